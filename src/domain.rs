@@ -4,12 +4,14 @@
 mod host;
 mod model;
 mod prompt;
+mod stored;
 mod style;
 mod tool;
 
 pub use host::is_loopback;
 pub use model::{Effort, ErrorCode, Usage};
 pub use prompt::{Attachment, Focus, Prompt};
+pub use stored::{Charset, Stored};
 pub use style::{Color, Style, Styled, Weight};
 pub use tool::{
     CommandLine, Dialect, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,

@@ -45,8 +45,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::domain::Stored;
 pub use change_set::ChangeSet;
-pub use content::{Charset, Format, LineEnding};
+pub use content::{Format, LineEnding};
 pub use copy::LeftOut;
 pub use covered::{Covered, Fate};
 use diagnostics::{Diagnostic, Scope};
@@ -112,6 +113,8 @@ pub struct FileChange {
     pub old_text: Option<Arc<str>>,
     /// The text afterwards.
     pub new_text: Arc<str>,
+    /// How the old text was stored, where the new file does not tell.
+    pub stored: Option<Stored>,
     /// How the text to replace was found; `None` if the whole text was written.
     pub strategy: Option<Strategy>,
     /// 1-based lines of the new text that changed.
@@ -121,6 +124,12 @@ pub struct FileChange {
 }
 
 impl FileChange {
+    /// From one text to another.
+    #[must_use]
+    pub fn new(old_text: Option<Arc<str>>, new_text: Arc<str>) -> Self {
+        Self { old_text, new_text, stored: None, strategy: None, lines: Vec::new(), notes: Vec::new() }
+    }
+
     /// A short unified diff.
     #[must_use]
     pub fn diff(&self) -> String {

@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn diff(path: &str, old: Option<&str>, new: &str) -> FileDiff {
-        FileDiff { path: path.into(), old_text: old.map(Into::into), new_text: new.into() }
+        FileDiff::new(path.into(), old.map(Into::into), new.into())
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Stored;
+
 /// The kind of a tool (as in the Agent Client Protocol).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -138,6 +140,22 @@ pub struct FileDiff {
     pub old_text: Option<Arc<str>>,
     /// The text afterwards.
     pub new_text: Arc<str>,
+    /// How the old text was stored, where the new file does not tell.
+    pub stored: Option<Stored>,
+}
+
+impl FileDiff {
+    /// A change of a file whose encoding and permissions stay.
+    #[must_use]
+    pub fn new(path: PathBuf, old_text: Option<Arc<str>>, new_text: Arc<str>) -> Self {
+        Self { path, old_text, new_text, stored: None }
+    }
+
+    /// Whether the file stays as it is. An empty file that is removed has the same text, but does not stay.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.old_text.as_ref() == Some(&self.new_text) && self.stored.is_none()
+    }
 }
 
 /// An image for a model.

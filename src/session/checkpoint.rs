@@ -81,7 +81,7 @@ impl Checkpoints {
         diffs: &[FileDiff],
         command: Option<&ChangeSet>,
     ) -> Option<String> {
-        let real = diffs.iter().filter(|diff| diff.old_text.as_ref() != Some(&diff.new_text));
+        let real = diffs.iter().filter(|diff| !diff.is_nothing());
         let real: Vec<_> = real.cloned().collect();
         if real.is_empty() && command.is_none_or(ChangeSet::is_empty) {
             return None;

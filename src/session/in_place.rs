@@ -83,7 +83,7 @@ impl Actor {
         });
         let title = self.title.take();
         self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
-        let diff = FileDiff { path: path.recorded(), old_text: Some(before), new_text: after };
+        let diff = FileDiff::new(path.recorded(), Some(before), after);
         self.show_edit(format!("{NAME}-{turn}"), format!("Edit {name} in place"), diff).await;
         let answer = AssistantMessage { text: DONE.to_owned(), ..AssistantMessage::default() };
         self.keep(Entry::new(Message::Assistant(answer), &provider));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::Stored;
 use crate::tools::FileDiff;
 use crate::workspace::StateFolder;
 use crate::workspace::change_set::any_path;
@@ -57,6 +58,9 @@ pub(super) struct StoredChange {
     pub before: Option<String>,
     /// The text afterwards.
     pub after: String,
+    /// How the text before was stored, where the file now does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Stored>,
 }
 
 impl StoredChange {
@@ -66,6 +70,7 @@ impl StoredChange {
             path: diff.path.clone(),
             before: diff.old_text.as_ref().map(|text| address(text.as_bytes())),
             after: address(diff.new_text.as_bytes()),
+            stored: diff.stored,
         }
     }
 }

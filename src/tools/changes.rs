@@ -86,7 +86,8 @@ pub(super) fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePa
 }
 
 pub(super) fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {
-    FileDiff { path: path.recorded(), old_text: change.old_text.clone(), new_text: change.new_text.clone() }
+    let FileChange { old_text, new_text, stored, .. } = change.clone();
+    FileDiff { path: path.recorded(), old_text, new_text, stored }
 }
 
 pub(super) fn first_line(change: &FileChange) -> Option<usize> {
@@ -167,11 +168,10 @@ mod tests {
     fn reports_what_happened() {
         let check = |old: Option<&str>, new: &str, strategy: Option<Strategy>, notes: &[&str], expected: &str| {
             let change = FileChange {
-                old_text: old.map(Into::into),
-                new_text: new.into(),
                 strategy,
                 lines: vec![2..=3, 5..=5],
                 notes: notes.iter().map(|&note| note.to_owned()).collect(),
+                ..FileChange::new(old.map(Into::into), new.into())
             };
             assert_eq!(report("a.rs", &change), expected);
         };
@@ -190,14 +190,7 @@ mod tests {
     #[test]
     fn a_long_diff_is_cut_after_a_line() {
         let long = "a line\n".repeat(1000);
-        let change = FileChange {
-            old_text: Some("".into()),
-            new_text: long.into(),
-            strategy: None,
-            lines: vec![],
-            notes: vec![],
-        };
-        let report = report("a.rs", &change);
+        let report = report("a.rs", &FileChange::new(Some("".into()), long.into()));
         assert!(report.len() < 4100, "{}", report.len());
         assert!(report.ends_with("more lines of diff]\n"), "{report}");
     }

@@ -102,18 +102,15 @@ mod tests {
     fn many_invisible_characters_are_scanned_once() {
         // Searching the old text for each character would take minutes.
         let (old, new) = ("x".repeat(300_000), "\u{200b}".repeat(100_000));
-        let diff = FileDiff { path: "/w/a".into(), old_text: Some(old.into()), new_text: new.into() };
+        let diff = FileDiff::new("/w/a".into(), Some(old.into()), new.into());
         let preview = Preview { diffs: vec![diff], ..Preview::default() };
         check(&preview, &["/w/a gets invisible characters: U+200B"]);
     }
 
     #[test]
     fn hidden_characters_in_a_diff_are_reported() {
-        let diff = FileDiff {
-            path: "/w/a".into(),
-            old_text: Some("\u{feff}a\r\n".into()),
-            new_text: "\u{feff}\u{200b}\r\n".into(),
-        };
+        let (old, new) = ("\u{feff}a\r\n", "\u{feff}\u{200b}\r\n");
+        let diff = FileDiff::new("/w/a".into(), Some(old.into()), new.into());
         let preview = Preview { diffs: vec![diff], caution: Some("careful".into()), ..Preview::default() };
         check(&preview, &["careful", "/w/a gets invisible characters: U+200B"]);
         check(&Preview::default(), &[]);

@@ -10,7 +10,7 @@ use super::diagnostics::with_new_ones;
 use super::files::{cancelled, location, named, shown, unless_cancelled};
 use super::{Preview, ToolContext, ToolError, ToolOutput};
 use crate::workspace::patch::Chunk;
-use crate::workspace::{Change, Charset, FileChange, FileError, Format, Source, WorkspacePath};
+use crate::workspace::{Change, FileChange, FileError, Source, WorkspacePath};
 
 /// What happens to one file.
 pub(super) struct Planned {
@@ -106,8 +106,7 @@ impl Planned {
             What::Become(before, after) => one(workspace.propose(&self.path, &exact(before, after)).await?),
             What::Move(chunks, to) => {
                 let removal = self.removal(context).await?;
-                let text = self.moved(context, chunks).await?;
-                let creation = workspace.propose(to, &Change::Write(text)).await?;
+                let creation = workspace.propose(to, &self.moved(context, chunks).await?).await?;
                 vec![(to.clone(), new(to, creation)?), (self.path.clone(), removal)]
             }
         })
@@ -122,18 +121,17 @@ impl Planned {
         context.workspace.propose(&self.path, &Change::Write(String::new())).await
     }
 
-    /// The text a file takes along when it moves.
-    async fn moved(&self, context: &ToolContext, chunks: &[Chunk]) -> Result<String, FileError> {
-        let file = context.workspace.peek(&self.path).await?;
-        if !matches!(file.format, Format { charset: Charset::Utf8, bom: false, .. }) {
-            let reason = format!("it is stored as {}, which would be lost", file.format);
-            return Err(FileError::Io { verb: "move", path: self.path.display(), reason });
-        }
-        if chunks.is_empty() {
-            return Ok(file.text.to_string());
-        }
-        let change = context.workspace.propose(&self.path, &Change::Patch(chunks.to_vec())).await?;
-        Ok(change.new_text.to_string())
+    /// What a file takes along when it moves: its text, encoding and permissions.
+    async fn moved(&self, context: &ToolContext, chunks: &[Chunk]) -> Result<Change, FileError> {
+        let (workspace, path) = (&context.workspace, &self.path);
+        let file = workspace.peek(path).await?;
+        let stored = file.format.stored(path.mode());
+        let text = if chunks.is_empty() {
+            file.text
+        } else {
+            workspace.propose(path, &Change::Patch(chunks.to_vec())).await?.new_text
+        };
+        Ok(Change::Moved { text: text.to_string(), stored })
     }
 
     /// Applies the patch to this file and adds what was done to `done`, even if part of it fails.
@@ -145,8 +143,8 @@ impl Planned {
             What::Update(chunks) => workspace.commit(&self.path, &Change::Patch(chunks.clone())).await?,
             What::Become(before, after) => workspace.commit(&self.path, &exact(before, after)).await?,
             What::Move(chunks, to) => {
-                let text = self.moved(context, chunks).await?;
-                done.push((to.clone(), workspace.commit(to, &Change::Write(text)).await?));
+                let moved = self.moved(context, chunks).await?;
+                done.push((to.clone(), workspace.commit(to, &moved).await?));
                 workspace.remove(&self.path).await?
             }
         };

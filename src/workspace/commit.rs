@@ -15,7 +15,8 @@ use super::documents::Document;
 use super::edit::{self, Outcome};
 use super::editor;
 use super::seen::Known;
-use super::{Change, Charset, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
+use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
+use crate::domain::{Charset, Stored};
 
 /// How often a change is attempted while the text keeps changing.
 const ATTEMPTS: usize = 4;
@@ -59,10 +60,10 @@ pub(super) async fn commit(
             return Ok(done);
         }
         let mut plan = Plan::new(workspace, path, change, &now).await?;
-        if now.exists() && *plan.outcome.new_text == *now.text() {
+        if now.exists() && *plan.outcome.new_text == *now.text() && plan.change.stored.is_none() {
             return Ok(plan.change);
         }
-        match now.attempt(workspace, path, &plan.outcome).await? {
+        match now.attempt(workspace, path, &plan.outcome, change.stored()).await? {
             Attempt::Done(note) => {
                 if !matches!(now.place, Place::Document(_)) {
                     workspace.documents().note_written(&path.real(), Some(&plan.outcome.new_text));
@@ -104,7 +105,7 @@ impl Plan {
             (Change::Edits(_) | Change::Patch(_), Known::Changed) => notes.push(
                 "the file had changed since you read it; the edit was matched against the current text".to_owned(),
             ),
-            (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
+            (Change::Write(_) | Change::Moved { .. }, Known::Changed | Known::ChangedSinceShown) if now.exists() => {
                 return Err(FileError::Changed(path.display()));
             }
             _ => {}
@@ -122,6 +123,7 @@ impl Plan {
         let change = FileChange {
             old_text: now.exists().then(|| now.text.clone()),
             new_text: outcome.new_text.clone(),
+            stored: now.stored(path, &outcome.new_text, change.stored()),
             strategy: outcome.strategy,
             lines: lines(&outcome),
             notes,
@@ -198,21 +200,33 @@ impl Now {
         !matches!(self.place, Place::Nowhere)
     }
 
+    /// How the file is stored, if it will not tell once it has the new text, stored as `next`.
+    fn stored(&self, path: &WorkspacePath, new_text: &str, next: Option<Stored>) -> Option<Stored> {
+        let (Place::Disk(format) | Place::Editor(format)) = self.place else { return None };
+        let mode = next.and_then(|next| next.mode).and_then(|_| path.mode());
+        let stays = format.is_told_by(new_text) && next.is_none_or(|next| next == format.stored(mode));
+        (!stays).then(|| format.stored(mode))
+    }
+
     async fn attempt(
         &self,
         workspace: &Workspace,
         path: &WorkspacePath,
         outcome: &Outcome,
+        stored: Option<Stored>,
     ) -> Result<Attempt, FileError> {
         if let Place::Document(document) = &self.place {
             return document::apply(workspace, path, document, outcome).await;
         }
         let (old, format) = match &self.place {
-            Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format }), *format),
+            Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format, mode: None }), *format),
             Place::Editor(format) => (None, *format),
             _ => (None, Format::default()),
         };
-        let new = Content { text: outcome.new_text.clone(), format };
+        let new = Content { text: outcome.new_text.clone(), format, mode: stored.and_then(|stored| stored.mode) };
+        let as_before = stored.map(|stored| Content { format: format.with(stored), ..new.clone() });
+        // What was typed since may have no place in the old encoding.
+        let new = as_before.filter(|before| !self.exists() || disk::is_encodable(path, before).is_ok()).unwrap_or(new);
         disk::is_encodable(path, &new)?;
         match editor::in_time(workspace.0.editor.write(&path.absolute(), &outcome.new_text)).await {
             Some(Some(Ok(()))) => {
@@ -230,14 +244,15 @@ impl Now {
     }
 }
 
-/// An ACP client may write every text as UTF-8; this restores the file's own encoding.
+/// An ACP client may write every text as UTF-8; this restores the file's own encoding, and its permissions.
 async fn restore_format(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
-    if (new.format.charset, new.format.bom) == (Charset::Utf8, false) {
+    if (new.format.charset, new.format.bom, new.mode) == (Charset::Utf8, false, None) {
         return Ok(());
     }
     let Ok((text, format)) = disk::text(path).await else { return Ok(()) };
-    if *text == *new.text && (format.charset, format.bom) != (new.format.charset, new.format.bom) {
-        disk::replace(path, Some(Content { text: text.into(), format }), new).await?;
+    let is_same = (format.charset, format.bom, None) == (new.format.charset, new.format.bom, new.mode);
+    if *text == *new.text && !is_same {
+        disk::replace(path, Some(Content { text: text.into(), format, mode: None }), new).await?;
     }
     Ok(())
 }

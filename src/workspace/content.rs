@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
+use crate::domain::{Charset, Stored};
+
 /// How a text is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
@@ -14,19 +16,6 @@ pub struct Format {
     pub bom: bool,
     /// Its line endings.
     pub line_ending: LineEnding,
-}
-
-/// A character encoding of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Charset {
-    /// UTF-8.
-    Utf8,
-    /// UTF-16, low byte first.
-    Utf16Le,
-    /// UTF-16, high byte first.
-    Utf16Be,
-    /// windows-1252, a superset of Latin-1 in which every byte is a character.
-    Latin1,
 }
 
 /// The line breaks of a text.
@@ -119,6 +108,24 @@ fn with_format(text: String, charset: Charset, bom: bool) -> (String, Format) {
 }
 
 impl Format {
+    /// What is needed to store another text in the same way, with these permission bits.
+    #[must_use]
+    pub fn stored(self, mode: Option<u32>) -> Stored {
+        Stored { charset: self.charset, bom: self.bom, mode }
+    }
+
+    /// The same line endings, stored in this way.
+    #[must_use]
+    pub fn with(self, Stored { charset, bom, .. }: Stored) -> Self {
+        Self { charset, bom, ..self }
+    }
+
+    /// Whether a file with `text` in this format is read in the same one: ASCII does not tell that it is Latin-1.
+    #[must_use]
+    pub fn is_told_by(self, text: &str) -> bool {
+        self.charset != Charset::Latin1 || self.encode(text).is_ok_and(|bytes| std::str::from_utf8(&bytes).is_err())
+    }
+
     /// The bytes of `text` in this format.
     ///
     /// # Errors

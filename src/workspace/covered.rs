@@ -84,7 +84,7 @@ impl Covered {
     /// It cannot be written, or was changed again; it is left as it is then.
     pub fn restore(&self, replaced: &Replaced) -> io::Result<()> {
         let before = replaced.saved.clone().map_or_else(|| self.bytes(), Ok)?;
-        if !disk::replace_now(&self.path, Some(&replaced.bytes), &before)? {
+        if !disk::replace_now(&self.path, Some(&replaced.bytes), &before, None)? {
             return Err(io::Error::other("it was changed again"));
         }
         if replaced.saved.is_none() {
@@ -100,7 +100,7 @@ impl Covered {
     /// # Errors
     /// It cannot be written.
     pub fn follow(&self, to: &WorkspacePath, bytes: &[u8]) -> io::Result<()> {
-        if !to.is_protected() && !disk::replace_now(to, Some(&self.bytes()?), bytes)? {
+        if !to.is_protected() && !disk::replace_now(to, Some(&self.bytes()?), bytes, None)? {
             return Err(io::Error::other("it was changed again"));
         }
         Ok(())

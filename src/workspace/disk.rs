@@ -18,6 +18,7 @@ pub(super) use temporary::sweep;
 
 use super::content::{self, Format};
 use super::error::FileError;
+use super::mode;
 use super::path::{WorkspacePath, open_here};
 
 /// The largest file read as one text, in bytes: an edit holds about four copies.
@@ -43,11 +44,13 @@ pub(super) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileE
     .await
 }
 
-/// A text and its format.
+/// A text and how it is stored.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
     pub(super) text: Arc<str>,
     pub(super) format: Format,
+    /// The permission bits; `None`: those of the file it replaces, or the usual ones.
+    pub(super) mode: Option<u32>,
 }
 
 /// Replaces a file's content if it still has the `old` one (`None`: does not exist). Returns `false` if it has not;
@@ -56,14 +59,15 @@ pub(super) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Con
     let path = path.clone();
     blocking(move || {
         let old = old.as_ref().map(|old| bytes(&path, old)).transpose()?;
-        let new = bytes(&path, &new)?;
-        replace_now(&path, old.as_deref(), &new).map_err(|error| io_error("write", &path, &error))
+        let (mode, new) = (new.mode, bytes(&path, &new)?);
+        replace_now(&path, old.as_deref(), &new, mode).map_err(|error| io_error("write", &path, &error))
     })
     .await
 }
 
-/// Removes a file if it still has the `old` content. Returns `false` if it has not; nothing is changed then.
-pub(super) async fn remove(path: &WorkspacePath, old: Content) -> Result<bool, FileError> {
+/// Removes a file if it still has the `old` content. Returns its permission bits; `None`: it has another content, and
+/// nothing was changed.
+pub(super) async fn remove(path: &WorkspacePath, old: Content) -> Result<Option<u32>, FileError> {
     let path = path.clone();
     blocking(move || {
         let old = bytes(&path, &old)?;
@@ -240,7 +244,12 @@ fn has_room_now(path: &WorkspacePath, bytes: usize) -> io::Result<()> {
 }
 
 /// Replaces a file's content; see [`replace`].
-pub(super) fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> io::Result<bool> {
+pub(super) fn replace_now(
+    path: &WorkspacePath,
+    expected: Option<&[u8]>,
+    bytes: &[u8],
+    mode: Option<u32>,
+) -> io::Result<bool> {
     let (dir, name) = path.make_parent()?;
     let old = match dir.symlink_metadata(name) {
         Ok(found) => Some(found),
@@ -254,6 +263,9 @@ pub(super) fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: 
     let temporary = Temporary::create(&dir)?;
     if old.is_some() {
         metadata::copy(&open_here(&dir, name)?, temporary.file())?;
+    }
+    if let Some(mode) = mode {
+        metadata::set_mode(temporary.file(), mode)?;
     }
     temporary.file().write_all(bytes)?;
     temporary.file().sync_all()?;
@@ -296,10 +308,7 @@ pub(super) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -
         metadata::copy(&old, temporary.file())?;
     }
     temporary.file().write_all(bytes)?;
-    #[cfg(unix)]
-    temporary.file().set_permissions(cap_std::fs::PermissionsExt::from_mode(mode))?;
-    #[cfg(not(unix))]
-    let _there_is_none = mode;
+    metadata::set_mode(temporary.file(), mode)?;
     temporary.rename(name)
 }
 
@@ -309,15 +318,16 @@ fn open_folder<'a>(dir: &Dir, path: &'a Path) -> io::Result<(Dir, &'a OsStr)> {
     Ok((parent.map_or_else(|| dir.try_clone(), |parent| dir.open_dir(parent))?, name))
 }
 
-fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<bool> {
+fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<Option<u32>> {
     let (dir, name) = path.parent()?;
-    refuse_unwritable(&dir.symlink_metadata(name)?)?;
+    let old = dir.symlink_metadata(name)?;
+    refuse_unwritable(&old)?;
     if !holds(&dir, name, Some(expected))? {
-        return Ok(false);
+        return Ok(None);
     }
     retried(|| dir.remove_file(name))?;
     sync_folder(&dir)?;
-    Ok(true)
+    Ok(Some(mode::of(&old)))
 }
 
 fn refuse_unwritable(old: &Metadata) -> io::Result<()> {

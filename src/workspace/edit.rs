@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use super::content::LineEnding;
 use super::patch::Chunk;
+use crate::domain::Stored;
 use crate::text::{Hunk, hunks, patched, standing};
 use replacement::Search;
 
@@ -49,7 +50,27 @@ pub enum Change {
         before: Arc<str>,
         /// The text after it.
         after: Arc<str>,
+        /// How the text before was stored; `None`: as the text now is.
+        stored: Option<Stored>,
     },
+    /// A new file gets what another one had.
+    Moved {
+        /// Its text.
+        text: String,
+        /// How it was stored.
+        stored: Stored,
+    },
+}
+
+impl Change {
+    /// How the file is to be stored; `None`: as it is.
+    pub(super) fn stored(&self) -> Option<Stored> {
+        match self {
+            Self::Revert { stored, .. } => *stored,
+            Self::Moved { stored, .. } => Some(*stored),
+            _ => None,
+        }
+    }
 }
 
 /// A text and its replacement.
@@ -141,11 +162,11 @@ pub struct MatchError(pub String);
 /// A text to replace is missing or ambiguous, edits overlap, or nothing would change.
 pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
     match change {
-        Change::Write(content) => Ok(write(text, content)),
+        Change::Write(content) | Change::Moved { text: content, .. } => Ok(write(text, content)),
         Change::Edits(edits) => replace(text, edits),
         Change::Patch(chunks) => chunks::apply(text, chunks),
         Change::Exact { before, after } => exact(text, before, after),
-        Change::Revert { before, after } => revert(text, before, after),
+        Change::Revert { before, after, .. } => revert(text, before, after),
     }
 }
 

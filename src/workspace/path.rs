@@ -20,7 +20,7 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::native;
+use super::{mode, native};
 
 /// The number of symlinks Linux follows in one name.
 const MAX_LINKS: usize = 40;
@@ -168,6 +168,12 @@ impl WorkspacePath {
     /// Whether it is directly in its root.
     fn is_at_top(&self) -> bool {
         self.target.components().count() < 2
+    }
+
+    /// Its permission bits, if it exists.
+    #[must_use]
+    pub fn mode(&self) -> Option<u32> {
+        self.target_root.dir.symlink_metadata(&self.target).ok().map(|found| mode::of(&found))
     }
 
     /// When the file was last written, if known.

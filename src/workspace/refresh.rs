@@ -36,9 +36,7 @@ impl Workspace {
             if shows_old(&file).is_none() {
                 continue;
             }
-            let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
-            let change = FileChange { old_text: Some(file.new), new_text: file.old, strategy, lines, notes };
-            if let Err(error) = self.undo(&file.path, &change).await {
+            if let Err(error) = self.undo(&file.path, &FileChange::new(Some(file.new), file.old)).await {
                 tracing::warn!("the editor shows an old text of {}: {error}", file.path.display());
             }
         }

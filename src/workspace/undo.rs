@@ -27,7 +27,7 @@ pub(super) async fn undo(
     change: &FileChange,
 ) -> Result<FileChange, FileError> {
     if let Some(before) = &change.old_text {
-        let revert = Change::Revert { before: before.clone(), after: change.new_text.clone() };
+        let revert = Change::Revert { before: before.clone(), after: change.new_text.clone(), stored: change.stored };
         return commit(workspace, path, &revert).await;
     }
     let _turn = workspace.0.documents.turn(&path.real()).await;
@@ -74,10 +74,9 @@ async fn remove_seen(workspace: &Workspace, path: &WorkspacePath, file: FileText
     if let Source::Buffer { unsaved: true, .. } = file.source {
         return Err(FileError::Unsaved(path.display()));
     }
-    if !disk::remove(path, Content { text: file.text.clone(), format: file.format }).await? {
-        return Err(FileError::Changed(path.display()));
-    }
+    let content = Content { text: file.text.clone(), format: file.format, mode: None };
+    let Some(mode) = disk::remove(path, content).await? else { return Err(FileError::Changed(path.display())) };
     workspace.documents().note_written(&path.real(), None);
-    let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
-    Ok(FileChange { old_text: Some(file.text), new_text: "".into(), strategy, lines, notes })
+    let stored = Some(file.format.stored(Some(mode)));
+    Ok(FileChange { stored, ..FileChange::new(Some(file.text), "".into()) })
 }

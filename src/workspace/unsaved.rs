@@ -32,11 +32,8 @@ impl Workspace {
     pub async fn take_over(&self, unsaved: &Unsaved, bytes: Vec<u8>) -> Result<FileChange, FileError> {
         let size = bytes.len() as u64;
         let (text, _) = content::decode(bytes).ok_or_else(|| FileError::Binary(unsaved.path.display(), size))?;
-        let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
         // The edit that reverts the new text to the old one, reversed.
-        let change =
-            FileChange { old_text: Some(text.into()), new_text: Arc::clone(&unsaved.text), strategy, lines, notes };
-        self.undo(&unsaved.path, &change).await
+        self.undo(&unsaved.path, &FileChange::new(Some(text.into()), Arc::clone(&unsaved.text))).await
     }
 
     /// Whether [`Self::save`] is supported.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::reviewed::Left;
+use crate::domain::Stored;
 use crate::tools::FileDiff;
 use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
 use crate::workspace::review::without;
@@ -22,6 +23,8 @@ pub(super) struct Change {
     pub before: Arc<str>,
     /// The text afterwards; empty for a file that was removed or is not text.
     pub after: Arc<str>,
+    /// How the text before was stored, where the file now does not tell.
+    pub stored: Option<Stored>,
     /// The part made by commands; `None` once part of it is settled.
     pub command: Option<ByCommand>,
 }
@@ -61,12 +64,12 @@ pub(super) fn all(workspace: &Workspace, diffs: &[FileDiff], command: Option<&Ch
             created: change.before == Entry::Absent,
             before: old_text.clone().unwrap_or_default(),
             after: text.map(|diff| Arc::clone(&diff.new_text)).unwrap_or_default(),
+            stored: None,
             command: Some(ByCommand { change: change.clone(), text: old_text, is_text: text.is_some(), edited: None }),
         });
     }
-    // A removed empty file has no difference in its text, but its text is needed above.
-    let is_real = |diff: &FileDiff| diff.old_text.as_ref() != Some(&diff.new_text);
-    let rest = rest.into_iter().filter_map(|(path, diff)| Some((path, diff.filter(|diff| is_real(diff))?)));
+    // An empty file that a command removes has no difference in its text, but its text is needed above.
+    let rest = rest.into_iter().filter_map(|(path, diff)| Some((path, diff.filter(|diff| !diff.is_nothing())?)));
     changes.extend(rest.map(|(path, diff)| Change::of(path, diff)));
     changes
 }
@@ -79,6 +82,7 @@ impl Change {
             created: diff.old_text.is_none(),
             before: diff.old_text.clone().unwrap_or_default(),
             after: Arc::clone(&diff.new_text),
+            stored: diff.stored,
             command: None,
         }
     }
@@ -89,6 +93,8 @@ impl Change {
         let before = self.before_with(&next);
         let is_known = next.is_after_known();
         let text = self.command.as_ref().map_or_else(|| Some(Arc::clone(&self.after)), |by| by.text.clone());
+        // How the file was stored before a command is part of what the command changed.
+        let stored = self.stored.or(next.stored.filter(|_| self.command.is_none()));
         let command = match (self.command, next.command) {
             (Some(first), Some(second)) => {
                 let joined = first.then(second);
@@ -107,7 +113,7 @@ impl Change {
             (None, None) => None,
         };
         let after = if is_known || command.is_some() { next.after } else { text.unwrap_or(next.after) };
-        let joined = Self { path: self.path, created: self.created, before, after, command };
+        let joined = Self { path: self.path, created: self.created, before, after, stored, command };
         (!joined.is_settled()).then_some(joined)
     }
 
@@ -132,19 +138,20 @@ impl Change {
 
     /// Whether nothing is left to undo.
     pub fn is_settled(&self) -> bool {
-        self.before == self.after && !self.created && self.command.is_none()
+        self.before == self.after && !self.created && self.command.is_none() && self.stored.is_none()
     }
 
     /// Sets the text before. A settled change is no longer undone byte for byte.
     pub fn settle(&mut self, before: Arc<str>) {
         self.created &= before != self.after;
+        self.stored = self.stored.filter(|_| before != self.after);
         (self.before, self.command) = (before, None);
     }
 
     /// The inverse change.
     pub fn reversed(&self) -> Self {
         let (before, after) = (Arc::clone(&self.after), Arc::clone(&self.before));
-        Self { path: self.path.clone(), created: false, before, after, command: None }
+        Self { path: self.path.clone(), created: false, before, after, stored: None, command: None }
     }
 
     /// What the turn's tools had changed before its first command.
@@ -160,9 +167,9 @@ impl Change {
         Self { after: Arc::clone(after), command: None, ..self.clone() }
     }
 
-    /// Whether the file still has the text from the turn.
+    /// Whether the file still has the text from the turn, or is still gone.
     pub async fn is_as_left(&self, workspace: &Workspace) -> bool {
-        File::look(workspace, &self.path).await.is_ok_and(|file| file.now.as_ref() == Some(&self.after))
+        File::look(workspace, &self.path).await.is_ok_and(|file| file.now.unwrap_or_default() == self.after)
     }
 
     /// Undoes what is left of the change and returns what that changed; `None` if nothing is left. Adds the lines that
@@ -179,10 +186,11 @@ impl Change {
         let (text, touched) = blocking(move || without(&before, &after, &now)).await;
         left.extend(touched.into_iter().map(|lines| self.left(Some(lines), "changed since")));
         let target = (!self.created || !text.is_empty()).then_some(text);
-        if target == file.now {
+        if target == file.now && self.stored.is_none() {
             return Ok(None);
         }
-        file.give(workspace, target).await.map(Some)
+        let diff = file.give(workspace, target, self.stored).await?;
+        Ok((!diff.is_nothing()).then_some(diff))
     }
 
     fn left(&self, lines: Option<Range<usize>>, reason: &str) -> Left {
@@ -225,16 +233,20 @@ impl File {
         }
     }
 
-    /// Writes this text (`None` removes the file); returns what that changed.
-    pub async fn give(self, workspace: &Workspace, target: Option<Arc<str>>) -> Result<FileDiff, Left> {
+    /// Writes this text (`None` removes the file), `stored` in this way; returns what that changed.
+    pub async fn give(
+        self,
+        workspace: &Workspace,
+        target: Option<Arc<str>>,
+        stored: Option<Stored>,
+    ) -> Result<FileDiff, Left> {
         let path = self.path.real();
         let failed = |reason: String| Left { path: path.clone(), lines: None, is_changed: false, reason };
         if target.is_none() && self.unsaved {
             return Err(failed("it has unsaved changes in the editor, so it was not removed".to_owned()));
         }
-        let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
-        let change = FileChange { old_text: target, new_text: self.now.unwrap_or_default(), strategy, lines, notes };
+        let change = FileChange { stored, ..FileChange::new(target, self.now.unwrap_or_default()) };
         let done = workspace.undo(&self.path, &change).await.map_err(|error| failed(error.to_string()))?;
-        Ok(FileDiff { path, old_text: done.old_text, new_text: done.new_text })
+        Ok(FileDiff { path, old_text: done.old_text, new_text: done.new_text, stored: done.stored })
     }
 }

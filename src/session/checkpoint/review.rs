@@ -173,7 +173,7 @@ impl Entry {
         let hunk = hunk(workspace, change, id).await?;
         let file = File::look(workspace, path).await.map_err(|left| ReviewError(left.reason))?;
         let target = (!change.created || !hunk.rejected.is_empty()).then(|| hunk.rejected.clone());
-        file.give(workspace, target).await.map_err(|left| ReviewError(left.reason))?;
+        file.give(workspace, target, change.stored).await.map_err(|left| ReviewError(left.reason))?;
         change.settle(hunk.settled);
         let path = workspace.shown(path);
         let diff = hunk.diff.get(..hunk.diff.floor_char_boundary(SHOWN)).unwrap_or_default();

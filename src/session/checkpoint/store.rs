@@ -109,7 +109,10 @@ impl Images {
     fn list(&mut self, change: StoredChange) {
         let earlier = self.files.iter_mut().rev().find(|earlier| earlier.path == change.path);
         match earlier.filter(|earlier| change.before.as_ref() == Some(&earlier.after)) {
-            Some(earlier) => earlier.after = change.after,
+            Some(earlier) => {
+                earlier.after = change.after;
+                earlier.stored = earlier.stored.or(change.stored);
+            }
             None => self.files.push(change),
         }
     }

@@ -120,7 +120,7 @@ impl Change {
                     Some(StoredCommand { change: change.clone(), text, is_text: *is_text, edited })
                 }
             };
-            Ok(StoredLeft { created: self.created, before, after, command })
+            Ok(StoredLeft { created: self.created, before, after, stored: self.stored, command })
         }
         .boxed()
     }
@@ -143,7 +143,7 @@ impl Change {
                     Some(ByCommand { change: change.clone(), text, is_text: *is_text, edited })
                 }
             };
-            Some(Self { path: path.to_owned(), created: stored.created, before, after, command })
+            Some(Self { path: path.to_owned(), created: stored.created, before, after, stored: stored.stored, command })
         }
         .boxed()
     }

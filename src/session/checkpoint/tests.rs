@@ -20,10 +20,10 @@ use super::*;
 use crate::tools::FileDiff;
 use crate::workspace::change_set::Entry as State;
 use crate::workspace::snapshot::Snapshots;
-use crate::workspace::{Documents, NoEditor, Replacement, Root, Workspace};
+use crate::workspace::{Documents, FileChange, NoEditor, Replacement, Root, Workspace, WorkspacePath};
 
 fn diff(old_text: Option<&str>, new_text: &str) -> FileDiff {
-    FileDiff { path: "/w/a".into(), old_text: old_text.map(Into::into), new_text: new_text.into() }
+    FileDiff::new("/w/a".into(), old_text.map(Into::into), new_text.into())
 }
 
 fn of(diff: &FileDiff) -> Change {
@@ -53,6 +53,23 @@ async fn there_and_back(before: BTreeMap<PathBuf, (u32, Vec<u8>)>, mut fixture: 
     assert_eq!((fixture.tree(), undone.left), (before, Vec::new()));
     let redone = fixture.redo().await.unwrap();
     assert_eq!((fixture.tree(), redone.left), (after, Vec::new()));
+}
+
+#[tokio::test]
+async fn tools_changes_are_undone_byte_for_byte() {
+    let write = |text: &str| crate::workspace::Change::Write(text.to_owned());
+    let mut fixture = Fixture::new();
+    fixture.write("latin1", b"caf\xe9\n");
+    fixture.write("wide", &utf16("w\u{1f600}\n"));
+    fixture.write("script", b"#!/bin/sh\n");
+    #[cfg(unix)]
+    set_mode(&fixture.path("script"), 0o750);
+    let before = fixture.tree();
+    assert!(fixture.tool(1, "latin1", write("cafe\n")).await);
+    fixture.removal(1, "wide").await;
+    assert!(fixture.tool(1, "wide", write("narrow\n")).await);
+    fixture.removal(1, "script").await;
+    there_and_back(before, fixture).await;
 }
 
 #[tokio::test]
@@ -114,11 +131,8 @@ impl Fixture {
         };
         let diff = |change: &EntryChange| {
             let (old_text, new_text) = (text(&change.before)?, text(&change.after)?);
-            (old_text.is_some() || new_text.is_some()).then(|| FileDiff {
-                path: change.path.clone(),
-                old_text,
-                new_text: new_text.unwrap_or_default(),
-            })
+            (old_text.is_some() || new_text.is_some())
+                .then(|| FileDiff::new(change.path.clone(), old_text, new_text.unwrap_or_default()))
         };
         let diffs: Vec<_> = changes.files.iter().filter_map(diff).collect();
         assert_eq!(self.checkpoints.record(&self.workspace, ("s", turn), &diffs, Some(&changes)).await, None);
@@ -129,9 +143,23 @@ impl Fixture {
         let path = self.workspace.resolve(name).unwrap();
         let _known = self.workspace.read(&path).await;
         let Ok(done) = self.workspace.commit(&path, &change).await else { return false };
-        let diff = FileDiff { path: path.recorded(), old_text: done.old_text, new_text: done.new_text };
-        assert_eq!(self.checkpoints.record(&self.workspace, ("s", turn), &[diff], None).await, None);
+        self.record(turn, &path, done).await;
         true
+    }
+
+    /// A tool of a turn that removes a file.
+    async fn removal(&mut self, turn: u64, name: &str) {
+        let path = self.workspace.resolve(name).unwrap();
+        let _known = self.workspace.read(&path).await;
+        if let Ok(done) = self.workspace.remove(&path).await {
+            self.record(turn, &path, done).await;
+        }
+    }
+
+    async fn record(&mut self, turn: u64, path: &WorkspacePath, done: FileChange) {
+        let FileChange { old_text, new_text, stored, .. } = done;
+        let diff = FileDiff { path: path.recorded(), old_text, new_text, stored };
+        assert_eq!(self.checkpoints.record(&self.workspace, ("s", turn), &[diff], None).await, None);
     }
 
     async fn undo(&mut self) -> Result<Reviewed, ReviewError> {
@@ -278,6 +306,8 @@ enum Deed {
     Edit(usize, usize),
     /// A tool writes a whole file.
     Write(usize, String),
+    /// A tool removes a file.
+    Remove(usize),
     /// A command does something to a file.
     Command(usize, Command),
     /// The next turn begins.
@@ -301,6 +331,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     let command = prop_oneof![
         text.clone().prop_map(|text| Command::Write(text.into_bytes())),
         vec(any::<u8>(), 0..4).prop_map(Command::Write),
+        text.clone().prop_map(|text| Command::Write(utf16(&text))),
         Just(Command::Remove),
         file.clone().prop_map(Command::Move),
         prop_oneof![Just(0o644_u32), Just(0o755), Just(0o600)].prop_map(Command::Mode),
@@ -309,10 +340,15 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     let deed = prop_oneof![
         1 => (file.clone(), 0..9_usize).prop_map(|(file, line)| Deed::Edit(file, line)),
         1 => (file.clone(), text).prop_map(|(file, text)| Deed::Write(file, text)),
+        1 => file.clone().prop_map(Deed::Remove),
         4 => (file, command).prop_map(|(file, command)| Deed::Command(file, command)),
         1 => Just(Deed::Turn),
     ];
     vec(deed, 1..12)
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
 }
 
 /// Plays a deed; returns whether the turn changed anything.
@@ -327,15 +363,10 @@ async fn play(fixture: &mut Fixture, turn: u64, deed: &Deed) {
                 fixture.tool(turn, NAMES[*file], whole(&lines.concat())).await;
             }
         }
-        // ASCII does not tell that the file was in Latin-1: undo brings its text back, but in UTF-8.
-        Deed::Write(file, _) if is_latin1(&fixture.path(NAMES[*file])) => {}
         Deed::Write(file, text) => _ = fixture.tool(turn, NAMES[*file], whole(text)).await,
+        Deed::Remove(file) => fixture.removal(turn, NAMES[*file]).await,
         Deed::Command(file, command) => fixture.command(turn, |fixture| run(fixture, NAMES[*file], command)).await,
     }
-}
-
-fn is_latin1(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| String::from_utf8(bytes).is_err())
 }
 
 fn run(fixture: &Fixture, name: &str, command: &Command) {

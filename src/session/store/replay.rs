@@ -244,7 +244,7 @@ async fn diffs(call: &Call, texts: &Texts) -> Vec<FileDiff> {
                 old_text => old_text,
             },
         };
-        diffs.push(FileDiff { path: change.path.clone(), old_text, new_text });
+        diffs.push(FileDiff { path: change.path.clone(), old_text, new_text, stored: change.stored });
     }
     diffs
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::Stored;
 use crate::workspace::change_set::{EntryChange, any_path};
 
 /// What a review changed of a turn; texts are stored beside the journals, by their address.
@@ -37,6 +38,9 @@ pub(in crate::session) struct StoredLeft {
     pub before: String,
     /// The text afterwards.
     pub after: String,
+    /// How the text before was stored, where the file now does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Stored>,
     /// What commands made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<StoredCommand>,

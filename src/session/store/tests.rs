@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use super::load::{Kept, Limits, TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, Termination};
-use crate::domain::{FileDiff, Usage};
+use crate::domain::{Charset, FileDiff, Stored, Usage};
 use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
 use crate::session::Undoable;
@@ -115,12 +115,10 @@ async fn text_typed_between_changes_is_journaled() {
     let folder_of_texts = home.path().join("checkpoints");
     let mut checkpoints =
         Checkpoints::new(Some(folder_of_texts.clone()), tokio::sync::watch::channel(Undoable::default()).0);
-    let diff = |old_text: &str, new_text: &str| FileDiff {
-        path: "/w/a".into(),
-        old_text: Some(old_text.into()),
-        new_text: new_text.into(),
-    };
-    let diffs = [diff("1\n", "2\n"), diff("2\n", "3\n"), diff("3\nmine\n", "4\nmine\n")];
+    let diff = |old: &str, new: &str| FileDiff::new("/w/a".into(), Some(old.into()), new.into());
+    let stored = Some(Stored { charset: Charset::Latin1, bom: false, mode: Some(0o600) });
+    let last = FileDiff { stored, ..diff("3\nmine\n", "4\nmine\n") };
+    let diffs = [diff("1\n", "2\n"), diff("2\n", "3\n"), last];
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
     for (id, diff) in ["a", "b", "c"].into_iter().zip(&diffs) {
@@ -137,7 +135,9 @@ async fn text_typed_between_changes_is_journaled() {
     let list = std::fs::read(folder_of_texts.join("s-1.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
     let change = |before: &str, after: &str| json!({ "path": "/w/a", "before": address(before.as_bytes()), "after": address(after.as_bytes()) });
-    assert_eq!(list["files"], json!([change("1\n", "3\n"), change("3\nmine\n", "4\nmine\n")]));
+    let mut last = change("3\nmine\n", "4\nmine\n");
+    last["stored"] = json!({ "charset": "latin1", "bom": false, "mode": 0o600 });
+    assert_eq!(list["files"], json!([change("1\n", "3\n"), last]));
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn replay_shows_what_was_shown() {
     let home = tempfile::tempdir().unwrap();
     let mut checkpoints =
         Checkpoints::new(Some(home.path().join("checkpoints")), tokio::sync::watch::channel(Undoable::default()).0);
-    let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
+    let diff = FileDiff::new("/w/a".into(), Some("1".into()), "2".into());
     checkpoints.record(&workspace(), ("s", 1), std::slice::from_ref(&diff), None).await;
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", Vec::new(), &entry(user("do it")), held());

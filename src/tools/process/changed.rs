@@ -307,7 +307,7 @@ fn diffs(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> (
             return None;
         }
         let path = workspace.resolve_path(&change.path).ok()?.absolute();
-        Some(FileDiff { path, old_text, new_text: new_text.unwrap_or_default() })
+        Some(FileDiff::new(path, old_text, new_text.unwrap_or_default()))
     };
     let (mut diffs, mut bytes) = (Vec::new(), 0);
     for diff in changes.files.iter().filter_map(diff) {

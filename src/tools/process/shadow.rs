@@ -188,12 +188,10 @@ impl Shadow {
         let now = original.peek(&path).await.map_err(|error| error.to_string())?.text;
         let (before, after) = (Arc::clone(&new), Arc::clone(&old));
         let (_, skipped) = blocking(move || without(&before, &after, &now)).await;
-        let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
-        let change = FileChange { old_text: Some(new), new_text: old, strategy, lines, notes };
-        let done = original.undo(&path, &change).await.map_err(|error| error.to_string())?;
+        let done = original.undo(&path, &FileChange::new(Some(new), old)).await.map_err(|error| error.to_string())?;
         // From now on the session knows this text.
         let _known = original.read(&path).await;
-        Ok((FileDiff { path: path.real(), old_text: done.old_text, new_text: done.new_text }, skipped))
+        Ok((FileDiff::new(path.real(), done.old_text, done.new_text), skipped))
     }
 }
 

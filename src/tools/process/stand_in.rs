@@ -121,10 +121,9 @@ impl StandIn {
             return TakenOver::default();
         }
         match workspace.take_over(&self.unsaved, bytes).await {
-            Ok(FileChange { old_text, new_text, .. }) => TakenOver {
-                diff: Some(FileDiff { path: self.unsaved.path.absolute(), old_text, new_text }),
-                note: None,
-            },
+            Ok(FileChange { old_text, new_text, .. }) => {
+                TakenOver { diff: Some(FileDiff::new(self.unsaved.path.absolute(), old_text, new_text)), note: None }
+            }
             Err(error) => TakenOver {
                 diff: None,
                 note: Some(format!("what it wrote to {} is not in the editor: {error}", self.display())),

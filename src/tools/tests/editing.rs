@@ -104,6 +104,22 @@ async fn apply_patch_changes_several_files() {
 }
 
 #[tokio::test]
+async fn apply_patch_moves_encoding_and_permissions_too() {
+    let place = Place::new(&[]);
+    place.write("wide", b"\xff\xfea\0\n\0");
+    place.write("script", b"#!/bin/sh\n");
+    #[cfg(unix)]
+    std::fs::set_permissions(place.folder.path().join("script"), std::os::unix::fs::PermissionsExt::from_mode(0o750))
+        .unwrap();
+    let sections = "*** Update File: wide\n*** Move to: w\n-a\n+b\n*** Update File: script\n*** Move to: bin/script\n";
+    place.run("apply_patch", patch(sections)).await.unwrap();
+    let wide = place.context.workspace.resolve("w").unwrap();
+    assert_eq!(place.context.workspace.bytes(&wide).await.unwrap(), b"\xff\xfeb\0\n\0");
+    #[cfg(unix)]
+    assert_eq!(place.context.workspace.resolve("bin/script").unwrap().mode(), Some(0o750));
+}
+
+#[tokio::test]
 async fn apply_patch_changes_nothing_when_one_file_does_not_fit() {
     let place = Place::new(&[("a.rs", "one\n"), ("b.rs", "b\n"), (".git/hooks/x", "x\n")]);
     let good = "*** Update File: a.rs\n-one\n+two\n";
@@ -118,8 +134,8 @@ async fn apply_patch_changes_nothing_when_one_file_does_not_fit() {
     check("*** Update File: a.rs\n-one\n+three\n", "names a.rs twice").await;
     check("*** Add File: ../c.rs\n+d\n", "outside the workspace").await;
     check("*** Update File: b.rs\n b\n", "Example: ").await;
-    place.write("wide", b"\xff\xfea\0\n\0");
-    check("*** Update File: wide\n*** Move to: w\n", "UTF-16LE").await;
+    place.write("latin1", b"caf\xe9\n");
+    check("*** Update File: latin1\n*** Move to: l\n-café\n+茶\n", "cannot represent '茶'").await;
     place.open("b.rs", "typed\n");
     check("*** Delete File: b.rs\n", "unsaved changes").await;
     let preview = place.preview("apply_patch", patch("*** Delete File: .git/hooks/x\n")).await.unwrap();

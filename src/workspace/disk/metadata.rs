@@ -28,6 +28,19 @@ pub(super) fn copy(from: &File, to: &File) -> io::Result<()> {
     to.set_permissions(from.metadata()?.permissions())
 }
 
+/// Sets the permission bits.
+#[cfg(unix)]
+pub(super) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    file.set_permissions(cap_std::fs::PermissionsExt::from_mode(mode))
+}
+
+/// Sets the permission bits: Windows has none.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
+pub(super) fn set_mode(_: &File, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
 /// Some attributes belong to the system and cannot be set; the file then loses them.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn copy_attributes(from: &File, to: &File) {

@@ -9,7 +9,8 @@ use proptest::strategy::Strategy as _;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
 use super::*;
-use crate::workspace::content::{Charset, Format, decode};
+use crate::domain::Charset;
+use crate::workspace::content::{Format, decode};
 
 /// No word begins or ends with another, so that a line is never found inside one.
 const WORDS: [&str; 6] = ["alpha(1);", "beta = 'x';", "gamma { y }", "“delta” – é", "zeta  zeta", "\\omega"];
