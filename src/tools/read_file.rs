@@ -35,6 +35,15 @@ pub(super) struct Arguments {
     offset: Option<usize>,
     /// Number of lines.
     limit: Option<usize>,
+    /// Other files to read with it.
+    #[serde(default)]
+    more_paths: Vec<String>,
+}
+
+impl Arguments {
+    fn files(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.path).chain(&self.more_paths).map(String::as_str)
+    }
 }
 
 impl TypedTool for ReadFile {
@@ -67,7 +76,7 @@ impl TypedTool for ReadFile {
                 ..Preview::default()
             });
         }
-        let paths = files(&arguments.path).map(|name| context.resolve(name)).collect::<Result<Vec<_>, _>>()?;
+        let paths = arguments.files().map(|name| context.resolve(name)).collect::<Result<Vec<_>, _>>()?;
         let names: Vec<_> = paths.iter().map(|path| named(&context.workspace, path)).collect();
         let title = format!("Read {}{lines}", names.join(", "));
         let mut shown = Preview { title, ..Preview::default() };
@@ -87,13 +96,12 @@ impl TypedTool for ReadFile {
             let content = output(context, number, offset, limit).await?;
             return Ok(ToolOutput { content, ..ToolOutput::default() });
         }
-        let count = files(&arguments.path).count();
-        let bytes = context.room(MAX_BYTES) / count.max(1);
-        if count == 1 {
+        let bytes = context.room(MAX_BYTES) / (1 + arguments.more_paths.len());
+        if arguments.more_paths.is_empty() {
             return file(context, &arguments.path, (offset, limit), bytes).await;
         }
         let mut all = ToolOutput::default();
-        for name in files(&arguments.path) {
+        for name in arguments.files() {
             let (content, one) = match file(context, name, (offset, limit), bytes).await {
                 Ok(one) => (one.content.clone(), one),
                 Err(ToolError(why)) => (format!("[{why}]\n"), ToolOutput::default()),
@@ -104,11 +112,6 @@ impl TypedTool for ReadFile {
         }
         if all.locations.is_empty() { Err(ToolError(all.content)) } else { Ok(all) }
     }
-}
-
-/// The files of a call: a line each, where a model sent a list.
-fn files(path: &str) -> impl Iterator<Item = &str> {
-    path.trim_matches('\n').split('\n')
 }
 
 /// These lines of a file, at most `bytes` bytes.

@@ -137,7 +137,7 @@ fn coerce_object(value: &mut Value, schema: &Value) {
     foreign::unwrap(fields, properties);
     foreign::rename(fields, properties);
     foreign::hoist(fields, properties);
-    foreign::join_paths(fields, properties);
+    foreign::spread_paths(fields, properties);
     let is_unknown = |name: &str| !properties.contains_key(name);
     fields.retain(|name, value| !is_absent(name, value, properties.get(name)) || is_required(name, schema));
     blocks(fields, properties);

@@ -176,9 +176,9 @@ pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Va
     fields.insert("path".to_owned(), path);
 }
 
-/// The files of a list, a line each, for the tool that reads several.
-pub(super) fn join_paths(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    if !["path", "offset", "limit"].iter().all(|name| properties.contains_key(*name)) {
+/// The files of a list, for the tool that reads one and `more_paths`.
+pub(super) fn spread_paths(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    if !properties.contains_key("more_paths") {
         return;
     }
     let files: Vec<Value> = match fields.get("path") {
@@ -191,13 +191,13 @@ pub(super) fn join_paths(fields: &mut Map<String, Value>, properties: &Map<Strin
             let (_, path) = file.as_object()?.iter().find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
             path.as_str().map(str::to_owned)
         };
-        let path = file.as_str().map(str::to_owned).or_else(|| named(file))?;
-        (!path.contains('\n')).then_some(path)
+        file.as_str().map(str::to_owned).or_else(|| named(file))
     };
     if let Some(paths) = files.iter().map(of_file).collect::<Option<Vec<_>>>()
-        && !paths.is_empty()
+        && let [first, more @ ..] = paths.as_slice()
     {
-        fields.insert("path".to_owned(), paths.join("\n").into());
+        fields.insert("path".to_owned(), first.as_str().into());
+        fields.insert("more_paths".to_owned(), more.into());
     }
 }
 

@@ -91,6 +91,7 @@ async fn several_files_are_read_in_one_call() {
     for files in [json!({"paths": ["a", "b"]}), json!({"files": [{"path": "a"}, {"path": "b"}]})] {
         place.check("read_file", files, both).await;
     }
+    place.check("read_file", json!({"path": "a", "more_paths": ["b"]}), both).await;
     let preview = place.preview("read_file", json!({"path": ["a", "b"]})).await.unwrap();
     assert_eq!((preview.title.as_str(), preview.targets.len()), ("Read a, b", 2));
     let half = place.answer("read_file", json!({"path": ["a", "c"]})).await;
