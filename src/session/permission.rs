@@ -91,7 +91,8 @@ impl Facts {
         let roots: Vec<PathBuf> = workspace.roots().iter().map(|root| root.real().to_owned()).collect();
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
-        let cautious = preview.caution.is_some() || empties;
+        // No mode and no rule applies a trial.
+        let cautious = preview.caution.is_some() || empties || about == About::Apply;
         let (command, follows_up) = (command.map(Line::new), preview.follows_up);
         let is_question = preview.answers.is_some();
         Self { tool: tool.to_owned(), about, kind, targets, command, follows_up, cautious, is_question }

@@ -28,6 +28,8 @@ pub(super) const USAGE: &str = "`/try PROMPT` runs a prompt on a copy of the wor
 /// The answer in a mode that changes nothing.
 pub(super) const NOT_IN_PLAN: &str = "`/try` needs a mode that can change files, and the session is in mode `plan`. Switch the \
     mode, then try again.";
+/// What the person reads besides the changes before they are applied.
+const UNCHANGED: &str = "nothing in the workspace has changed yet";
 /// How many files an editor is told to look at.
 const LOCATIONS: usize = 100;
 
@@ -97,12 +99,14 @@ async fn settle(
     for message in changed.told.iter().cloned() {
         event(steps, AgentEvent::Notice { message }).await;
     }
-    let asked = preview(&original.workspace, "Apply", changed);
+    let mut asked = preview(&original.workspace, "Apply", changed);
+    let note = std::iter::once(UNCHANGED).chain(asked.note.as_deref()).collect::<Vec<_>>().join("; ");
+    asked.note = Some(note);
     let outcome = agent::whether_to_apply(call_id, asked, &original.cancel, steps).await;
     let applies = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
     let decided = preview(&original.workspace, if applies { "Applied" } else { "Discarded" }, changed);
-    let (kind, decided) = (ToolKind::Edit, Preview { caution: None, ..decided });
-    event(steps, AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: decided }).await;
+    let (call, kind) = (call_id.to_owned(), ToolKind::Edit);
+    event(steps, AgentEvent::ToolPreview { call_id: call, kind, preview: decided }).await;
     if !applies {
         let content = "discarded; nothing in the workspace was changed".to_owned();
         end(call_id, ExecutionResult { content, is_error: true, ..ExecutionResult::default() }, steps).await;
@@ -129,7 +133,6 @@ fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
         locations: paths.into_iter().take(LOCATIONS).map(|path| Location { path, line: None }).collect(),
         diffs: changed.diffs.clone(),
         note: Some(changed.notes.join("; ")).filter(|note| !note.is_empty()),
-        caution: Some("nothing in the workspace has changed yet".to_owned()),
         ..Preview::default()
     }
 }
