@@ -43,6 +43,16 @@ pub(super) fn git(folder: &Path, arguments: &[&str]) {
     assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
+/// A server that can be killed, with its state in `state`.
+fn serve_in(stage: &Stage, state: &Path) -> (Program, Client) {
+    let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
+        let path = std::env::var_os("PATH").unwrap();
+        command.env("PATH", path).env("HOME", stage.home.path().join("me")).env("TANDEM_STATE_DIR", state);
+    });
+    client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+    (program, client)
+}
+
 fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({ "tool": "edit_file", "path": path, "edits": [{ "old_text": old, "new_text": new }] })
 }
@@ -357,16 +367,8 @@ fn large_ignored_folders_stay_where_they_are_and_other_large_files_are_refused()
 fn the_copy_of_a_killed_server_is_removed_at_the_next_start() {
     let stage = Stage::new(Level::Best, &[write("a", "tried\n"), run("echo more >> a")]);
     let state = stage.home.path().join("state");
-    let serve = || -> (Program, Client) {
-        let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
-            let path = std::env::var_os("PATH").unwrap();
-            command.env("PATH", path).env("HOME", stage.home.path().join("me")).env("TANDEM_STATE_DIR", &state);
-        });
-        client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
-        (program, client)
-    };
     let folders = || state.join("commands").read_dir().map_or(0, Iterator::count);
-    let (mut program, mut client) = serve();
+    let (mut program, mut client) = serve_in(&stage, &state);
     let session = automatic(&mut client, &stage);
     client.prompt(&session, "/try go");
     client.find(|message| message["params"]["toolCall"]["title"].as_str().is_some_and(|it| it.starts_with("Apply")));
@@ -375,7 +377,7 @@ fn the_copy_of_a_killed_server_is_removed_at_the_next_start() {
     program.ends();
     drop(client);
     assert!(!stage.world.path().join("a").exists());
-    let (_program, mut client) = serve();
+    let (_program, mut client) = serve_in(&stage, &state);
     let load = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
     client.call("session/load", load);
     until("the copy is removed", || folders() == 0);
@@ -487,15 +489,7 @@ fn what_was_applied_before_the_server_was_killed_can_be_undone() {
     };
     let before = now();
     let state = stage.home.path().join("state");
-    let serve = || -> (Program, Client) {
-        let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
-            let path = std::env::var_os("PATH").unwrap();
-            command.env("PATH", path).env("HOME", stage.home.path().join("me")).env("TANDEM_STATE_DIR", &state);
-        });
-        client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
-        (program, client)
-    };
-    let (mut program, mut client) = serve();
+    let (mut program, mut client) = serve_in(&stage, &state);
     let session = automatic(&mut client, &stage);
     client.prompt(&session, "/try go");
     let request = client.next("session/request_permission");
@@ -505,7 +499,7 @@ fn what_was_applied_before_the_server_was_killed_can_be_undone() {
     program.signal(rustix::process::Signal::KILL);
     program.ends();
     drop(client);
-    let (_program, mut client) = serve();
+    let (_program, mut client) = serve_in(&stage, &state);
     client.call("session/load", json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] }));
     let undone = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
     assert_eq!(undone["result"]["left"], json!([]), "{undone}");
