@@ -3,17 +3,17 @@
 //! Not copied are version control, which commands may read in the original, and tandem's own files. Git-ignored folders
 //! are copied as far as they fit. The copy has the names of the original ([`Root::copied`]).
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
 use tokio_util::sync::CancellationToken;
 
-use super::walk::is_version_control;
+use super::walk::{Queue, is_version_control};
 use super::{Documents, NoEditor, Root, Shared, Unsaved, Workspace, mode};
 use crate::text::Encoding;
 
@@ -46,16 +46,14 @@ impl Workspace {
         left_out: &LeftOut,
         cancel: &CancellationToken,
     ) -> io::Result<Self> {
-        let mut room = Room { bytes: BYTES, entries: ENTRIES };
+        let room = Mutex::new(Room { bytes: BYTES, entries: ENTRIES });
         let mut roots = Vec::new();
         for (index, root) in self.roots().iter().enumerate() {
             let place = folder.join(index.to_string());
             std::fs::create_dir(&place)?;
             let to = Dir::open_ambient_dir(&place, ambient_authority())?;
-            let mut copying = Copying { root, to, left_out, cancel, room: &mut room, lent: Vec::new() };
-            copying.all()?;
-            let lent = copying.lent;
-            roots.push(Arc::new(Root::copied(root, place, lent)?));
+            let copying = Copying { root, to, left_out, cancel, room: &room };
+            roots.push(Arc::new(Root::copied(root, place, copying.all()?)?));
         }
         let documents = Documents::new(Encoding::default());
         let editor = Arc::new(NoEditor);
@@ -102,46 +100,70 @@ struct Copying<'a> {
     to: Dir,
     left_out: &'a LeftOut,
     cancel: &'a CancellationToken,
-    room: &'a mut Room,
+    room: &'a Mutex<Room>,
+}
+
+/// What was not copied, and why not more.
+#[derive(Default)]
+struct Rest {
     /// What stays where it is, absolute.
     lent: Vec<PathBuf>,
+    /// What was left for later.
+    excepted: Vec<PathBuf>,
+    error: Option<io::Error>,
 }
 
 impl Copying<'_> {
-    /// What is not ignored has to fit; of the rest, whatever does.
-    fn all(&mut self) -> io::Result<()> {
-        let ignored = self.below(Path::new(""), &self.left_out.ignored)?;
-        for path in ignored {
+    /// What is not ignored has to fit; of the rest, whatever does. Returns what stays where it is, absolute.
+    fn all(&self) -> io::Result<Vec<PathBuf>> {
+        let Rest { mut lent, mut excepted, .. } = self.below(Path::new(""), &self.left_out.ignored)?;
+        excepted.sort_unstable();
+        for path in excepted {
             let found = self.root.dir().symlink_metadata(&path)?;
             if self.fits(&path, &found)? {
                 self.one(&path, &found)?;
                 if found.is_dir() {
-                    self.below(&path, &[])?;
+                    lent.extend(self.below(&path, &[])?.lent);
                 }
             } else {
-                self.lent.push(self.root.real().join(path));
+                lent.push(self.root.real().join(path));
             }
         }
-        Ok(())
+        Ok(lent)
     }
 
-    /// Copies what is in `folder`, whatever its depth. Returns what is not copied because it is in `except`.
-    fn below(&mut self, folder: &Path, except: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-        let (mut ahead, mut excepted) = (VecDeque::from([folder.to_owned()]), Vec::new());
-        while let Some(folder) = ahead.pop_front() {
-            for (path, found) in self.entries(&folder)? {
-                let real = self.root.real().join(&path);
-                if found.is_dir() && path.file_name().is_some_and(is_version_control) {
-                    self.version_control(&path)?;
-                    self.lent.push(real);
-                } else if except.contains(&real) {
-                    excepted.push(path);
-                } else if self.one(&path, &found)? && found.is_dir() {
-                    ahead.push_back(path);
-                }
+    /// Copies what is in `folder`, whatever its depth, but not what is in `except`.
+    fn below(&self, folder: &Path, except: &[PathBuf]) -> io::Result<Rest> {
+        let rest = Mutex::new(Rest::default());
+        let except: HashSet<&Path> = except.iter().map(PathBuf::as_path).collect();
+        Queue::new(folder.to_owned()).share(|folder| {
+            if lock(&rest).error.is_some() {
+                return Vec::new();
+            }
+            self.folder(&folder, &except, &rest).unwrap_or_else(|error| {
+                lock(&rest).error.get_or_insert(error);
+                Vec::new()
+            })
+        });
+        let rest = rest.into_inner().unwrap_or_else(PoisonError::into_inner);
+        rest.error.map_or_else(|| Ok(Rest { error: None, ..rest }), Err)
+    }
+
+    /// Copies what is in `folder` itself. Returns the folders in it.
+    fn folder(&self, folder: &Path, except: &HashSet<&Path>, rest: &Mutex<Rest>) -> io::Result<Vec<PathBuf>> {
+        let mut folders = Vec::new();
+        for (path, found) in self.entries(folder)? {
+            let real = self.root.real().join(&path);
+            if found.is_dir() && path.file_name().is_some_and(is_version_control) {
+                self.version_control(&path)?;
+                lock(rest).lent.push(real);
+            } else if except.contains(real.as_path()) {
+                lock(rest).excepted.push(path);
+            } else if self.one(&path, &found)? && found.is_dir() {
+                folders.push(path);
             }
         }
-        Ok(excepted)
+        Ok(folders)
     }
 
     /// What is in a folder, except hidden files.
@@ -164,21 +186,28 @@ impl Copying<'_> {
     }
 
     /// Copies a file, a link, or a folder without what is in it. Returns `false` for what cannot be copied.
-    fn one(&mut self, path: &Path, found: &Metadata) -> io::Result<bool> {
+    fn one(&self, path: &Path, found: &Metadata) -> io::Result<bool> {
+        let take = |bytes| lock(self.room).take(bytes);
         let done = if found.is_dir() {
-            self.room.take(0)?;
+            take(0)?;
             self.to.create_dir(path).and_then(|()| mode::set(&self.to, path, mode::of(found) | mode::OWNER))
         } else if found.is_symlink() {
-            self.room.take(0)?;
+            take(0)?;
             link(self.root.dir(), &self.to, path)
         } else if found.is_file() {
-            self.room.take(found.len())?;
+            take(found.len())?;
             self.file(path)
         } else {
             return Ok(false);
         };
         match done {
             Err(error) if is_out_of_reach(&error) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let path = path.display();
+                Err(io::Error::other(format!(
+                    "{path} and another name differ only in case, and the copy would have one of them"
+                )))
+            }
             done => done.map(|()| true),
         }
     }
@@ -186,7 +215,8 @@ impl Copying<'_> {
     /// The system shares the blocks of both files where it can.
     fn file(&self, path: &Path) -> io::Result<()> {
         let mut from = self.root.open_file(path)?;
-        let mut to = self.to.create(path)?.into_std();
+        // Where two names that differ in case are one, the second must not take the place of the first.
+        let mut to = self.to.open_with(path, OpenOptions::new().write(true).create_new(true))?.into_std();
         io::copy(&mut from, &mut to)?;
         let found = from.metadata()?;
         to.set_permissions(found.permissions())?;
@@ -210,7 +240,7 @@ impl Copying<'_> {
 
     /// Whether there is room for all of it.
     fn fits(&self, path: &Path, found: &Metadata) -> io::Result<bool> {
-        let mut room = *self.room;
+        let mut room = *lock(self.room);
         let mut fit = room.take(found.len()).is_ok();
         let mut ahead = Vec::from_iter(found.is_dir().then(|| path.to_owned()));
         while let Some(folder) = ahead.pop().filter(|_| fit) {
@@ -221,6 +251,10 @@ impl Copying<'_> {
         }
         Ok(fit)
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(unix)]

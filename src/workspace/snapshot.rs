@@ -60,7 +60,7 @@ pub struct Snapshots {
 }
 
 /// The result of one look.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Seen {
     /// By absolute folder path.
     folders: HashMap<PathBuf, Listing>,
@@ -96,6 +96,21 @@ impl Snapshots {
     pub fn new(roots: Vec<Arc<Root>>, folder: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
         let hidden = hidden.iter().filter_map(|path| native::canonical(path).ok()).collect();
         Ok(Self { roots, hidden, images: Images::open(folder)?, copied: AtomicU64::new(0), seen: None, unsaved: None })
+    }
+
+    /// Others that go on from the same look, with the same images.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn fork(&self) -> io::Result<Self> {
+        Ok(Self {
+            roots: self.roots.clone(),
+            hidden: self.hidden.clone(),
+            images: self.images.fork()?,
+            copied: AtomicU64::new(self.copied.load(Ordering::Relaxed)),
+            seen: self.seen.clone(),
+            unsaved: None,
+        })
     }
 
     /// The coverage of the last look; `None` before the first.
@@ -232,14 +247,7 @@ impl Look<'_> {
             stamp: root.dir().dir_metadata().ok().map(|found| Stamp::of(&found)),
             dependable: dependable(root.dir()),
         });
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
-        let work = || queue.work(|folder| self.folder(root, &folder));
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
-            }
-            work();
-        });
+        queue.share(|folder| self.folder(root, &folder));
     }
 
     /// Lists a folder; returns the folders in it.

@@ -38,6 +38,11 @@ pub(super) struct Watched {
 }
 
 impl Watched {
+    fn new(workspace: &Workspace, snapshots: Snapshots) -> Self {
+        let written = workspace.documents().watch_writes();
+        Self { snapshots, written, by_jobs: ChangeSet::default(), notes: Vec::new() }
+    }
+
     /// What has changed since the last look, without what people and tools wrote.
     fn look(&mut self) -> ChangeSet {
         let changes = self.snapshots.look();
@@ -277,15 +282,15 @@ impl Shared {
                 let mut hidden = self.surroundings.hidden.clone();
                 hidden.push(scratch.folder());
                 let roots = with_repositories(workspace.roots());
-                none.insert(Watched {
-                    snapshots: Snapshots::new(roots, &scratch.images(), &hidden)?,
-                    written: workspace.documents().watch_writes(),
-                    by_jobs: ChangeSet::default(),
-                    notes: Vec::new(),
-                })
+                none.insert(Watched::new(workspace, Snapshots::new(roots, &scratch.images(), &hidden)?))
             }
         };
         Ok(work(watched))
+    }
+
+    /// Goes on from these snapshots of the workspace.
+    pub(super) fn watch(&self, workspace: &Workspace, snapshots: Snapshots) {
+        *self.snapshots.lock().unwrap_or_else(PoisonError::into_inner) = Some(Watched::new(workspace, snapshots));
     }
 }
 

@@ -31,7 +31,9 @@ pub struct Shadow {
     /// The copy as it was made.
     snapshots: Snapshots,
     /// Keeps the copy.
-    scratch: Arc<Scratch>,
+    _scratch: Arc<Scratch>,
+    /// Keeps the images, which are those of the original.
+    images: Arc<Scratch>,
 }
 
 /// What became of changes that were applied.
@@ -75,14 +77,16 @@ impl Shared {
         let surroundings = Surroundings { session: None, ..self.surroundings.clone() };
         let sandbox = OnceCell::new_with(self.sandbox.get().cloned());
         let shell = Shell(Arc::new(Self { surroundings, sandbox, ..Self::default() }));
-        let scratch = shell.0.scratch()?;
+        let (scratch, own) = (shell.0.scratch()?, self.scratch()?);
         let hidden = self.surroundings.hidden.iter().filter_map(|path| native::canonical(path).ok());
-        let hidden: Vec<_> = hidden.chain([scratch.folder()]).collect();
+        let hidden: Vec<_> = hidden.chain([scratch.folder(), own.folder()]).collect();
         let left_out = LeftOut { ignored: coverage.left_out, hidden };
         let workspace = workspace.copy_to(&scratch.copies()?, unsaved, &left_out, cancel)?;
-        let mut snapshots = Snapshots::new(workspace.roots().to_vec(), &scratch.images(), &left_out.hidden)?;
+        // Nearly all of its files have an image there.
+        let mut snapshots = Snapshots::new(workspace.roots().to_vec(), &own.images(), &left_out.hidden)?;
         let _as_it_was_made = snapshots.look();
-        Ok(Shadow { shell, workspace, snapshots, scratch })
+        shell.0.watch(&workspace, snapshots.fork()?);
+        Ok(Shadow { shell, workspace, snapshots, _scratch: scratch, images: own })
     }
 }
 
@@ -119,7 +123,7 @@ impl Shadow {
         // Of git's, a copy has only the repositories that were made in it.
         let git = changed.changes.git.iter().map(EntryChange::reversed).collect();
         let written = ChangeSet { files: written, git };
-        let reverted = original.revert(written, self.scratch.images()).await;
+        let reverted = original.revert(written, self.images.images()).await;
         let is_done = |diff: &&FileDiff| {
             let path = original.identity(&diff.path);
             reverted.done.files.iter().any(|change| change.path == path)

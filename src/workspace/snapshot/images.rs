@@ -20,6 +20,11 @@ impl Images {
         Ok(Self(Dir::open_ambient_dir(folder, ambient_authority())?))
     }
 
+    /// The same folder.
+    pub(super) fn fork(&self) -> io::Result<Self> {
+        Ok(Self(self.0.try_clone()?))
+    }
+
     /// The bytes of an image.
     pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         self.0.read(name)

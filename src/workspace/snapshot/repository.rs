@@ -14,7 +14,7 @@ use crate::workspace::{Root, mode};
 const REPOSITORY: (usize, u64) = (5_000, 64 << 20);
 
 /// A repository that a command made.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Made {
     pub(super) path: PathBuf,
     mode: u32,

@@ -5,6 +5,9 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+/// More threads would only wait for the disk.
+const THREADS: usize = 8;
+
 pub(in crate::workspace) struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -26,6 +29,20 @@ impl<T> Queue<T> {
             let mut busy = Busy { queue: self, brought: Vec::new() };
             busy.brought = work(piece);
         }
+    }
+
+    /// [`Self::work`] on as many threads as the machine has use for.
+    pub(in crate::workspace) fn share(&self, work: impl Fn(T) -> Vec<T> + Sync)
+    where
+        T: Send,
+    {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(THREADS);
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| self.work(&work));
+            }
+            self.work(&work);
+        });
     }
 
     fn take(&self) -> Option<T> {
