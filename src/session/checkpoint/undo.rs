@@ -196,6 +196,8 @@ impl<'a> Work<'a> {
         for change in by_command {
             let path = change.command.as_ref().map_or(&change.path, |command| &command.change.path);
             match refused.get(path) {
+                // Once what is in it can go, the folder can.
+                Some(Reason::NotEmpty) if holds_refused(path, &refused) => failed.push(change.path.clone()),
                 None => {
                     self.changed(&change.path);
                     if let Some(earlier) = change.before_commands() {
@@ -316,7 +318,9 @@ impl<'a> Work<'a> {
                             Some(reason) => self.redo_refused(&change.path, reason, changes).await,
                         }
                     }
-                    let is_left = |change: &EntryChange| refused.get(&change.path).is_some_and(is_retryable);
+                    let is_left = |change: &EntryChange| {
+                        refused.get(&change.path).is_some_and(is_retryable) || holds_refused(&change.path, &refused)
+                    };
                     let ChangeSet { mut files, mut git } = set;
                     files.retain(is_left);
                     git.retain(is_left);
@@ -334,10 +338,17 @@ impl<'a> Work<'a> {
 
 /// Whether the system refused, which it may not do the next time.
 fn is_retryable(reason: &Reason) -> bool {
-    matches!(reason, Reason::Denied | Reason::Full | Reason::Io(_) | Reason::NotEmpty)
+    matches!(reason, Reason::Denied | Reason::Full | Reason::Io(_))
+}
+
+/// Whether the folder could not be removed because the system refused to remove something in it.
+fn holds_refused(folder: &Path, refused: &HashMap<PathBuf, Reason>) -> bool {
+    let is_inside = |path: &Path| path != folder && path.starts_with(folder);
+    refused.get(folder) == Some(&Reason::NotEmpty)
+        && refused.iter().any(|(path, reason)| is_inside(path) && is_retryable(reason))
 }
 
 fn whole(path: &Path, reason: &Reason) -> Left {
-    let is_changed = matches!(reason, Reason::Changed | Reason::GitMoved);
+    let is_changed = matches!(reason, Reason::Changed | Reason::GitMoved | Reason::NotEmpty);
     Left { path: path.to_owned(), lines: None, is_changed, reason: reason.to_string() }
 }

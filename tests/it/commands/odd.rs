@@ -142,6 +142,32 @@ fn what_a_file_keeps_beside_its_text_survives_an_undo() {
 }
 
 #[test]
+fn a_folder_in_which_somebody_put_a_file_stays_and_earlier_turns_can_be_undone() {
+    let call = |line| json!([{ "call": { "id": "c1", "name": "run_command", "arguments": { "command": line } } }]);
+    let done = json!([{ "text": "Done." }]);
+    let script = json!([call("echo two > a"), done, call("mkdir made; echo x > made/x"), done]);
+    let stage = Stage { world: World::new(script), ..Stage::new(Level::Best, &[]) };
+    let path = stage.world.path();
+    stage.world.write("a", "one\n");
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    for _turn in 0..2 {
+        let prompt = client.prompt(&session, "go");
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    }
+    stage.world.write("made/mine", "mine\n");
+    let answer = review(&mut client, &session, "undo");
+    assert_eq!(answer["result"]["left"][0]["reason"], "it is not empty", "{answer}");
+    assert_eq!((path.join("made/x").exists(), stage.world.read("a").as_str()), (false, "two\n"));
+    let answer = review(&mut client, &session, "undo");
+    assert_eq!(
+        (stage.world.read("a").as_str(), stage.world.read("made/mine").as_str()),
+        ("one\n", "mine\n"),
+        "{answer}"
+    );
+}
+
+#[test]
 fn a_repository_that_a_command_makes_goes_and_comes_whole() {
     for line in [
         "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm one",
