@@ -20,6 +20,7 @@ use cap_std::fs::Dir;
 pub(super) use self::git::{git_folder, worktree};
 pub(super) use self::state::{git_state, is_repository};
 use self::survey::{Kept, Survey};
+use super::path::has_aliases;
 use super::{Root, native};
 
 /// At most this many files with one name are set aside.
@@ -114,8 +115,10 @@ impl Guard {
             if !pinned && move_back(root.dir(), before, &after, &mut notes) {
                 after = Survey::of(root.dir(), Some(before));
             }
-            let is_others =
-                |path: &Path| (pinned && before.is_shielded(path, &after)) || is_approved(&root.real().join(path));
+            // Under another spelling, a mount may not be in the way.
+            let is_shielded =
+                |path: &Path| pinned && before.is_shielded(path, &after) && !has_aliases(root.dir(), path);
+            let is_others = |path: &Path| is_shielded(path) || is_approved(&root.real().join(path));
             for path in before.added(&after).into_iter().filter(|path| !is_others(path)) {
                 note(&mut notes, set_aside(root.dir(), path), path, "was created by the command");
             }

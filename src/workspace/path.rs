@@ -8,6 +8,7 @@
 
 mod copied;
 mod meant;
+mod spelling;
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -20,6 +21,7 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
+pub(super) use self::spelling::has_aliases;
 use super::{mode, native};
 
 /// The number of symlinks Linux follows in one name.
@@ -322,7 +324,7 @@ impl Walk<'_> {
                 b".." => return Err(outside(self.roots, self.named)),
                 _ => {
                     self.refuse_special_name(&name)?;
-                    self.target.push(&name);
+                    self.target.push(self.root.spelling(&self.target, name));
                     if let Some(link) = self.link()? {
                         self.target.pop();
                         let mut through = self.enter(&link)?;

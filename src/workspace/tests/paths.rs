@@ -31,6 +31,29 @@ fn names_inside_are_found() {
 }
 
 #[test]
+fn names_are_spelled_as_in_their_folder_where_case_does_not_matter() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("src")).unwrap();
+    std::fs::write(fixture.path("src/main.rs"), "").unwrap();
+    let workspace = fixture.workspace();
+    let is_one_name = fixture.path("SRC").exists();
+    let check = |name: &str, where_it_does_not: &str| {
+        let expected = if is_one_name { where_it_does_not } else { name };
+        assert_eq!(workspace.resolve(name).unwrap().target(), Path::new(expected), "{name}");
+    };
+    check("src/main.rs", "src/main.rs");
+    check("SRC/Main.rs", "src/main.rs");
+    check("Src/New.rs", "src/New.rs");
+    let root = workspace.roots().first().unwrap();
+    assert_eq!(crate::workspace::path::has_aliases(root.dir(), Path::new("src/main.rs")), is_one_name);
+    if !is_one_name {
+        std::fs::write(fixture.path("src/MAIN.RS"), "").unwrap();
+        check("src/MAIN.RS", "src/main.rs");
+        check("src/Main.rs", "src/main.rs");
+    }
+}
+
+#[test]
 fn names_outside_are_refused() {
     let fixture = Fixture::new();
     let workspace = fixture.workspace();
