@@ -181,7 +181,7 @@ function Review:act(action, selection, next)
   end)
 end
 
---- What takes back an undo or a redo; the chat says so. Going back to before a turn shows there by itself.
+--- What reverts an undo or a redo; the chat says so. Going back to before a turn shows there by itself.
 local way_back = { undo = ':Tandem redo reapplies it', redo = ':Tandem undo undoes it' }
 
 --- Undoes the last turn that has changes, reapplies what the last undo undid, or goes back to before a turn; says what
