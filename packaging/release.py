@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes what a release consists of. `RELEASING.md` says when; the workflow `release.yml` runs it, and so can a person:
 
-  release.py archive --target TRIPLE [--binary FILE] --out DIR     one archive of a program that was built
+  release.py archive --target TRIPLE [--binary FILE] --out DIR     one archive of a program that was built; `--asked FILE` is a
+                                                                   program of this machine, for manual and completions
   release.py finish --repository OWNER/NAME --tag vX.Y.Z --vsix FILE --out DIR
                                                                    from the archives in DIR: packages for npm, VS Code and Debian,
                                                                    installers, checksums, SBOM, notes, manifests of package managers
@@ -41,12 +42,12 @@ def archive_name(target):
     return f"tandem-{target}" + (".zip" if "windows" in target else ".tar.gz")
 
 
-def contents(binary, target):
+def contents(binary, program_here, target):
     """The files of an archive: name, bytes and whether it can be run."""
     program = "tandem.exe" if "windows" in target else "tandem"
 
     def asked(*arguments):
-        return subprocess.run([binary, *arguments], check=True, capture_output=True).stdout
+        return subprocess.run([program_here, *arguments], check=True, capture_output=True).stdout
 
     yield program, pathlib.Path(binary).read_bytes(), True
     yield "man/tandem.1", asked("man"), False
@@ -62,7 +63,7 @@ def archive(arguments):
     program = "tandem.exe" if "windows" in arguments.target else "tandem"
     binary = arguments.binary or ROOT / "target" / arguments.target / "dist" / program
     path = out / archive_name(arguments.target)
-    files = list(contents(binary, arguments.target))
+    files = list(contents(binary, arguments.asked or binary, arguments.target))
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w") as packed:
             for name, data, _ in files:
@@ -142,7 +143,7 @@ def finish(arguments):
     with tarfile.open(out / "manifests.tar.gz", "w:gz") as packed:
         for template in sorted(path for path in TEMPLATES.rglob("*") if path.is_file()):
             data = fill(template.read_text(), values).encode()
-            entry = tarfile.TarInfo(str(template.relative_to(TEMPLATES)))
+            entry = tarfile.TarInfo(fill(str(template.relative_to(TEMPLATES)), values))
             entry.size = len(data)
             packed.addfile(entry, io.BytesIO(data))
     print(f"{len(sums)} files, {out / 'manifests.tar.gz'}")
@@ -154,6 +155,7 @@ def main():
     one = commands.add_parser("archive")
     one.add_argument("--target", required=True, choices=TARGETS)
     one.add_argument("--binary")
+    one.add_argument("--asked")
     one.add_argument("--out", required=True)
     one.set_defaults(run=archive)
     all_of_it = commands.add_parser("finish")

@@ -65,6 +65,7 @@ def check_manifests(out):
             assert digest in sums.values(), name
         if name.endswith(".json"):
             json.loads(text)
+    assert "winget/someone.tandem.installer.yaml" in texts, "winget-pkgs wants the identifier in the name"
     registry = json.loads(texts["acp-registry/agent.json"])
     assert {target["archive"].rsplit("/", 1)[1] for target in registry["distribution"]["binary"].values()} < set(sums)
     components = json.loads(pathlib.Path(f"{out}/tandem-sbom.cdx.json").read_text())["components"]

@@ -17,6 +17,10 @@ use words::Words;
 /// Separates a cause from what to do about it.
 const WAY: &str = " — ";
 
+/// What a proxy of the environment may lack.
+const PROXY: &str =
+    "a proxy that asks for a password gets it from its variable: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT";
+
 /// An error of an HTTP status.
 pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelError {
     let words = words::read(body);
@@ -123,8 +127,9 @@ pub(super) fn without_key(key: Option<&SecretString>, mut error: ModelError) -> 
 /// An endpoint that cannot be reached.
 pub(super) fn network(endpoint: &Endpoint, why: &str) -> ModelError {
     let Endpoint { provider, base_url, .. } = endpoint;
-    let message =
-        format!("cannot reach {provider} at {base_url}: {why}{WAY}check that it runs and that base-url is right");
+    let proxy = if endpoint.proxy.is_some() { format!("; {PROXY}") } else { String::new() };
+    let way = format!("check that it runs and that base-url is right{proxy}");
+    let message = format!("cannot reach {provider} at {base_url}: {why}{WAY}{way}");
     ModelError { code: ErrorCode::Network, message, status: None, retryable: true }
 }
 
@@ -154,6 +159,7 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
         (404, _) => format!(
             "check the model's name ({model}) and the base URL ({base_url}); `tandem models` lists the available models"
         ),
+        (407, _) => PROXY.to_owned(),
         (413, _) => "the request is too large: start a new session or leave out large files".to_owned(),
         (300..=399, _) => "set base-url to the endpoint's actual location".to_owned(),
         (429, _) => "too many requests: wait a little, or choose another model".to_owned(),

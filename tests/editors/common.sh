@@ -20,6 +20,12 @@ retry() {
   "$@"
 }
 
+# The distribution's mirror, as this system is set up to use it.
+mirror() {
+  { cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null || true; } |
+    sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p' | head -n 1
+}
+
 # once NAME: from here to the end of the script only one process at a time, so that two runs do not fetch the same thing.
 once() {
   exec {lock}>"$CACHE/.lock-$1"

@@ -8,12 +8,6 @@ DEST=$CACHE/$SUITE ROOT=$CACHE/$SUITE/root-$SUITE
 command -v apt-get >/dev/null || { say "needs Debian's apt-get; elsewhere set NVIM and HX to installed editors"; exit 1; }
 once "$SUITE"
 
-# The distribution's mirror, as this system is set up to use it.
-mirror() {
-  cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
-    sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p' | head -n 1
-}
-
 # Downloads the packages with all they need down to libc: apt works on an empty list of installed packages.
 download() {
   local apt=$1 packages=(neovim hx)

@@ -2,11 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
-use tandem::model::{Api, Endpoint, Provider};
+use tandem::model::{Api, Endpoint, Provider, Proxy};
 use tandem::server::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -82,6 +83,15 @@ async fn pass(mut socket: impl AsyncRead + AsyncWrite + Unpin, to: SocketAddr) -
     Ok(())
 }
 
+/// The lines of a request up to its body.
+async fn head(socket: &mut TcpStream) -> std::io::Result<Vec<String>> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await?);
+    }
+    Ok(String::from_utf8_lossy(&head).lines().map(str::to_owned).collect())
+}
+
 /// A proxy that connects everybody with `to`, and what it was asked for.
 fn proxy(world: &World, to: SocketAddr) -> (String, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -89,17 +99,27 @@ fn proxy(world: &World, to: SocketAddr) -> (String, Arc<Mutex<Vec<String>>>) {
     let address = listen(world, move |mut socket| {
         let seen = Arc::clone(&seen);
         async move {
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                head.push(socket.read_u8().await?);
-            }
-            let head = String::from_utf8_lossy(&head).into_owned();
-            seen.lock().unwrap().push(head.lines().next().unwrap_or_default().to_owned());
+            let head = head(&mut socket).await?;
+            seen.lock().unwrap().push(head[0].clone());
             socket.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await?;
             pass(socket, to).await
         }
     });
     (format!("http://{address}"), asked)
+}
+
+/// A proxy that connects those with `to` who bring a name and password.
+fn guarded_proxy(world: &World, to: SocketAddr) -> SocketAddr {
+    listen(world, move |mut socket| async move {
+        let head = head(&mut socket).await?;
+        // `someone:p@ss`
+        if !head.iter().any(|line| line.eq_ignore_ascii_case("proxy-authorization: Basic c29tZW9uZTpwQHNz")) {
+            let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            return socket.write_all(refusal).await;
+        }
+        socket.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await?;
+        pass(socket, to).await
+    })
 }
 
 /// Asks the model of this configuration one question and gives the answer.
@@ -129,6 +149,33 @@ fn a_model_behind_a_proxy_with_a_company_certificate_works() {
 }
 
 #[test]
+fn a_proxy_that_wants_a_password_gets_it_or_says_so() {
+    let world = World::new(json!([[{ "text": "hello" }]]));
+    let company = Company::new(&world, "http/1.1");
+    let ca_file = company.ca_file.clone();
+    let proxy = guarded_proxy(&world, company.serve(&world));
+    let through = |address: &str, scheme: &str| {
+        let proxy = Proxy { url: format!("http://{address}"), except: String::new() };
+        let base = format!("{scheme}://{HOST}/v1");
+        let endpoint = Endpoint::new("company", Api::Chat, &base, "m");
+        let endpoint = Endpoint { proxy: Some(proxy), ca_file: Some(ca_file.clone()), ..endpoint };
+        world.wait(Provider::http(endpoint).models()).unwrap_err().to_string()
+    };
+    for scheme in ["https", "http"] {
+        for address in [proxy.to_string(), format!("someone:wrong@{proxy}")] {
+            let error = through(&address, scheme);
+            assert!(error.contains("HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT"), "{error}");
+            assert!(!error.contains("wrong"), "{error}");
+        }
+    }
+
+    let config = format!(
+        "model = \"company/m\"\n[providers.company]\nbase-url = \"https://{HOST}/v1\"\nca-file = {ca_file:?}\n"
+    );
+    assert_eq!(ask(&world, &config, &[("HTTPS_PROXY", &format!("http://someone:p%40ss@{proxy}"))]), "hello");
+}
+
+#[test]
 fn hosts_in_no_proxy_bypass_the_proxy() {
     let world = World::new(json!([[{ "text": "hello" }]]));
     let company = Company::new(&world, "http/1.1");
@@ -140,6 +187,29 @@ fn hosts_in_no_proxy_bypass_the_proxy() {
     );
     assert_eq!(ask(&world, &config, &[("ALL_PROXY", &proxy), ("NO_PROXY", "elsewhere.test,127.0.0.1")]), "hello");
     assert_eq!(*asked.lock().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_network_that_never_answers_does_not_delay_the_start() {
+    for model in ["model = \"openai/m\"\n", ""] {
+        let world = World::new(json!([]));
+        let gave_up = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&gave_up);
+        let silent = listen(&world, move |mut socket| {
+            let seen = Arc::clone(&seen);
+            async move {
+                socket.read_to_end(&mut Vec::new()).await?;
+                seen.store(true, Ordering::SeqCst);
+                Ok(())
+            }
+        });
+        let config = format!("{model}[providers.openai]\nbase-url = \"http://{silent}/v1\"\n");
+        world.write(".home/config/config.toml", &config);
+        let mut client = world.stranger_on(Transport::Acp, &[("OPENAI_API_KEY", "sk")]);
+        client.call("initialize", json!({ "protocolVersion": 1 }));
+        client.session(&world);
+        assert!(!gave_up.load(Ordering::SeqCst), "the session waited for the model's server");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::NamedTempFile;
@@ -53,7 +53,7 @@ impl StandIn {
 
     /// The file it is mounted over, without symlinks.
     #[cfg(target_os = "linux")]
-    pub fn target(&self) -> PathBuf {
+    pub fn target(&self) -> std::path::PathBuf {
         self.unsaved.path.real()
     }
 

@@ -3,8 +3,11 @@
 //! Its standard input is a lifeline.
 //!
 //! When that is closed (by a cancel, a timeout or the death of the server) or the command ends, everything the command
-//! started is killed, daemons included: on Linux they become children of this process when their parents exit. The
-//! supervisor itself is outside the sandbox and cannot be reached from it.
+//! started is killed, daemons included: on Linux they become children of this process when their parents exit, elsewhere they
+//! are known by a mark. The supervisor itself is outside the sandbox and cannot be reached from it.
+
+#[cfg(any(test, not(target_os = "linux")))]
+mod left;
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -115,6 +118,8 @@ fn spawn(argv: &[OsString], filtered: bool) -> io::Result<Child> {
     }
     command.args(arguments).stdin(Stdio::null());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    #[cfg(not(target_os = "linux"))]
+    tree::mark(&mut command);
     command.spawn()
 }
 
@@ -189,10 +194,54 @@ mod tree {
 
 #[cfg(not(target_os = "linux"))]
 mod tree {
-    use rustix::process::{Pid, Signal, kill_process_group};
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
-    /// Kills the rest of the command's process group.
+    use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
+
+    use super::left;
+
+    /// A process that does not die is stuck in the kernel.
+    const TIMEOUT: Duration = Duration::from_secs(5);
+
+    /// Marks all that the command will start.
+    pub(super) fn mark(command: &mut Command) {
+        let outer = std::env::var(left::VARIABLE).unwrap_or_default();
+        command.env(left::VARIABLE, outer + &left::mark(getpid().as_raw_nonzero().get()));
+    }
+
+    /// Kills everything this process started, until nothing is left.
     pub(super) fn end(first: Pid) {
+        let begun = Instant::now();
+        // At once, whatever the table says.
         let _gone = kill_process_group(first, Signal::KILL);
+        while begun.elapsed() < TIMEOUT {
+            let (group, supervisor) = (first.as_raw_nonzero().get(), getpid().as_raw_nonzero().get());
+            let left = table().map(|(ps, table)| (ps, left::left(&table, group, supervisor)));
+            let Some((ps, left)) = left else { return };
+            let left: Vec<Pid> = left.into_iter().filter(|pid| *pid != ps).filter_map(Pid::from_raw).collect();
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                // It may have ended at this moment.
+                let _gone = kill_process(pid, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// All processes with their environment, and which of them is `ps`.
+    fn table() -> Option<(i32, String)> {
+        let mut command = Command::new("/bin/ps");
+        command.args(["-axwwE", "-o", left::COLUMNS]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut ps = command.spawn().ok()?;
+        let mut table = Vec::new();
+        let read = ps.stdout.take()?.read_to_end(&mut table);
+        // The other thread may have waited for it.
+        let _ended = ps.wait();
+        read.ok()?;
+        Some((i32::try_from(ps.id()).ok()?, String::from_utf8_lossy(&table).into_owned()))
     }
 }
