@@ -235,7 +235,11 @@ mod tree {
     /// All processes with their environment, and which of them is `ps`.
     fn table() -> Option<(i32, String)> {
         let mut command = Command::new("/bin/ps");
-        command.args(["-axwwE", "-o", left::COLUMNS]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args(["-axwwE", "-o", "pid=,ppid=,pgid=,stat=,command="])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut ps = command.spawn().ok()?;
         let mut table = Vec::new();
         let read = ps.stdout.take()?.read_to_end(&mut table);

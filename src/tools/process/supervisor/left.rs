@@ -9,15 +9,13 @@ use std::collections::HashSet;
 /// The variable with the mark. Each supervisor adds one, so that those of the supervisors around it stay.
 pub(super) const VARIABLE: &str = "TANDEM_COMMAND";
 
-/// The columns that [`left`] reads; the last one is followed by the environment.
-pub(super) const COLUMNS: &str = "pid=,ppid=,pgid=,stat=,command=";
-
 /// The mark of the supervisor with this number.
 pub(super) fn mark(supervisor: i32) -> String {
     format!("/{supervisor}/")
 }
 
-/// The processes that run and are the command's: in its group, below the supervisor, or marked.
+/// The processes that run and are the command's: in its group, below the supervisor, or marked. A line has number, parent,
+/// group, state, arguments and environment.
 pub(super) fn left(table: &str, group: i32, supervisor: i32) -> Vec<i32> {
     let rows: Vec<Row<'_>> = table.lines().filter_map(Row::read).filter(|row| !row.state.starts_with('Z')).collect();
     let (mark, mut found) = (mark(supervisor), HashSet::new());
