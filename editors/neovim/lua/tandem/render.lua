@@ -181,7 +181,10 @@ local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA'
 ---@param options wire.PermissionOption[]
 local function add_question(out, options)
   local answers = require('tandem.permission').answers_of(options)
-  add_line(out, { { #answers > 0 and 'Answer?' or 'Allow?', 'TandemQuestion' } })
+  local allow = vim.iter(options):find(function(option)
+    return option.kind == 'allow_once'
+  end)
+  add_line(out, { { #answers > 0 and 'Answer?' or (allow and allow.name or 'Allow') .. '?', 'TandemQuestion' } })
   for _, answer in ipairs(answers) do
     add_line(out, { { '- ' .. answer.name } })
   end

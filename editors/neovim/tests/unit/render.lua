@@ -111,6 +111,11 @@ return function(t)
       { optionId = 'y', name = 'Allow', kind = 'allow_once' },
     })
     t.equal(rendered.lines, { 'Edit a', 'Allow?', ' gr   Reject', ' ga   Allow' })
+    local trial = render.tool({ toolCallId = '1', title = 'Apply the changes' }, {
+      { optionId = 'n', name = 'Discard', kind = 'reject_once' },
+      { optionId = 'y', name = 'Apply', kind = 'allow_once' },
+    })
+    t.equal(trial.lines, { 'Apply the changes', 'Apply?', ' gr   Discard', ' ga   Apply' })
   end)
 
   t.test('a long diff is capped', function()
