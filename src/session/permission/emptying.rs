@@ -63,16 +63,16 @@ pub(super) enum Uncovered {
 pub(super) fn may_empty(line: &str, commands: Option<&[Words]>, uncovered: Uncovered) -> bool {
     // What a shell in the line reads may be in another command of it.
     let is_fed = |words: &Words| words.first().is_some_and(|program| is_shell(program));
-    calls_remover(line)
-        || match commands.filter(|commands| !commands.iter().any(is_fed)) {
-            Some(commands) => commands.iter().any(|words| uncovered.is_emptied_by(words)),
-            None => {
-                let is_emptied = |words: &[String]| uncovered.is_emptied_by(words) || uncovered.is_open(words);
-                (is_loop(line) && (overwrites_in_a_loop(line) || has_candidate(line, removes_variable)))
-                    || has_candidate(line, runs_unknown)
-                    || has_candidate(line, is_emptied)
-            }
-        }
+    if calls_remover(line) {
+        return true;
+    }
+    if let Some(commands) = commands.filter(|commands| !commands.iter().any(is_fed)) {
+        return commands.iter().any(|words| uncovered.is_emptied_by(words));
+    }
+    let is_emptied = |words: &[String]| uncovered.is_emptied_by(words) || uncovered.is_open(words);
+    (is_loop(line) && (overwrites_in_a_loop(line) || has_candidate(line, removes_variable)))
+        || has_candidate(line, runs_unknown)
+        || has_candidate(line, is_emptied)
 }
 
 /// Whether this is said of what may be a command in a line that is not understood: the words from any of them on.
