@@ -66,6 +66,28 @@ fn hovering_a_tool_call_shows_its_output() {
 }
 
 #[test]
+fn a_request_to_change_several_files_names_each() {
+    let edit = |id: &str, path: &str| {
+        let edits = json!([{ "old_text": "alpha", "new_text": "ALPHA" }]);
+        json!([{ "call": { "id": id, "name": "edit_file", "arguments": { "path": path, "edits": edits } } }])
+    };
+    let world = World::new(json!([edit("c1", "a.rs"), edit("c2", "b.rs"), [{ "text": "Tried." }]]));
+    world.write("a.rs", "alpha\n");
+    world.write("b.rs", "alpha\n");
+    let mut client = plain(&world);
+    let chat = world.uri("notes.tandem.md");
+    let mut text = ask_in_chat(&mut client, &chat, "/try rename it\n");
+    for asked in ["Edit a.rs", "Edit b.rs"] {
+        edit_until(&mut client, &chat, &mut text, |text| text.contains(&format!("asks:** {asked}")));
+        command(&mut client, "tandem.allow", json!([]));
+    }
+    edit_until(&mut client, &chat, &mut text, |text| text.contains("asks:** Apply the changes to a.rs, b.rs"));
+    for name in ["a.rs", "b.rs"] {
+        assert!(text.contains(&format!("/{name}`\n\n```diff")), "{name}: {text}");
+    }
+}
+
+#[test]
 fn changed_lines_have_hints_and_old_text_until_settled() {
     let edits = json!([{ "old_text": "b\n", "new_text": "B\n" }]);
     let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": edits } } });

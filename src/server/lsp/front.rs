@@ -253,6 +253,9 @@ impl Asked {
             let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
             let change = display::escape(&change);
             let fence = fence(&change);
+            if request.preview.diffs.len() > 1 {
+                let _ = write!(details, "\n\n`{}`", display::escape_line(&diff.path.to_string_lossy()));
+            }
             let _ = write!(details, "\n\n{fence}diff\n{change}{fence}");
         }
         let rule = request.rule.as_ref().map(|rule| display::escape_line(rule).into_owned());
