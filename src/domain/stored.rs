@@ -16,7 +16,7 @@ pub enum Charset {
     Latin1,
 }
 
-/// What is needed besides its text to store a file as it was.
+/// What is needed besides its text to have a file as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     /// Its character encoding.
@@ -26,4 +26,12 @@ pub struct Stored {
     /// Its permission bits, where they are to be set too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
+    /// How many of the folders it is in did not exist; it did not exist either then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing_folders: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }

@@ -200,9 +200,17 @@ impl Now {
         !matches!(self.place, Place::Nowhere)
     }
 
-    /// How the file is stored, if it will not tell once it has the new text, stored as `next`.
+    /// How the file is stored, if that does not show once it has the new text, stored as `next`.
     fn stored(&self, path: &WorkspacePath, new_text: &str, next: Option<Stored>) -> Option<Stored> {
-        let (Place::Disk(format) | Place::Editor(format)) = self.place else { return None };
+        let format = match self.place {
+            Place::Disk(format) | Place::Editor(format) => format,
+            Place::Document(_) => return None,
+            Place::Nowhere => {
+                let missing_folders = path.missing_folders();
+                let stored = Stored { missing_folders, ..Format::default().stored(None) };
+                return (missing_folders > 0).then_some(stored);
+            }
+        };
         let mode = next.and_then(|next| next.mode).and_then(|_| path.mode());
         let stays = format.is_told_by(new_text) && next.is_none_or(|next| next == format.stored(mode));
         (!stays).then(|| format.stored(mode))

@@ -111,7 +111,7 @@ impl Format {
     /// What is needed to store another text in the same way, with these permission bits.
     #[must_use]
     pub fn stored(self, mode: Option<u32>) -> Stored {
-        Stored { charset: self.charset, bom: self.bom, mode }
+        Stored { charset: self.charset, bom: self.bom, mode, missing_folders: 0 }
     }
 
     /// The same line endings, stored in this way.

@@ -178,6 +178,23 @@ impl WorkspacePath {
         self.target_root.dir.symlink_metadata(&self.target).ok().map(|found| mode::of(&found))
     }
 
+    /// How many of the folders it is in do not exist.
+    pub(super) fn missing_folders(&self) -> usize {
+        let is_missing = |folder: &&Path| self.target_root.dir.symlink_metadata(folder).is_err();
+        self.folders().take_while(is_missing).count()
+    }
+
+    /// Removes up to `count` of the folders it is in, the innermost first, until one is not empty.
+    pub(super) fn remove_folders(&self, count: usize) {
+        let is_removed = |folder: &&Path| self.target_root.dir.remove_dir(folder).is_ok();
+        let _rest_is_in_use = self.folders().take(count).take_while(is_removed).count();
+    }
+
+    /// The folders it is in, the innermost first, without its root.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.target.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty())
+    }
+
     /// When the file was last written, if known.
     pub(super) fn written(&self) -> Option<SystemTime> {
         let found = self.target_root.dir.symlink_metadata(&self.target).ok()?;

@@ -32,11 +32,15 @@ pub(super) async fn undo(
     }
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let file = workspace.peek(path).await?;
-    if file.text == change.new_text {
-        remove_seen(workspace, path, file).await
-    } else {
-        Err(FileError::Changed(path.display()))
+    if file.text != change.new_text {
+        return Err(FileError::Changed(path.display()));
     }
+    let removed = remove_seen(workspace, path, file).await?;
+    if let Some(stored) = change.stored {
+        let path = path.clone();
+        disk::blocking(move || path.remove_folders(stored.missing_folders)).await;
+    }
+    Ok(removed)
 }
 
 /// Undoes a command's changes where everything is as the command left it; `images` is the folder of its file images.

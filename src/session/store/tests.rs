@@ -116,7 +116,7 @@ async fn text_typed_between_changes_is_journaled() {
     let mut checkpoints =
         Checkpoints::new(Some(folder_of_texts.clone()), tokio::sync::watch::channel(Undoable::default()).0);
     let diff = |old: &str, new: &str| FileDiff::new("/w/a".into(), Some(old.into()), new.into());
-    let stored = Some(Stored { charset: Charset::Latin1, bom: false, mode: Some(0o600) });
+    let stored = Some(Stored { charset: Charset::Latin1, bom: false, mode: Some(0o600), missing_folders: 2 });
     let last = FileDiff { stored, ..diff("3\nmine\n", "4\nmine\n") };
     let diffs = [diff("1\n", "2\n"), diff("2\n", "3\n"), last];
     let mut journal = journal(home.path(), "s");
@@ -136,7 +136,7 @@ async fn text_typed_between_changes_is_journaled() {
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
     let change = |before: &str, after: &str| json!({ "path": "/w/a", "before": address(before.as_bytes()), "after": address(after.as_bytes()) });
     let mut last = change("3\nmine\n", "4\nmine\n");
-    last["stored"] = json!({ "charset": "latin1", "bom": false, "mode": 0o600 });
+    last["stored"] = json!({ "charset": "latin1", "bom": false, "mode": 0o600, "missing_folders": 2 });
     assert_eq!(list["files"], json!([change("1\n", "3\n"), last]));
 }
 
