@@ -13,7 +13,7 @@ use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::guard::with_repositories;
 use crate::workspace::snapshot::{Coverage, Snapshots, retain_until};
 use crate::workspace::written::Written;
-use crate::workspace::{ChangeSet, Workspace, blocking};
+use crate::workspace::{ChangeSet, Workspace, blocking, first_names, native};
 
 /// The maximum number of diffs shown for one command.
 const DIFFS: usize = 100;
@@ -266,10 +266,11 @@ impl Shared {
     pub(super) fn report(&self, workspace: &Workspace, snapshots: &Snapshots, changes: ChangeSet) -> Changed {
         let images = self.surroundings.state.as_ref().map(|state| state.join("checkpoints"));
         let stored = images.map_or(Ok(()), |images| snapshots.publish(&changes, &images));
-        let (diffs, is_cut) = diffs(workspace, snapshots, &changes);
+        let Shown { diffs, besides, is_cut } = shown(workspace, snapshots, &changes);
         let lost = |error| format!("the changes of commands cannot be undone: the images cannot be stored ({error})");
         let told = stored.err().map(lost).into_iter().collect();
-        let notes = summary(workspace, &changes, is_cut.then_some(diffs.len())).into_iter().collect();
+        let besides = (!besides.is_empty()).then(|| first_names(besides.into_iter(), |what| what));
+        let notes = summary(workspace, &changes, is_cut.then_some(diffs.len())).into_iter().chain(besides).collect();
         Changed { changes: Arc::new(changes), diffs, notes, told }
     }
 
@@ -300,8 +301,18 @@ impl Reach {
     }
 }
 
-/// The texts that changed, and whether there are more: undo covers those too, but only as whole files.
-fn diffs(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> (Vec<FileDiff>, bool) {
+/// How the changes are shown.
+#[derive(Default)]
+struct Shown {
+    /// The texts that changed.
+    diffs: Vec<FileDiff>,
+    /// What else changed, in words.
+    besides: Vec<String>,
+    /// Whether there are more: undo covers those too, but only as whole files.
+    is_cut: bool,
+}
+
+fn shown(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> Shown {
     let text = |entry: &Entry| match entry {
         Entry::Absent => Some(None),
         entry => Some(Some(snapshots.text(entry, TEXT)?)),
@@ -314,15 +325,41 @@ fn diffs(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> (
         let path = workspace.resolve_path(&change.path).ok()?.absolute();
         Some(FileDiff::new(path, old_text, new_text.unwrap_or_default()))
     };
-    let (mut diffs, mut bytes) = (Vec::new(), 0);
-    for diff in changes.files.iter().filter_map(diff) {
+    let (mut shown, mut bytes) = (Shown::default(), 0);
+    for change in &changes.files {
+        let diff = diff(change);
+        shown
+            .besides
+            .extend(besides(change, diff.is_some()).map(|what| format!("{}: {what}", workspace.shown(&change.path))));
+        let Some(diff) = diff else { continue };
         bytes += diff.old_text.as_ref().map_or(0, |old| old.len()) + diff.new_text.len();
-        if diffs.len() == DIFFS || bytes > TEXTS {
-            return (diffs, true);
+        if shown.diffs.len() == DIFFS || bytes > TEXTS {
+            return Shown { is_cut: true, ..shown };
         }
-        diffs.push(diff);
+        shown.diffs.push(diff);
     }
-    (diffs, false)
+    shown
+}
+
+/// What changed at a path besides its text, which may be shown.
+fn besides(change: &EntryChange, has_diff: bool) -> Option<String> {
+    let mode = |before: &u32, after: &u32| (before != after).then(|| format!("permissions {before:o} → {after:o}"));
+    let unseen = |what: &str, size: &u64| {
+        let why = if *size > TEXT { "too large to show" } else { "not text" };
+        (!has_diff).then(|| format!("{what} ({why})"))
+    };
+    match (&change.before, &change.after) {
+        (Entry::File { image, mode: before, .. }, Entry::File { image: same, size, mode: after }) => {
+            mode(before, after).or_else(|| unseen("changed", size).filter(|_| image != same))
+        }
+        (Entry::Folder { mode: before }, Entry::Folder { mode: after }) => mode(before, after),
+        (_, Entry::Link { target }) => Some(format!("a link to {}", native::shown(target))),
+        (Entry::Link { .. }, Entry::Absent) => Some("removed (a link)".to_owned()),
+        (_, Entry::File { size, .. }) => unseen("created", size),
+        (Entry::File { size, .. }, Entry::Absent) => unseen("removed", size),
+        (_, Entry::Special) => Some("not a regular file".to_owned()),
+        _ => None,
+    }
 }
 
 /// What the diffs do not show.

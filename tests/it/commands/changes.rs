@@ -47,6 +47,24 @@ fn command_changes_are_shown_as_diffs() {
 }
 
 #[test]
+fn what_no_diff_shows_of_a_command_is_said() {
+    let line = "chmod 755 a; ln -s a l; printf '\\0' > new; printf '\\0' >> old; rm gone; printf '%2000000d' 1 > large";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    stage.world.write("a", "one\n");
+    stage.world.write("gone", "\0");
+    stage.world.write("old", "\0");
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    let ended = client.find(|message| message["params"]["update"]["status"] == "completed");
+    let content = ended["params"]["update"]["content"].to_string();
+    let said = "[a: permissions 644 → 755, gone: removed (not text), l: a link to a, \
+        large: created (too large to show), new: created (not text) and 1 more]";
+    assert!(content.contains(said), "{content}");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+}
+
+#[test]
 fn changes_of_a_killed_command_are_shown() {
     let shown = |limit: u64| {
         let stage = Stage::new(Level::Best, &[json!({ "command": "echo half > a; sleep 60", "timeout_s": limit })]);
