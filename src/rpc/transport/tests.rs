@@ -1,4 +1,4 @@
-use std::io::{PipeReader, PipeWriter, pipe};
+use std::io::{BufRead as _, BufReader, PipeReader, PipeWriter, pipe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
@@ -24,6 +24,18 @@ impl Client {
         let mut bytes = Vec::new();
         Framing::Line.write(&mut bytes, value.to_string().as_bytes());
         self.input.write_all(&bytes).unwrap();
+    }
+
+    /// Reads until a message of this method, which is the last of the result.
+    fn read_until(&mut self, method: &str) -> Vec<Value> {
+        let mut messages: Vec<Value> = Vec::new();
+        for line in BufReader::new(&mut self.output).lines() {
+            messages.push(serde_json::from_str(&line.unwrap()).unwrap());
+            if messages.last().is_some_and(|message| message["method"] == method) {
+                break;
+            }
+        }
+        messages
     }
 
     /// Reads to the end of the stream; one value per message.
@@ -110,7 +122,7 @@ async fn outgoing_requests_end_with_an_answer_or_the_connection() {
 
 #[tokio::test]
 async fn text_is_merged_for_slow_clients_without_loss() {
-    let (client, peer, _inbox, writer) = connected(Framing::Line);
+    let (mut client, peer, _inbox, writer) = connected(Framing::Line);
     let (answer, thought) = (source(TextKind::AgentMessageChunk), source(TextKind::AgentThoughtChunk));
     let mut expected = String::new();
     let mut sent = 0;
@@ -125,12 +137,12 @@ async fn text_is_merged_for_slow_clients_without_loss() {
     peer.notify("after", &());
     assert!(peer.accepts_answers());
 
-    let reader = thread::spawn(move || client.read_all(Framing::Line));
+    let reader = tokio::task::spawn_blocking(move || (client.read_until("after"), client));
     peer.drained().await;
     assert!(peer.accepts_updates());
+    let (mut messages, _client) = reader.await.unwrap();
     writer.finish().await.unwrap();
-    let mut messages = reader.join().unwrap();
-    assert_eq!(messages.pop().unwrap()["method"], "after");
+    messages.pop();
     assert_eq!(
         messages.pop().unwrap(),
         json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": {
