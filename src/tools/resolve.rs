@@ -30,7 +30,8 @@ pub fn tool(tools: &[Arc<dyn Tool>], name: &str) -> Option<Arc<dyn Tool>> {
         return Some(Arc::clone(tool));
     }
     let ways = ways_to_edit(tools);
-    let all: Vec<&Arc<dyn Tool>> = tools.iter().chain(ways.iter()).collect();
+    let others = ways.iter().filter(|way| super::find(tools, way.name()).is_none());
+    let all: Vec<&Arc<dyn Tool>> = tools.iter().chain(others).collect();
     let ours: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
     let name = names::resolve(name, &ours)?;
     all.into_iter().find(|tool| tool.name() == name).cloned()
@@ -172,6 +173,26 @@ mod tests {
         check("apply_patch", json!({ "input": patch }), "apply_patch", json!({ "input": patch }));
         check("edit", json!({ "patch": patch }), "apply_patch", json!({ "patch": patch }));
         check("shell", json!({ "command": ["apply_patch", patch] }), "apply_patch", json!({ "patch": patch }));
+    }
+
+    /// Spellings of any tool's own name, the offered editing tool's included.
+    #[test]
+    fn every_spelling_of_an_offered_tool_is_that_tool() {
+        for editing in [Editing::Replacements, Editing::Patches] {
+            let tools = all(editing);
+            for name in tools.iter().map(|tool| tool.name()) {
+                let camel: String = name.split('_').map(|part| part[..1].to_uppercase() + &part[1..]).collect();
+                let kebab = name.replace('_', "-");
+                let spellings = ["", "functions.", "default_api.", "tools.", "mcp__tandem__", "developer__"]
+                    .map(|prefix| format!("{prefix}{name}"));
+                let leaks = [":0", ":17", "<|channel|>commentary", "<|channel|>json", "_2", " ", "()"]
+                    .map(|suffix| format!("functions.{name}{suffix}"));
+                for spelled in spellings.into_iter().chain(leaks).chain([camel, kebab, name.to_uppercase()]) {
+                    let resolved = tool(&tools, &spelled);
+                    assert_eq!(resolved.as_ref().map(|tool| tool.name()), Some(name), "{spelled}");
+                }
+            }
+        }
     }
 
     #[test]
