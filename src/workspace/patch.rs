@@ -62,7 +62,7 @@ pub struct PatchError(String);
 /// # Errors
 /// The beginning is missing, a line belongs to no file, or a file has no changes.
 pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
-    if !patch.lines().any(|line| line.trim() == BEGIN)
+    if !patch.lines().any(|line| line.trim_end() == BEGIN)
         && let Some(patch) = unified::as_v4a(patch)
     {
         return parse_v4a(&patch);
@@ -76,26 +76,48 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
 const BEGIN: &str = "*** Begin Patch";
 
 fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
-    let mut lines = patch.lines().map(|line| line.strip_suffix('\r').unwrap_or(line));
-    if !lines.any(|line| line.trim() == BEGIN) {
+    let mut files: Vec<FilePatch> = Vec::new();
+    // Models sometimes forget the last line. What the token limit cuts is incomplete JSON and does not get this far.
+    let (mut has_begun, mut is_open) = (false, false);
+    for line in patch.lines().map(|line| line.strip_suffix('\r').unwrap_or(line)) {
+        match mark(line) {
+            // A patch may be followed by another one.
+            Some(Mark::Begin) => (has_begun, is_open) = (true, true),
+            Some(Mark::End) => is_open = false,
+            Some(Mark::File(file)) if is_open => files.push(file),
+            Some(Mark::File(file)) if has_begun => {
+                let path = file.path;
+                return Err(PatchError(format!("the section about {path} stands behind `*** End Patch`")));
+            }
+            Some(Mark::File(_)) => {}
+            None if is_open => body(files.last_mut(), line)?,
+            // Words around the patch, and the end of a fence or heredoc.
+            None => {}
+        }
+    }
+    if !has_begun {
         return Err(PatchError("it does not begin with a line `*** Begin Patch`".to_owned()));
     }
-    let mut files: Vec<FilePatch> = Vec::new();
-    for line in lines {
-        if line.trim() == "*** End Patch" {
-            return finished(files);
-        }
-        match heading(line) {
-            Some(file) => files.push(file),
-            None => body(files.last_mut(), line)?,
-        }
-    }
-    // Models sometimes forget the last line. What the token limit cuts is incomplete JSON and does not get this far.
     finished(files)
 }
 
+/// A line that divides a patch. It begins in the first column: a line of a file has a sign before it, if only a blank.
+enum Mark {
+    Begin,
+    End,
+    File(FilePatch),
+}
+
+fn mark(line: &str) -> Option<Mark> {
+    match line.trim_end() {
+        BEGIN => Some(Mark::Begin),
+        "*** End Patch" => Some(Mark::End),
+        line => heading(line).map(Mark::File),
+    }
+}
+
 fn heading(line: &str) -> Option<FilePatch> {
-    let (keyword, path) = line.trim().strip_prefix("*** ")?.split_once(':')?;
+    let (keyword, path) = line.strip_prefix("*** ")?.split_once(':')?;
     let action = match keyword {
         "Add File" => Action::Add(String::new()),
         "Delete File" => Action::Delete,
@@ -117,7 +139,7 @@ fn body(file: Option<&mut FilePatch>, line: &str) -> Result<(), PatchError> {
         }
         Action::Delete if line.trim().is_empty() => {}
         Action::Delete => return Err(stray()),
-        Action::Update { chunks, moved_to } => match line.trim().strip_prefix("*** Move to:") {
+        Action::Update { chunks, moved_to } => match line.strip_prefix("*** Move to:") {
             Some(path) => *moved_to = Some(path.trim().to_owned()),
             None => update(chunks, line),
         },
@@ -141,7 +163,7 @@ fn update(chunks: &mut Vec<Chunk>, line: &str) {
         chunks.push(Chunk::default());
     }
     let Some(chunk) = chunks.last_mut() else { return };
-    if line.trim() == "*** End of File" {
+    if line.trim_end() == "*** End of File" {
         chunk.at_end = true;
         return;
     }
@@ -199,6 +221,32 @@ mod tests {
         assert_eq!(parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
         assert_eq!(parse("*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
         assert_eq!(parse("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n").unwrap(), patch);
+    }
+
+    #[test]
+    fn lines_of_a_file_are_never_headings() {
+        let headings = ["Delete File: keep.txt", "Add File: new.txt", "Update File: other.txt", "Move to: there.txt"];
+        for mark in headings.into_iter().chain(["End Patch", "Begin Patch", "End of File"]) {
+            for sign in [" ", "-", "+", "  ", "\t"] {
+                let line = format!("{sign}*** {mark}");
+                let files = parse(&format!("*** Begin Patch\n*** Update File: a\n@@\n-x\n{line}\n+y\n*** End Patch"));
+                let [FilePatch { path, action: Action::Update { chunks, moved_to: None } }] = &files.unwrap()[..]
+                else {
+                    panic!("{line:?} is taken for more than a line");
+                };
+                assert_eq!((path.as_str(), chunks[0].lines.len(), chunks[0].at_end), ("a", 3, false), "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn patches_after_each_other_are_one() {
+        let one = |file: &str| format!("*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch\n");
+        for between in ["", "\n", "And the other:\n", "```\n\n```diff\n"] {
+            let files = parse(&format!("{}{between}{}", one("a"), one("b"))).unwrap();
+            assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a", "b"], "{between:?}");
+        }
+        refused(&format!("{}*** Delete File: b\n", one("a")), "about b stands behind");
     }
 
     #[track_caller]
