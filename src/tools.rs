@@ -46,6 +46,7 @@ pub use self::diagnostics::problems;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
+pub use self::names::bare as bare_name;
 use self::process::Dialect;
 pub use self::resolve::{Resolved, accept, only_argument, resolve, tool};
 pub use self::skill::load_skill;

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
 
+use super::Entry;
 use super::event::{AgentEvent, CompleteCall};
 use super::live::Live;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
-use super::text_calls::{Held, TextCalls};
+use super::text_calls::{Calls, Held, TextCalls, stands_in};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, Provider, ToolCall, Usage,
@@ -47,6 +48,8 @@ pub(super) struct Inputs<'a> {
     pub provider: &'a Provider,
     pub tools: &'a Arc<[Arc<dyn Tool>]>,
     pub context: &'a ToolContext,
+    /// The conversation so far.
+    pub history: &'a [Arc<Entry>],
     /// The ids of all earlier calls.
     pub taken: &'a HashSet<String>,
     pub steps: &'a Steps,
@@ -99,6 +102,8 @@ struct Listener<'a> {
     understood: HashMap<usize, ToolCall>,
     /// Whether the model ended the answer, rather than a limit or a failure.
     is_whole: bool,
+    /// The calls as they stand in the text of an answer that has prose beside them.
+    in_prose: Option<String>,
 }
 
 /// A call whose arguments are still streaming.
@@ -119,6 +124,7 @@ impl<'a> Listener<'a> {
             handed: 0,
             understood: HashMap::new(),
             is_whole: false,
+            in_prose: None,
         }
     }
 
@@ -174,18 +180,20 @@ impl<'a> Listener<'a> {
     /// The text is complete: held-back text is either a call or text after all. Returns why it cannot be the call it
     /// looks like.
     async fn settle(&mut self, is_whole: bool) -> Option<String> {
-        let held = if is_whole { self.text_calls.settle() } else { Held::Text(self.text_calls.release()) };
+        let is_quoted = |call: &_| self.inputs.history.iter().any(|entry| stands_in(call, entry.read_texts()));
+        let held = if is_whole { self.text_calls.settle(&is_quoted) } else { Held::Text(self.text_calls.release()) };
         match held {
             Held::Text(text) => self.say(text).await,
             Held::Unusable(text, why) => {
                 self.say(text).await;
                 return Some(why);
             }
-            Held::Calls(words, calls) => {
+            Held::Calls(Calls { words, calls, in_prose }) => {
                 self.say(words.trim_end().to_owned()).await;
                 let names = calls.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-                let message = format!("the model wrote a tool call as text; it was run: {names}");
+                let message = format!("the model wrote a tool call as text: {names}");
                 self.inputs.steps.event(AgentEvent::Notice { message }).await;
+                self.in_prose = in_prose;
                 for (slot, (name, json)) in calls.into_iter().enumerate() {
                     self.collector.push(&ModelEvent::CallStart { slot, id: String::new(), name });
                     self.collector.push(&ModelEvent::CallDelta { slot, json });
@@ -261,7 +269,9 @@ impl<'a> Listener<'a> {
         };
         let complete = CompleteCall { id: call.id.clone(), name: call.name.clone(), arguments, raw };
         self.inputs.steps.event(AgentEvent::ToolCallComplete { call: complete }).await;
-        schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work });
+        // The text is shown once, whichever of its calls may not run.
+        let in_prose = self.in_prose.as_mut().map(std::mem::take);
+        schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work, in_prose });
         self.understood.insert(slot, call);
     }
 
@@ -325,7 +335,7 @@ impl<'a> Listener<'a> {
     async fn refuse(&mut self, slot: usize, call: &ToolCall, schedule: &mut Schedule) {
         self.announce(slot, call).await;
         let work = Err("not run: the answer ended before the call was complete".to_owned());
-        schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work });
+        schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work, in_prose: None });
     }
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {

@@ -26,6 +26,8 @@ pub(super) struct Wish<'a> {
     pub name: &'a str,
     pub tool: &'a dyn Tool,
     pub arguments: &'a serde_json::Value,
+    /// See [`Call`](super::schedule::Call).
+    pub in_prose: Option<&'a str>,
 }
 
 /// Returns the context the call may run with, or else what the model is told. `asking` is true while a person has to
@@ -36,7 +38,7 @@ pub(super) async fn ask(
     steps: &Steps,
     asking: &watch::Sender<bool>,
 ) -> Result<ToolContext, String> {
-    let Wish { call_id, name, tool, arguments } = wish;
+    let Wish { call_id, name, tool, arguments, in_prose } = wish;
     let kind = tool.kind();
     let preview = tool.preview(context, arguments).await.map_err(|ToolError(why)| why)?;
     steps.event(AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: preview.clone() }).await;
@@ -45,7 +47,7 @@ pub(super) async fn ask(
     let (reply, answer) = oneshot::channel();
     let (asked, is_asked) = oneshot::channel();
     let request = AgentEvent::PermissionRequested {
-        about: About::Call { rule_name: tool.rule_name().to_owned() },
+        about: About::Call { rule_name: tool.rule_name().to_owned(), in_prose: in_prose.is_some() },
         call_id: call_id.to_owned(),
         name: name.to_owned(),
         kind,
@@ -82,7 +84,17 @@ pub(super) async fn ask(
                 .to_owned())
         }
         Permission::Cancelled => Err("cancelled by the user before it ran".to_owned()),
-        Permission::Forbidden(why) => Err(why),
+        Permission::Forbidden(why) => {
+            show(in_prose.unwrap_or_default(), steps).await;
+            Err(why)
+        }
+    }
+}
+
+/// Shows the text of a call that may have been an example: what is not run is read.
+async fn show(text: &str, steps: &Steps) {
+    if !text.is_empty() {
+        steps.event(AgentEvent::TextDelta { content: format!("\n{text}") }).await;
     }
 }
 

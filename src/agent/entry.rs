@@ -60,6 +60,22 @@ impl Entry {
         Cow::Owned(message)
     }
 
+    /// The texts that the model did not write: of a person, a file, a tool.
+    #[must_use]
+    pub fn read_texts(&self) -> Vec<String> {
+        match self.message().into_owned() {
+            Message::User { parts } => {
+                let text = |part| match part {
+                    Part::Text { text } | Part::Note { text } => Some(text),
+                    Part::Image { .. } => None,
+                };
+                parts.into_iter().filter_map(text).collect()
+            }
+            Message::Results { results } => results.into_iter().map(|result| result.content).collect(),
+            Message::Assistant(_) => Vec::new(),
+        }
+    }
+
     /// The encoded bytes.
     #[must_use]
     pub fn encoded(&self) -> &Bytes {

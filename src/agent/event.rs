@@ -294,6 +294,8 @@ pub enum About {
     Call {
         /// The name used in rules about its tool.
         rule_name: String,
+        /// Whether the model wrote the call into the text of its answer, beside prose: it may be an example.
+        in_prose: bool,
     },
     /// Whether a turn that a guard has stopped continues.
     Pause,

@@ -38,6 +38,8 @@ pub(super) struct Call {
     pub name: String,
     /// What to run, or why nothing can run.
     pub work: Result<Work, String>,
+    /// The call as text, if it stood beside prose: shown where it is not run.
+    pub in_prose: Option<String>,
 }
 
 /// A tool and its arguments.
@@ -298,7 +300,13 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         Ok(work) => work.redirected(&context),
         Err(why) => return Outcome::failed(call.id, call.name, why),
     };
-    let wish = Wish { call_id: &call.id, name: &call.name, tool: &*work.tool, arguments: &work.arguments };
+    let wish = Wish {
+        call_id: &call.id,
+        name: &call.name,
+        tool: &*work.tool,
+        arguments: &work.arguments,
+        in_prose: call.in_prose.as_deref(),
+    };
     let context = match ask(wish, &context, &steps, &asking).await {
         Ok(context) => context,
         Err(why) => return Outcome::failed(call.id, call.name, why),

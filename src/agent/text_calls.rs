@@ -2,29 +2,35 @@
 //!
 //! Text is held back only while it may still turn out to be a call.
 //!
-//! A call that runs is at the end of an answer without calls of its own, outside fences, quotes and code, and matches
-//! the schema of a tool. Everything else is text: an example is shown, not run. The model is told about text that looks
-//! like a call but cannot be one.
+//! A call is at the end of an answer without calls of its own, in the marks of a model family or as all of the answer,
+//! and matches the schema of a tool. Everything else is text: an example is shown, not run. The model is told about text
+//! that looks like a call but cannot be one.
+//!
+//! No phrase of any language decides. A [quotation](quoted) is no call. Where a call that changes something stands
+//! beside prose, it may be an example: it runs only if a person approves it, and else the model has to send it alone.
 
 mod beginning;
 mod elements;
 mod forms;
 mod json;
 mod python;
+mod quoted;
 mod react;
-mod words;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::beginning::{has_more, may_be_whole, whole_fence};
+use self::beginning::{may_be_whole, whole_fence};
 use self::elements::is_word;
 use self::forms::{ENDS, TAGS, TOKENS};
 use self::json::TextCall;
+pub(super) use self::quoted::stands_in;
 use crate::tools::{self, Tool};
 
-/// Why a call that could be run is not.
-const EXAMPLE: &str = "text before it makes it an example";
+/// Why a call in a fence or as JSON after prose is not run.
+const EXAMPLE: &str = "beside other text it may be an example";
+/// Why a call that changes something is not run from JSON that ends early.
+const INCOMPLETE: &str = "its JSON is not complete";
 
 /// The held-back text of a finished answer.
 #[derive(Debug, PartialEq)]
@@ -33,9 +39,23 @@ pub(super) enum Held {
     Text(String),
     /// Text that looks like a call but cannot be one, and why.
     Unusable(String, String),
-    /// Text, then calls with their arguments as JSON.
-    Calls(String, Vec<(String, String)>),
+    /// Calls.
+    Calls(Calls),
 }
+
+/// Calls that were written as text.
+#[derive(Debug, PartialEq)]
+pub(super) struct Calls {
+    /// The text before them that was held back.
+    pub words: String,
+    /// Names, and arguments as JSON.
+    pub calls: Vec<(String, String)>,
+    /// The calls as they were written, if the answer has prose beside them, so that they may be an example.
+    pub in_prose: Option<String>,
+}
+
+/// Whether a call stands in something the model has read.
+pub(super) type IsQuoted<'a> = &'a dyn Fn(&TextCall) -> bool;
 
 /// The text of one answer.
 pub(super) struct TextCalls {
@@ -92,8 +112,7 @@ impl TextCalls {
     pub(super) fn arguments(&self, name: &str, raw: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
         let tool = tools::tool(&self.tools, name)?;
         let is_same = |name: &str| tools::tool(&self.tools, name).is_some_and(|other| other.name() == tool.name());
-        let read =
-            forms::arguments(raw, &is_same).map(|arguments| TextCall { name: tool.name().to_owned(), arguments });
+        let read = forms::arguments(raw, &is_same).map(|arguments| TextCall::new(tool.name().to_owned(), arguments));
         read.map(|call| self.named(call).arguments).or_else(|| tools::only_argument(&*tool, raw))
     }
 
@@ -104,7 +123,7 @@ impl TextCalls {
     }
 
     /// The answer is complete.
-    pub(super) fn settle(&mut self) -> Held {
+    pub(super) fn settle(&mut self, is_quoted: IsQuoted<'_>) -> Held {
         let begun = self.begun.unwrap_or(self.text.len());
         let (before, tail) = self.text.split_at(begun);
         if !tail.is_empty() && without_ends(tail).is_empty() {
@@ -112,17 +131,17 @@ impl TextCalls {
             return Held::Text(before.split_at(self.shown.min(begun)).1.to_owned());
         }
         let is_tool = |name: &str| tools::tool(&self.tools, name).is_some();
-        let held = match Self::read(tail, &is_tool) {
-            Some(calls) => self.accepted(before.split_at(self.shown.min(begun)).1, calls),
-            None => None,
-        };
-        let why = match held {
-            Some(Ok(calls)) => {
-                self.is_over = true;
-                return calls;
-            }
-            Some(Err(why)) => Some(why),
-            None => self.suspicious(tail, &is_tool),
+        let why = match Self::read(tail, &is_tool) {
+            Some(calls) if calls.iter().any(is_quoted) => None,
+            Some(calls) => match self.accepted(before.split_at(self.shown.min(begun)).1, calls) {
+                Some(Ok(calls)) => {
+                    self.is_over = true;
+                    return Held::Calls(calls);
+                }
+                Some(Err(why)) => Some(why),
+                None => None,
+            },
+            None => self.suspicious(tail, &is_tool, is_quoted),
         };
         let text = self.release();
         match why {
@@ -145,14 +164,6 @@ impl TextCalls {
         }
     }
 
-    /// Whether the text before the calls makes them an example: it says so, or they have no mark and change something.
-    fn explains(&self, calls: &[TextCall]) -> bool {
-        let before = self.text.split_at(self.begun.unwrap_or_default()).0;
-        let reads = |call: &TextCall| tools::tool(&self.tools, &call.name).is_some_and(|it| it.kind().is_read_only());
-        let is_announced = !self.is_certain && !before.trim().is_empty();
-        words::make_an_example(before) || is_announced && !calls.iter().all(reads)
-    }
-
     /// Arguments that have a position get the name that our tool has for it. Another agent's tool may have another
     /// order.
     fn named(&self, call: TextCall) -> TextCall {
@@ -168,32 +179,35 @@ impl TextCalls {
             name.map_or(key, |name| (*name).clone())
         };
         let arguments = call.arguments.into_iter().map(|(key, value)| (name_of(key), value)).collect();
-        TextCall { name: call.name, arguments }
+        TextCall { arguments, ..call }
     }
 
     /// The calls, if each of them is beyond doubt; `None` if none can have been meant.
-    fn accepted(&self, words: &str, calls: Vec<TextCall>) -> Option<Result<Held, String>> {
+    fn accepted(&self, words: &str, calls: Vec<TextCall>) -> Option<Result<Calls, String>> {
         let calls: Vec<TextCall> = calls.into_iter().map(|call| self.named(call)).collect();
         let wrong = calls.iter().find_map(|call| {
             let why = tools::accept(&self.tools, &call.name, &call.arguments).err()?;
             Some((tools::tool(&self.tools, &call.name).is_some(), why))
         });
-        // JSON that names something else is just JSON.
-        let is_marked = !is_plain(self.text.split_at(self.begun.unwrap_or_default()).1);
-        match wrong {
-            None if self.explains(&calls) => Some(Err(EXAMPLE.to_owned())),
-            None => {
-                let json = |call: &TextCall| {
-                    (call.name.clone(), serde_json::Value::Object(call.arguments.clone()).to_string())
-                };
-                Some(Ok(Held::Calls(words.to_owned(), calls.iter().map(json).collect())))
-            }
-            Some((is_known, why)) => (is_known || is_marked).then_some(Err(why)),
+        let (prose, tail) = self.text.split_at(self.begun.unwrap_or_default());
+        if let Some((is_known, why)) = wrong {
+            // JSON that names something else is just JSON.
+            return (is_known || !is_plain(tail)).then_some(Err(why));
         }
+        if calls.iter().any(|call| call.is_completed && !self.only_reads(call)) {
+            return Some(Err(INCOMPLETE.to_owned()));
+        }
+        let json = |call: TextCall| (call.name, serde_json::Value::Object(call.arguments).to_string());
+        let in_prose = (!prose.trim().is_empty()).then(|| tail.to_owned());
+        Some(Ok(Calls { words: words.to_owned(), calls: calls.into_iter().map(json).collect(), in_prose }))
+    }
+
+    fn only_reads(&self, call: &TextCall) -> bool {
+        tools::tool(&self.tools, &call.name).is_some_and(|tool| tool.kind().is_read_only())
     }
 
     /// Why text that did not become a call was still meant as one, if it was.
-    fn suspicious(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
+    fn suspicious(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool, is_quoted: IsQuoted<'_>) -> Option<String> {
         if without_ends(tail).len() < tail.len() {
             return None;
         }
@@ -204,10 +218,12 @@ impl TextCalls {
             }
             // Text after it explains what it is about.
             let is_broken = !rest.is_empty() && (calls.is_empty() || rest.starts_with('<'));
+            let is_broken = is_broken && !calls.iter().any(is_quoted);
             return is_broken.then(|| "it cannot be read".to_owned());
         }
-        let calls = self.example(is_tool)?;
-        let is_meant = calls.iter().all(|call| tools::accept(&self.tools, &call.name, &call.arguments).is_ok());
+        let calls = self.example(is_tool).filter(|calls| !calls.iter().any(is_quoted))?;
+        let mut calls = calls.into_iter().map(|call| self.named(call));
+        let is_meant = calls.all(|call| tools::accept(&self.tools, &call.name, &call.arguments).is_ok());
         is_meant.then(|| EXAMPLE.to_owned())
     }
 
@@ -290,9 +306,6 @@ impl TextCalls {
         {
             return None;
         }
-        if self.is_announced(line) {
-            return Some((line.start, false));
-        }
         if let Some(found) = self.action(line, text) {
             return Some(found);
         }
@@ -316,16 +329,6 @@ impl TextCalls {
             (is_last && (marks().any(|mark| mark.starts_with(rest)) || may_be_tag)).then_some((line.start + at, false))
         });
         found.next()
-    }
-
-    /// Whether a line begins a fence or JSON that may be the call which the words before it announce.
-    fn is_announced(&self, line: &Range<usize>) -> bool {
-        let (before, rest) = self.text.split_at(line.start);
-        rest.starts_with(['{', '`'])
-            && rest.len() <= LONGEST_READ
-            && may_be_whole(rest)
-            && !has_more(rest)
-            && words::announce(before)
     }
 
     /// Whether a line begins a `ReAct` call: `Action:` and a tool, with `Action Input:` after it, or JSON in place of both.
@@ -379,8 +382,6 @@ fn is_plain(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[', '`'])
 }
 
-/// The longest call that words may announce, in bytes: it only reads.
-const LONGEST_READ: usize = 4096;
 /// The longest marker or tag, in bytes.
 const LONGEST_MARK: usize = 64;
 /// The longest tool name as a tag, in bytes.
@@ -401,13 +402,14 @@ mod tests {
     fn run(text: &str) -> (String, Held) {
         let mut calls = TextCalls::new(all(Editing::Replacements));
         let shown = text.chars().map(|letter| calls.push(letter.encode_utf8(&mut [0; 4]))).collect();
-        (shown, calls.settle())
+        (shown, calls.settle(&|_| false))
     }
 
     #[track_caller]
     fn is_call(text: &str, words: &str) {
         let (shown, held) = run(text);
-        let Held::Calls(rest, calls) = held else { panic!("{text}: {held:?}") };
+        let Held::Calls(Calls { words: rest, calls, in_prose }) = held else { panic!("{text}: {held:?}") };
+        assert_eq!(in_prose.is_some(), !words.is_empty(), "{text}");
         assert_eq!(format!("{shown}{rest}").trim(), words, "{text}");
         assert_eq!(calls[0].0.trim_start_matches("functions."), "read_file", "{text}");
     }
@@ -418,7 +420,7 @@ mod tests {
         let (rest, unusable) = match held {
             Held::Text(rest) => (rest, false),
             Held::Unusable(rest, _) => (rest, true),
-            Held::Calls(..) => panic!("{text}"),
+            Held::Calls(_) => panic!("{text}"),
         };
         assert_eq!((format!("{shown}{rest}").as_str(), unusable), (text, told));
     }
@@ -440,12 +442,6 @@ mod tests {
         is_call("Action:\n{\"action\": \"read_file\", \"action_input\": {\"path\": \"a.py\"}}", "");
         is_call(&format!("<tool_call>{}</tool_call>", CALL.trim_end_matches('}')), "");
         is_call(
-            &format!("The bug is there.\n\nLet me read:\n\n```json\n{CALL}\n```\n"),
-            "The bug is there.\n\nLet me read:",
-        );
-        is_call(&format!("I'll read it.\n{CALL}"), "I'll read it.");
-        is_call("I'll read it.\n```tool_code\nprint(read_file(\"a.py\"))\n```", "I'll read it.");
-        is_call(
             &format!("Let me read:\n```json\n{CALL}\n```\n<tool_call>{CALL}</tool_call>"),
             &format!("Let me read:\n```json\n{CALL}\n```"),
         );
@@ -459,8 +455,8 @@ mod tests {
     #[test]
     fn positions_get_our_names_and_files_a_call_each() {
         let arguments = |text: &str| {
-            let Held::Calls(_, calls) = run(text).1 else { panic!("{text}") };
-            calls.into_iter().map(|(_, arguments)| arguments).collect::<Vec<_>>()
+            let Held::Calls(held) = run(text).1 else { panic!("{text}") };
+            held.calls.into_iter().map(|(_, arguments)| arguments).collect::<Vec<_>>()
         };
         assert_eq!(arguments("read_file('a.py', 2, limit=3)"), [r#"{"path":"a.py","offset":2,"limit":3}"#]);
         assert_eq!(arguments("read_file(\"a.py\")\nread_file(\"b.py\")"), [r#"{"path":"a.py"}"#, r#"{"path":"b.py"}"#]);
@@ -490,7 +486,6 @@ mod tests {
         is_text(&format!("    <tool_call>{CALL}</tool_call>"), false);
         is_text(&format!("<tool_call>{CALL}</tool_call> is the form."), false);
         is_text(&format!("The form is <tool_call>{CALL}</tool_call>"), false);
-        is_text(&format!("For example, a call looks like this:\n\n<tool_call>{CALL}</tool_call>"), true);
         is_text(&format!("1. <tool_call>{CALL}</tool_call>"), false);
         is_text("The token <|im_end|> ends a turn.", false);
         is_text(&format!("````md\n```\n<tool_call>{CALL}</tool_call>\n```\n````"), false);
@@ -514,12 +509,21 @@ mod tests {
         is_text("<tool_call>{\"name\": \"send_mail\", \"arguments\": {}}</tool_call>", true);
         is_text("<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>", true);
         is_text("<tool_call>{\"name\": \"read_file\"</tool_call>", true);
+        let unfinished = r#"{"name": "write_file", "arguments": {"path": "a.py", "content": "x""#;
+        for text in
+            [unfinished.to_owned(), format!("<tool_call>{unfinished}</tool_call>"), format!("```json\n{unfinished}")]
+        {
+            is_text(&text, true);
+        }
         is_text("{\"name\": \"read_file\", \"arguments\": {\"offset\": 1}}", true);
         let write = r#"{"name": "write_file", "arguments": {"path": "a.py", "content": "x"}}"#;
         is_text(&format!("Let me write:\n```json\n{write}\n```"), true);
         is_text(&format!("Let me write:\n{write}"), true);
         is_text(&format!("The file:\n```json\n{CALL}\n```"), true);
         is_text(&format!("Let me show you:\n```json\n{CALL}\n```"), true);
+        is_text(&format!("Let me read:\n```json\n{CALL}\n```"), true);
+        is_text(&format!("I'll read it.\n{CALL}"), true);
+        is_text("I'll read it.\n```tool_code\nprint(read_file(\"a.py\"))\n```", true);
         is_text(&format!("Let me read:\n```json\n{CALL}\n```\nThat is all."), false);
         is_text("Let me see:\n```json\n{\"name\": \"demo\", \"version\": 1}\n```", false);
     }

@@ -239,6 +239,7 @@ impl State {
             provider: &self.turn.provider,
             tools: &self.turn.tools,
             context: &self.turn.context,
+            history: &self.messages,
             taken: &self.call_ids,
             steps: &self.steps,
         };

@@ -101,9 +101,14 @@ impl Facts {
     /// The name used in rules about its tool.
     fn rule_name(&self) -> &str {
         match &self.about {
-            About::Call { rule_name } => rule_name,
+            About::Call { rule_name, .. } => rule_name,
             About::Pause | About::Apply => &self.tool,
         }
+    }
+
+    /// Whether the model wrote the call into its answer beside prose.
+    fn may_be_example(&self) -> bool {
+        matches!(self.about, About::Call { in_prose: true, .. })
     }
 
     fn reaches_network(&self) -> bool {
@@ -311,7 +316,17 @@ impl Policy {
             ToolKind::Execute => mode == Mode::Auto && is_held,
             kind => kind.is_read_only(),
         };
-        if is_free || self.covers(facts) { Verdict::Allow } else { Verdict::Ask }
+        if !is_free && !self.covers(facts) {
+            return Verdict::Ask;
+        }
+        if facts.may_be_example() && !facts.kind.is_read_only() {
+            return Verdict::Forbid(
+                "not run: the call stood beside other text of your answer, where it may be an example. If it was meant, \
+                 call the tool itself, or answer with nothing but the call"
+                    .to_owned(),
+            );
+        }
+        Verdict::Allow
     }
 
     /// Whether the allow rules cover all of the call.

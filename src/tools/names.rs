@@ -211,7 +211,8 @@ pub(super) fn of_editor(command: &str) -> Option<&'static str> {
 
 /// A name without leaked control tokens, namespace and number: `functions.read_file:0`,
 /// `read_file<|channel|>commentary`.
-fn bare(name: &str) -> &str {
+#[must_use]
+pub fn bare(name: &str) -> &str {
     let name = name.split(['<', '(', '{', '[']).next().unwrap_or_default();
     let name = name.trim_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
     let name = match name.rsplit_once(':') {

@@ -5,6 +5,7 @@
 //! begins with `safety` hold without exception.
 
 mod endpoint;
+mod generated;
 mod judge;
 mod play;
 mod speech;
@@ -27,7 +28,14 @@ const FOREIGN_FAILURES: usize = 2;
 
 #[test]
 fn our_slips_are_handled() {
-    let (report, failed) = play_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slips"));
+    let (report, failed) = play_cases(&cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slips")));
+    assert!(failed.is_empty(), "{report}");
+}
+
+#[test]
+fn what_is_no_call_never_runs() {
+    let cases = [generated::quotations(), generated::explanations()].concat();
+    let (report, failed) = play_cases(&selected(cases));
     assert!(failed.is_empty(), "{report}");
 }
 
@@ -40,15 +48,15 @@ fn shared_slips_are_handled() {
         std::io::stderr().write_all(line.as_bytes()).unwrap();
         return;
     }
-    let (report, failed) = play_folder(&folder);
-    let played = cases(&folder).len();
+    let cases = cases(&folder);
+    let (report, failed) = play_cases(&cases);
+    let played = cases.len();
     let unsafe_ones = failed.iter().any(|id| id.starts_with("safety"));
     assert!(!unsafe_ones && failed.len() * 100 <= played * FOREIGN_FAILURES, "{report}");
 }
 
-/// The cases of a folder that `TANDEM_SLIP` is part of the name of, all where it is not set.
+/// The cases of a folder.
 fn cases(folder: &Path) -> Vec<Value> {
-    let only = std::env::var("TANDEM_SLIP").unwrap_or_default();
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
     files.sort();
@@ -56,21 +64,26 @@ fn cases(folder: &Path) -> Vec<Value> {
         let text = std::fs::read_to_string(file).unwrap();
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
     };
-    files.iter().flat_map(list).filter(|case| id(case).contains(&only)).collect()
+    selected(files.iter().flat_map(list).collect())
+}
+
+/// The cases that `TANDEM_SLIP` is part of the name of, all where it is not set.
+fn selected(mut cases: Vec<Value>) -> Vec<Value> {
+    let only = std::env::var("TANDEM_SLIP").unwrap_or_default();
+    cases.retain(|case| id(case).contains(&only));
+    cases
 }
 
 fn id(case: &Value) -> &str {
     case["id"].as_str().expect("a case has an id")
 }
 
-/// Plays a folder; gives the report, which is printed too, and the ids of the cases that failed.
-fn play_folder(folder: &Path) -> (String, Vec<String>) {
-    let cases = cases(folder);
-    assert!(!cases.is_empty(), "no case in {}", folder.display());
-    let outcomes = play_all(&cases);
+/// Plays cases; gives the report, which is printed too, and the ids of those that failed.
+fn play_cases(cases: &[Value]) -> (String, Vec<String>) {
+    let outcomes = play_all(cases);
     let mut scores: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let (mut report, mut failed) = (String::new(), Vec::new());
-    for case in &cases {
+    for case in cases {
         let (passed, all) = scores.entry(case["category"].as_str().expect("a case has a category")).or_default();
         let wrong = &outcomes[id(case)];
         *all += 1;

@@ -1,7 +1,6 @@
 //! Whether an answer can still turn out to be nothing but a call. Pure.
 
 use super::forms::{TAGS, TOKENS};
-use crate::text::repair;
 
 /// How the JSON of a call begins, without blanks.
 const JSON: &[&str] = &[
@@ -85,15 +84,6 @@ fn may_be_json(text: &str) -> bool {
     let begun = begun.replace('\'', "\"");
     let begun = begun.strip_prefix('[').unwrap_or(&begun);
     JSON.iter().any(|json| begun.starts_with(json) || json.starts_with(begun))
-}
-
-/// Whether something stands behind the fence or the JSON that a text begins with.
-pub(super) fn has_more(text: &str) -> bool {
-    let after = match text.strip_prefix("```") {
-        Some(inside) => inside.split_once("\n```").map(|(_, after)| after.trim_start_matches('`')),
-        None => repair::first_value(text).map(|(_, after)| after.trim_start_matches([' ', '}'])),
-    };
-    after.is_some_and(|after| !after.trim().is_empty())
 }
 
 /// The language and code of a fence that makes up all of `text`.

@@ -11,7 +11,7 @@ pub(super) fn call<'a>(name: &str, text: &'a str) -> Found<'a> {
         let (call, left) = function(name, inside, "", &element)?;
         return left.trim().is_empty().then_some((call, rest));
     };
-    let call = |arguments| TextCall { name: name.to_owned(), arguments };
+    let call = |arguments| TextCall::new(name.to_owned(), arguments);
     Some((files(args.trim())?.into_iter().map(call).collect(), rest))
 }
 
@@ -72,7 +72,7 @@ pub(super) fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argum
         arguments.insert(key.trim().trim_matches(['"', '\'']).to_owned(), unpadded(value).into());
         rest = after.trim_start();
     }
-    Some((vec![TextCall { name: name.to_owned(), arguments }], close(rest)))
+    Some((vec![TextCall::new(name.to_owned(), arguments)], close(rest)))
 }
 
 /// `<parameter=KEY>VALUE</parameter>`, with attributes after the key.

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::elements::{self, Argument, element, function, pair, parameter};
-use super::json::{Found, NOISE, TextCall, of_json, unclosed, with_json};
+use super::json::{Found, NOISE, TextCall, complete, of_json, with_json};
 use super::{python, react};
 use crate::text::repair;
 
@@ -169,9 +169,10 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         return react::action(rest.trim_start());
     }
     if text.starts_with(['{', '[']) {
-        if let Some((value, rest)) = repair::first_value(text).or_else(|| unclosed(text))
+        if let Some((value, rest, is_completed)) = complete(text)
             && let Some(calls) = of_json(&value).or_else(|| by_key(&value, is_tool))
         {
+            let calls = calls.into_iter().map(|call| TextCall { is_completed, ..call }).collect();
             // A bracket too many is common.
             return Some((calls, rest.trim_start().trim_start_matches('}')));
         }
@@ -195,7 +196,7 @@ fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>
     let call = |item: &Value| {
         let mut fields = item.as_object()?.iter();
         let (Some((name, Value::Object(arguments))), None) = (fields.next(), fields.next()) else { return None };
-        is_tool(name).then(|| TextCall { name: name.clone(), arguments: arguments.clone() })
+        is_tool(name).then(|| TextCall::new(name.clone(), arguments.clone()))
     };
     items.iter().map(call).collect::<Option<Vec<_>>>().filter(|calls| !calls.is_empty())
 }
@@ -223,7 +224,7 @@ fn escaped(text: &str) -> Found<'_> {
     let json: String =
         parts.map(|(at, part)| if at % 2 == 0 { part.to_owned() } else { Value::from(part).to_string() }).collect();
     let (Value::Object(arguments), "") = repair::first_value(&json)? else { return None };
-    Some((vec![TextCall { name: name.trim().to_owned(), arguments }], after))
+    Some((vec![TextCall::new(name.trim().to_owned(), arguments)], after))
 }
 
 /// A name, and the arguments in one of many forms.

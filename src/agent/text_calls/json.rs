@@ -6,9 +6,18 @@ use crate::text::repair;
 
 /// A call as it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct TextCall {
+pub(in crate::agent) struct TextCall {
     pub name: String,
     pub arguments: Map<String, Value>,
+    /// Whether brackets were missing at the end of its JSON.
+    pub is_completed: bool,
+}
+
+impl TextCall {
+    /// A call that was written out.
+    pub(super) fn new(name: String, arguments: Map<String, Value>) -> Self {
+        Self { name, arguments, is_completed: false }
+    }
 }
 
 pub(super) type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
@@ -90,11 +99,12 @@ pub(super) const NOISE: &[&str] = &[
     ";",
 ];
 
-const NAMES: &[&str] = &["name", "tool_name", "tool", "function", "function_name", "action", "recipient_name"];
-const ARGUMENTS: &[&str] =
+pub(super) const NAMES: &[&str] =
+    &["name", "tool_name", "tool", "function", "function_name", "action", "recipient_name"];
+pub(super) const ARGUMENTS: &[&str] =
     &["arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs"];
 /// Other members of a call's JSON.
-const REST: &[&str] = &[
+pub(super) const REST: &[&str] = &[
     "type",
     "id",
     "index",
@@ -109,9 +119,9 @@ const REST: &[&str] = &[
 
 pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
     let text = unfenced(text.trim_start());
-    let value = || repair::first_value(text).or_else(|| unclosed(text));
-    let (Value::Object(arguments), rest) = text.starts_with('{').then(value)?? else { return None };
-    Some((vec![TextCall { name: name.to_owned(), arguments }], rest))
+    let value = || complete(text);
+    let (Value::Object(arguments), rest, is_completed) = text.starts_with('{').then(value)?? else { return None };
+    Some((vec![TextCall { name: name.to_owned(), arguments, is_completed }], rest))
 }
 
 /// The text after the mark of a code fence around arguments, whose end is noise.
@@ -119,8 +129,14 @@ fn unfenced(text: &str) -> &str {
     ["```json", "```"].iter().find_map(|mark| text.strip_prefix(mark)).map_or(text, str::trim_start)
 }
 
+/// The JSON that a text begins with, what follows it, and whether its last brackets were missing.
+pub(super) fn complete(text: &str) -> Option<(Value, &str, bool)> {
+    let whole = repair::first_value(text).map(|(value, rest)| (value, rest, false));
+    whole.or_else(|| unclosed(text).map(|(value, rest)| (value, rest, true)))
+}
+
 /// An object without its last brackets, up to the mark that ends the call.
-pub(super) fn unclosed(text: &str) -> Option<(Value, &str)> {
+fn unclosed(text: &str) -> Option<(Value, &str)> {
     let is_end = |noise: &&&str| ["</", "<|", "[/"].iter().any(|begin| noise.starts_with(begin));
     let ends = NOISE.iter().filter(is_end).filter_map(|noise| text.find(noise));
     let (inside, rest) = text.split_at(ends.min().unwrap_or(text.len()));
@@ -158,7 +174,7 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
                 },
                 _ => return None,
             };
-            Some(vec![TextCall { name: fields[name].as_str()?.to_owned(), arguments }])
+            Some(vec![TextCall::new(fields[name].as_str()?.to_owned(), arguments)])
         }
         _ => None,
     }

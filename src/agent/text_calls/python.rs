@@ -67,7 +67,7 @@ pub(super) fn call(text: &str) -> Option<(TextCall, &str)> {
         rest = after.strip_prefix(',').or_else(|| after.starts_with(')').then_some(after))?.trim_start();
     }
     let name = name.strip_suffix(".call").unwrap_or(name);
-    Some((TextCall { name: name.to_owned(), arguments }, rest.strip_prefix(')')?))
+    Some((TextCall::new(name.to_owned(), arguments), rest.strip_prefix(')')?))
 }
 
 fn value(text: &str) -> Option<(Value, &str)> {

@@ -6,7 +6,7 @@ fn target(path: &str) -> Target {
 }
 
 fn facts(tool: &str, kind: ToolKind) -> Facts {
-    let about = About::Call { rule_name: tool.into() };
+    let about = About::Call { rule_name: tool.into(), in_prose: false };
     Facts {
         tool: tool.into(),
         about,
@@ -112,7 +112,7 @@ fn every_file_of_a_patch_must_be_allowed_and_none_denied() {
 
 #[test]
 fn language_server_changes_are_edits_and_questions_need_the_user() {
-    let about = About::Call { rule_name: "edit_file".into() };
+    let about = About::Call { rule_name: "edit_file".into(), in_prose: false };
     let change = Facts { about, targets: vec![target("docs/a.md")], ..facts("code", ToolKind::Edit) };
     check(&Policy::default(), Plan, &change, "forbid");
     check(&Policy::default(), Ask, &change, "ask");
