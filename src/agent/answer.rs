@@ -13,7 +13,7 @@ use super::event::{AgentEvent, CompleteCall};
 use super::live::Live;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
-use super::text_calls::{Calls, Held, TextCalls, stands_in};
+use super::text_calls::{Held, TextCalls, Written, stands_in};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, Provider, ToolCall, Usage,
@@ -188,7 +188,7 @@ impl<'a> Listener<'a> {
                 self.say(text).await;
                 return Some(why);
             }
-            Held::Calls(Calls { words, calls, in_prose }) => {
+            Held::Calls(Written { words, calls, in_prose }) => {
                 self.say(words.trim_end().to_owned()).await;
                 let names = calls.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
                 let message = format!("the model wrote a tool call as text: {names}");

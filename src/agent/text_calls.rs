@@ -40,12 +40,12 @@ pub(super) enum Held {
     /// Text that looks like a call but cannot be one, and why.
     Unusable(String, String),
     /// Calls.
-    Calls(Calls),
+    Calls(Written),
 }
 
 /// Calls that were written as text.
 #[derive(Debug, PartialEq)]
-pub(super) struct Calls {
+pub(super) struct Written {
     /// The text before them that was held back.
     pub words: String,
     /// Names, and arguments as JSON.
@@ -183,7 +183,7 @@ impl TextCalls {
     }
 
     /// The calls, if each of them is beyond doubt; `None` if none can have been meant.
-    fn accepted(&self, words: &str, calls: Vec<TextCall>) -> Option<Result<Calls, String>> {
+    fn accepted(&self, words: &str, calls: Vec<TextCall>) -> Option<Result<Written, String>> {
         let calls: Vec<TextCall> = calls.into_iter().map(|call| self.named(call)).collect();
         let wrong = calls.iter().find_map(|call| {
             let why = tools::accept(&self.tools, &call.name, &call.arguments).err()?;
@@ -199,7 +199,7 @@ impl TextCalls {
         }
         let json = |call: TextCall| (call.name, serde_json::Value::Object(call.arguments).to_string());
         let in_prose = (!prose.trim().is_empty()).then(|| tail.to_owned());
-        Some(Ok(Calls { words: words.to_owned(), calls: calls.into_iter().map(json).collect(), in_prose }))
+        Some(Ok(Written { words: words.to_owned(), calls: calls.into_iter().map(json).collect(), in_prose }))
     }
 
     fn only_reads(&self, call: &TextCall) -> bool {
@@ -408,7 +408,7 @@ mod tests {
     #[track_caller]
     fn is_call(text: &str, words: &str) {
         let (shown, held) = run(text);
-        let Held::Calls(Calls { words: rest, calls, in_prose }) = held else { panic!("{text}: {held:?}") };
+        let Held::Calls(Written { words: rest, calls, in_prose }) = held else { panic!("{text}: {held:?}") };
         assert_eq!(in_prose.is_some(), !words.is_empty(), "{text}");
         assert_eq!(format!("{shown}{rest}").trim(), words, "{text}");
         assert_eq!(calls[0].0.trim_start_matches("functions."), "read_file", "{text}");

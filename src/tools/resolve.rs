@@ -181,7 +181,10 @@ mod tests {
         for editing in [Editing::Replacements, Editing::Patches] {
             let tools = all(editing);
             for name in tools.iter().map(|tool| tool.name()) {
-                let camel: String = name.split('_').map(|part| part[..1].to_uppercase() + &part[1..]).collect();
+                let title = |part: &str| {
+                    part.chars().take(1).flat_map(char::to_uppercase).chain(part.chars().skip(1)).collect()
+                };
+                let camel: String = name.split('_').map(|part| -> String { title(part) }).collect();
                 let kebab = name.replace('_', "-");
                 let spellings = ["", "functions.", "default_api.", "tools.", "mcp__tandem__", "developer__"]
                     .map(|prefix| format!("{prefix}{name}"));

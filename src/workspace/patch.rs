@@ -89,10 +89,9 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
                 let path = file.path;
                 return Err(PatchError(format!("the section about {path} stands behind `*** End Patch`")));
             }
-            Some(Mark::File(_)) => {}
             None if is_open => body(files.last_mut(), line)?,
             // Words around the patch, and the end of a fence or heredoc.
-            None => {}
+            Some(Mark::File(_)) | None => {}
         }
     }
     if !has_begun {

@@ -190,7 +190,9 @@ mod tests {
     /// What the model reads where a text stands in a file, a search hit, a command's output or a message.
     fn carried(text: &str) -> Vec<String> {
         let lines = |before: &dyn Fn(usize) -> String| -> String {
-            text.lines().enumerate().map(|(at, line)| format!("{}{line}\n", before(at + 1))).collect()
+            let lines: Vec<_> =
+                text.lines().enumerate().map(|(at, line)| format!("{}{line}", before(at + 1))).collect();
+            lines.join("\n")
         };
         vec![
             text.to_owned(),

@@ -53,6 +53,21 @@ fn check(policy: &Policy, mode: Mode, facts: &Facts, expected: &str) {
 }
 
 #[test]
+fn a_call_beside_prose_changes_nothing_unless_a_person_allows_it() {
+    let none = Policy::default();
+    let allowed = policy(&["run_command(ls)", "edit_file(a)"], &[], &[]);
+    for (facts, kind) in [(edit("a"), ToolKind::Edit), (run("ls"), ToolKind::Execute)] {
+        let facts = Facts { about: About::Call { rule_name: facts.tool.clone(), in_prose: true }, ..facts };
+        assert_eq!(facts.kind, kind);
+        check(&none, Ask, &facts, "ask");
+        check(&none, Auto, &facts, "forbid");
+        check(&allowed, Ask, &facts, "forbid");
+        check(&none, Plan, &facts, "forbid");
+        check(&none, Auto, &Facts { kind: ToolKind::Read, command: None, ..facts }, "allow");
+    }
+}
+
+#[test]
 fn modes_decide_without_a_rule() {
     let none = Policy::default();
     let read = facts("read_file", ToolKind::Read);
