@@ -369,6 +369,50 @@ function M.test(t, model, setup)
     wait_text(t, screen, 'Not run.')
   end)
 
+  test('maps on a visual selection ask with the vim.ui.input of Neovim itself', function()
+    screen:lua([[
+      for key, name in pairs({ a = 'ask', e = 'edit', w = 'steer', m = 'comment' }) do
+        vim.keymap.set({ 'n', 'x' }, '<Leader>t' .. key, ('<Plug>(tandem-%s)'):format(name))
+      end
+    ]])
+    local function say(keys, prompt, words)
+      screen:keys(keys)
+      wait_text(t, screen, prompt)
+      screen:keys(words, 'Enter')
+    end
+    local function last_request()
+      local requests = model:state().requests
+      return vim.json.encode(requests[#requests])
+    end
+    model:script({ { text = 'Asked.' } })
+    say('4GVjj\\ta', 'Ask tandem:', 'why the loop?')
+    wait_text(t, screen, 'Asked.')
+    wait_text(t, screen, 'main.rs:4-6')
+    t.contains(last_request(), 'why the loop?')
+
+    model:script({ { text = new:gsub('Result<u16, String>', 'u32') .. '\n' } })
+    say('4GVjj\\te', 'Edit with tandem:', 'open every port')
+    wait_text(t, screen, 'ga accept')
+    t.contains(last_request(), 'open every port')
+    screen:keys('Escape')
+
+    model:script({ { text = 'Explained.' } })
+    say('4Gvjj\\tm', 'Comment:', 'explain this')
+    wait_text(t, screen, '» explain this')
+    screen:keys(':Tandem comments', 'Enter')
+    wait_text(t, screen, 'Explained.')
+    t.contains(last_request(), 'main.rs:4-6')
+
+    model:script({ { text = 'It begins.' }, { hang = true } })
+    screen:keys(':Tandem ask Begin', 'Enter')
+    wait_text(t, screen, 'It begins.')
+    say('4GVjj\\tw', 'Add to the running turn:', 'mind the type')
+    wait_text(t, screen, 'joining  mind the type')
+    t.equal(screen:mode(), { mode = 'n', blocking = false })
+    local lines = screen:lua("return vim.fn.getbufline('src/main.rs', 1, '$')")
+    t.equal(table.concat(lines, '\n') .. '\n', source, 'no key was a command')
+  end)
+
   test('stray keys answer no permission request, whatever picker is installed', function()
     screen:lua([[
       vim.ui.select = function(_, _, choose)

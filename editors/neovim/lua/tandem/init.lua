@@ -27,7 +27,8 @@ local function with_text(text, prompt, use)
   end)
 end
 
---- The visual selection, when a map calls from visual mode.
+--- The visual selection, when a map calls from visual mode; ends that mode. An `<Esc>` that is only queued would be read
+--- by what comes next: Neovim's own vim.ui.input().
 ---@return tandem.Selection?
 local function visual()
   local mode = vim.fn.mode()
@@ -35,7 +36,7 @@ local function visual()
     return nil
   end
   local chosen = require('tandem.context').region(vim.fn.getpos('v'), vim.fn.getpos('.'), mode)
-  vim.api.nvim_feedkeys(vim.keycode('<Esc>'), 'n', false)
+  vim.cmd.normal({ vim.keycode('<Esc>'), bang = true })
   return chosen
 end
 
