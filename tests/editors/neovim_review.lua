@@ -297,6 +297,26 @@ function M.test(t, model, use)
       vim.lsp.stop_client(client.id, true)
     end
   end)
+
+  t.test('an edit where no language server runs waits for no diagnostics', function()
+    local buf = use.project('review-no-server')
+    local diagnostics = require('tandem.diagnostics')
+    local answer, answered = diagnostics.answer, {}
+    diagnostics.answer = function(params, encoding)
+      local thread = coroutine.create(answer)
+      local _, result = coroutine.resume(thread, params, encoding)
+      table.insert(answered, { params.settled, coroutine.status(thread) })
+      return result or { documents = {} }
+    end
+    model:script({ use.edit_call('c1', 'hello', 'bye') }, { { text = 'Done.' } })
+    use.edit_mode()
+    vim.cmd('Tandem ask Say bye')
+    use.wait_idle()
+    diagnostics.answer = answer
+    t.contains(table.concat(lines(), '\n'), 'bye')
+    t.equal(#vim.lsp.get_clients({ bufnr = buf }), 2, 'the server and the code actions, both of the plugin')
+    t.equal(answered, { { false, 'dead' }, { true, 'dead' } }, 'before and after the edit, both at once')
+  end)
 end
 
 return M

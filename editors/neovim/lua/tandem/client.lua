@@ -15,6 +15,8 @@ local ready = {}
 local waiting = {}
 ---@type table<string, integer> ids of starting clients by root
 local starting = {}
+---@type table<integer, true> ids of the plugin's own clients; Neovim gives no id twice
+local own = {}
 local watching = false
 
 ---@param root string
@@ -141,6 +143,19 @@ local handlers = {
   end,
 }
 
+--- Registers a client as the plugin's own, before it is attached to a buffer.
+---@param client vim.lsp.Client
+function M.claim(client)
+  own[client.id] = true
+end
+
+--- Whether a client is of somebody else: a language server, as far as the plugin knows.
+---@param client vim.lsp.Client
+---@return boolean
+function M.is_foreign(client)
+  return not own[client.id]
+end
+
 --- The configuration for `vim.lsp.start` and, as `lsp/tandem.lua`, for `vim.lsp.enable`.
 ---@return vim.lsp.ClientConfig
 function M.lsp_config()
@@ -157,6 +172,7 @@ function M.lsp_config()
       waiting[started.root_dir] = waiting[started.root_dir] or {}
     end,
     on_init = function(client)
+      M.claim(client)
       local root = client.config.root_dir
       ready[root] = client
       M.attach_all(client)

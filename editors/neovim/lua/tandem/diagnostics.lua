@@ -1,5 +1,6 @@
 --- `_tandem/diagnostics`: tells the server what Neovim shows of problems. After an edit the answer waits until those of
 --- the new text have come and rest; never when no language server is there to send any.
+local client = require('tandem.client')
 local position = require('tandem.position')
 
 local api = vim.api
@@ -50,9 +51,7 @@ end
 ---@param bufnr integer
 ---@return boolean
 local function has_language_server(bufnr)
-  return vim.iter(vim.lsp.get_clients({ bufnr = bufnr })):any(function(other)
-    return other.name ~= 'tandem'
-  end)
+  return vim.iter(vim.lsp.get_clients({ bufnr = bufnr })):any(client.is_foreign)
 end
 
 --- Suspends the running coroutine until the diagnostics of these buffers were set and rest.

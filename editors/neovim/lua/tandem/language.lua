@@ -221,12 +221,6 @@ function M.operations()
   return names
 end
 
----@param client vim.lsp.Client
----@return boolean
-local function is_foreign(client)
-  return not vim.startswith(client.name, 'tandem')
-end
-
 --- The servers that know a file which is in no buffer: those of other files of its type.
 ---@param filetype string
 ---@return vim.lsp.Client[]
@@ -292,7 +286,7 @@ local function ask(question, encoding)
     or path and clients_of_type(filetype)
     or vim.lsp.get_clients()
   local result, problem
-  for _, client in ipairs(vim.tbl_filter(is_foreign, clients)) do
+  for _, client in ipairs(vim.tbl_filter(require('tandem.client').is_foreign, clients)) do
     local at = is_loaded and bufnr or next(client.attached_buffers)
     if at and supports(client, operation.method, at) then
       local function use()

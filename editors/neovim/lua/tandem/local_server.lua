@@ -133,6 +133,7 @@ function M.attach(bufnr)
     root_dir = client.root(bufnr),
     capabilities = utf8,
     offset_encoding = 'utf-8',
+    on_init = client.claim,
   }, { bufnr = bufnr, silent = true })
 end
 
