@@ -10,6 +10,7 @@
 
 pub mod check;
 mod checkpoint;
+mod configure;
 mod connect;
 mod context;
 mod control;

@@ -12,22 +12,32 @@ use super::prompts::Prompts;
 use super::wire::{config_options, mcp_server, modes};
 use super::{Server, Transport};
 use crate::agent::event::Termination;
-use crate::config::McpServer;
+use crate::config::{McpServer, Settings};
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
 use crate::session::event::Failure;
-use crate::session::{self, Session, SessionId, Start};
+use crate::session::{self, Change, Session, SessionId, Start};
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session and its client.
 pub(super) struct Conversation {
     pub session: Session,
+    /// What it was started with.
+    sources: Sources,
     /// How it is shown.
     pub front: Box<dyn FrontEnd>,
     /// The request that waits for the conversation to be loaded.
     pub opening: Option<Opening>,
     /// Prompts that were sent and have not ended.
     pub prompts: Prompts,
+}
+
+/// What the settings of a conversation depend on, besides the configuration.
+#[derive(Clone)]
+struct Sources {
+    folders: Vec<PathBuf>,
+    /// The MCP servers of the client.
+    servers: BTreeMap<String, McpServer>,
 }
 
 /// A request to load a conversation.
@@ -94,15 +104,34 @@ impl Server {
                 Err(problem) => tracing::warn!("workspace folder left out: {}", problem.message),
             }
         }
-        let folders: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
-        let mut settings = (self.load)(&self.options, &folders);
-        self.show_problems(&settings);
-        settings.mcp.extend(servers);
+        let sources = Sources { folders: roots.iter().map(|root| root.path().to_owned()).collect(), servers };
+        let settings = self.settings(sources.clone());
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
         let setup = crate::session::setup(Arc::clone(&id), start, &settings, workspace);
         let session = Session::start(setup, self.events.clone(), &self.end);
-        let conversation = Conversation { session, front, opening: None, prompts: Prompts::default() };
+        let conversation = Conversation { session, sources, front, opening: None, prompts: Prompts::default() };
         Ok(self.conversations.entry(id).insert_entry(conversation).into_mut())
+    }
+
+    /// The settings of a conversation, as they are now.
+    fn settings(&mut self, sources: Sources) -> Settings {
+        let mut settings = (self.load)(&self.options, &sources.folders);
+        self.show_problems(&settings);
+        settings.mcp.extend(sources.servers);
+        settings
+    }
+
+    /// A conversation without a model reads the configuration again: the person may have written one since.
+    pub(super) fn reconfigure(&mut self, id: &str) {
+        let Some(conversation) = self.conversations.get(id) else { return };
+        if conversation.session.state().model.is_ok() {
+            return;
+        }
+        let settings = self.settings(conversation.sources.clone());
+        if let Some(conversation) = self.conversations.get(id) {
+            // Taken before what is sent after it.
+            drop(conversation.session.change(Change::Settings(Box::new(settings))));
+        }
     }
 
     /// The editor of a session: the connection's own, or one that also asks the client for files where it offers that.

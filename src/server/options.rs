@@ -29,6 +29,7 @@ impl Server {
     }
 
     fn set_option(&mut self, request: &acp::SetSessionConfigOptionRequest) -> Answer<Taken> {
+        self.reconfigure(&request.session_id.0);
         let session = &self.conversation(&request.session_id.0)?.session;
         let value = match &request.value {
             acp::SessionConfigOptionValue::ValueId { value } => &*value.0,

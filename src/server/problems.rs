@@ -21,7 +21,8 @@ impl Server {
         }
     }
 
-    /// The settings changed: shows what is wrong with them. Sessions read them when they start.
+    /// The settings changed: shows what is wrong with them. Sessions read them when they start, and
+    /// while they have no model.
     pub(super) fn announce(&mut self) {
         let settings = (self.load)(&self.options, &[]);
         self.show_problems(&settings);

@@ -217,6 +217,7 @@ impl Server {
         meta: Option<&Map<String, Value>>,
         waits: Waits,
     ) {
+        self.reconfigure(id);
         let conversation = match self.conversation(id) {
             Ok(conversation) => conversation,
             Err(problem) => return waits.responder().respond(Err(problem)),

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Effort, State};
-use crate::config::Mode;
+use crate::config::{Mode, Settings};
 
 /// A choice of the person, effective at once or from the next prompt on.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub enum Change {
     Model(String),
     /// The reasoning effort, from the next prompt on; `None` for the configured one.
     Effort(Option<Effort>),
+    /// The configuration as it is now. Only a conversation without a model takes it.
+    Settings(Box<Settings>),
 }
 
 /// Why a session rejected a change.

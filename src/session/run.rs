@@ -75,7 +75,7 @@ impl Actor {
     /// Applies the changes that arrived beside the mailbox.
     async fn take_changes(&mut self) {
         for (change, taken) in self.control.take() {
-            match self.change(change) {
+            match self.change(change).await {
                 Ok(()) => self.taken.push(taken),
                 Err(error) => drop(taken.send(Err(error))),
             }
@@ -85,7 +85,7 @@ impl Actor {
         self.advance().await;
     }
 
-    fn change(&mut self, change: Change) -> Result<(), ChangeError> {
+    async fn change(&mut self, change: Change) -> Result<(), ChangeError> {
         let (name, effort) = match change {
             Change::Mode(wanted) if wanted > self.settings.widest_mode => {
                 return Err(ChangeError::Mode { wanted, widest: self.settings.widest_mode });
@@ -93,6 +93,10 @@ impl Actor {
             Change::Mode(mode) => {
                 self.mode = mode;
                 self.journal.mode(mode);
+                return Ok(());
+            }
+            Change::Settings(settings) => {
+                self.configure(*settings).await;
                 return Ok(());
             }
             Change::Model(name) => (name, self.effort),
@@ -171,7 +175,7 @@ impl Actor {
         }
         // Saves choices made right before the end.
         for (change, taken) in self.control.take() {
-            if self.change(change).is_ok() {
+            if self.change(change).await.is_ok() {
                 self.taken.push(taken);
             }
         }
@@ -348,7 +352,7 @@ impl Actor {
     }
 
     /// Loads the permissions stored for this project.
-    async fn load_rules(&mut self) {
+    pub(super) async fn load_rules(&mut self) {
         let Some(remembered) = &self.remembered else { return };
         match remembered.rules().await {
             Ok(rules) => self.policy.add_stored(rules),

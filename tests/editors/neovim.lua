@@ -282,21 +282,46 @@ t.test('a rejected API key is reported in the chat and as a message, and the nex
   t.contains(chat(), 'Hello.')
 end)
 
-t.test('without a model, the answer explains how to configure one', function()
-  local with_model = vim.g.tandem
+t.test('without a model, the question stays and is answered once a model is configured, in the same server', function()
+  local with_model, config = vim.g.tandem, home .. '/first.toml'
   local unset = { 'env' }
   for name in pairs(environment) do
     if name:find('^TANDEM_[MBA]') then
       vim.list_extend(unset, { '-u', name })
     end
   end
-  vim.g.tandem = { cmd = vim.list_extend(unset, { binary, 'lsp' }) }
-  project('nomodel')
+  vim.g.tandem = { cmd = vim.list_extend(unset, { binary, 'lsp' }), env = { TANDEM_CONFIG = config } }
+  local _, folder = project('nomodel')
+  local function times(part)
+    return #vim.split(chat(), part, { plain = true }) - 1
+  end
+  local function send_again()
+    vim.cmd('Tandem chat')
+    api.nvim_feedkeys(vim.keycode('G<CR>'), 'xt', false)
+    wait_idle()
+    vim.cmd('Tandem chat')
+  end
   vim.cmd('Tandem ask Anyone?')
   wait_idle()
   vim.g.tandem = with_model
-  t.contains(chat(), 'config.toml')
-  t.equal(select(2, chat():gsub('TANDEM_BASE_URL', '')), 1, 'it is said once')
+  t.contains(chat(), '## You\nAnyone?\n\n## tandem\n\nno model configured.')
+  t.equal(times('TANDEM_BASE_URL'), 1, 'it is said once')
+  t.equal(session().chat:transcript():input_text(), 'Anyone?')
+  local server = require('tandem.client').running(folder).id
+  send_again()
+  t.equal(times('TANDEM_BASE_URL'), 2, 'and again')
+  t.equal(session().chat:transcript():input_text(), 'Anyone?')
+  vim.fn.writefile({
+    'model = "mine/test"',
+    '[providers.mine]',
+    ('base-url = "%s"'):format(model:base_url()),
+    'api-key-env = ""',
+  }, config)
+  model:script({ { text = 'Somebody.' } })
+  send_again()
+  t.contains(chat(), '## You\nAnyone?\n\n## tandem\n\nSomebody.')
+  t.equal(session().chat:transcript():input_text(), '')
+  t.equal(require('tandem.client').running(folder).id, server, 'no restart')
 end)
 
 t.test('the mode is switched and shown', function()

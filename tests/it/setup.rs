@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::World;
+use crate::driver::{Client, World, call};
+use crate::plain;
+use tandem::server::Transport;
 
 #[test]
 fn providers_are_listed_with_what_they_need() {
@@ -55,4 +57,74 @@ fn models_are_checked_like_in_doctor() {
     let checks: Vec<_> = findings.iter().map(|finding| finding["check"].as_str().unwrap()).collect();
     assert_eq!(checks, ["streaming", "window", "tool calls"]);
     assert!(findings.iter().all(|finding| finding["verdict"] == "good"), "{findings:?}");
+}
+
+/// A first configuration. Not only its model counts.
+fn configuration(world: &World) -> Value {
+    json!({
+        "model": "mine/scripted",
+        "mode": "plan",
+        "permissions": { "deny": ["read_file(notes.txt)"] },
+        "providers": { "mine": { "base-url": world.model.base_url(), "api-key-env": "" } },
+    })
+}
+
+fn write_configuration(world: &World) {
+    world.write(".home/config/config.toml", &toml::to_string(&configuration(world)).unwrap());
+}
+
+/// A model that reads a file, and answers.
+fn reader() -> World {
+    let read = call("c1", "read_file", json!({ "path": "notes.txt" }));
+    World::new(json!([[read], [{ "text": "Answered." }]]))
+}
+
+fn check_denied(world: &World) {
+    let requests = world.rehearsal().requests();
+    assert_eq!(requests.len(), 2);
+    assert!(requests[1].to_string().contains("a rule of the user forbids"), "{}", requests[1]);
+}
+
+#[test]
+fn a_configuration_written_after_a_failed_prompt_is_read_by_the_next_one() {
+    for (transport, in_editor) in [(Transport::Lsp, false), (Transport::Lsp, true), (Transport::Acp, false)] {
+        let world = reader();
+        let mut client = world.stranger_on(transport, &[]);
+        client
+            .call("initialize", json!({ "protocolVersion": 1, "capabilities": { "experimental": { "tandem": {} } } }));
+        let session = client.session(&world);
+        let ask = |client: &mut Client| {
+            let id = client.prompt(&session, "hi");
+            client.answer(id)
+        };
+        for _ in 0..2 {
+            assert_eq!(ask(&mut client)["error"]["data"]["code"], "no_model");
+        }
+        if in_editor {
+            client.notify("workspace/didChangeConfiguration", json!({ "settings": configuration(&world) }));
+        } else {
+            write_configuration(&world);
+        }
+        assert_eq!(ask(&mut client)["result"]["stopReason"], "end_turn");
+        assert_eq!(client.text(), "Answered.");
+        assert_eq!(client.update("current_mode_update")["currentModeId"], "plan");
+        check_denied(&world);
+    }
+}
+
+#[test]
+fn a_chat_file_reads_a_configuration_written_after_a_failed_question() {
+    let world = reader();
+    let mut client = world.stranger_on(Transport::Lsp, &[]);
+    client.shake_hands(world.handshake(json!({ "workspace": { "applyEdit": true } })));
+    let uri = world.uri("notes.tandem.md");
+    let mut text = plain::ask_in_chat(&mut client, &uri, "## You\n\nWhy?\n");
+    plain::edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert!(text.contains("> **error:** no model configured"), "{text}");
+    write_configuration(&world);
+    text.push_str("And now?\n");
+    plain::type_text(&mut client, &uri, &text);
+    plain::save(&mut client, &uri);
+    plain::edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Answered.\n\n## You\n\n"));
+    check_denied(&world);
 }

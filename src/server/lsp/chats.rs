@@ -140,6 +140,7 @@ impl Server {
             return Ok(());
         }
         let id = self.prepare(uri)?;
+        self.reconfigure(&id);
         let conversation = self.conversation(&id)?;
         let sent = conversation.prompts.send(&conversation.session, prompt, Value::Null, None, None);
         sent.map_err(|refused| refused.0)

@@ -247,7 +247,8 @@ function Session:send(method, message)
   end)
 end
 
---- A message that the server did not take: where nothing else is going on its failure is shown as that of a turn.
+--- A message without a turn: where nothing else is going on its failure is shown as that of a turn, and it is back in
+--- the input, to be sent again.
 ---@param message tandem.Message
 ---@param err? { message: string }
 function Session:not_sent(message, err)
@@ -256,6 +257,7 @@ function Session:not_sent(message, err)
   elseif err and not self.turns:any() then
     self:begin(message)
     self:finish(err)
+    self.chat.input:give_back(message.text, message.selection)
   else
     self:return_message(message, err)
   end
@@ -292,8 +294,12 @@ local on_state = {
     session:return_message(message)
   end,
   ended = function(session, message, turn)
+    local err = turn.message and { message = turn.message }
+    if message.state ~= 'running' then
+      return session:not_sent(message, err) -- such as without a model
+    end
     session.turns:remove(message)
-    session:finish(turn.message and { message = turn.message }, turn.reason)
+    session:finish(err, turn.reason)
   end,
 }
 
