@@ -1,6 +1,7 @@
 ;;; eglot.el --- Drives Eglot, the language client of Emacs, as a person would. -*- lexical-binding: t -*-
 
-;; tests/editors/eglot.py starts a batch Emacs for each of the tests: (tandem-test-NAME).
+;; tests/editors/eglot.py starts a batch Emacs for each of the tests: (tandem-test-NAME). The configuration is the one on
+;; the page for Emacs.
 
 ;;; Code:
 
@@ -9,13 +10,20 @@
 
 (setq make-backup-files nil
       create-lockfiles nil
-      eglot-confirm-server-initiated-edits nil
-      eglot-confirm-server-edits nil ; its name since Emacs 30
       eglot-sync-connect 10
       eglot-autoshutdown nil)
 
-(add-to-list 'eglot-server-programs
-             (list '(text-mode prog-mode) (getenv "TANDEM_BIN") "lsp"))
+(push (file-name-directory (getenv "TANDEM_BIN")) exec-path)
+(with-temp-buffer
+  (insert-file-contents (expand-file-name "../../editors/emacs/README.md" (file-name-directory load-file-name)))
+  (re-search-forward "^## Eglot$")
+  (let ((begin (re-search-forward "^```elisp\n")))
+    (re-search-forward "^```$")
+    (eval-region begin (match-beginning 0))))
+
+;; Emacs has none of its own.
+(define-derived-mode rust-mode prog-mode "Rust")
+(add-to-list 'auto-mode-alist '("\\.rs\\'" . rust-mode))
 
 (defvar tandem-told nil "The messages of the server, the last one first.")
 (cl-defmethod eglot-handle-notification :before (_server (_method (eql window/showMessage)) &key message &allow-other-keys)
@@ -45,7 +53,6 @@
 (defun tandem-open (file)
   "Open FILE of the project with Eglot on it."
   (find-file (expand-file-name file tandem-project))
-  (unless (derived-mode-p 'text-mode 'prog-mode) (text-mode))
   (unless (eglot-managed-p)
     (eglot-ensure)
     (run-hooks 'post-command-hook))
@@ -81,6 +88,7 @@
 (defun tandem-test-answer-and-next-question ()
   "The answer streams into the file; what is typed below it is the next question."
   (tandem-open "notes.tandem.md")
+  (unless (string= major-mode (getenv "CHAT_MODE")) (error "The chat is in %s" major-mode))
   (tandem-say "How does streaming look?")
   (tandem-shows "The first half,")
   (tandem-shows "## You\n\n")
@@ -94,15 +102,19 @@
   (tandem-shows "Once more."))
 
 (defun tandem-test-edit-is-allowed-by-a-code-action ()
-  "An edit is asked for, made in the open buffer alone, and undone there."
+  "An edit is asked for, made in the open buffer alone, beside what is not saved there, and undone."
   (tandem-open "src/lib.rs")
-  (tandem-open "notes.tandem.md")
+  (insert "// not saved\n")
+  (let ((server (eglot--current-server-or-lose)))
+    (tandem-open "notes.tandem.md")
+    (unless (eq server (eglot--current-server-or-lose)) (error "A second server runs for %s" major-mode)))
   (tandem-say "Subtract, please.")
   (tandem-shows "Answer with a code action")
   (tandem-act "tandem: Allow")
   (tandem-shows "There you are.")
   (tandem-shows "> **allowed:** Edit src/lib.rs")
   (with-current-buffer "lib.rs"
+    (tandem-shows "// not saved")
     (tandem-shows "a - b")
     (unless (buffer-modified-p) (error "The file was written"))
     (tandem-act "tandem: Undo the last turn")
@@ -128,7 +140,6 @@
 
 (defun tandem-test-clangd-runs-beside-tandem ()
   "Eglot runs one server for a buffer: clangd keeps the C files, and tandem the chat and what is closed."
-  (add-to-list 'eglot-server-programs '(c-mode . ("clangd")))
   (tandem-open "src/twice.c")
   (let ((clangd (eglot--current-server-or-lose)))
     (tandem-open "notes.tandem.md")

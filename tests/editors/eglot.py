@@ -4,9 +4,11 @@
     tests/editors/eglot.py
 
 A client that knows nothing of tandem, as Helix: what works here works by the standard alone. Each test is a function of
-eglot.el, which runs in a batch Emacs on a project of its own. The last line is `N passed, N failed`.
+eglot.el, which runs in a batch Emacs on a project of its own: once in text-mode, and once where `markdown-mode` is
+installed, which makes the chat another mode. The last line is `N passed, N failed`.
 """
 
+import itertools
 import os
 import pathlib
 import shutil
@@ -41,7 +43,17 @@ TESTS = {
 }
 
 
-def run(name, replies):
+# Installed packages are left out before they are activated.
+WITHOUT_MARKDOWN = "(setq package-load-list '((markdown-mode nil) all))"
+HAS_MARKDOWN = "(progn (package-activate-all) (kill-emacs (if (fboundp 'markdown-mode) 0 1)))"
+
+
+def has_markdown():
+    """Whether `markdown-mode` is installed."""
+    return subprocess.run([EMACS, "-q", "--batch", "--eval", HAS_MARKDOWN], capture_output=True).returncode == 0
+
+
+def run(name, replies, mode):
     """The output of a test, and whether it passed."""
     with tempfile.TemporaryDirectory(prefix="tandem-eglot-") as home, Model() as model:
         model.script(*replies)
@@ -59,8 +71,11 @@ def run(name, replies):
             "TANDEM_CONFIG": f"{home}/none.toml",
             "TANDEM_STATE_DIR": f"{home}/state",
             "MODEL_CONTROL": f"http://127.0.0.1:{model.port}/ctl",
+            "CHAT_MODE": mode,
         }
-        command = [EMACS, "-q", "--batch", "--load", str(HERE / "eglot.el"), "--funcall", f"tandem-test-{name}"]
+        packages = [] if mode == "markdown-mode" else ["--eval", WITHOUT_MARKDOWN]
+        test = ["--load", str(HERE / "eglot.el"), "--funcall", f"tandem-test-{name}"]
+        command = [EMACS, "-q", "--batch", *packages, *test]
         process = subprocess.run(
             command, cwd=project, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
         )
@@ -69,14 +84,16 @@ def run(name, replies):
 
 def main():
     passed = failed = skipped = 0
-    for name, replies in TESTS.items():
-        if name.startswith("clangd") and not shutil.which("clangd"):
+    missing = {"clangd": not shutil.which("clangd"), "markdown-mode": not has_markdown()}
+    for mode, (name, replies) in itertools.product(("text-mode", "markdown-mode"), TESTS.items()):
+        absent = [needed for needed, is_missing in missing.items() if is_missing and needed in f"{name} {mode}"]
+        if absent:
             skipped += 1
-            print(f"skipped {name}: there is no clangd", flush=True)
+            print(f"skipped {name} in {mode}: there is no {absent[0]}", flush=True)
             continue
-        output, is_ok = run(name, replies)
+        output, is_ok = run(name, replies, mode)
         passed, failed = passed + is_ok, failed + (not is_ok)
-        print(f"ok {name}" if is_ok else f"FAILED {name}\n{output}", flush=True)
+        print(f"ok {name} in {mode}" if is_ok else f"FAILED {name} in {mode}\n{output}", flush=True)
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(failed > 0)
 
