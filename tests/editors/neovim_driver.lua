@@ -84,9 +84,11 @@ function M.new(t, home)
     end)
   end
 
+  --- Waits for a permission request that can be answered: keys of a test before it are no answer any more.
   function driver.wait_question()
     return t.wait('a permission request', function()
-      return require('tandem.permission').pending()
+      local question = require('tandem.permission').pending()
+      return question and not require('tandem.typed').is_older_than(question.shown_at) and question
     end)
   end
 
