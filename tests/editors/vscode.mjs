@@ -18,6 +18,7 @@ import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { profileChecks } from "./vscode/profile.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
+import { streamChecks } from "./vscode/stream.mjs";
 import { tabChecks } from "./vscode/tabs.mjs";
 import { trialChecks } from "./vscode/trial.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
@@ -96,7 +97,7 @@ async function inTheWorkbench() {
   for (const [name, body] of [...tabChecks({ bench, model, picture }), ...looksChecks({ bench, model, picture })]) {
     await check(name, body);
   }
-  for (const [name, body] of badInputChecks({ bench, model })) {
+  for (const [name, body] of [...streamChecks({ bench, model, picture }), ...badInputChecks({ bench, model })]) {
     await check(name, body);
   }
   await check("changing the model in the settings starts a new session and says so", otherModel);

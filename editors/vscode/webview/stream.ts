@@ -22,6 +22,8 @@ const SHORT_STEP = 40;
 /** A line that begins an item, whatever follows; and one that may still become the beginning of one. */
 const ITEM = /^ {0,3}([-*+]|\d{1,9}[.)]) +[^\s*_+-]/;
 const MAY_BE_ITEM = /^\s*([-*+]\s*|\d{1,9}[.)]?\s*)?$/;
+/** The beginning of a line behind an empty one: with it what stands before is complete. */
+const NEW_BLOCK = /^\n\n\S/;
 
 type Mode =
   | { readonly kind: "blocks" }
@@ -39,6 +41,8 @@ export class MarkdownStream {
   private rest = "";
   /** How much of the rest the page shows parsed. */
   private shown = 0;
+  /** How much of the rest is on the page, parsed or not. */
+  private written = 0;
   /** Where the last, unfinished line begins. */
   private line = 0;
 
@@ -52,7 +56,7 @@ export class MarkdownStream {
     if (this.mode.kind === "table") {
       return this.line > 0 ? this.rows() : [];
     }
-    return this.isDue() ? this.blocks() : [{ op: "text", text: visible(text) }];
+    return this.isDue() ? this.blocks() : this.more();
   }
 
   /** Nothing follows: all of it is settled. */
@@ -74,11 +78,22 @@ export class MarkdownStream {
   private isDue(): boolean {
     const { length } = this.rest;
     const grown = length - this.shown;
+    const hasNewLine = this.line >= this.shown && !this.mayBeItem();
     if (this.shown >= SHORT) {
-      return grown >= this.shown;
+      return grown >= this.shown || (hasNewLine && NEW_BLOCK.test(this.rest.slice(this.line - 2)));
     }
-    const hasNewLine = this.line > this.shown && !MAY_BE_ITEM.test(this.rest.slice(this.line));
     return this.shown === 0 || hasNewLine || grown >= Math.max(SHORT_STEP, this.shown / 8);
+  }
+
+  private mayBeItem(): boolean {
+    return MAY_BE_ITEM.test(this.rest.slice(this.line));
+  }
+
+  /** What came since, except for what may turn out to be the beginning of an item: that does not belong behind the line above. */
+  private more(): Step[] {
+    const text = this.rest.slice(this.written, this.line >= this.shown && this.mayBeItem() ? this.line : undefined);
+    this.written += text.length;
+    return text === "" ? [] : [{ op: "text", text: visible(text) }];
   }
 
   private blocks(): Step[] {
@@ -180,6 +195,8 @@ export class MarkdownStream {
 
   private shownTail(blocks: readonly Block[]): Step[] {
     this.shown = this.rest.length;
+    const last = blocks.at(-1)?.tokens.findLast(({ nesting }) => nesting === 0);
+    this.written = last?.type === "inline" ? this.rest.trimEnd().length : this.shown; // words are shown without the space behind them
     const [first] = blocks;
     return [{ op: "tail", html: render(blocks, this.continued(first)) }];
   }

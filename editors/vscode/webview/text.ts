@@ -10,8 +10,8 @@ import { t } from "./words";
 
 /** Blocks per box: the browser skips boxes that are off screen. */
 const BLOCKS = 24;
-/** Where text continues inside the open block: elements that hold blocks or lines, never a link or an emphasis. */
-const HOLDERS = new Set(["P", "LI", "UL", "OL", "BLOCKQUOTE", "H1", "H2", "H3", "H4", "H5", "H6", "DIV", "PRE", "CODE"]);
+/** Where text continues inside the open block: elements that hold blocks or lines, never a link, an emphasis or code in a line. */
+const HOLDERS = "p, li, ul, ol, blockquote, h1, h2, h3, h4, h5, h6, div, pre, pre > code, .lines";
 /** A growing text is cut into boxes, of which only the last is laid out again. */
 const BOX_CHARACTERS = 2000;
 
@@ -114,30 +114,27 @@ function finish(settled: Element): void {
   finishFormulas(settled);
 }
 
-function write(text: string, place: Node): void {
+/** Text goes to the end of the last line. Between the end tags of blocks are line breaks, which are not on the screen: only elements count. */
+function write(text: string, place: Element): void {
   let holder = place;
-  while (holder.lastChild !== null && (HOLDERS.has(holder.lastChild.nodeName) || isBox(holder.lastChild))) {
-    holder = holder.lastChild;
+  while (holder.lastElementChild?.matches(HOLDERS)) {
+    holder = holder.lastElementChild;
   }
   const last = holder.lastChild;
-  if (isBox(holder) && (holder.textContent?.length ?? 0) > BOX_CHARACTERS) {
-    continueBox(text, holder as HTMLElement);
+  if (holder.matches(".lines") && (holder.textContent?.length ?? 0) > BOX_CHARACTERS) {
+    continueBox(text, holder);
   } else if (last instanceof Text) {
     last.appendData(text);
   } else {
-    (holder as Element).append(text);
+    holder.append(text);
   }
 }
 
 /** The box ends with its line; what follows is in a new one. */
-function continueBox(text: string, box: HTMLElement): void {
+function continueBox(text: string, box: Element): void {
   const end = text.indexOf("\n") + 1;
   box.append(text.slice(0, end || undefined));
   if (end > 0) {
     box.after(h("span", { class: "lines" }, text.slice(end)));
   }
-}
-
-function isBox(node: Node): boolean {
-  return node instanceof HTMLElement && node.className === "lines";
 }

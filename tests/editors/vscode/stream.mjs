@@ -1,0 +1,136 @@
+// What an answer looks like while it streams, by where its letters are on the screen.
+import assert from "node:assert/strict";
+import { until } from "./workbench.mjs";
+
+/** A token has so many letters, so most words come in two; and so many milliseconds lie between two: 90 tokens a second. */
+const TOKEN_CHARACTERS = 4;
+const TOKEN_MS = 11;
+
+const PROSE = `Stalling is what a server does that neither answers nor hangs up, and a conversation that waits for it looks as if it had ended. So every request has a limit.
+
+The second paragraph begins in a line of its own.
+This sentence is still of it, although the model wrote it in a line of its own, and it goes on for so long that it takes up several lines on every screen there is.
+
+### What there is to know
+
+A \`value\` in a line is in a font of its own, and **what counts** is bold; the words behind \`it\` are as they were, and they go on for a line or two.
+
+- An item of a list, which is long enough to go on in the line below and in the one below that, whichever the font.
+- Another item.
+- 3 of them are enough.
+
+> Somebody said this, and meant it, and it is so much that it does not fit into a line.
+
+1. First there is a number.
+2. Then there is another one, with a longer text behind it than the first one had, which is therefore broken.
+
+${"A long paragraph is parsed less often than a short one, because nothing of it may change any more. ".repeat(14).trim()}
+
+And this is the end of the prose.`;
+
+/** The checks, in order; each is a name and what to do. */
+export function streamChecks({ bench, model, picture }) {
+  const { chat } = bench;
+
+  async function asFinished() {
+    await model.reset();
+    await bench.newSession();
+    const tokens = PROSE.match(new RegExp(`[^]{1,${TOKEN_CHARACTERS}}`, "g")).map((text) => ({ text, delay_ms: TOKEN_MS }));
+    const stall = Math.floor(tokens.length / 2);
+    await model.script([...tokens.slice(0, stall), { gate: "stall" }, ...tokens.slice(stall)]);
+    await chat.locator("body").evaluate(record, linesOnScreen.toString());
+    await bench.say("Say a lot.");
+    await model.state("gate:stall");
+    await until(chat.locator(".answer.streaming"), ({ textContent }, count) => textContent.replace(/\s/g, "").length > count, letters(PROSE.slice(0, PROSE.length / 3)));
+    await picture("streaming");
+    await model.open("stall");
+    await bench.idle();
+    const samples = await chat.locator("body").evaluate(stopped);
+    const { seen, wrong } = await chat.locator(".answer").last().evaluate(compared, { samples, measure: linesOnScreen.toString() });
+    assert.ok(seen > 100, `the answer was seen ${seen} times as it grew`);
+    assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} of ${seen} times it looked unlike the finished text`);
+  }
+
+  return [["text that streams stands in the same lines as the finished text", asFinished]];
+}
+
+function letters(text) {
+  return text.replace(/\s/g, "").length;
+}
+
+/** Runs in the browser: the text of each line, by the boxes of its letters. */
+function linesOnScreen(element) {
+  const lines = [];
+  const range = document.createRange();
+  const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    for (const { 0: letter, index } of node.data.matchAll(/\S/gu)) {
+      range.setStart(node, index);
+      range.setEnd(node, index + letter.length);
+      const [box] = range.getClientRects();
+      const last = lines.at(-1);
+      if (last !== undefined && box.top < last.bottom && box.left > last.right - 1) {
+        const space = box.left > last.right + 1 ? " " : "";
+        lines[lines.length - 1] = { text: last.text + space + letter, bottom: Math.max(last.bottom, box.bottom), right: box.right };
+      } else {
+        lines.push({ text: letter, bottom: box.bottom, right: box.right });
+      }
+    }
+  }
+  return lines.map(({ text }) => text);
+}
+
+/** Runs in the browser: looks at the answer in each frame until `stopped` is called. */
+function record(body, measure) {
+  const look = new Function("element", `return (${measure})(element)`);
+  body.samples = [];
+  let before = "";
+  const frame = () => {
+    const text = body.querySelector(".answer.streaming .markdown");
+    if (text !== null && text.textContent !== before) {
+      before = text.textContent;
+      body.samples.push(look(text));
+    }
+    body.frame = requestAnimationFrame(frame);
+  };
+  frame();
+}
+
+function stopped(body) {
+  cancelAnimationFrame(body.frame);
+  return body.samples;
+}
+
+/**
+ * Runs in the browser: the samples that do not look as the finished answer would if it ended there, and how many were compared. Not those that show
+ * markup whose end had not come.
+ */
+function compared(answer, { samples, measure }) {
+  const look = new Function("element", `return (${measure})(element)`);
+  const markdown = answer.querySelector(".markdown");
+  const whole = [...markdown.childNodes].map((node) => node.cloneNode(true));
+  const all = letters(markdown.textContent);
+  const rendered = samples.map((lines) => ({ lines, text: letters(lines.join("")) })).filter(({ text }) => all.startsWith(text));
+  const wrong = rendered.flatMap(({ lines, text }) => {
+    markdown.replaceChildren(...whole.map((node) => node.cloneNode(true)));
+    cut(markdown, text.length);
+    const finished = look(markdown);
+    return JSON.stringify(finished) === JSON.stringify(lines) ? [] : [{ streaming: lines.slice(-3), finished: finished.slice(-3) }];
+  });
+  markdown.replaceChildren(...whole);
+  return { seen: rendered.length, wrong };
+
+  function letters(text) {
+    return text.replace(/\s/g, "");
+  }
+
+  /** Leaves so many letters. */
+  function cut(element, count) {
+    let left = count;
+    const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+      const end = [...node.data].findIndex((letter) => /\S/.test(letter) && left-- <= 0);
+      node.data = end < 0 ? node.data : node.data.slice(0, end);
+    }
+  }
+}
