@@ -102,6 +102,25 @@ test("what the model wrote so far is on the page", () => {
   }
 });
 
+test("what is on the page is what the text so far looks like: each word in its paragraph or item, behind the word before it", () => {
+  const long = "A long paragraph is parsed less often than a short one. ".repeat(30).trim();
+  const first = "One paragraph\nin two lines.\n\n";
+  const prose = `- an item, which is longer than forty characters\n- 3 more\n\n${long}\n\nThe end, and\n3 words.`;
+  const words = (html: string) => html.replace(/\s+(?=<)/g, "").replace(/>\s+/g, ">");
+  for (const size of [1, 2, 3, 7, 41, 64]) {
+    const stream = new MarkdownStream();
+    const page = new Page();
+    let sent = "";
+    for (const piece of [first, ...cut(prose, size)]) {
+      sent += piece;
+      page.apply(stream.push(piece));
+      const held = /\n[-\d] ?$/.exec(sent)?.[0].length ?? 0; // this may begin an item
+      const expected = streamed([sent.slice(0, sent.length - held)]).replace(/<\/ul>\s*<ul>/g, "");
+      assert.equal(words(page.html.replace(/<\/ul>\s*<ul>/g, "")), words(expected), `pieces of ${size}: ${JSON.stringify(sent.slice(-20))}`);
+    }
+  }
+});
+
 test("numbers go on in a list that settles item by item", () => {
   const stream = new MarkdownStream();
   const page = new Page();

@@ -23,7 +23,7 @@ const SHORT_STEP = 40;
 const ITEM = /^ {0,3}([-*+]|\d{1,9}[.)]) +[^\s*_+-]/;
 const MAY_BE_ITEM = /^\s*([-*+]\s*|\d{1,9}[.)]?\s*)?$/;
 /** The beginning of a line behind an empty one: with it what stands before is complete. */
-const NEW_BLOCK = /^\n\n\S/;
+const NEW_BLOCK = /\n[ \t\r]*\n\S/;
 
 type Mode =
   | { readonly kind: "blocks" }
@@ -80,7 +80,7 @@ export class MarkdownStream {
     const grown = length - this.shown;
     const hasNewLine = this.line >= this.shown && !this.mayBeItem();
     if (this.shown >= SHORT) {
-      return grown >= this.shown || (hasNewLine && NEW_BLOCK.test(this.rest.slice(this.line - 2)));
+      return grown >= this.shown || (hasNewLine && NEW_BLOCK.test(this.rest.slice(this.shown - 2)));
     }
     return this.shown === 0 || hasNewLine || grown >= Math.max(SHORT_STEP, this.shown / 8);
   }

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { until } from "./workbench.mjs";
 
-/** A token has so many letters, so most words come in two; and so many milliseconds lie between two: 90 tokens a second. */
-const TOKEN_CHARACTERS = 4;
+/** Most words come in two tokens, and the end of a line with the word before it, as from most models. */
+const TOKEN = /[^\n]{1,4}\n*/g;
+/** 90 tokens a second. */
 const TOKEN_MS = 11;
 
 const PROSE = `Stalling is what a server does that neither answers nor hangs up, and a conversation that waits for it looks as if it had ended. So every request has a limit.
@@ -13,9 +14,7 @@ This sentence is still of it, although the model wrote it in a line of its own, 
 
 ### What there is to know
 
-A \`value\` in a line is in a font of its own, and **what counts** is bold; the words behind \`it\` are as they were, and they go on for a line or two.
-
-- An item of a list, which is long enough to go on in the line below and in the one below that, whichever the font.
+${"\`a\` is in a font of its own, and **what counts** is bold; the words behind \`it\` are as they were.\n\n".repeat(6)}- An item of a list, which is long enough to go on in the line below and in the one below that, whichever the font.
 - Another item.
 - 3 of them are enough.
 
@@ -35,7 +34,7 @@ export function streamChecks({ bench, model, picture }) {
   async function asFinished() {
     await model.reset();
     await bench.newSession();
-    const tokens = PROSE.match(new RegExp(`[^]{1,${TOKEN_CHARACTERS}}`, "g")).map((text) => ({ text, delay_ms: TOKEN_MS }));
+    const tokens = PROSE.match(TOKEN).map((text) => ({ text, delay_ms: TOKEN_MS }));
     const stall = Math.floor(tokens.length / 2);
     await model.script([...tokens.slice(0, stall), { gate: "stall" }, ...tokens.slice(stall)]);
     await chat.locator("body").evaluate(record, linesOnScreen.toString());
@@ -58,7 +57,7 @@ function letters(text) {
   return text.replace(/\s/g, "").length;
 }
 
-/** Runs in the browser: the text of each line, by the boxes of its letters. */
+/** Runs in the browser: the text of each line and where it ends, by the boxes of its letters. */
 function linesOnScreen(element) {
   const lines = [];
   const range = document.createRange();
@@ -77,7 +76,7 @@ function linesOnScreen(element) {
       }
     }
   }
-  return lines.map(({ text }) => text);
+  return lines.map(({ text, right }) => ({ text, right: Math.round(right) }));
 }
 
 /** Runs in the browser: looks at the answer in each frame until `stopped` is called. */
@@ -110,7 +109,7 @@ function compared(answer, { samples, measure }) {
   const markdown = answer.querySelector(".markdown");
   const whole = [...markdown.childNodes].map((node) => node.cloneNode(true));
   const all = letters(markdown.textContent);
-  const rendered = samples.map((lines) => ({ lines, text: letters(lines.join("")) })).filter(({ text }) => all.startsWith(text));
+  const rendered = samples.map((lines) => ({ lines, text: letters(lines.map((line) => line.text).join("")) })).filter(({ text }) => all.startsWith(text));
   const wrong = rendered.flatMap(({ lines, text }) => {
     markdown.replaceChildren(...whole.map((node) => node.cloneNode(true)));
     cut(markdown, text.length);
