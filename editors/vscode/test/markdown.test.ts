@@ -116,7 +116,11 @@ test("what is on the page is what the text so far looks like: each word in its p
       page.apply(stream.push(piece));
       const held = /\n[-\d] ?$/.exec(sent)?.[0].length ?? 0; // this may begin an item
       const expected = streamed([sent.slice(0, sent.length - held)]).replace(/<\/ul>\s*<ul>/g, "");
-      assert.equal(words(page.html.replace(/<\/ul>\s*<ul>/g, "")), words(expected), `pieces of ${size}: ${JSON.stringify(sent.slice(-20))}`);
+      assert.equal(
+        words(page.html.replace(/<\/ul>\s*<ul>/g, "")),
+        words(expected),
+        `pieces of ${size}: ${JSON.stringify(sent.slice(-20))}`,
+      );
     }
   }
 });

@@ -14,7 +14,7 @@ This sentence is still of it, although the model wrote it in a line of its own, 
 
 ### What there is to know
 
-${"\`a\` is in a font of its own, and **what counts** is bold; the words behind \`it\` are as they were.\n\n".repeat(6)}- An item of a list, which is long enough to go on in the line below and in the one below that, whichever the font.
+- An item of a list, which is long enough to go on in the line below and in the one below that, whichever the font.
 - Another item.
 - 3 of them are enough.
 
@@ -25,24 +25,29 @@ ${"\`a\` is in a font of its own, and **what counts** is bold; the words behind 
 
 ${"A long paragraph is parsed less often than a short one, because nothing of it may change any more. ".repeat(14).trim()}
 
-And this is the end of the prose.`;
+`;
+/** Behind a stall: the words after it are not in its font. */
+const CODE = "`code`";
+const END = " in a line has a font of its own, and this is the end of the prose.";
 
 /** The checks, in order; each is a name and what to do. */
 export function streamChecks({ bench, model, picture }) {
   const { chat } = bench;
+  const streaming = chat.locator(".answer.streaming");
 
   async function asFinished() {
     await model.reset();
     await bench.newSession();
-    const tokens = PROSE.match(TOKEN).map((text) => ({ text, delay_ms: TOKEN_MS }));
-    const stall = Math.floor(tokens.length / 2);
-    await model.script([...tokens.slice(0, stall), { gate: "stall" }, ...tokens.slice(stall)]);
+    const tokens = (text) => text.match(TOKEN).map((token) => ({ text: token, delay_ms: TOKEN_MS }));
+    await model.script([...tokens(PROSE), { gate: "stall" }, { text: CODE }, { gate: "code" }, ...tokens(END)]);
     await chat.locator("body").evaluate(record, linesOnScreen.toString());
     await bench.say("Say a lot.");
     await model.state("gate:stall");
-    await until(chat.locator(".answer.streaming"), ({ textContent }, count) => textContent.replace(/\s/g, "").length > count, letters(PROSE.slice(0, PROSE.length / 3)));
+    await until(streaming, ({ textContent }) => textContent.trimEnd().endsWith("any more."));
     await picture("streaming");
     await model.open("stall");
+    await streaming.locator("code").waitFor();
+    await model.open("code");
     await bench.idle();
     const samples = await chat.locator("body").evaluate(stopped);
     const { seen, wrong } = await chat.locator(".answer").last().evaluate(compared, { samples, measure: linesOnScreen.toString() });
@@ -51,10 +56,6 @@ export function streamChecks({ bench, model, picture }) {
   }
 
   return [["text that streams stands in the same lines as the finished text", asFinished]];
-}
-
-function letters(text) {
-  return text.replace(/\s/g, "").length;
 }
 
 /** Runs in the browser: the text of each line and where it ends, by the boxes of its letters. */
