@@ -72,7 +72,9 @@ export class Review implements Disposable {
   }
 
   async reject(part: Part): Promise<void> {
-    await this.decide({ action: "reject", ...named(part) });
+    if (await mayReject(part.file === undefined ? part.turn.files : [part.file])) {
+      await this.decide({ action: "reject", ...named(part) });
+    }
   }
 
   async keepAll(): Promise<void> {
@@ -82,6 +84,9 @@ export class Review implements Disposable {
   /** The last turn first: it may build on earlier ones, which can have more changes once it is rejected. */
   async rejectAll(): Promise<void> {
     await this.refresh();
+    if (!(await mayReject(this.turns.flatMap(({ files }) => files)))) {
+      return;
+    }
     let before = Number.POSITIVE_INFINITY;
     for (let last = this.turns.at(-1); last !== undefined && last.turn < before; last = this.turns.at(-1)) {
       before = last.turn;
@@ -151,6 +156,18 @@ export class Review implements Disposable {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.refresh(), REST_MS);
   }
+}
+
+/** Asks before several files are rejected: nothing restores those that are not open. */
+async function mayReject(files: readonly ReviewedFile[]): Promise<boolean> {
+  const count = new Set(files.map(({ path }) => path)).size;
+  if (count < 2) {
+    return true;
+  }
+  const yes = l10n.t("Reject {0} Files", count);
+  const detail = l10n.t("This cannot be undone in files that are not open.");
+  const words = l10n.t("Are you sure you want to reject the changes in {0} files?", count);
+  return (await window.showWarningMessage(words, { modal: true, detail }, yes)) === yes;
 }
 
 /** Reports what was done, and prominently what was not. */

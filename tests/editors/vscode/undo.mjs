@@ -84,9 +84,49 @@ export function undoChecks({ bench, model, picture }) {
     await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
   }
 
+  /** Nothing restores what is rejected in files that are not open: each way to reject several asks first. */
+  async function rejected() {
+    const { page } = bench;
+    const pane = page.locator(".pane", { has: page.locator(".pane-header", { hasText: "Changes" }) });
+    const row = (text) => pane.locator(".monaco-list-row", { hasText: text });
+    const dialog = page.locator(".monaco-dialog-box", { hasText: "reject the changes in 5 files?" });
+    const changed = (made) => made.forEach((name) => assert.equal(read(`many/${name}.ts`), "export const items = 1;\n"));
+    mkdirSync(join(bench.project, "many"));
+    MADE.forEach((name) => writeFileSync(join(bench.project, `many/${name}.ts`), "export const count = 1;\n"));
+    await bench.newSession();
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("auto");
+    await chat.locator('select.mode option[value="auto"][selected]').waitFor({ state: "attached" });
+    await run("Rename `count` to `items`.", "sed -i 's/count/items/g' many/*.ts", "Renamed in five files.");
+    await row("Rename `count` to `items`.").waitFor();
+    await pane.locator(".pane-header").hover();
+    await pane.getByRole("button", { name: "Reject All" }).click();
+    await dialog.waitFor();
+    await picture("reject-all");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await bench.command("tandem: Reject All");
+    await dialog.waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await row("Rename `count` to `items`.").hover();
+    await row("Rename `count` to `items`.").getByRole("button", { name: /Reject Change/ }).click();
+    await bench.answerDialog("in 5 files?", "Cancel");
+    changed(MADE);
+    await row("a.ts").hover();
+    await row("a.ts").getByRole("button", { name: /Reject Change/ }).click(); // one file: at once
+    await row("a.ts").waitFor({ state: "detached" });
+    changed(MADE.slice(1));
+    await bench.command("tandem: Reject All");
+    await bench.answerDialog("in 4 files?", "Reject 4 Files");
+    await pane.waitFor({ state: "detached" });
+    MADE.forEach((name) => assert.equal(read(`many/${name}.ts`), "export const count = 1;\n"));
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+  }
+
   return [
     ["undo: a command's changes to many files are in its card, a line each", codemod],
     ["undo: a command's changes are rejected by hunk, undone and redone from the chat", undone],
     ["undo: a removed folder is listed as deleted and comes back; a new message is in view", removed],
+    ["rejecting changes in several files asks first, from each place", rejected],
   ];
 }

@@ -234,6 +234,13 @@ export class Workbench {
     return this.chat.getByRole("button", { name: "Send", exact: true }).waitFor();
   }
 
+  /** Answers a question that stands before everything else. */
+  async answerDialog(question, answer) {
+    const dialog = this.page.locator(".monaco-dialog-box", { hasText: question });
+    await dialog.getByRole("button", { name: answer, exact: true }).click();
+    await dialog.waitFor({ state: "detached" });
+  }
+
   /** Takes an entry of the list that a command opened. */
   async choose(label) {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first().click();
