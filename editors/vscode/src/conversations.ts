@@ -2,8 +2,9 @@
  * The open conversations of this window, which are restored after a reload.
  * Invariant: exactly one is shown; others may run in the background.
  */
-import { type Disposable, EventEmitter, l10n, type Memento } from "vscode";
+import { type Disposable, EventEmitter, l10n } from "vscode";
 import { failure } from "./failure";
+import type { Memory } from "./memory";
 import type { ConversationLabel } from "./messages";
 import * as protocol from "./protocol";
 import { cancelled } from "./questions";
@@ -54,7 +55,7 @@ export class Conversations implements Disposable {
 
   constructor(
     private readonly server: Server,
-    private readonly memory: Memento,
+    private readonly memory: Memory,
   ) {
     this.current = this.begin();
     this.open = [{ session: this.current, title: "", isNews: false }];
@@ -148,13 +149,13 @@ export class Conversations implements Disposable {
       await this.closeAt(index);
     }
     await this.server.request(protocol.deleteSession, { sessionId });
-    await this.rename(sessionId, "");
+    this.rename(sessionId, "");
   }
 
   /** Names a conversation; an empty name restores its title. */
-  async rename(sessionId: string, name: string): Promise<void> {
+  rename(sessionId: string, name: string): void {
     const { [sessionId]: _, ...others } = this.memory.get<Record<string, string>>(NAMES, {});
-    await this.memory.update(NAMES, name === "" ? others : { ...others, [sessionId]: name });
+    this.memory.update(NAMES, name === "" ? others : { ...others, [sessionId]: name });
     this.elsewhere.fire();
   }
 
@@ -173,7 +174,7 @@ export class Conversations implements Disposable {
       return known === undefined ? [] : [{ id: known, title: (session?.title || title).slice(0, 200) }];
     });
     const current = this.current.transcript.isEmpty ? undefined : this.current.savedId;
-    void this.memory.update(OPEN, { open, pending, ...(current !== undefined && { current }) } satisfies Remembered);
+    this.memory.update(OPEN, { open, pending, ...(current !== undefined && { current }) } satisfies Remembered);
   }
 
   dispose(): void {

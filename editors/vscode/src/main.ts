@@ -1,4 +1,6 @@
 /** Entry point. Activated by the chat view or a command, which also start the server. */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
 import { commands, type ExtensionContext, l10n, window, workspace } from "vscode";
 import { registerActions } from "./actions";
 import { Before } from "./before";
@@ -10,6 +12,7 @@ import { Conversations } from "./conversations";
 import { Focus } from "./focus";
 import { Inline } from "./inline";
 import { Marks } from "./marks";
+import { Memory } from "./memory";
 import { Preview } from "./preview";
 import { Proposed } from "./proposed";
 import { Renewal } from "./renewal";
@@ -20,10 +23,11 @@ import { showStatus } from "./status";
 
 let server: Server | undefined;
 
-export function activate({ extensionUri, secrets, subscriptions, workspaceState }: ExtensionContext): void {
+export function activate({ extensionUri, globalStorageUri, secrets, subscriptions }: ExtensionContext): void {
   const log = window.createOutputChannel("tandem", { log: true });
   server = new Server(log, secrets);
-  const conversations = new Conversations(server, workspaceState);
+  const forgets = (error: unknown) => log.error(`What is open here will not be restored, because it cannot be written: ${error}`);
+  const conversations = new Conversations(server, new Memory(join(globalStorageUri.fsPath, `${workspaceId()}.json`), forgets));
   const preview = new Preview(conversations);
   const review = new Review(conversations);
   const before = new Before(review);
@@ -68,6 +72,15 @@ export function activate({ extensionUri, secrets, subscriptions, workspaceState 
 
 export async function deactivate(): Promise<void> {
   await server?.dispose();
+}
+
+/** Two windows on the same folder, one after the other, have the same one. VS Code's folder for a workspace can be another one after a reload. */
+function workspaceId(): string {
+  const uri = workspace.workspaceFile ?? workspace.workspaceFolders?.[0]?.uri;
+  return createHash("sha256")
+    .update(uri?.toString() ?? "")
+    .digest("hex")
+    .slice(0, 32);
 }
 
 function setContext({ current: { state } }: Conversations): void {

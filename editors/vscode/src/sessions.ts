@@ -59,7 +59,7 @@ async function show(conversations: Conversations, chat: ChatView, { sessionId }:
 async function renameSession(conversations: Conversations, { sessionId, label }: Entry): Promise<void> {
   const name = await window.showInputBox({ title: l10n.t("tandem: Rename Session"), value: label });
   if (name !== undefined) {
-    await conversations.rename(sessionId, name.trim());
+    conversations.rename(sessionId, name.trim());
   }
 }
 

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { EventEmitter, type Memento } from "vscode";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { EventEmitter } from "vscode";
 import { ResponseError, type RequestType } from "vscode-languageclient/node";
 import * as protocol from "../src/protocol";
 import type { Server } from "../src/server";
 import { Conversations } from "../src/conversations";
+import { Memory } from "../src/memory";
 
 interface Asked {
   readonly params: { readonly sessionId?: string };
@@ -58,23 +62,15 @@ class Stage {
   }
 }
 
-/** What a window remembers, as JSON. */
-class Memory {
-  private readonly values = new Map<string, string>();
-  get<T>(key: string, otherwise: T): T {
-    const value = this.values.get(key);
-    return value === undefined ? otherwise : JSON.parse(value);
-  }
-  async update(key: string, value: unknown): Promise<void> {
-    this.values.set(key, JSON.stringify(value));
-  }
-  keys = () => [...this.values.keys()];
-}
+/** Where windows remember what was open, each in a file of its own. */
+const folder = mkdtempSync(join(tmpdir(), "tandem-memory-"));
+after(() => rmSync(folder, { recursive: true }));
+let windows = 0;
 
-function open(stage: Stage, memory = new Memory()) {
-  const conversations = new Conversations(stage as unknown as Server, memory as unknown as Memento);
+function open(stage: Stage, file = join(folder, `made/${++windows}.json`)) {
+  const conversations = new Conversations(stage as unknown as Server, new Memory(file, assert.ifError));
   const texts = () => conversations.current.transcript.all().map((item) => ("text" in item ? item.text : item.kind));
-  return { stage, memory, conversations, texts };
+  return { stage, file, conversations, texts };
 }
 
 /** A conversation in which something was said. */
@@ -230,7 +226,7 @@ test("a conversation that runs goes on while another is shown, and its state is 
 });
 
 test("what was open is open again after the window was loaded, the rest when it is asked for", async () => {
-  const { stage, memory, conversations } = await conversation();
+  const { stage, file, conversations } = await conversation();
   const begun = conversations.renew();
   (await stage.take("session/new")).resolve({ sessionId: "second" });
   await begun;
@@ -239,7 +235,7 @@ test("what was open is open again after the window was loaded, the rest when it 
   await settled();
   conversations.dispose();
 
-  const again = open(new Stage(), memory);
+  const again = open(new Stage(), file);
   const started = again.conversations.start();
   const load = await again.stage.take("session/load");
   assert.equal(load.params.sessionId, "second");
@@ -256,14 +252,26 @@ test("what was open is open again after the window was loaded, the rest when it 
 });
 
 test("a session that another window holds gives way to a new one after a reload", async () => {
-  const { memory, conversations } = await conversation();
+  const { file, conversations } = await conversation();
   conversations.dispose();
-  const again = open(new Stage(), memory);
+  const again = open(new Stage(), file);
   const started = again.conversations.start();
   (await again.stage.take("session/load")).reject(new ResponseError(-32603, "it is open in another tandem"));
   (await again.stage.take("session/new")).resolve({ sessionId: "new" });
   await started;
   assert.equal(again.conversations.current.state.phase, "ready");
+});
+
+test("a memory that was damaged is empty, and one that cannot be written says so", () => {
+  const file = join(folder, "damaged.json");
+  writeFileSync(file, '{"open": [');
+  const damaged = new Memory(file, assert.ifError);
+  assert.equal(damaged.get("open", "none"), "none");
+  damaged.update("open", "one");
+  assert.equal(new Memory(file, assert.ifError).get("open", "none"), "one");
+  const failures: unknown[] = [];
+  new Memory(join(file, "below.json"), (error) => failures.push(error)).update("open", "one");
+  assert.match(String(failures[0]), /ENOTDIR|EEXIST/);
 });
 
 test("Try Again belongs to the turn that failed, and is gone when another began", async () => {

@@ -122,16 +122,6 @@ export class Workbench {
     await this.chat.locator("body[data-phase=ready]").waitFor({ timeout: START_MS });
   }
 
-  /** The conversation that the window would show after a reload, as far as the browser has written it; it does so after the page was drawn. */
-  remembered() {
-    return this.page.evaluate(`(${rememberedConversation})()`);
-  }
-
-  /** Waits until the window would show another one. */
-  async remembersOther(than) {
-    await this.page.waitForFunction(`(${rememberedConversation})().then((id) => id !== undefined && id !== ${JSON.stringify(than ?? null)})`);
-  }
-
   /** A second window on the same folder; its page is the caller's to close. */
   async another() {
     const other = Object.create(this);
@@ -324,21 +314,6 @@ export async function exactly(locator, count) {
     await locator.nth(count - 1).waitFor({ state: "attached" });
   }
   await locator.nth(count).waitFor({ state: "detached" });
-}
-
-/** Runs in the browser: the current conversation in what the extension has stored for this folder. */
-async function rememberedConversation() {
-  const done = (request) => new Promise((resolve, reject) => Object.assign(request, { onsuccess: () => resolve(request.result), onerror: () => reject(request.error) }));
-  for (const { name } of await indexedDB.databases()) {
-    const database = await done(indexedDB.open(name));
-    const values = database.objectStoreNames.contains("ItemTable") ? await done(database.transaction("ItemTable").objectStore("ItemTable").getAll()) : [];
-    database.close();
-    const stored = values.find((value) => typeof value === "string" && value.includes('"tandem.conversations"'));
-    if (stored !== undefined) {
-      return JSON.parse(stored)["tandem.conversations"].current;
-    }
-  }
-  return undefined;
 }
 
 /** Tries again what waits by itself and failed, a few times. */

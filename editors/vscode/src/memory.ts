@@ -1,0 +1,48 @@
+/**
+ * What is remembered of a folder from one window to the next, as JSON in a file. It is on the disk when `update` returns. VS Code's own memory of an
+ * extension is not: where the window is in a browser, that writes it some time later, and a reload in between forgets what was said last.
+ */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+export class Memory {
+  private values: Readonly<Record<string, unknown>>;
+
+  constructor(
+    private readonly file: string,
+    private readonly onFailure: (error: unknown) => void,
+  ) {
+    this.values = read(file);
+  }
+
+  get<T>(key: string, otherwise: T): T {
+    return (this.values[key] as T | undefined) ?? otherwise;
+  }
+
+  update(key: string, value: unknown): void {
+    const before = JSON.stringify(this.values);
+    this.values = { ...this.values, [key]: value };
+    const after = JSON.stringify(this.values);
+    if (after === before) {
+      return;
+    }
+    const draft = `${this.file}.${process.pid}`;
+    try {
+      mkdirSync(dirname(this.file), { recursive: true });
+      writeFileSync(draft, after, { mode: 0o600 });
+      renameSync(draft, this.file); // whoever reads it reads all of it
+    } catch (error) {
+      this.onFailure(error);
+    }
+  }
+}
+
+/** There is none at first; one that was damaged is as good as none. */
+function read(file: string): Record<string, unknown> {
+  try {
+    const values: unknown = JSON.parse(readFileSync(file, "utf8"));
+    return values instanceof Object ? { ...values } : {};
+  } catch {
+    return {};
+  }
+}
