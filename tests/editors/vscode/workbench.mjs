@@ -236,8 +236,10 @@ export class Workbench {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first().click();
   }
 
+  /** A list has a field too, which filters it, and may stand there until the box does. Only a box says how to confirm. */
   async answerInputBox(text) {
-    const box = this.page.locator(".quick-input-widget input:not([type=checkbox])");
+    const says = this.page.locator(".quick-input-message", { hasText: "'Enter' to confirm" });
+    const box = this.page.locator(".quick-input-widget", { has: says }).locator("input[type=text]:visible");
     await box.fill(text);
     await box.press("Enter");
   }
