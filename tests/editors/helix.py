@@ -19,6 +19,7 @@ import tempfile
 import tomllib
 import traceback
 
+from again import really_failed
 from helix_driver import CHAT, CODE, CONFIG, HX, Helix, question, session
 
 
@@ -341,6 +342,18 @@ def without_a_model_the_chat_says_what_to_do():
         helix.shows("TANDEM_BASE_URL")
 
 
+def play(function):
+    """Why a test failed; nothing if it did not."""
+    try:
+        function()
+    except Skipped:
+        raise
+    except Exception as error:
+        traceback.print_tb(error.__traceback__, file=sys.stdout)
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
 def main():
     wanted = sys.argv[1:]
     unknown = set(wanted) - {function.__name__ for function in TESTS}
@@ -348,22 +361,25 @@ def main():
         sys.exit(f"no such test: {', '.join(unknown)}")
     # A run that is stopped from outside still takes its Helix and its model down with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
-    passed = failed = skipped = 0
+    played = skipped = 0
+    failures = {}
     for function in TESTS:
         if wanted and function.__name__ not in wanted:
             continue
         try:
-            function()
-        except Skipped as reason:
+            reason = play(function)
+        except Skipped as why:
             skipped += 1
-            print(f"skipped {function.__name__}: {reason}", flush=True)
-        except Exception as error:
-            failed += 1
-            traceback.print_tb(error.__traceback__, file=sys.stdout)
-            print(f"FAILED {function.__name__}: {type(error).__name__}: {error}", flush=True)
+            print(f"skipped {function.__name__}: {why}", flush=True)
+            continue
+        played += 1
+        if reason is not None:
+            failures[function.__name__] = reason
+            print(f"FAILED {function.__name__}: {reason}", flush=True)
         else:
-            passed += 1
             print(f"ok {function.__name__}", flush=True)
+    failed = len(really_failed(failures, lambda name: play(globals()[name])))
+    passed = played - failed
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(failed > 0)
 

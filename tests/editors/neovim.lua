@@ -613,6 +613,6 @@ t.test('the servers end when they are asked to', function()
   t.wait('the clients are gone', function()
     return #vim.lsp.get_clients({ name = 'tandem' }) == 0
   end)
-end)
+end, true)
 model:stop()
-t.finish()
+t.finish({ again = true })

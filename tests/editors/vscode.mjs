@@ -7,6 +7,7 @@
 // the Node of tests/editors/get-node24.sh. With --home everything is in that folder, which is removed at the end: pictures then show no temporary
 // path. The last line is `N passed, N failed`.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -47,68 +48,86 @@ assert.ok(Number.parseInt(process.versions.node, 10) >= 22, 'code-server needs a
 const options = readOptions();
 mkdirSync(options.out, { recursive: true });
 const model = await Model.start();
+/** The check that says something of all the others: by itself it says nothing. */
+const OF_ALL = "the content security policy was never violated";
+/** The only check of this run, with those it stands on: it is played again. */
+const again = process.env.TANDEM_TEST_AGAIN;
+const failures = [];
 let passed = 0;
-let failed = 0;
 let bench;
 try {
   bench = await startBench(undefined, options.home);
   await inTheWorkbench();
 } catch (error) {
-  failed++;
+  failures.push({ error });
   console.error(error);
 } finally {
   await bench?.close();
   await model.close();
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+if (failures.length === 1 && again === undefined && ![undefined, OF_ALL].includes(failures[0].name)) {
+  playAgain(failures[0]);
+}
+console.log(`${passed} passed, ${failures.length} failed`);
+process.exitCode = failures.length === 0 ? 0 : 1;
 
 async function inTheWorkbench() {
-  await check("without a model the chat shows how to set one up", noModel);
-  await check("the setup form sets up a model and settles the card that asked for one", setUpInTheForm);
-  await check("a refused key is reported, replaced and retried", refusedKey);
-  await check("Ask About Selection sends unsaved text, and the answer streams", askAboutSelection);
-  await check("an edit requires approval, shows its diff and leaves the focus alone", editWaits);
-  await check("an allowed edit changes the unsaved buffer and not the disk", allowEdit);
-  await check("one undo reverts the edit and keeps what was typed", undoEdit);
-  await check("Stop closes the model's stream at once, and the next prompt works", stopAndGoOn);
-  await check("the arrow keys recall earlier prompts", recall);
-  for (const [name, body] of turnChecks({ bench, model, picture, typed: TYPED })) {
+  const played = groups();
+  const [setUp] = played;
+  const [group] = played.filter((checks) => checks.some(([name]) => name === again));
+  const alone = group?.slice(0, group.findIndex(([name]) => name === again) + 1);
+  for (const [name, body] of alone === undefined ? played.flat() : new Set([...setUp, ...alone])) {
     await check(name, body);
   }
-  await check("a rejected edit changes nothing", rejectEdit);
-  await check("a command's permission request shows the command, folder, sandbox, network and rule", commandWaits);
-  await check("Always Allow accepts a wider rule", widerRule);
-  await check("a rule that is too broad allows only this call", tooBroadRule);
-  await check("a permission request is announced while the chat is hidden, and a command answers it", hiddenQuestion);
-  await check("the conversation survives hiding the view", hideAndShow);
-  await check("a killed server is reported, and Try Again restarts it", killedServer);
-  await check("an earlier session is restored and continues", earlierSession);
-  await check("external links ask first, and links open no file outside the workspace", links);
-  await check("an answer is highlighted, and its code can be copied and inserted", finishedAnswer);
-  await check("in edit mode edits need no approval", editMode);
-  await check("a reload restores the conversation and its pending changes", restored);
-  for (const [name, body] of reviewChecks({ bench, model, picture })) {
-    await check(name, body);
-  }
-  for (const [name, body] of [...inlineChecks({ bench, model, picture }), ...trialChecks({ bench, model, picture }), ...undoChecks({ bench, model, picture }), ...shapeChecks({ bench, model, picture })]) {
-    await check(name, body);
-  }
-  for (const [name, body] of [...tabChecks({ bench, model, picture }), ...looksChecks({ bench, model, picture })]) {
-    await check(name, body);
-  }
-  for (const [name, body] of [...streamChecks({ bench, model, picture }), ...badInputChecks({ bench, model })]) {
-    await check(name, body);
-  }
-  await check("changing the model in the settings starts a new session and says so", otherModel);
-  await check("a new session starts empty", newSession);
-  for (const [name, body] of besideChecks({ bench, model, picture })) {
-    await check(name, body);
-  }
-  await check("the content security policy was never violated", noPolicyBreach);
-  for (const [name, body] of profileChecks({ model, start: startBench })) {
-    await check(name, body);
-  }
+}
+
+/** The checks in their order, each a name and what to do. One stands on those before it in its group, and on the first group. */
+function groups() {
+  const tools = { bench, model, picture };
+  return [
+    [
+      ["without a model the chat shows how to set one up", noModel],
+      ["the setup form sets up a model and settles the card that asked for one", setUpInTheForm],
+      ["a refused key is reported, replaced and retried", refusedKey],
+    ],
+    [
+      ["Ask About Selection sends unsaved text, and the answer streams", askAboutSelection],
+      ["an edit requires approval, shows its diff and leaves the focus alone", editWaits],
+      ["an allowed edit changes the unsaved buffer and not the disk", allowEdit],
+      ["one undo reverts the edit and keeps what was typed", undoEdit],
+      ["Stop closes the model's stream at once, and the next prompt works", stopAndGoOn],
+      ["the arrow keys recall earlier prompts", recall],
+      ...turnChecks({ ...tools, typed: TYPED }),
+      ["a rejected edit changes nothing", rejectEdit],
+      ["a command's permission request shows the command, folder, sandbox, network and rule", commandWaits],
+      ["Always Allow accepts a wider rule", widerRule],
+      ["a rule that is too broad allows only this call", tooBroadRule],
+      ["a permission request is announced while the chat is hidden, and a command answers it", hiddenQuestion],
+      ["the conversation survives hiding the view", hideAndShow],
+      ["a killed server is reported, and Try Again restarts it", killedServer],
+      ["an earlier session is restored and continues", earlierSession],
+      ["external links ask first, and links open no file outside the workspace", links],
+      ["an answer is highlighted, and its code can be copied and inserted", finishedAnswer],
+      ["in edit mode edits need no approval", editMode],
+      ["a reload restores the conversation and its pending changes", restored],
+    ],
+    reviewChecks(tools),
+    inlineChecks(tools),
+    trialChecks(tools),
+    undoChecks(tools),
+    shapeChecks(tools),
+    tabChecks(tools),
+    looksChecks(tools),
+    streamChecks(tools),
+    badInputChecks(tools),
+    [
+      ["changing the model in the settings starts a new session and says so", otherModel],
+      ["a new session starts empty", newSession],
+    ],
+    besideChecks(tools),
+    [[OF_ALL, noPolicyBreach]],
+    profileChecks({ model, start: startBench }),
+  ];
 }
 
 async function noModel() {
@@ -531,10 +550,25 @@ async function check(name, body) {
     passed++;
     console.log(`ok - ${name}`);
   } catch (error) {
-    failed++;
+    failures.push({ name, error });
     console.log(`not ok - ${name}\n${error.stack}`);
-    await bench.page.screenshot({ path: join(options.out, `vscode-failed-${failed}.png`) });
+    await bench.page.screenshot({ path: join(options.out, `vscode-failed-${failures.length}.png`) });
     await model.reset(); // what one check left unsaid is not said to the next
+  }
+}
+
+/**
+ * A check that is the only one that failed is played once more, in a new workbench, behind the ones it stands on: on a busy machine a key or a frame
+ * can be late. If it passes there, it counts as passed, and a warning names it.
+ */
+function playAgain({ name, error }) {
+  const env = { ...process.env, TANDEM_TEST_AGAIN: name, TANDEM_TEST_ONLY: "", TANDEM_TEST_OUT: join(options.out, "again") };
+  const { status, stdout, stderr } = spawnSync(process.execPath, process.argv.slice(1), { env, encoding: "utf8" });
+  console.log(`${stdout}${stderr}`.replace(/^/gm, "  "));
+  if (status === 0 && stdout.includes(`ok - ${name}\n`)) {
+    passed++;
+    failures.pop();
+    console.log(`WARNING: ${name}: failed, and passed when it was played once more: ${error.message.split("\n", 1)[0]}`);
   }
 }
 
