@@ -14,6 +14,5 @@ def really_failed(failures, play):
     if again is not None:
         print(f"FAILED {name} once more: {again}", flush=True)
         return [name]
-    lines = reason.strip().splitlines() or ["no reason"]
-    print(f"WARNING: {name}: failed, and passed when it was played once more: {lines[-1]}", flush=True)
+    print(f"WARNING: {name}: failed, and passed when it was played once more: {reason.splitlines()[0]}", flush=True)
     return []

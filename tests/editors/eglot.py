@@ -83,6 +83,11 @@ def run(name, replies, mode):
         return process.stdout, process.returncode == 0
 
 
+def reason(output):
+    """What Emacs says of the error, before it prints where it was."""
+    return next((line for line in output.splitlines() if "Lisp error" in line), f"Emacs failed: {output[-200:]}")
+
+
 def main():
     played = skipped = 0
     failures = {}
@@ -98,11 +103,11 @@ def main():
         played += 1
         print(f"ok {title}" if is_ok else f"FAILED {title}\n{output}", flush=True)
         if not is_ok:
-            failures[title] = output
+            failures[title] = reason(output)
 
     def play(title):
         output, is_ok = run(*tests[title])
-        return None if is_ok else output
+        return None if is_ok else reason(output)
 
     failed = len(really_failed(failures, play))
     passed = played - failed
