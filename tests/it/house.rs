@@ -134,6 +134,16 @@ fn clocks(file: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
+fn tests_run_git_in_one_place() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let runs = |text: &str| text.contains(concat!("Command::new(\"", "git\")"));
+    assert!(runs(r#"std::process::Command::new("git").arg("init")"#));
+    let files = words::files(&folder, &["rs"]).into_iter().filter(|(file, text)| file != "house.rs" && runs(text));
+    let wrong: Vec<_> = files.map(|(file, _)| file).collect();
+    assert!(wrong.is_empty(), "use `crate::git`, which needs no configuration of this machine: {wrong:?}");
+}
+
+#[test]
 fn the_invariants_of_the_map_name_tests_that_exist() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let map = std::fs::read_to_string(root.join("src/README.md")).unwrap();

@@ -28,6 +28,8 @@ mod editing;
 #[cfg(unix)]
 mod eval;
 mod faults;
+#[cfg(unix)]
+mod git;
 mod house;
 mod inline;
 mod inline_completion;

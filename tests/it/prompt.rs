@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use tandem::server::Transport;
 
 use crate::driver::World;
+#[cfg(unix)]
+use crate::git::shell;
 
 #[test]
 fn text_and_reasoning_stream_before_the_prompt_is_answered() {
@@ -129,20 +131,22 @@ fn mode_changes_are_announced_to_the_client() {
 #[cfg(unix)]
 #[test]
 fn the_environment_is_told_as_it_was_at_the_first_prompt_in_another_process_too() {
-    let shell = |world: &World, line: &str| {
-        let mut command = std::process::Command::new("sh");
-        assert!(command.args(["-ec", line]).current_dir(world.path()).status().unwrap().success(), "{line}");
-    };
     let world = World::new(json!([[{ "text": "One." }], [{ "text": "Two." }]]));
     world.write(".gitignore", ".home\n");
-    shell(&world, "git init -q -b trunk . && git config user.name a && git config user.email a@b.c");
-    shell(&world, "git add -A && git commit -q -m one && echo new > new.txt && echo '* filter=own' > .gitattributes");
+    shell(&world.path(), "git init -q -b trunk .");
+    shell(
+        &world.path(),
+        "git add -A && git commit -q -m one && echo new > new.txt && echo '* filter=own' > .gitattributes",
+    );
     // What a repository names is not run: nobody was asked.
-    shell(&world, "git config filter.own.clean 'touch ran; cat' && git config core.fsmonitor 'touch ran'");
+    shell(&world.path(), "git config filter.own.clean 'touch ran; cat' && git config core.fsmonitor 'touch ran'");
     world.write(".gitignore", ".home\nran\n");
     assert_eq!(world.run(&["run", "hi"]).code, Some(0));
     assert!(!world.path().join("ran").exists());
-    shell(&world, "git config --unset core.fsmonitor && git add -A && git commit -q -m two && git switch -q -c other");
+    shell(
+        &world.path(),
+        "git config --unset core.fsmonitor && git add -A && git commit -q -m two && git switch -q -c other",
+    );
     assert_eq!(world.run(&["run", "--continue", "again"]).code, Some(0));
     let requests = world.rehearsal().requests();
     let [first, second] = [0, 1].map(|at: usize| requests[at]["messages"][0]["content"].as_str().unwrap());

@@ -52,12 +52,19 @@ static TEMPLATE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
 
 /// Runs a command line in the `work` of a folder.
 fn run_in(folder: &Path, line: &str) {
-    let mut command = Command::new("sh");
-    command.args(["-c", line]).current_dir(folder.join("work")).env("HOME", folder.join("home"));
+    let mut command = shell(folder, line);
     for (name, value) in [("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "a")] {
         command.env(name, value);
     }
     let _any_exit = command.env("GIT_COMMITTER_EMAIL", "a@b").output().unwrap();
+}
+
+/// A shell in the `work` of a folder, whose git has no configuration but the repository's.
+fn shell(folder: &Path, line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(folder.join("work")).env("HOME", folder.join("home"));
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    command
 }
 
 impl Scene {
@@ -362,9 +369,7 @@ fn every_command_is_undone_byte_for_byte() {
 fn told_by_git(folder: &Path) -> String {
     let line = "git for-each-ref; git status --branch --porcelain -uall; git status | head -5; git stash list; \
         git worktree list; git rev-parse HEAD; git fsck --no-dangling";
-    let mut command = Command::new("sh");
-    command.args(["-c", line]).current_dir(folder.join("work")).env("HOME", folder.join("home"));
-    let output = command.env("GIT_OPTIONAL_LOCKS", "0").output().unwrap();
+    let output = shell(folder, line).env("GIT_OPTIONAL_LOCKS", "0").output().unwrap();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 

@@ -1,9 +1,8 @@
 //! What a repository or a model that follows one plants for other programs to run.
 
-use std::process::Command;
-
 use super::scene::{CANARY, Scene, edit, write};
 use crate::driver::until;
+use crate::git::git;
 
 #[test]
 fn files_that_other_programs_run_need_approval_in_every_mode() {
@@ -48,20 +47,15 @@ fn injection_034_git_runs_nothing_that_a_repository_configures() {
     scene.git();
     let planted = scene.ws("PWN");
     let touch = format!("touch {}", planted.display());
-    let git = || {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(scene.ws(""));
-        git
-    };
     for (key, value) in [("core.fsmonitor", touch.as_str()), ("core.hooksPath", ".")] {
-        assert!(git().args(["config", key, value]).status().unwrap().success());
+        git(&scene.ws(""), &["config", key, value]);
     }
     scene.calls(&[]);
     let mut play = scene.start("ask");
     play.turn();
     assert!(!planted.exists());
     // Plain git does run it.
-    git().arg("status").output().unwrap();
+    git(&scene.ws(""), &["status"]);
     until("git runs what is configured", || planted.exists());
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tandem::server::Transport;
 
 use crate::driver::{Client, World};
+use crate::git::git;
 use crate::program::Program;
 
 /// What nobody may see.
@@ -49,8 +50,7 @@ impl Scene {
 
     /// Makes the workspace a repository.
     pub fn git(&self) {
-        let done = Command::new("git").args(["init", "--quiet", "--template="]).arg(self.ws("")).status();
-        assert!(done.unwrap().success());
+        git(&self.ws(""), &["init", "--quiet", "--template="]);
         std::fs::create_dir(self.ws(".git/hooks")).unwrap();
     }
 

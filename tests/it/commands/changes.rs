@@ -1,6 +1,7 @@
 //! What commands change, and what they see of the editor.
 
 use super::*;
+use crate::git::git;
 
 /// A session in a mode that runs commands without asking.
 pub(super) fn automatic(client: &mut Client, stage: &Stage) -> String {
@@ -117,10 +118,7 @@ fn emptying_a_workspace_asks_unless_undo_covers_all_of_it() {
         match uncovered {
             Uncovered::Nothing => {}
             Uncovered::Ignored => stage.world.write("target/built", "x"),
-            Uncovered::Objects => {
-                let git = std::process::Command::new("git").arg("init").current_dir(stage.world.path()).output();
-                assert!(git.unwrap().status.success());
-            }
+            Uncovered::Objects => git(&stage.world.path(), &["init"]),
         }
         let mut client = stage.client();
         let session = automatic(&mut client, &stage);

@@ -5,8 +5,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 
 use super::changes::automatic;
-use super::shadow::{git, without_times};
+use super::shadow::without_times;
 use super::*;
+use crate::git::git;
 
 fn review(client: &mut Client, session: &str, action: &str) -> Value {
     client.call("_tandem/review", json!({ "sessionId": session, "action": action }))
@@ -191,7 +192,7 @@ fn a_repository_in_which_somebody_worked_since_stays() {
     let new = path.join("new");
     std::fs::write(new.join("mine"), "mine\n").unwrap();
     git(&new, &["add", "mine"]);
-    git(&new, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "mine"]);
+    git(&new, &["commit", "-qm", "mine"]);
     let answer = review(&mut client, &session, "undo");
     assert!(answer["result"]["left"].to_string().contains("git has moved on since"), "{answer}");
     git(&new, &["fsck", "--strict"]);
@@ -224,7 +225,7 @@ fn somebody_who_asks_git_for_the_status_does_not_prevent_an_undo() {
     stage.world.write("a", "one\n");
     git(&path, &["init", "-qb", "master"]);
     git(&path, &["add", "."]);
-    git(&path, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"]);
+    git(&path, &["commit", "-qm", "one"]);
     let head = std::fs::read(path.join(".git/refs/heads/master")).ok();
     let mut client = stage.client();
     let session = turn_in(&mut client, &path);

@@ -4,6 +4,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 
 use super::*;
+use crate::git::git;
 
 const HOLDING: [Level; 3] = [Level::Best, Level::Unsaved, Level::Landlock];
 
@@ -28,11 +29,6 @@ fn stage(level: Level, cases: &[Case<'_>]) -> Stage {
 fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
-}
-
-fn git(folder: &Path, arguments: &[&str]) {
-    let done = std::process::Command::new("git").arg("-C").arg(folder).args(arguments).output().unwrap();
-    assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// Everything below a folder, with its text.
@@ -233,7 +229,7 @@ fn worktrees_commit_into_their_repository_and_cannot_add_hooks() {
         );
         let stage = stage(level, &[(commit, ""), (&evil, "")]);
         git(&main, &["init", "-q"]);
-        git(&main, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"]);
+        git(&main, &["commit", "-q", "--allow-empty", "-m", "first"]);
         let root = stage.world.path();
         let _not_on_every_level = std::fs::remove_file(root.join("unsaved"));
         git(&main, &["worktree", "add", "-q", "-f", "-b", "side", root.to_str().unwrap()]);

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use super::changes::automatic;
 use super::*;
 use crate::driver::choose;
+use crate::git::git;
 use crate::program::Program;
 
 const APPLY: &str = "allow_once";
@@ -36,11 +37,6 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, (String, u32, i64)> {
 /// The same without times, which an undo does not restore.
 pub(super) fn without_times(folder: &Path) -> BTreeMap<PathBuf, (String, u32)> {
     contents(folder).into_iter().map(|(path, (content, mode, _))| (path, (content, mode))).collect()
-}
-
-pub(super) fn git(folder: &Path, arguments: &[&str]) {
-    let done = std::process::Command::new("git").arg("-C").arg(folder).args(arguments).output().unwrap();
-    assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// A server that can be killed, with its state in `state`.
@@ -141,7 +137,7 @@ fn edits_and_commands_see_each_other_and_nothing_changes_until_apply() {
         std::fs::write(folder.join("gone"), "there\n").unwrap();
         git(folder, &["init", "-q"]);
         git(folder, &["add", "."]);
-        git(folder, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"]);
+        git(folder, &["commit", "-qm", "first"]);
     });
     let uri = trial.stage.world.uri("b.rs");
     trial.client.open(&uri, "// unsaved\n");
@@ -304,7 +300,7 @@ fn nothing_leaves_the_copy() {
         symlink(folder, folder.join("way")).unwrap();
         git(folder, &["init", "-q"]);
         git(folder, &["add", "."]);
-        git(folder, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"]);
+        git(folder, &["commit", "-qm", "first"]);
     });
     let before = (contents(&trial.stage.world.path()), contents(outside.path()));
     let prompt = trial.client.prompt(&trial.session, "/try break out");
