@@ -7,6 +7,7 @@
 //! also when the turn is cancelled or fails; arguments that do not parse are never run; what was sent to the model is
 //! rewritten only by compaction.
 
+mod advice;
 mod answer;
 mod ask;
 mod compact;

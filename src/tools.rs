@@ -162,8 +162,8 @@ pub trait Tool: Send + Sync {
     /// What a call with these arguments is going to do; an error if it cannot work, so that nobody is asked to approve
     /// it.
     fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview>;
-    /// A preview of a call whose arguments still stream ([`partial::complete`] parses them); `None` while there is
-    /// nothing worth showing. The same as [`Self::preview`] unless a tool can do better.
+    /// A preview of a call whose arguments still stream ([`partial::complete`] parses them), or of one that cannot
+    /// work; `None` while there is nothing worth showing. The same as [`Self::preview`] unless a tool can do better.
     fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
         async { self.preview(context, arguments).await.ok() }.boxed()
     }

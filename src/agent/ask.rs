@@ -38,10 +38,9 @@ pub(super) async fn ask(
     steps: &Steps,
     asking: &watch::Sender<bool>,
 ) -> Result<ToolContext, String> {
-    let Wish { call_id, name, tool, arguments, in_prose } = wish;
+    let Wish { call_id, name, tool, in_prose, .. } = wish;
     let kind = tool.kind();
-    let preview = tool.preview(context, arguments).await.map_err(|ToolError(why)| why)?;
-    steps.event(AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: preview.clone() }).await;
+    let preview = show(&wish, context, steps).await.map_err(|ToolError(why)| why)?;
     let decided = Arc::new(preview.clone());
     let is_question = preview.answers.is_some();
     let (reply, answer) = oneshot::channel();
@@ -85,17 +84,33 @@ pub(super) async fn ask(
         }
         Permission::Cancelled => Err("cancelled by the user before it ran".to_owned()),
         Permission::Forbidden(why) => {
-            show(in_prose.unwrap_or_default(), steps).await;
+            show_unrun(in_prose.unwrap_or_default(), steps).await;
             Err(why)
         }
     }
 }
 
 /// Shows the text of a call that may have been an example: what is not run is read.
-async fn show(text: &str, steps: &Steps) {
+async fn show_unrun(text: &str, steps: &Steps) {
     if !text.is_empty() {
         steps.event(AgentEvent::TextDelta { content: format!("\n{text}") }).await;
     }
+}
+
+/// Shows what a call is going to do. Of one that cannot work, what it tried takes the place of the part that was shown
+/// while it streamed.
+pub(super) async fn show(wish: &Wish<'_>, context: &ToolContext, steps: &Steps) -> Result<Preview, ToolError> {
+    let preview = wish.tool.preview(context, wish.arguments).await;
+    let shown = match &preview {
+        Ok(preview) => Some(preview.clone()),
+        Err(_) if context.cancel.is_cancelled() => None,
+        Err(_) => wish.tool.sketch(context, wish.arguments).await,
+    };
+    if let Some(preview) = shown {
+        let (call_id, kind) = (wish.call_id.to_owned(), wish.tool.kind());
+        steps.event(AgentEvent::ToolPreview { call_id, kind, preview }).await;
+    }
+    preview
 }
 
 /// Asks whether to continue a turn that was stopped at a place (unique in its session) for a reason. Only the person can

@@ -16,13 +16,12 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use super::ask::{Wish, ask};
+use super::advice::{advise, another_path};
+use super::ask::{Wish, ask, show};
 use super::event::{AgentEvent, ExecutionResult};
 use super::guidance::Guidance;
 use super::steps::Steps;
-use crate::text::display::escape_line;
 use crate::tools::{Live, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
-use crate::workspace::Workspace;
 
 /// The shortest time between two pieces of a running call's output.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
@@ -98,7 +97,7 @@ pub(super) struct Schedule {
     guidance: Guidance,
     steps: Steps,
     permits: Permits,
-    waiting: VecDeque<(Call, Instant)>,
+    waiting: VecDeque<Waiting>,
     running: JoinSet<Outcome>,
     started: BTreeMap<Id, Running>,
     done: BTreeMap<usize, Outcome>,
@@ -106,6 +105,14 @@ pub(super) struct Schedule {
     /// Whether the changing call waits for a person.
     asking: watch::Sender<bool>,
     asked: watch::Receiver<bool>,
+}
+
+/// A call that cannot start yet.
+struct Waiting {
+    call: Call,
+    since: Instant,
+    /// The task that shows it, which ends before the call starts or is given up.
+    showing: JoinSet<()>,
 }
 
 /// A task that ended or panicked.
@@ -138,10 +145,16 @@ impl Schedule {
         }
     }
 
-    /// Adds a call whose arguments are complete; it starts as soon as the order allows.
+    /// Adds a call whose arguments are complete; it starts as soon as the order allows, and is shown until then.
     pub fn add(&mut self, call: Call) {
-        self.waiting.push_back((call, Instant::now()));
+        let slot = call.slot;
+        self.waiting.push_back(Waiting { call, since: Instant::now(), showing: JoinSet::new() });
         self.start_what_may();
+        if let Some(Waiting { call, showing, .. }) = self.waiting.back_mut()
+            && call.slot == slot
+        {
+            showing.spawn(preview(call.clone(), self.context.clone(), self.steps.clone()));
+        }
     }
 
     /// Whether a call is running, so that [`Schedule::ended`] has something to wait for.
@@ -195,13 +208,13 @@ impl Schedule {
     fn start_what_may(&mut self) {
         let mut next = 0;
         while !self.context.cancel.is_cancelled()
-            && let Some((call, _)) = self.waiting.get(next)
+            && let Some(Waiting { call, .. }) = self.waiting.get(next)
         {
             // Calls that cannot run are queued with the changing ones: their result is immediate anyway.
             let read_only = call.work.as_ref().is_ok_and(|work| work.tool.kind().is_read_only());
             let waits_for_person = self.writing && *self.asked.borrow();
             let may_start = if read_only { !self.writing || waits_for_person } else { !self.is_running() };
-            if may_start && let Some((call, since)) = self.waiting.remove(next) {
+            if may_start && let Some(Waiting { call, since, .. }) = self.waiting.remove(next) {
                 self.start(call, since, read_only);
             } else if waits_for_person {
                 next += 1;
@@ -252,7 +265,7 @@ impl Schedule {
         for running in self.started.values().filter(|running| running.read_only) {
             running.abort.abort();
         }
-        for (call, _) in std::mem::take(&mut self.waiting) {
+        for Waiting { call, .. } in std::mem::take(&mut self.waiting) {
             let outcome = Outcome::failed(call.id, call.name, CANCELLED.to_owned());
             self.tell(&outcome).await;
             self.done.insert(call.slot, outcome);
@@ -292,6 +305,14 @@ struct Run {
     steps: Steps,
     asking: watch::Sender<bool>,
     read_only: bool,
+}
+
+/// Shows what a call is going to do that cannot start yet. When it starts, it is shown as things are by then.
+async fn preview(call: Call, context: ToolContext, steps: Steps) {
+    let Ok(work) = call.work.map(|work| work.redirected(&context)) else { return };
+    let wish =
+        Wish { call_id: &call.id, name: &call.name, tool: &*work.tool, arguments: &work.arguments, in_prose: None };
+    let _told_when_it_runs = show(&wish, &context, &steps).await;
 }
 
 async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
@@ -352,33 +373,6 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         (result.content, result.styles) = (clean, Vec::new());
     }
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
-}
-
-/// What the model should know of a path that was not quite one: which file it was taken for.
-fn another_path(arguments: &Value, result: &ExecutionResult, workspace: &Workspace) -> Option<String> {
-    let (name, root) = (arguments.get("path")?.as_str()?, workspace.roots().first()?);
-    let found = &result.locations.first()?.path;
-    // A URI, or a way through other folders, is a path of its own.
-    if name.contains("://")
-        || name.contains("..")
-        || [root.path(), root.real()].iter().any(|at| at.join(name) == *found)
-    {
-        return None;
-    }
-    let found = found.strip_prefix(root.path()).unwrap_or(found);
-    Some(format!("[`{}` was read as {}]", escape_line(name), escape_line(&found.to_string_lossy())))
-}
-
-/// Appends the instructions of the folders of a file that was read or changed, if they are new to the model. They
-/// become part of the new result, so nothing that was sent before changes.
-async fn advise(result: &mut ExecutionResult, workspace: &Workspace, guidance: &Guidance) {
-    for location in &result.locations {
-        let Ok(file) = workspace.resolve_path(&location.path) else { continue };
-        for rules in guidance.about(workspace, &file).await {
-            let end = if result.content.ends_with('\n') { "" } else { "\n" };
-            writeln!(result.content, "{end}\n{rules}").expect("writing to a string cannot fail");
-        }
-    }
 }
 
 /// Passes on what a running call says, not more often than a person can see.

@@ -179,7 +179,8 @@ fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
         title = format!("{title} ({})", display::escape_line(caution));
     }
     let fields = fields().title(title).kind(tool_kind(kind)).locations(locations(preview.locations));
-    if preview.diffs.is_empty() { fields } else { fields.content(diffs(&preview.diffs)) }
+    // A preview takes the place of the one before, also when the edit turned out to match nothing.
+    if preview.diffs.is_empty() && kind != ToolKind::Edit { fields } else { fields.content(diffs(&preview.diffs)) }
 }
 
 fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpdateFields {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::{Client, World, call};
+use crate::driver::{Client, World, call, choose};
 
 fn edit(path: &str, old: &str, new: &str) -> Value {
     call("c1", "edit_file", json!({ "path": path, "edits": [{ "old_text": old, "new_text": new }] }))
@@ -93,6 +93,112 @@ fn a_diff_is_shown_while_the_arguments_stream() {
     allow(&mut client);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(world.read("new.txt"), "first line\nsecond line\n");
+}
+
+/// What the model writes. A preview that is cut ends in the middle of `readonly`.
+const CLASS: &str = "class Shop {\n  constructor(private readonly stock: Stock) {}\n}\n";
+
+/// An answer of calls, each with its id, its name and its arguments as they stream. The stream stops at a gate with the
+/// name of the call where `|` is in them.
+fn streamed(calls: &[(&str, &str, String)]) -> Value {
+    let chunk = |delta: Value, finish: Value| {
+        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
+        json!({ "raw": format!("data: {}\n\n", json!({ "choices": [choice] })) })
+    };
+    let mut steps = Vec::new();
+    for (index, (id, name, arguments)) in calls.iter().enumerate() {
+        let begin = json!({ "index": index, "id": id, "type": "function", "function": { "name": name } });
+        steps.push(chunk(json!({ "tool_calls": [begin] }), Value::Null));
+        for (number, piece) in arguments.split('|').enumerate() {
+            if number > 0 {
+                steps.push(json!({ "gate": id }));
+            }
+            let more = json!({ "index": index, "function": { "arguments": piece } });
+            steps.push(chunk(json!({ "tool_calls": [more] }), Value::Null));
+        }
+    }
+    steps.push(chunk(json!({}), json!("tool_calls")));
+    steps.push(json!({ "raw": "data: [DONE]\n\n" }));
+    steps.into()
+}
+
+/// The next update of a call that fits.
+fn update(client: &mut Client, call: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    let message = client.find(|message| {
+        let update = &message["params"]["update"];
+        update["sessionUpdate"] == "tool_call_update" && update["toolCallId"] == call && fits(update)
+    });
+    message["params"]["update"].clone()
+}
+
+/// Waits until the beginning of a call's change is shown, and lets the rest of its arguments come.
+fn pass(world: &World, client: &mut Client, call: &str) {
+    let shown = update(client, call, |update| update["content"][0]["type"] == "diff");
+    assert!(shown["content"][0]["newText"] != CLASS, "{shown:#}");
+    world.rehearsal().open(call);
+}
+
+#[test]
+fn calls_that_wait_are_shown_whole() {
+    let class = json!(CLASS).to_string();
+    let (begun, rest) = class.split_at(class.find("ly stock").unwrap());
+    let edit = |path: &str, new_text: &str| {
+        format!(r#"{{"path":"{path}","edits":[{{"old_text":"class Shop {{}}\\n","new_text":{new_text}}}]}}"#)
+    };
+    let calls = [
+        ("c1", "write_file", r#"{"path":"new.ts","content":"1"}"#.to_owned()),
+        ("c2", "edit_file", edit("a.ts", &format!("{begun}|{rest}"))),
+        ("c3", "edit_file", edit("b.ts", &class)),
+        ("c4", "run_command", r#"{"command":"npm test"}"#.to_owned()),
+    ];
+    let world = World::new(json!([streamed(&calls), [{ "text": "ok" }]]));
+    world.write("a.ts", "class Shop {}\n");
+    world.write("b.ts", "class Shop {}\n");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "change them");
+    let mut question = client.next("session/request_permission");
+    pass(&world, &mut client, "c2");
+    let whole = |update: &Value| update["content"][0]["newText"] == CLASS;
+    let shown = [
+        ("c2", update(&mut client, "c2", whole)),
+        ("c3", update(&mut client, "c3", whole)),
+        ("c4", update(&mut client, "c4", |update| update["title"].is_string())),
+    ];
+    assert!(shown[2].1["title"].as_str().unwrap().starts_with("Run `npm test`"), "{shown:#?}");
+    for (call, update) in &shown {
+        choose(&mut client, &question, "reject_once");
+        question = client.next("session/request_permission");
+        let asked = &question["params"]["toolCall"];
+        assert_eq!((&asked["toolCallId"], &asked["title"]), (&json!(call), &update["title"]));
+    }
+    choose(&mut client, &question, "reject_once");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    let failed = update(&mut client, "c2", |update| update["status"] == "failed");
+    assert_eq!(failed["content"][0]["newText"], CLASS);
+}
+
+#[test]
+fn calls_that_cannot_work_are_shown_whole_or_not_at_all() {
+    // The file has not been read, so that it may not be replaced. Of the edits, the second matches nothing.
+    let class = json!(CLASS).to_string();
+    let (begun, rest) = class.split_at(class.find("ly stock").unwrap());
+    let write = format!(r#"{{"path":"a.ts","content":{begun}|{rest}}}"#);
+    let edits = r#"{"old_text":"Shop","new_text":"Store"},{"old_text":"go|ne","new_text":"x"}"#;
+    let edit = format!(r#"{{"path":"a.ts","edits":[{edits}]}}"#);
+    let answers = [streamed(&[("c1", "write_file", write)]), streamed(&[("c2", "edit_file", edit)])];
+    let world = World::new(json!([answers[0], answers[1], [{ "text": "sorry" }]]));
+    world.write("a.ts", "class Shop {}\n");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "change it");
+    let mut ended = |call: &str| {
+        pass(&world, &mut client, call);
+        update(&mut client, call, |update| update["status"] == "failed")["content"].clone()
+    };
+    assert_eq!(ended("c1")[0]["newText"], CLASS);
+    assert_eq!(ended("c2")[0]["type"], "content", "half of an edit is no edit");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
 }
 
 #[test]

@@ -166,7 +166,7 @@ impl Updates {
     /// The changes proposed by a call that ends now.
     fn proposed(&mut self, event: &AgentEvent) -> Vec<FileDiff> {
         match event {
-            AgentEvent::ToolPreview { call_id, preview, .. } if !preview.diffs.is_empty() => {
+            AgentEvent::ToolPreview { call_id, preview, .. } => {
                 self.proposed.insert(call_id.clone(), preview.diffs.clone());
                 Vec::new()
             }
