@@ -250,10 +250,11 @@ pub struct Tried {
 /// # Errors
 /// It cannot be started or does not answer; the text completes `it …`.
 pub async fn try_out(server: &Server) -> Result<Tried, String> {
-    let connection = Connection::open(server).await.map_err(|Broken { why, .. }| why)?;
+    let why = |Broken { why, .. }| why;
+    let connection = Connection::open(server).await.map_err(why)?;
     let listed = list(&connection.line).await;
     let name = connection.name.clone();
     connection.close().await;
-    let Listing { tools, notices } = Listing::new(listed?);
+    let Listing { tools, notices } = Listing::new(listed.map_err(why)?);
     Ok(Tried { name, tools: tools.len(), notices })
 }

@@ -417,13 +417,46 @@ fn http_servers_get_their_headers_and_are_reinitialized() {
     assert_eq!(*asked.lock().unwrap(), [], "lazily");
     prompt(&mut client, &session);
     let results = results(&world);
-    assert_eq!((results[0].as_str(), results[2].as_str()), ("s1", "s3"), "{results:?}");
-    assert!(results[1].contains("crashed during this call"), "{results:?}");
+    // A call that finds its session gone is made once more, in a new one.
+    assert_eq!((results[0].as_str(), results[2].as_str()), ("s1", "s5"), "{results:?}");
+    assert!(results[1].contains("forgot its session twice, and did not carry out this call"), "{results:?}");
     assert_eq!(client.end(), tandem::server::Ended::Well);
     client.finish();
     let asked = asked.lock().unwrap();
     assert!(asked.iter().all(|(_, _, key)| key == "Bearer of good news"), "{asked:?}");
     assert_eq!(asked.last().unwrap().0, "DELETE", "{asked:?}");
+    let begun = asked.iter().filter(|(method, session, _)| method == "initialize" && session.is_empty());
+    assert_eq!(begun.count(), 3, "{asked:?}");
+}
+
+#[test]
+fn http_servers_that_deny_are_asked_once_and_the_remedy_is_told() {
+    let begin: &[&str] = &["initialize", "notifications/initialized"];
+    for (status, takes, headers, remedy) in [
+        (401, &[][..], json!([]), "set its credentials in mcp.web.headers"),
+        (403, &[], json!([]), "set its credentials in mcp.web.headers"),
+        (403, &[], json!([{ "name": "X-Key", "value": "k" }]), "does not accept the credentials in mcp.web.headers"),
+        (404, &[], json!([]), "no MCP server at the address in mcp.web.url"),
+        (405, &[], json!([]), "no MCP server at the address in mcp.web.url"),
+        (401, begin, json!([]), "set its credentials in mcp.web.headers"),
+        (404, begin, json!([]), "began a session and does not continue it"),
+    ] {
+        let world = World::new(json!([[{ "text": "done" }]]));
+        let (url, asked) = http::serve_denying(status, takes);
+        let mut client = world.client();
+        let server = json!({ "type": "http", "name": "web", "url": url, "headers": headers });
+        let answer = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+        prompt(&mut client, answer["result"]["sessionId"].as_str().unwrap());
+        let told = notices(&client).join("\n");
+        assert!(told.contains(&format!("MCP server `web` answers with HTTP status {status}")), "{told}");
+        assert!(told.contains(remedy) && told.contains("will not be restarted"), "{told}");
+        assert!(!told.contains("restarting"), "{told}");
+        assert_eq!(client.end(), tandem::server::Ended::Well);
+        client.finish();
+        let asked = asked.lock().unwrap();
+        let requests = asked.iter().filter(|method| !["GET", "DELETE"].contains(&method.as_str()));
+        assert_eq!(requests.count(), if takes.is_empty() { 1 } else { 3 }, "{status}: {asked:?}");
+    }
 }
 
 #[test]

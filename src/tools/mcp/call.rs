@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::exchange::Fault;
+use super::exchange::{Answer, Fault};
 use super::keep::{State, Status};
 use super::line::Line;
 use super::listing::Listed;
@@ -85,6 +85,16 @@ impl McpTool {
 
     async fn call(&self, context: &ToolContext, arguments: &Value) -> Result<ToolOutput, ToolError> {
         let arguments = object(arguments)?;
+        let answer = match self.ask(context, &arguments).await? {
+            // The server did not look at the call, and begins a new session.
+            Err(Fault::Expired) => self.ask(context, &arguments).await?,
+            answer => answer,
+        };
+        understood(&answer.map_err(|fault| self.failed(fault))?, context.room(LARGEST))
+    }
+
+    /// Sends the call once.
+    async fn ask(&self, context: &ToolContext, arguments: &Map<String, Value>) -> Result<Answer, ToolError> {
         let line = tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Err(self.cancelled()),
@@ -95,9 +105,7 @@ impl McpTool {
         let unanswered = tokio::select! {
             biased;
             () = context.cancel.cancelled() => self.cancelled(),
-            answer = line.request(id, "tools/call", params) => {
-                return answer.map_err(|fault| self.failed(fault)).and_then(|result| understood(&result, context.room(LARGEST)));
-            }
+            answer = line.request(id, "tools/call", params) => return Ok(answer),
             () = silence(line.progress(), self.limit) => self.late(),
         };
         let _does_not_listen = timeout(GOODBYE, line.give_up(id)).await;
@@ -130,6 +138,10 @@ impl McpTool {
             Fault::Over => format!(
                 "the MCP server `{server}` crashed during this call and is being restarted; what the call did is unknown"
             ),
+            Fault::Expired => {
+                format!("the MCP server `{server}` forgot its session twice, and did not carry out this call")
+            }
+            Fault::Denied(why) => format!("the MCP server `{server}` {why}"),
             Fault::Refused(why) => format!("the MCP server `{server}` answered: {}", capped(why, LARGEST)),
             Fault::Unreachable(why) => format!("the MCP server `{server}` cannot be reached: {}", capped(why, LARGEST)),
         })

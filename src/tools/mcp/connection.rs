@@ -69,7 +69,8 @@ impl Connection {
         let mut connection = Self::reach(server)?;
         match timeout(START, connection.greet()).await {
             Ok(Ok(())) => Ok(connection),
-            Ok(Err(Fault::Over)) => Err(Broken::again(connection.ended().await)),
+            Ok(Err(Fault::Over | Fault::Expired)) => Err(Broken::again(connection.ended().await)),
+            Ok(Err(Fault::Denied(why))) => Err(Broken::for_good(why)),
             Ok(Err(Fault::Refused(why))) => Err(Broken::again(format!("refused the connection: {why}"))),
             Ok(Err(Fault::Unreachable(why))) => Err(Broken::again(format!("cannot be reached: {why}"))),
             Err(_late) => Err(Broken::again("did not answer within 60 s")),
@@ -89,7 +90,7 @@ impl Connection {
                 (line, End::Program(Box::new(child)))
             }
             Way::Url { url, headers } => {
-                let http = Arc::new(Http::new(url, headers).map_err(Broken::for_good)?);
+                let http = Arc::new(Http::new(&server.name, url, headers).map_err(Broken::for_good)?);
                 (Line::over_http(&exchange, Arc::clone(&http)), End::Http(http))
             }
         };
@@ -139,16 +140,16 @@ impl Connection {
 }
 
 /// The tools a server lists; `None` for one that cannot be called.
-pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, String> {
+pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, Broken> {
     let mut tools = Vec::new();
     let mut params = json!({});
     for _page in 0..PAGES {
         let asked = line.request(line.next_id(), "tools/list", params);
-        let answer = timeout(LIST, asked).await.map_err(|_late| "did not list its tools within 30 s".to_owned())?;
-        let mut answer = answer.map_err(|fault| format!("does not list its tools: {}", explain(fault)))?;
+        let late = |_late| Broken::again("did not list its tools within 30 s");
+        let mut answer = timeout(LIST, asked).await.map_err(late)?.map_err(listless)?;
         match answer.get_mut("tools").map(Value::take) {
             Some(Value::Array(page)) => tools.extend(page.into_iter().map(Listed::read)),
-            _ => return Err("does not list its tools: the answer has none".to_owned()),
+            _ => return Err(Broken::again("does not list its tools: the answer has none")),
         }
         match answer["nextCursor"].take() {
             Value::String(cursor) => params = json!({ "cursor": cursor }),
@@ -158,10 +159,12 @@ pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, String> {
     Ok(tools)
 }
 
-/// A fault in a few words.
-fn explain(fault: Fault) -> String {
-    match fault {
-        Fault::Over => "the connection was closed".to_owned(),
+/// Why there is no list.
+fn listless(fault: Fault) -> Broken {
+    let why = match fault {
+        Fault::Denied(why) => return Broken::for_good(why),
+        Fault::Over | Fault::Expired => "the connection was closed".to_owned(),
         Fault::Refused(why) | Fault::Unreachable(why) => why,
-    }
+    };
+    Broken::again(format!("does not list its tools: {why}"))
 }

@@ -22,6 +22,10 @@ pub(super) enum Fault {
     Over,
     /// The server answered with an error, with its message.
     Refused(String),
+    /// The server answered with an HTTP status that another attempt would not change; the text completes `MCP server x …`.
+    Denied(String),
+    /// The server no longer knows the session, and did not look at the request.
+    Expired,
     /// The server cannot be reached, with a reason such as `connection refused`.
     Unreachable(String),
 }

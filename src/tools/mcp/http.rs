@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -31,17 +32,21 @@ const EVENTS: &str = "text/event-stream";
 /// A server at a URL.
 pub(super) struct Http {
     client: Client,
+    /// Its name in the configuration.
+    name: String,
     url: Url,
     headers: HeaderMap,
     /// The server's session id, if any.
     session: OnceLock<HeaderValue>,
+    /// Whether a request was answered in this session.
+    worked: AtomicBool,
     /// The negotiated protocol version.
     version: OnceLock<HeaderValue>,
 }
 
 impl Http {
     /// A server that was not contacted yet; the error completes `MCP server x …`.
-    pub fn new(url: &str, headers: &BTreeMap<String, String>) -> Result<Self, String> {
+    pub fn new(name: &str, url: &str, headers: &BTreeMap<String, String>) -> Result<Self, String> {
         let url = Url::parse(url).map_err(|error| format!("has no valid URL: {error}"))?;
         let loopback = is_loopback(&url);
         if !matches!(url.scheme(), "http" | "https") {
@@ -60,7 +65,9 @@ impl Http {
             client = client.no_proxy();
         }
         let client = client.build().map_err(|error| format!("cannot be reached: {error}"))?;
-        Ok(Self { client, url, headers: read(headers)?, session: OnceLock::new(), version: OnceLock::new() })
+        let (name, headers) = (name.to_owned(), read(headers)?);
+        let (session, worked, version) = (OnceLock::new(), AtomicBool::new(false), OnceLock::new());
+        Ok(Self { client, name, url, headers, session, worked, version })
     }
 
     /// Sends the negotiated version with every request from now on.
@@ -71,10 +78,13 @@ impl Http {
     /// Sends a request and waits for its answer.
     pub async fn ask(&self, message: String, exchange: &Exchange, expected: &mut Expected) -> Answer {
         let response = self.post(message).await.inspect_err(|fault| {
-            if *fault == Fault::Over {
+            if *fault == Fault::Expired {
                 exchange.close();
             }
         })?;
+        if self.session.get().is_some() {
+            self.worked.store(true, Ordering::Relaxed);
+        }
         if let Some(session) = response.headers().get(SESSION) {
             let _named_before = self.session.set(session.clone());
         }
@@ -125,12 +135,33 @@ impl Http {
         let response = request.send().await.map_err(unreachable)?;
         match response.status() {
             status if status.is_success() => Ok(response),
-            StatusCode::NOT_FOUND if self.session.get().is_some() => Err(Fault::Over),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Fault::Unreachable(
-                "it requires authentication: set `headers = { Authorization = \"Bearer …\" }`".to_owned(),
-            )),
-            status => Err(Fault::Unreachable(format!("HTTP status {status}"))),
+            StatusCode::NOT_FOUND if self.worked.load(Ordering::Relaxed) => Err(Fault::Expired),
+            // Later it may answer otherwise.
+            status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => Err(unreached(status)),
+            status if status.is_client_error() => Err(Fault::Denied(self.denied(status))),
+            status => Err(unreached(status)),
         }
+    }
+
+    /// What the server answered, and what to do about that.
+    fn denied(&self, status: StatusCode) -> String {
+        let name = &self.name;
+        let remedy = match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if self.headers.is_empty() => {
+                format!("set its credentials in mcp.{name}.headers, such as {{ Authorization = \"Bearer …\" }}")
+            }
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                format!("it does not accept the credentials in mcp.{name}.headers")
+            }
+            StatusCode::NOT_FOUND if self.session.get().is_some() => {
+                "it began a session and does not continue it".to_owned()
+            }
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE => {
+                format!("there is no MCP server at the address in mcp.{name}.url")
+            }
+            _ => return format!("answers with HTTP status {status}"),
+        };
+        format!("answers with HTTP status {status}: {remedy}")
     }
 
     fn request(&self, method: Method) -> RequestBuilder {
@@ -197,6 +228,10 @@ fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
 }
 
+fn unreached(status: StatusCode) -> Fault {
+    Fault::Unreachable(format!("HTTP status {status}"))
+}
+
 /// The innermost cause is the most specific.
 fn unreachable(error: reqwest::Error) -> Fault {
     let error = error.without_url();
@@ -212,7 +247,7 @@ mod tests {
     fn secrets_are_never_sent_unencrypted() {
         let check = |url: &str, header: &str, expected: Option<&str>| {
             let headers = BTreeMap::from([(header.to_owned(), "x".to_owned())]);
-            let refused = Http::new(url, &headers).err();
+            let refused = Http::new("x", url, &headers).err();
             assert_eq!(refused.as_deref(), expected, "{url} {header}");
         };
         let unencrypted = Some("would get the header Authorization unencrypted: use https");

@@ -89,7 +89,7 @@ async fn live(
     };
     let why = end.run_until_cancelled(serve(&mut connection, server, status, notices)).await;
     connection.close().await;
-    why.map(Broken::again)
+    why
 }
 
 /// Refreshes the tool list until the connection closes; returns the reason.
@@ -98,13 +98,13 @@ async fn serve(
     server: &Server,
     status: &watch::Sender<Status>,
     notices: &Notices,
-) -> String {
+) -> Broken {
     loop {
         let line = connection.line.clone();
         let listed = match list(&line).await {
             Ok(listed) => listed,
-            Err(_closed) if line.is_over() => return connection.ended().await,
-            Err(why) => return why,
+            Err(_closed) if line.is_over() => return Broken::again(connection.ended().await),
+            Err(broken) => return broken,
         };
         let listing = Listing::new(listed);
         for notice in &listing.notices {
@@ -113,7 +113,7 @@ async fn serve(
         status.send_replace(Status { state: State::Running(line), listing: Arc::new(listing) });
         let exchange = Arc::clone(&connection.exchange);
         tokio::select! {
-            why = connection.ended() => return why,
+            why = connection.ended() => return Broken::again(why),
             () = async {
                 exchange.changes.notified().await;
                 tokio::time::sleep(BETWEEN_LISTS).await;

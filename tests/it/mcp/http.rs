@@ -18,6 +18,25 @@ pub fn serve() -> (String, Asked) {
     (format!("http://127.0.0.1:{port}/mcp"), asked)
 }
 
+/// Serves an address that answers every request with this status, a server's first requests excepted; gives the address
+/// and what was asked.
+pub fn serve_denying(status: u16, takes: &'static [&'static str]) -> (String, Arc<Mutex<Vec<String>>>) {
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&asked);
+    let port = loopback::listen(move |request, stream| {
+        let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        let name = message["method"].as_str().unwrap_or(&request.method).to_owned();
+        seen.lock().unwrap().push(name.clone());
+        if !takes.contains(&name.as_str()) {
+            return loopback::answer(stream, status, "", "");
+        }
+        let result = json!({ "protocolVersion": message["params"]["protocolVersion"], "capabilities": {} });
+        let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string();
+        loopback::answer(stream, 200, "Content-Type: application/json\r\nMcp-Session-Id: s1\r\n", &answer)
+    });
+    (format!("http://127.0.0.1:{port}/mcp"), asked)
+}
+
 struct Server {
     /// The number of the session that is known.
     session: u32,
