@@ -6,6 +6,7 @@
 //! while the client does not read, events of sessions stay queued, which slows their models; while not even responses
 //! can be sent, no request is accepted.
 
+mod capabilities;
 mod client_files;
 mod complete;
 mod conversation;

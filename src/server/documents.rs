@@ -43,7 +43,7 @@ impl Server {
         if ours.is_object() {
             self.options = ours.clone();
             self.announce();
-            if self.client.completes_inline {
+            if self.client.can.completes_inline {
                 self.load_completer();
             }
         }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::capabilities::Capabilities;
 use super::client_files::FileAccess;
 use super::dispatch::{Answer, error, read};
 use super::lsp::{Abilities, LspEditor, operations};
@@ -23,7 +24,6 @@ const INCREMENTS: u8 = 2;
 const CONFIGURATION: &str = "configuration";
 
 /// What is known about the client.
-#[expect(clippy::struct_excessive_bools, reason = "each is a capability the client announces by itself")]
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
     /// The editor's process.
@@ -34,14 +34,10 @@ pub(super) struct Client {
     pub shows_forms: bool,
     /// Which `fs/*` methods it offers.
     pub files: FileAccess,
-    /// Whether `window/showMessageRequest` may carry actions.
-    pub asks: bool,
-    /// Whether the server may create progress.
-    pub shows_progress: bool,
+    /// What it can do as a language client.
+    pub can: Capabilities,
     /// Whether the cursor can be sent to the empty lines at the end of a document.
     pub shows_last_line: bool,
-    /// Whether it shows inline completions.
-    pub completes_inline: bool,
     /// The URIs of the workspace folders.
     pub folders: Vec<String>,
 }
@@ -74,10 +70,8 @@ impl Server {
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
             shows_forms: false,
             files: handshake.capability("experimental.tandem").map(FileAccess::of).unwrap_or_default(),
-            asks: handshake.capability("window.showMessage.messageActionItem").is_some(),
-            shows_progress: handshake.can("window.workDoneProgress"),
+            can: Capabilities::of(&handshake),
             shows_last_line: !is_neovim(&handshake),
-            completes_inline: handshake.capability("textDocument.inlineCompletion").is_some(),
             folders: handshake.folders(),
         };
         let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
@@ -86,7 +80,7 @@ impl Server {
         let does = |what: &str| tandem.is_some_and(|tandem| tandem["_meta"][what] == true);
         let operations = tandem.map(|tandem| operations(&tandem["_meta"]["tandem.language"])).unwrap_or_default();
         let (diagnostics, saves) = (does("tandem.diagnostics"), does("tandem.save"));
-        let can = Abilities { label, diagnostics, saves, operations };
+        let can = Abilities { standard: self.client.can, label, diagnostics, saves, operations };
         self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), can));
         self.options = handshake.initialization_options;
         self.phase = Phase::Serving;
@@ -95,7 +89,7 @@ impl Server {
             "textDocumentSync": { "openClose": true, "change": sync, "save": { "includeText": false } },
             "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
         });
-        if self.client.completes_inline {
+        if self.client.can.completes_inline {
             self.load_completer();
         }
         if self.completer.is_some() {
@@ -104,7 +98,8 @@ impl Server {
         if self.client.speaks_acp {
             capabilities["experimental"] = json!({ "tandem": acp_answer() });
         } else {
-            capabilities["codeActionProvider"] = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
+            let kinds = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
+            capabilities["codeActionProvider"] = if self.client.can.code_action_literals { kinds } else { true.into() };
             capabilities["completionProvider"] = json!({ "triggerCharacters": super::lsp::TRIGGERS });
             capabilities["executeCommandProvider"] = json!({ "commands": super::lsp::COMMANDS });
             capabilities["documentLinkProvider"] = json!({});

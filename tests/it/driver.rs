@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::schema;
+use crate::{offered, schema};
 use serde_json::{Value, json};
 use tandem::config::Environment;
 use tandem::model::rehearsal;
@@ -108,10 +108,10 @@ impl World {
         client
     }
 
-    /// The params of `initialize` from a client with these capabilities.
+    /// The params of `initialize` from a client with these capabilities besides the usual ones.
     pub fn handshake(&self, capabilities: Value) -> Value {
         let folder = self.uri("");
-        json!({ "processId": null, "rootUri": folder, "capabilities": capabilities,
+        json!({ "processId": null, "rootUri": folder, "capabilities": offered::with(&capabilities),
             "workspaceFolders": [{ "uri": folder.trim_end_matches('/'), "name": "w" }] })
     }
 
@@ -148,6 +148,8 @@ impl World {
 
 pub struct Client {
     transport: Transport,
+    /// What it announced that it can do.
+    offered: Value,
     writer: Option<PipeWriter>,
     frames: Receiver<Value>,
     /// What was read and not asked for yet.
@@ -181,6 +183,7 @@ impl Client {
         });
         Self {
             transport,
+            offered: Value::Null,
             writer: Some(writer),
             frames,
             seen: VecDeque::new(),
@@ -224,6 +227,10 @@ impl Client {
 
     /// Sends a request and gives its id.
     pub fn ask(&mut self, method: &str, params: Value) -> i64 {
+        if method == "initialize" {
+            let field = if self.transport == Transport::Lsp { "capabilities" } else { "clientCapabilities" };
+            self.offered = params[field].clone();
+        }
         self.last_id += 1;
         self.open.insert(self.last_id, method.to_owned());
         self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
@@ -247,6 +254,7 @@ impl Client {
     fn close(&mut self, answer: &Value) {
         if let Some(method) = answer["id"].as_i64().and_then(|id| self.open.remove(&id)) {
             schema::check_answer(&method, answer);
+            assert!(offered::understands(&self.offered, &method, answer), "not for this client: {method}: {answer}");
         }
     }
 
@@ -295,6 +303,11 @@ impl Client {
     /// It is what the protocol says, and no second answer.
     fn check(&mut self, message: &Value) {
         schema::check_message(message);
+        let is_request = message.get("method").is_some() && message.get("id").is_some();
+        assert!(
+            !is_request || offered::takes(self.transport, &self.offered, message),
+            "the client did not offer this: {message}"
+        );
         if message.get("method").is_none() && !message["id"].is_null() {
             assert!(self.answered.insert(message["id"].to_string()), "answered twice: {message}");
         }

@@ -40,6 +40,7 @@ mod loopback;
 #[cfg(unix)]
 mod mcp;
 mod network;
+mod offered;
 mod owner;
 mod permission;
 mod places;

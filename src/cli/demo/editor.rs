@@ -67,7 +67,11 @@ impl<'a> Editor<'a> {
             "clientInfo": { "name": "tandem demo" },
             "rootUri": root,
             "workspaceFolders": [{ "uri": root, "name": "project" }],
-            "capabilities": { "experimental": { "tandem": {} }, "general": { "positionEncodings": ["utf-8"] } },
+            "capabilities": {
+                "experimental": { "tandem": {} },
+                "general": { "positionEncodings": ["utf-8"] },
+                "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } },
+            },
         });
         editor.call("initialize", &params).await?;
         editor.peer.notify("initialized", &json!({}));

@@ -68,9 +68,13 @@ impl Server {
         }
         let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range);
         let others = self.actions(params);
+        let literals = self.client.can.code_action_literals;
         self.tasks.spawn(async move {
             let mut actions = on_hunks.await;
             actions.extend(others);
+            if !literals {
+                actions = actions.iter_mut().map(|action| action["command"].take()).collect();
+            }
             responder.ok(&actions);
         });
     }

@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::chat::{YOU, growing};
 use crate::rpc::Peer;
+use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
 use crate::server::documents::{path_of, wire_range};
 use crate::text::Fences;
 use crate::workspace::{Document, Documents, StateFolder};
@@ -195,12 +196,16 @@ impl ChatFile {
         self,
         peer: Peer,
         documents: Documents,
+        can: Capabilities,
         placed: impl FnOnce(&Document),
     ) -> Result<Option<PathBuf>, String> {
         if timeout(TIMEOUT, documents.opened(&self.uri)).await.is_err() {
             return self.write().await.map(Some);
         }
-        let buffer = Buffer { uri: &self.uri, peer, documents };
+        if !can.applies_edits {
+            return Err(TAKES_NO_EDITS.to_owned());
+        }
+        let buffer = Buffer { uri: &self.uri, peer, documents, can };
         let mut placed = Some(placed);
         loop {
             let (text, replaced, done) = {
@@ -233,7 +238,7 @@ impl ChatFile {
 
 impl ChatFile {
     /// Waits for the end of the answer and adds it to the file, which nobody has open.
-    async fn write(&self) -> Result<PathBuf, String> {
+    pub async fn write(&self) -> Result<PathBuf, String> {
         while !self.lock().done {
             self.shared.wake.notified().await;
         }
@@ -294,6 +299,7 @@ struct Buffer<'a> {
     uri: &'a str,
     peer: Peer,
     documents: Documents,
+    can: Capabilities,
 }
 
 impl Buffer<'_> {
@@ -333,9 +339,8 @@ impl Buffer<'_> {
         let version = bytes.is_some().then_some(document.version);
         let range = bytes.as_ref().map_or(json!({ "start": end, "end": end }), |bytes| json!(range(bytes)));
         let edit = json!({ "range": range, "newText": new_text });
-        let change = json!({ "textDocument": { "uri": self.uri, "version": version }, "edits": [edit] });
-        let answer =
-            self.peer.request("workspace/applyEdit", &json!({ "edit": { "documentChanges": [change] } })).await;
+        let change = self.can.workspace_edit(self.uri, version, &[edit]);
+        let answer = self.peer.request("workspace/applyEdit", &json!({ "edit": change })).await;
         match answer {
             Ok(answer) if answer["applied"] == true => Ok(()),
             Ok(answer) => Err(answer["failureReason"].as_str().unwrap_or("the editor refused the edit").to_owned()),

@@ -82,7 +82,7 @@ impl Server {
         self.converse(uri, Prompt { parts, focus: None })
     }
 
-    /// Answers a prompt in a new chat file, which is shown.
+    /// Answers a prompt in a new chat file, which is shown where the client can.
     pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
         let Some(state) = (self.load)(&self.options, &[]).state_dir else {
             return Err(error(ErrorCode::InternalError, "there is no folder for chat files; set TANDEM_STATE_DIR"));
@@ -97,12 +97,12 @@ impl Server {
         self.prepare(&uri)?;
         let text = format!("{YOU}\n\n{}\n", words.trim());
         let shown = uri.clone();
-        let peer = self.peer.clone();
+        let (peer, can) = (self.peer.clone(), self.client.can);
         self.tasks.spawn(async move {
             if let Err(problem) = create(folder, &name, text).await {
                 let message = format!("tandem cannot write the chat file: {problem}");
                 show_message(&peer, MessageType::Error, &message);
-            } else {
+            } else if can.shows_documents {
                 let params = json!({ "uri": shown, "external": false, "takeFocus": true });
                 let _shown = peer.request("window/showDocument", &params).await;
             }
@@ -120,8 +120,7 @@ impl Server {
         let connection = Connection {
             peer: self.peer.clone(),
             documents: self.documents.clone(),
-            asks: self.client.asks,
-            shows_progress: self.client.shows_progress,
+            can: self.client.can,
             shows_last_line: self.client.shows_last_line,
             turns: Arc::clone(&self.chats.turns),
             hints: self.chats.hints(),

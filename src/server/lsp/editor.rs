@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::language;
 use crate::protocol::{ext, lsp};
 use crate::rpc::Peer;
+use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
 use crate::server::documents::{path_of, wire_range};
 use crate::workspace::diagnostics::{Diagnostic, Scope, Severity};
 use crate::workspace::language::{Answer, Operation, Question};
@@ -26,9 +27,11 @@ pub(in crate::server) struct LspEditor {
     can: Abilities,
 }
 
-/// What an editor supports beyond the standard.
+/// What an editor supports, also beyond the standard.
 #[derive(Debug, Clone, Default)]
 pub(in crate::server) struct Abilities {
+    /// The standard's capabilities.
+    pub standard: Capabilities,
     /// Whether edits may carry a label: some editors show it in their undo list, others print it over the text.
     pub label: bool,
     /// Whether it answers `_tandem/diagnostics`.
@@ -47,13 +50,15 @@ impl LspEditor {
 
 impl Editor for LspEditor {
     fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+        if !self.can.standard.applies_edits {
+            return ready(Err(EditorError(TAKES_NO_EDITS.to_owned()))).boxed();
+        }
         let edits: Vec<Value> = edit
             .hunks
             .into_iter()
             .map(|(range, new_text)| json!({ "range": wire_range(range), "newText": new_text }))
             .collect();
-        let changes = json!([{ "textDocument": { "uri": edit.uri, "version": edit.version }, "edits": edits }]);
-        let mut params = json!({ "edit": { "documentChanges": changes } });
+        let mut params = json!({ "edit": self.can.standard.workspace_edit(&edit.uri, edit.version, &edits) });
         if self.can.label {
             params["label"] = edit.label.into();
         }

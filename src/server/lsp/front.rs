@@ -18,6 +18,7 @@ use super::progress::Progress;
 use crate::agent::event::{AgentEvent, Grant, Permission, Scope, Termination};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::Peer;
+use crate::server::capabilities::Capabilities;
 use crate::server::front_end::{Answering, FrontEnd};
 use crate::server::permission::{Choice, Request};
 use crate::server::problems::show_message;
@@ -35,10 +36,8 @@ const OUTPUT: usize = 4096;
 pub(super) struct Connection {
     pub peer: Peer,
     pub documents: Documents,
-    /// Whether `window/showMessageRequest` may carry actions.
-    pub asks: bool,
-    /// Whether the server may create progress.
-    pub shows_progress: bool,
+    /// What the client can do.
+    pub can: Capabilities,
     /// Whether the cursor can be sent to the empty lines at the end of a document.
     pub shows_last_line: bool,
     /// How many turns began.
@@ -65,6 +64,8 @@ pub(super) struct ChatFront {
 struct Turn {
     chat: ChatFile,
     progress: Progress,
+    /// Whether nobody sees the file: it is not open, and the client cannot show it.
+    unseen: bool,
     /// The titles of its calls.
     titles: HashMap<String, String>,
 }
@@ -91,16 +92,17 @@ impl ChatFront {
 
     /// Writes the heading of an answer, whose text follows.
     fn begin(&mut self) -> &mut Turn {
-        let Connection { peer, documents, shows_progress, turns, .. } = &self.connection;
+        let Connection { peer, documents, can, turns, .. } = &self.connection;
         let document = documents.get(&self.uri);
+        let unseen = document.is_none() && !can.shows_documents;
         let breaks = document.map_or(1, |document| document.text.len() - document.text.trim_end_matches('\n').len());
         let chat = ChatFile::new(self.uri.clone(), breaks);
         chat.block(TANDEM);
         while self.streams.try_join_next().is_some() {}
-        self.streams.spawn(deliver(chat.clone(), self.connection.clone()));
+        self.streams.spawn(deliver(chat.clone(), self.connection.clone(), unseen));
         let number = turns.fetch_add(1, Ordering::Relaxed) + 1;
-        let progress = Progress::begin(peer, *shows_progress, number);
-        self.turn.insert(Turn { chat, progress, titles: HashMap::new() })
+        let progress = Progress::begin(peer, can.shows_progress, number);
+        self.turn.insert(Turn { chat, progress, unseen, titles: HashMap::new() })
     }
 
     /// Writes the end of the answer and the person's next heading.
@@ -111,21 +113,25 @@ impl ChatFront {
         for call_id in self.hints.keys().chain(self.asked.keys()).cloned().collect::<Vec<_>>() {
             self.resolved(&call_id, &Permission::Cancelled);
         }
-        let Some(Turn { chat, progress, .. }) = self.turn.take() else { return };
-        let (kind, message) = match end {
+        let Some(Turn { chat, progress, unseen, .. }) = self.turn.take() else { return };
+        let message = match end {
             Err(failure) => {
                 chat.quote(&format!("**error:** {}", display::escape(&failure.message)));
-                (MessageType::Error, format!("tandem: {}", failure.message))
+                Some((MessageType::Error, format!("tandem: {}", failure.message)))
             }
             Ok(Termination::Cancelled) => {
                 chat.quote("stopped");
-                (MessageType::Info, "tandem: stopped".to_owned())
+                Some((MessageType::Info, "tandem: stopped".to_owned()))
             }
-            Ok(_) => (MessageType::Info, "tandem: done".to_owned()),
+            // Said with where the answer is, once it is there.
+            Ok(_) if unseen => None,
+            Ok(_) => Some((MessageType::Info, "tandem: done".to_owned())),
         };
         chat.finish();
         progress.end();
-        show_message(&self.connection.peer, kind, &message);
+        if let Some((kind, message)) = message {
+            show_message(&self.connection.peer, kind, &message);
+        }
     }
 
     /// Keeps what a call gave back, for whoever wants to see it.
@@ -202,7 +208,7 @@ impl FrontEnd for ChatFront {
             self.connection.hints.show_request(&self.connection.peer, &uri, Some((line, &title)));
             self.hints.insert(request.call_id.clone(), uri);
         }
-        if self.connection.asks {
+        if self.connection.can.asks {
             show_request(&self.connection.peer, request)
         } else {
             Box::pin(std::future::ready(None))
@@ -313,26 +319,31 @@ pub(super) fn safe_first(mut choices: Vec<Choice>) -> Vec<Choice> {
     choices
 }
 
-/// Streams into the chat file; reports what could not be written.
-async fn deliver(chat: ChatFile, connection: Connection) {
-    let Connection { peer, documents, shows_last_line, .. } = connection;
+/// Streams into the chat file; reports what could not be written, and where an answer is that nobody sees.
+async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
+    let Connection { peer, documents, can, shows_last_line, .. } = connection;
     // Who works in another file by now is not called back to the chat.
     let follows = documents.is_newest(&chat.uri);
     let encoding = documents.encoding();
     let placed = |document: &Document| {
-        if follows {
+        if follows && can.shows_documents {
             let text = &*document.text;
             let end = if shows_last_line { text } else { text.trim_end_matches(['\r', '\n']) };
             let end = document.lines.position(text, end.len(), encoding);
             let end = json!({ "line": end.line, "character": end.character });
             let selection = json!({ "start": end, "end": end });
             let params = json!({ "uri": document.uri, "external": false, "takeFocus": true, "selection": selection });
-            // Below the answer the cursor is where one goes on; a client that cannot show documents leaves it.
+            // Below the answer the cursor is where one goes on.
             drop(peer.request("window/showDocument", &params));
         }
     };
-    match chat.stream(peer.clone(), documents, placed).await {
+    let streamed =
+        if unseen { chat.write().await.map(Some) } else { chat.stream(peer.clone(), documents, can, placed).await };
+    match streamed {
         Ok(None) => {}
+        Ok(Some(path)) if unseen => {
+            show_message(&peer, MessageType::Info, &format!("tandem: the answer is in {}", path.display()));
+        }
         Ok(Some(path)) => {
             let message = format!("tandem: the editor did not open the chat file; the answer is in {}", path.display());
             show_message(&peer, MessageType::Info, &message);

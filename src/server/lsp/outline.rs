@@ -27,7 +27,9 @@ enum Part<'a> {
 impl Server {
     /// Answers `textDocument/documentSymbol`: each turn, and in it its tool calls.
     pub(in crate::server) fn chat_symbols(&self, params: &lsp::DocumentSymbolParams) -> Vec<Value> {
-        symbols(&self.chat_text(&params.text_document.uri.0))
+        let uri = &params.text_document.uri.0;
+        let symbols = symbols(&self.chat_text(uri));
+        if self.client.can.nested_symbols { symbols } else { flat(&symbols, uri) }
     }
 
     /// Answers `textDocument/foldingRange`: turns and code blocks.
@@ -99,6 +101,24 @@ fn symbols(text: &str) -> Vec<Value> {
         }
     }
     turns
+}
+
+/// The symbols as a list, each with what it is in.
+fn flat(symbols: &[Value], uri: &str) -> Vec<Value> {
+    let information = |symbol: &Value, container: &Value| {
+        let location = json!({ "uri": uri, "range": symbol["range"] });
+        let mut flat = json!({ "name": symbol["name"], "kind": symbol["kind"], "location": location });
+        if !container.is_null() {
+            flat["containerName"] = container.clone();
+        }
+        flat
+    };
+    let turn = |turn: &Value| {
+        let tools = turn["children"].as_array().into_iter().flatten();
+        let tools = tools.map(|tool| information(tool, &turn["name"]));
+        std::iter::once(information(turn, &Value::Null)).chain(tools).collect::<Vec<_>>()
+    };
+    symbols.iter().flat_map(turn).collect()
 }
 
 fn symbol(name: &str, kind: lsp::SymbolKind, first: usize, last: usize) -> Value {

@@ -91,7 +91,7 @@ impl Scene {
         let root = format!("file://{}", self.world.path().join("ws").display());
         client.shake_hands(json!({
             "processId": null, "rootUri": root, "workspaceFolders": [{ "uri": root, "name": "w" }],
-            "capabilities": { "experimental": { "tandem": {} }, "workspace": { "applyEdit": true } }
+            "capabilities": { "experimental": { "tandem": {} }, "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } } }
         }));
         Play { scene: self, program, client, session: String::new(), answer: "reject_once", heard: Vec::new() }
     }

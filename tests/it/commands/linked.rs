@@ -1,6 +1,7 @@
 //! A workspace opened through a symbolic link, as `/tmp` is one on macOS: a file has two names and one history.
 
 use super::*;
+use crate::offered;
 
 /// A world whose folder is opened as `link`.
 struct Linked {
@@ -20,7 +21,7 @@ impl Linked {
         let mut client = self.stage.world.stranger_in(Transport::Lsp, self.stage.environment());
         let uri = format!("file://{}", self.link.display());
         client.shake_hands(json!({ "processId": null, "rootUri": uri,
-            "capabilities": { "experimental": { "tandem": {} } }, "workspaceFolders": [{ "uri": uri, "name": "w" }] }));
+            "capabilities": offered::with(&json!({ "experimental": { "tandem": {} } })), "workspaceFolders": [{ "uri": uri, "name": "w" }] }));
         client
     }
 

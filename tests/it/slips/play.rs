@@ -164,7 +164,7 @@ impl Stage<'_> {
         let mut client = Client::new(Transport::Lsp, to_server, from_server);
         let root = format!("file://{}", show(&seen.workspace));
         client.shake_hands(json!({ "processId": null, "rootUri": root,
-            "capabilities": { "experimental": { "tandem": {} }, "workspace": { "applyEdit": true } },
+            "capabilities": { "experimental": { "tandem": {} }, "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } } },
             "workspaceFolders": [{ "uri": root, "name": "project" }] }));
         for (name, text) in self.case["open_buffers"].as_object().into_iter().flatten() {
             let text = text.as_str().unwrap();

@@ -1,0 +1,58 @@
+//! What a language client announces in `initialize` that it can do: read here, and asked wherever the server sends or
+//! answers something that not every client takes.
+
+use serde_json::{Value, json};
+
+use crate::protocol::lsp::Handshake;
+
+/// The capabilities of a language client. The default is the least: those of one that announces nothing.
+#[expect(clippy::struct_excessive_bools, reason = "each is a capability the client announces by itself")]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Capabilities {
+    /// `workspace/applyEdit`.
+    pub applies_edits: bool,
+    /// Edits may name the version they are for (`documentChanges`).
+    pub versions_edits: bool,
+    /// `window/showDocument`.
+    pub shows_documents: bool,
+    /// `window/showMessageRequest` may carry actions.
+    pub asks: bool,
+    /// `window/workDoneProgress/create`.
+    pub shows_progress: bool,
+    /// `textDocument/inlineCompletion`.
+    pub completes_inline: bool,
+    /// A code action may be more than a command.
+    pub code_action_literals: bool,
+    /// A symbol may contain others.
+    pub nested_symbols: bool,
+}
+
+/// Why an edit is not sent to a client that takes none.
+pub(super) const TAKES_NO_EDITS: &str = "the editor takes no edits: it did not announce `workspace.applyEdit`";
+
+impl Capabilities {
+    pub fn of(handshake: &Handshake) -> Self {
+        let names = |path: &str| handshake.capability(path).is_some();
+        Self {
+            applies_edits: handshake.can("workspace.applyEdit"),
+            // Only `documentChanges` may create, rename and delete files: Neovim names that and not the field.
+            versions_edits: handshake.can("workspace.workspaceEdit.documentChanges")
+                || names("workspace.workspaceEdit.resourceOperations"),
+            shows_documents: handshake.can("window.showDocument.support"),
+            asks: names("window.showMessage.messageActionItem"),
+            shows_progress: handshake.can("window.workDoneProgress"),
+            completes_inline: names("textDocument.inlineCompletion"),
+            code_action_literals: names("textDocument.codeAction.codeActionLiteralSupport"),
+            nested_symbols: handshake.can("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
+        }
+    }
+
+    /// A `WorkspaceEdit` of one document, for a version of it where the client takes that.
+    pub fn workspace_edit(self, uri: &str, version: Option<i32>, edits: &[Value]) -> Value {
+        if self.versions_edits {
+            json!({ "documentChanges": [{ "textDocument": { "uri": uri, "version": version }, "edits": edits }] })
+        } else {
+            json!({ "changes": { uri: edits } })
+        }
+    }
+}
