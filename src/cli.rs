@@ -24,10 +24,10 @@ use std::{fmt, io};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Environment, Flags, Settings, Sources};
+#[cfg(unix)]
+use crate::process::supervisor;
 use crate::server::{LoadSettings, Transport};
 use crate::text::display;
-#[cfg(unix)]
-use crate::tools::process::supervisor;
 
 pub use logging::log;
 

@@ -17,6 +17,8 @@ pub mod model;
 
 pub mod workspace;
 
+pub mod process;
+
 pub mod tools;
 
 pub mod agent;

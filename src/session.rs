@@ -50,7 +50,7 @@ use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
 use crate::config::{Mode, Settings};
 use crate::domain::{Attachment, Effort, Focus, Prompt, ToolKind, Usage};
 use crate::model::{Instructions, Message, Preamble, Provider, ToolSpec};
-use crate::tools::process::{Shell, Surroundings};
+use crate::process::{Shell, Surroundings};
 use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;

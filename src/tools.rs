@@ -21,13 +21,11 @@ mod glob;
 mod grep;
 mod heredoc;
 mod list_files;
-mod live;
 pub mod mcp;
 mod names;
 pub mod partial;
 mod pattern;
 mod planned;
-pub mod process;
 mod read_file;
 mod resolve;
 mod run_command;
@@ -45,16 +43,17 @@ pub use self::context::ToolContext;
 pub use self::diagnostics::problems;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
-pub use self::live::Live;
 pub use self::names::bare as bare_name;
-use self::process::Dialect;
 pub use self::resolve::{Resolved, accept, only_argument, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 use crate::domain::Styled;
 pub use crate::domain::{
-    CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
+    CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolError, ToolKind,
+    Undo,
 };
+use crate::process::Dialect;
+pub use crate::process::Live;
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
 use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace};
@@ -195,11 +194,6 @@ pub struct ToolOutput {
     /// Whether the call failed although it changed something, such as a command that was killed.
     pub failed: bool,
 }
-
-/// Why a call failed, worded for the model.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ToolError(pub String);
 
 impl From<FileError> for ToolError {
     fn from(error: FileError) -> Self {

@@ -12,11 +12,11 @@ use serde_json::json;
 use super::Outcome;
 use crate::config::{Environment, ModelSettings, Problem, Provider as Row, Settings, Sources};
 use crate::model::Provider;
+use crate::process::Sandbox;
 use crate::session::check::{self, Finding, Verdict};
 use crate::session::{self};
 use crate::text::display;
 use crate::tools::mcp;
-use crate::tools::process::Sandbox;
 
 /// Arguments of `tandem doctor`.
 #[derive(Debug, clap::Args)]

@@ -220,3 +220,8 @@ pub enum PlanPriority {
     /// Last.
     Low,
 }
+
+/// Why a call failed, worded for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);

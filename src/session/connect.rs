@@ -10,7 +10,7 @@ use super::{SessionId, store, texts};
 use crate::agent::{Allowance, Limits};
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits};
-use crate::tools::process::{Dialect, Surroundings};
+use crate::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace, skills};
 

@@ -23,7 +23,7 @@ use rule::{NETWORK, may_be_short, of_path, of_words};
 
 use crate::agent::event::About;
 use crate::config::Mode;
-use crate::tools::process::Dialect;
+use crate::process::Dialect;
 use crate::tools::{CommandLine, Preview, ToolKind, Undo};
 use crate::workspace::{Workspace, native};
 

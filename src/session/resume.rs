@@ -5,7 +5,7 @@ use super::store::{self, Held, QueuedPrompt};
 use super::{Actor, NoProvider, Start, connect, shadow};
 use crate::agent::event::AgentEvent;
 use crate::model::ErrorCode;
-use crate::tools::process::Changed;
+use crate::process::Changed;
 
 impl Actor {
     /// Loads the conversation as far as its journal goes.

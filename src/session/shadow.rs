@@ -12,7 +12,7 @@ use crate::agent::event::{AgentEvent, ExecutionResult, Permission, Termination};
 use crate::agent::{self, APPLY, Step, Turn};
 use crate::domain::{Location, Preview, ToolKind};
 use crate::model::ErrorCode;
-use crate::tools::process::{Applied, Changed, Shadow};
+use crate::process::{Applied, Changed, Shadow};
 use crate::tools::{ToolContext, ToolError};
 use crate::workspace::Workspace;
 use crate::workspace::change_set::Entry;

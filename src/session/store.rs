@@ -35,7 +35,7 @@ use crate::agent::event::{AgentEvent, ExecutionResult};
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
 use crate::model::{Message, Provider, Taught};
-use crate::tools::process;
+use crate::process;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::Log;
 

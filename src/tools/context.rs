@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::process::Shell;
 use super::{CommandLine, Live, Preview, ToolError};
+use crate::process::Shell;
 use crate::text::Redactor;
 use crate::workspace::{Workspace, WorkspacePath};
 

@@ -61,8 +61,8 @@ fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::Location;
-    use super::super::process::Dialect;
     use super::*;
+    use crate::process::Dialect;
 
     #[track_caller]
     fn check(preview: &Preview, expected: &[&str]) {

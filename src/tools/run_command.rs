@@ -6,9 +6,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::process::{Changed, Dialect, Ended, Job, Reach, StandIn, TakenOver};
 use super::{CommandLine, Exit, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::domain::Styled;
+use crate::process::{Changed, Dialect, Ended, Job, Reach, StandIn, TakenOver};
 use crate::text::display::escape_line;
 use crate::workspace::{OnDisk, WorkspacePath};
 

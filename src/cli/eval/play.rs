@@ -14,9 +14,9 @@ use super::task::{Task, write};
 use crate::agent::event::{AgentEvent, Permission};
 use crate::config::{Environment, Flags, Settings, Sources};
 use crate::domain::Prompt;
+use crate::process::{Ran, Sandbox, Shell};
 use crate::session::event::SessionEvent;
 use crate::session::{Change, Session, SessionId, Setup, Start, new_id, setup, surroundings};
-use crate::tools::process::{Ran, Sandbox, Shell};
 use crate::workspace::{Documents, Root, Workspace};
 
 /// Events that may wait.

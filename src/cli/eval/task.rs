@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use crate::config::Mode;
-use crate::tools::process::{Ran, Shell};
+use crate::process::{Ran, Shell};
 use crate::workspace::Workspace;
 
 /// The twelve tasks of `--suite smoke`.

@@ -40,7 +40,7 @@ impl Child {
     ) -> io::Result<(Self, Bounded<ChildStdout>, ChildStdin)> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         #[cfg(windows)]
-        let program = &crate::tools::process::windows::find_program(program, environment);
+        let program = &crate::process::windows::find_program(program, environment);
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(environment).current_dir(folder).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -116,10 +116,10 @@ fn streams(process: &mut Process) -> Option<Streams> {
 }
 
 #[cfg(windows)]
-type Process = crate::tools::process::windows::InJob;
+type Process = crate::process::windows::InJob;
 
 #[cfg(windows)]
-use crate::tools::process::windows::in_job as spawn;
+use crate::process::windows::in_job as spawn;
 
 #[cfg(windows)]
 fn streams(process: &mut Process) -> Option<Streams> {

@@ -20,7 +20,7 @@ const ENDED: &str = "ended";
 const INTERRUPTED: Duration = Duration::from_hours(7 * 24);
 
 #[derive(Debug)]
-pub(in crate::tools::process) struct Scratch {
+pub(in crate::process) struct Scratch {
     /// Held as long as the folder is in use. It is closed first: Windows removes no folder with an open file in it.
     _lock: File,
     folder: TempDir,
@@ -132,7 +132,7 @@ impl Scratch {
 
 /// What a server left that was killed while a command ran.
 #[derive(Debug)]
-pub(in crate::tools::process) struct Interrupted {
+pub(in crate::process) struct Interrupted {
     folder: PathBuf,
     _lock: File,
 }

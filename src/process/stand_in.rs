@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tempfile::NamedTempFile;
 
-use crate::tools::FileDiff;
+use crate::domain::FileDiff;
 use crate::workspace::{Covered, Fate, FileChange, Unsaved, Workspace, blocking};
 
 /// A file that stands in for an unsaved document.

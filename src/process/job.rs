@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::tree::{TIMEOUT, Tree};
 use super::{Output, Prepared, StandIn, command};
-use crate::tools::Live;
+use crate::process::Live;
 use crate::workspace::{Guard, Workspace};
 
 /// A command that runs, or did. It is stopped when this is dropped.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Job, Output, Shell, job};
+use crate::domain::ToolError;
 use crate::domain::{CommandLine, Undo};
-use crate::tools::ToolError;
 use crate::workspace::{Workspace, blocking};
 
 /// How much of the output is returned, in bytes.

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::plain::Plain;
 use crate::domain::Styled;
-use crate::tools::Live;
+use crate::process::Live;
 use crate::workspace::lines;
 
 /// How much of the beginning and of the end is kept in memory, in bytes.

@@ -9,16 +9,16 @@ use tokio::process::Command;
 use windows::Win32::System::Threading::CREATE_NO_WINDOW;
 
 /// A program in a job object: all it starts is in there too, and the system ends it with the last handle, which is ours.
-pub(in crate::tools) type InJob = Box<dyn ChildWrapper>;
+pub(crate) type InJob = Box<dyn ChildWrapper>;
 
 /// Starts a program in a job object of its own.
-pub(in crate::tools) fn in_job(command: Command) -> io::Result<InJob> {
+pub(crate) fn in_job(command: Command) -> io::Result<InJob> {
     let mut command = CommandWrap::from(command);
     command.wrap(CreationFlags(CREATE_NO_WINDOW)).wrap(KillOnDrop).wrap(JobObject).spawn()
 }
 
 /// The file that a program's name means: `npx` is `npx.cmd`. The name itself where nothing is found.
-pub(in crate::tools) fn find_program(name: &str, variables: &BTreeMap<String, String>) -> PathBuf {
+pub(crate) fn find_program(name: &str, variables: &BTreeMap<String, String>) -> PathBuf {
     let named = Path::new(name);
     if named.extension().is_some() {
         return named.to_owned();

@@ -99,7 +99,7 @@ const NAMED: [(&str, &[&str]); 12] = [
 
 /// Readable paths, without symlinks.
 #[derive(Debug, Default)]
-pub(in crate::tools::process) struct Places {
+pub(in crate::process) struct Places {
     /// The system, and other folders in the search path.
     pub system: BTreeSet<PathBuf>,
     /// Parts of the home folder, relative to it.

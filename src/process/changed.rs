@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::sandbox::Interrupted;
 use super::{Shared, Shell, TICK};
-use crate::tools::{FileDiff, Undo};
+use crate::domain::{FileDiff, Undo};
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::guard::with_repositories;
 use crate::workspace::snapshot::{Coverage, Snapshots, retain_until};
@@ -84,7 +84,7 @@ pub(crate) struct Reach {
 
 impl Shell {
     /// How much of the next command's changes undo covers.
-    pub(in crate::tools) async fn reach(&self, workspace: &Workspace) -> Reach {
+    pub(crate) async fn reach(&self, workspace: &Workspace) -> Reach {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
         blocking(move || shared.reach(&workspace)).await
     }
@@ -102,7 +102,7 @@ impl Shell {
     }
 
     /// What has changed in the workspace since a command was started; of a job in the background, since it was reported.
-    pub(in crate::tools) async fn changed(&self, workspace: &Workspace, is_job: bool) -> Changed {
+    pub(crate) async fn changed(&self, workspace: &Workspace, is_job: bool) -> Changed {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
         blocking(move || shared.changed(&workspace, is_job)).await
     }

@@ -7,6 +7,7 @@
 
 mod changed;
 mod job;
+mod live;
 mod once;
 mod output;
 mod plain;
@@ -19,7 +20,7 @@ mod stand_in;
 pub mod supervisor;
 mod tree;
 #[cfg(windows)]
-pub(super) mod windows;
+pub(crate) mod windows;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -33,18 +34,19 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::changed::Changed;
-pub(super) use self::changed::Reach;
+pub(crate) use self::changed::Reach;
 use self::changed::Snapshot;
-pub(super) use self::job::{Ended, Job};
+pub(crate) use self::job::{Ended, Job};
+pub use self::live::Live;
 pub use self::once::Ran;
-pub(super) use self::output::Output;
+pub(crate) use self::output::Output;
 use self::prepared::Prepared;
 pub use self::sandbox::Sandbox;
 use self::sandbox::{Invocation, Scratch};
 pub use self::shadow::{Applied, Shadow};
 pub use self::shell::{Dialect, ShellProgram};
-pub(super) use self::stand_in::{StandIn, TakenOver};
-use super::{CommandLine, Live, ToolError};
+pub(crate) use self::stand_in::{StandIn, TakenOver};
+use crate::domain::{CommandLine, ToolError};
 use crate::workspace::guard::Guards;
 use crate::workspace::{Unsaved, Workspace, blocking};
 
@@ -116,7 +118,7 @@ impl Shell {
     }
 
     /// The default timeout.
-    pub(super) fn timeout(&self) -> Option<Duration> {
+    pub(crate) fn timeout(&self) -> Option<Duration> {
         self.0.surroundings.timeout
     }
 
@@ -127,7 +129,7 @@ impl Shell {
     }
 
     /// Whether commands of this workspace read the unsaved text of open documents.
-    pub(super) async fn shows_unsaved(&self, workspace: &Workspace) -> bool {
+    pub(crate) async fn shows_unsaved(&self, workspace: &Workspace) -> bool {
         self.holds(workspace).await && self.0.sandbox.get().is_some_and(Sandbox::shows_unsaved)
     }
 
@@ -135,7 +137,7 @@ impl Shell {
     ///
     /// # Errors
     /// It cannot be started as shown.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         &self,
         workspace: &Workspace,
         line: &CommandLine,
@@ -171,7 +173,7 @@ impl Shell {
     ///
     /// # Errors
     /// All of them are running.
-    pub(super) fn make_room(&self) -> Result<(), ToolError> {
+    pub(crate) fn make_room(&self) -> Result<(), ToolError> {
         let mut running = self.0.running();
         if running.background.len() < JOBS {
             return Ok(());
@@ -183,17 +185,17 @@ impl Shell {
     }
 
     /// Lets a command continue after its call.
-    pub(super) fn keep(&self, job: &Arc<Job>) {
+    pub(crate) fn keep(&self, job: &Arc<Job>) {
         self.0.running().background.insert(job.id, Arc::clone(job));
     }
 
     /// A background command, running or ended.
-    pub(super) fn job(&self, id: u32) -> Option<Arc<Job>> {
+    pub(crate) fn job(&self, id: u32) -> Option<Arc<Job>> {
         self.0.running().background.get(&id).cloned()
     }
 
     /// The output of the command with this number.
-    pub(super) fn output(&self, id: u32) -> Option<Arc<Output>> {
+    pub(crate) fn output(&self, id: u32) -> Option<Arc<Output>> {
         self.0.running().outputs.iter().find(|(other, _)| *other == id).map(|(_, output)| Arc::clone(output))
     }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::sandbox::Scratch;
 use super::{Changed, Shared, Shell, Surroundings};
-use crate::tools::{FileDiff, ToolError};
+use crate::domain::{FileDiff, ToolError};
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::revert::Reason;
 use crate::workspace::review::without;
