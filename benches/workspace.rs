@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use tandem::changes::guard::Guard;
+use tandem::changes::revert::revert;
+use tandem::changes::snapshot::Snapshots;
 use tandem::text::{Encoding, Position, Range};
 use tandem::workspace::edit::apply;
-use tandem::workspace::guard::Guard;
-use tandem::workspace::revert::revert;
-use tandem::workspace::snapshot::Snapshots;
 use tandem::workspace::{Change, ContentChange, Documents, Replacement, Root};
 
 const URI: &str = "untitled:big";

@@ -17,6 +17,8 @@ pub mod model;
 
 pub mod workspace;
 
+pub mod changes;
+
 pub mod process;
 
 pub mod tools;

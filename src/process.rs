@@ -46,8 +46,8 @@ use self::sandbox::{Invocation, Scratch};
 pub use self::shadow::{Applied, Shadow};
 pub use self::shell::{Dialect, ShellProgram};
 pub(crate) use self::stand_in::{StandIn, TakenOver};
+use crate::changes::guard::Guards;
 use crate::domain::{CommandLine, ToolError};
-use crate::workspace::guard::Guards;
 use crate::workspace::{Unsaved, Workspace, blocking};
 
 /// How many commands' outputs can be read again.

@@ -9,7 +9,6 @@
 //! a dead session.
 
 pub mod check;
-mod checkpoint;
 mod configure;
 mod connect;
 mod context;
@@ -31,7 +30,6 @@ mod shadow;
 mod slash;
 mod state;
 mod store;
-mod texts;
 mod turns;
 
 use std::collections::{HashMap, VecDeque};
@@ -47,14 +45,16 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::prompt;
 use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
+use crate::changes::checkpoint::Checkpoints;
+pub use crate::changes::checkpoint::{
+    Left, Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable,
+};
 use crate::config::{Mode, Settings};
 use crate::domain::{Attachment, Effort, Focus, Prompt, ToolKind, Usage};
 use crate::model::{Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::process::{Shell, Surroundings};
 use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace};
-use checkpoint::Checkpoints;
-pub use checkpoint::{Left, Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
     NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered, rule_problems, setup,
     surroundings,

@@ -47,6 +47,7 @@ pub use self::names::bare as bare_name;
 pub use self::resolve::{Resolved, accept, only_argument, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
+use crate::changes::ChangeSet;
 use crate::domain::Styled;
 pub use crate::domain::{
     CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolError, ToolKind,
@@ -56,7 +57,7 @@ use crate::process::Dialect;
 pub use crate::process::Live;
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
-use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace};
+use crate::workspace::{FileError, PathError, Skill, Workspace};
 
 /// How a model edits files: with one of two tools, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,33 +5,28 @@
 //! An edit goes through the editor if the file is open, otherwise atomically to disk. What was read is remembered by
 //! content hash, so that an edit is never applied to text the model has not seen without matching it again.
 
-pub mod change_set;
 mod commit;
 pub mod content;
 mod copy;
 pub mod covered;
 pub mod diagnostics;
-mod disk;
+pub(crate) mod disk;
 pub mod documents;
 pub mod edit;
 pub mod editor;
 pub mod error;
-pub mod guard;
 mod identity;
 pub mod language;
-mod mode;
+pub(crate) mod mode;
 pub(crate) mod native;
 mod news;
 pub mod patch;
 pub mod path;
 pub mod protect;
 mod refresh;
-pub mod revert;
-pub mod review;
 mod seen;
 pub mod skills;
-pub mod snapshot;
-mod stamp;
+pub(crate) mod stamp;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -42,11 +37,10 @@ pub mod written;
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::domain::Stored;
-pub use change_set::ChangeSet;
 pub use content::{Format, LineEnding};
 pub use copy::LeftOut;
 pub use covered::{Covered, Fate};
@@ -57,7 +51,6 @@ pub use documents::{ContentChange, Document, Documents, Excerpt};
 pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
-pub use guard::{Guard, Pins};
 pub use identity::first_names;
 use language::{Answer, Operation, Question};
 pub use news::News;
@@ -263,12 +256,6 @@ impl Workspace {
     /// Nothing of it is left, or a file to be removed has changed at all.
     pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
         undo::undo(self, path, change).await
-    }
-
-    /// Undoes a command's changes where everything is as the command left it; `images` is the folder of its file
-    /// images.
-    pub async fn revert(&self, changes: ChangeSet, images: PathBuf) -> revert::Reverted {
-        undo::revert(self, changes, images).await
     }
 
     /// The files that others changed since the session read them. Each change is reported once.

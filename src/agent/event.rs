@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::changes::ChangeSet;
 use crate::domain::{
     Effort, ErrorCode, Exit, FileDiff, Location, Picture, PlanEntry, Preview, Styled, ToolKind, Usage,
 };
-use crate::workspace::ChangeSet;
 
 /// An event. Consumers ignore types they do not know.
 #[derive(Debug, Serialize)]

@@ -8,12 +8,13 @@ use std::time::SystemTime;
 
 use super::sandbox::Interrupted;
 use super::{Shared, Shell, TICK};
+use crate::changes::ChangeSet;
+use crate::changes::change_set::{Entry, EntryChange};
+use crate::changes::guard::with_repositories;
+use crate::changes::snapshot::{Coverage, Snapshots, retain_until};
 use crate::domain::{FileDiff, Undo};
-use crate::workspace::change_set::{Entry, EntryChange};
-use crate::workspace::guard::with_repositories;
-use crate::workspace::snapshot::{Coverage, Snapshots, retain_until};
 use crate::workspace::written::Written;
-use crate::workspace::{ChangeSet, Workspace, blocking, first_names, native};
+use crate::workspace::{Workspace, blocking, first_names, native};
 
 /// The maximum number of diffs shown for one command.
 const DIFFS: usize = 100;

@@ -12,8 +12,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::tree::{TIMEOUT, Tree};
 use super::{Output, Prepared, StandIn, command};
+use crate::changes::Guard;
 use crate::process::Live;
-use crate::workspace::{Guard, Workspace};
+use crate::workspace::Workspace;
 
 /// A command that runs, or did. It is stopped when this is dropped.
 #[derive(Debug)]

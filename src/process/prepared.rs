@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use super::sandbox::{Confined, Invocation, Places, Scratch};
 use super::{Shared, StandIn, Surroundings};
+use crate::changes::Guard;
+use crate::changes::guard::{lent, with_repositories};
 use crate::domain::CommandLine;
-use crate::workspace::guard::{lent, with_repositories};
-use crate::workspace::{Guard, Unsaved, Workspace};
+use crate::workspace::{Unsaved, Workspace};
 
 /// Variables that every command gets: there is no terminal, no input and no pager.
 const FIXED: [(&str, &str); 9] = [

@@ -38,7 +38,8 @@ pub(super) use self::scratch::{Interrupted, Scratch};
 #[cfg(target_os = "linux")]
 use super::command;
 use super::{StandIn, Surroundings};
-use crate::workspace::{Pins, Root};
+use crate::changes::Pins;
+use crate::workspace::Root;
 
 /// The sandbox of this machine, and why there is no better one.
 #[derive(Debug, Clone, PartialEq, Eq)]

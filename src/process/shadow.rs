@@ -12,12 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::sandbox::Scratch;
 use super::{Changed, Shared, Shell, Surroundings};
+use crate::changes::change_set::{Entry, EntryChange};
+use crate::changes::revert::Reason;
+use crate::changes::review::without;
+use crate::changes::snapshot::Snapshots;
+use crate::changes::{ChangeSet, revert_in};
 use crate::domain::{FileDiff, ToolError};
-use crate::workspace::change_set::{Entry, EntryChange};
-use crate::workspace::revert::Reason;
-use crate::workspace::review::without;
-use crate::workspace::snapshot::Snapshots;
-use crate::workspace::{ChangeSet, FileChange, LeftOut, Source, Unsaved, Workspace, blocking, native};
+use crate::workspace::{FileChange, LeftOut, Source, Unsaved, Workspace, blocking, native};
 
 /// Larger texts, in bytes, are not merged.
 const TEXT: u64 = 32 << 20;
@@ -123,7 +124,7 @@ impl Shadow {
         // Of git's, a copy has only the repositories that were made in it.
         let git = changed.changes.git.iter().map(EntryChange::reversed).collect();
         let written = ChangeSet { files: written, git };
-        let reverted = original.revert(written, self.images.images()).await;
+        let reverted = revert_in(&original, written, self.images.images()).await;
         let is_done = |diff: &&FileDiff| {
             let path = original.identity(&diff.path);
             reverted.done.files.iter().any(|change| change.path == path)

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use tempfile::NamedTempFile;
 
 use crate::domain::FileDiff;
-use crate::workspace::{Covered, Fate, FileChange, Unsaved, Workspace, blocking};
+use crate::workspace::{Covered, Fate};
+use crate::workspace::{FileChange, Unsaved, Workspace, blocking};
 
 /// A file that stands in for an unsaved document.
 #[derive(Debug)]

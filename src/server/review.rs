@@ -10,12 +10,12 @@ use super::Server;
 use super::conversation::Conversation;
 use super::dispatch::{Answer, error, read};
 use super::problems::show_message;
+use crate::changes::review::PendingHunk;
 use crate::protocol::ext;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::session::{self, ReviewError, Selection, SessionId};
 use crate::text::display;
-use crate::workspace::review::PendingHunk;
 
 /// The future answer of a session.
 type Reviewing = oneshot::Receiver<Result<session::Reviewed, ReviewError>>;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::permission::remembered::Remembered;
 use super::permission::{Policy, Rule};
-use super::{SessionId, store, texts};
+use super::{SessionId, store};
 use crate::agent::{Allowance, Limits};
+use crate::changes::texts;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits};
 use crate::process::{Dialect, Surroundings};

@@ -34,7 +34,10 @@ impl Actor {
         self.guidance.reset_to(kept.messages.iter());
         self.kept = kept.messages;
         let texts = self.checkpoints.texts().await;
-        self.checkpoints.restore(&self.workspace, store::Changes::of(&kept.shown), &texts).await;
+        let mut changes = store::Changes::of(&kept.shown);
+        while let Some(change) = changes.next(&texts).await {
+            self.checkpoints.restore(&self.workspace, change, &texts).await;
+        }
         self.notes.extend(store::last_trial(&kept.shown).map(shadow::outcome));
         if self.start == Start::Replay {
             self.outgoing.extend(store::events(kept.shown, &texts).await.into_iter().map(SessionEvent::from));

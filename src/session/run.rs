@@ -8,12 +8,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::event::SessionEvent;
-use super::store::StoredReview;
 use super::{
     Actor, Change, ChangeError, Command, Failure, Questions, Review, ReviewError, Reviewed, STEPS, Start, connect,
 };
 use crate::agent::Step;
 use crate::agent::event::AgentEvent;
+use crate::changes::stored::StoredReview;
 
 impl Actor {
     /// Runs until the handle is dropped.

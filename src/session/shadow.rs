@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 use super::{STEPS, failed};
 use crate::agent::event::{AgentEvent, ExecutionResult, Permission, Termination};
 use crate::agent::{self, APPLY, Step, Turn};
+use crate::changes::change_set::Entry;
 use crate::domain::{Location, Preview, ToolKind};
 use crate::model::ErrorCode;
 use crate::process::{Applied, Changed, Shadow};
 use crate::tools::{ToolContext, ToolError};
 use crate::workspace::Workspace;
-use crate::workspace::change_set::Entry;
 
 /// What the model reads with the prompt.
 pub(super) const ABOUT: &str = "(this turn runs on a private copy of the workspace, under the same paths: edits and commands \

@@ -28,13 +28,13 @@ const LIMIT: u64 = 32 * 1024 * 1024;
 const LIMIT_IN_PARTS: u64 = 1024 * 1024 * 1024;
 
 /// The bytes of a regular file.
-pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+pub(crate) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     let path = path.clone();
     blocking(move || read_now(&path)).await
 }
 
 /// The text of a regular file, and its format.
-pub(super) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileError> {
+pub(crate) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileError> {
     let path = path.clone();
     blocking(move || {
         let bytes = read_now(&path)?;
@@ -46,16 +46,16 @@ pub(super) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileE
 
 /// A text and how it is stored.
 #[derive(Debug, Clone)]
-pub(super) struct Content {
-    pub(super) text: Arc<str>,
-    pub(super) format: Format,
+pub(crate) struct Content {
+    pub(crate) text: Arc<str>,
+    pub(crate) format: Format,
     /// The permission bits; `None`: those of the file it replaces, or the usual ones.
-    pub(super) mode: Option<u32>,
+    pub(crate) mode: Option<u32>,
 }
 
 /// Replaces a file's content if it still has the `old` one (`None`: does not exist). Returns `false` if it has not;
 /// nothing is changed then.
-pub(super) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Content) -> Result<bool, FileError> {
+pub(crate) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Content) -> Result<bool, FileError> {
     let path = path.clone();
     blocking(move || {
         let old = old.as_ref().map(|old| bytes(&path, old)).transpose()?;
@@ -67,7 +67,7 @@ pub(super) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Con
 
 /// Removes a file if it still has the `old` content. Returns its permission bits; `None`: it has another content, and
 /// nothing was changed.
-pub(super) async fn remove(path: &WorkspacePath, old: Content) -> Result<Option<u32>, FileError> {
+pub(crate) async fn remove(path: &WorkspacePath, old: Content) -> Result<Option<u32>, FileError> {
     let path = path.clone();
     blocking(move || {
         let old = bytes(&path, &old)?;
@@ -77,7 +77,7 @@ pub(super) async fn remove(path: &WorkspacePath, old: Content) -> Result<Option<
 }
 
 /// Whether a text can be stored in its format.
-pub(super) fn is_encodable(path: &WorkspacePath, content: &Content) -> Result<(), FileError> {
+pub(crate) fn is_encodable(path: &WorkspacePath, content: &Content) -> Result<(), FileError> {
     bytes(path, content).map(drop)
 }
 
@@ -100,7 +100,7 @@ async fn boxed(work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>) -> Box<dyn
     }
 }
 
-pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+pub(crate) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     let (file, size) = sized(path, LIMIT)?;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| read_error(path, &error))?;
@@ -118,7 +118,7 @@ fn sized(path: &WorkspacePath, limit: u64) -> Result<(File, u64), FileError> {
 }
 
 /// Opens a regular file for reading.
-pub(super) fn open(path: &WorkspacePath) -> Result<File, FileError> {
+pub(crate) fn open(path: &WorkspacePath) -> Result<File, FileError> {
     let failed = |error: io::Error| read_error(path, &error);
     let (dir, name) = path.parent().map_err(failed)?;
     // Checked before opening, because opening a device may have effects, and again afterwards.
@@ -129,7 +129,7 @@ pub(super) fn open(path: &WorkspacePath) -> Result<File, FileError> {
 }
 
 /// Lines of a file that is too large to read as one text; see [`lines`].
-pub(super) async fn some_lines(
+pub(crate) async fn some_lines(
     path: &WorkspacePath,
     (offset, limit): (usize, usize),
     bytes: u64,
@@ -220,7 +220,7 @@ fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> File
 }
 
 /// Whether `bytes` bytes could replace the file, as far as the system says so without a write.
-pub(super) async fn has_room(path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
+pub(crate) async fn has_room(path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
     let path = path.clone();
     blocking(move || has_room_now(&path, bytes).map_err(|error| io_error("write", &path, &error))).await
 }
@@ -244,7 +244,7 @@ fn has_room_now(path: &WorkspacePath, bytes: usize) -> io::Result<()> {
 }
 
 /// Replaces a file's content; see [`replace`].
-pub(super) fn replace_now(
+pub(crate) fn replace_now(
     path: &WorkspacePath,
     expected: Option<&[u8]>,
     bytes: &[u8],
@@ -279,12 +279,12 @@ pub(super) fn replace_now(
 }
 
 /// Writes a file that only its owner may read.
-pub(super) fn write_private(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_private(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
     private(dir, bytes)?.rename(name)
 }
 
 /// [`write_private`], synced to disk.
-pub(super) fn write_synced(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_synced(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
     let temporary = private(dir, bytes)?;
     temporary.file().sync_all()?;
     temporary.rename(name)?;
@@ -301,7 +301,7 @@ fn private<'a>(dir: &'a Dir, bytes: &[u8]) -> io::Result<Temporary<'a>> {
 
 /// Writes a file with these permission bits, atomically. It keeps the owner and the attributes of the file it replaces, as
 /// far as the system permits.
-pub(super) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (folder, name) = open_folder(dir, path)?;
     let temporary = Temporary::create(&folder)?;
     if let Ok(old) = open_here(&folder, name) {

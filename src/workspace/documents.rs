@@ -173,7 +173,7 @@ impl Documents {
     }
 
     /// The file at `real` now has this text; `None`: it was removed.
-    pub(super) fn note_written(&self, real: &Path, text: Option<&Arc<str>>) {
+    pub(crate) fn note_written(&self, real: &Path, text: Option<&Arc<str>>) {
         self.0.listeners.note(real, text);
     }
 

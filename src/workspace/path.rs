@@ -21,7 +21,7 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
-pub(super) use self::spelling::has_aliases;
+pub(crate) use self::spelling::has_aliases;
 use super::{mode, native};
 
 /// The number of symlinks Linux follows in one name.
@@ -185,7 +185,7 @@ impl WorkspacePath {
     }
 
     /// Removes up to `count` of the folders it is in, the innermost first, until one is not empty.
-    pub(super) fn remove_folders(&self, count: usize) {
+    pub(crate) fn remove_folders(&self, count: usize) {
         let is_removed = |folder: &&Path| self.target_root.dir.remove_dir(folder).is_ok();
         let _rest_is_in_use = self.folders().take(count).take_while(is_removed).count();
     }
@@ -196,18 +196,18 @@ impl WorkspacePath {
     }
 
     /// When the file was last written, if known.
-    pub(super) fn written(&self) -> Option<SystemTime> {
+    pub(crate) fn written(&self) -> Option<SystemTime> {
         let found = self.target_root.dir.symlink_metadata(&self.target).ok()?;
         Some(found.modified().ok()?.into_std())
     }
 
     /// Its parent folder, opened without following symlinks, and its name there.
-    pub(super) fn parent(&self) -> io::Result<(Dir, &OsStr)> {
+    pub(crate) fn parent(&self) -> io::Result<(Dir, &OsStr)> {
         self.walk(|dir, name| dir.open_dir_nofollow(name))
     }
 
     /// [`Self::parent`], creating missing folders.
-    pub(super) fn make_parent(&self) -> io::Result<(Dir, &OsStr)> {
+    pub(crate) fn make_parent(&self) -> io::Result<(Dir, &OsStr)> {
         self.walk(|dir, name| match dir.open_dir_nofollow(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 dir.create_dir(name)?;
@@ -228,7 +228,7 @@ impl WorkspacePath {
 }
 
 /// Opens `name` in `dir` for reading, without blocking or following symlinks.
-pub(super) fn open_here(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
+pub(crate) fn open_here(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
     dir.open_with(name, OpenOptions::new().read(true).follow(FollowSymlinks::No).nonblock(true))
 }
 
@@ -278,7 +278,7 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
 }
 
 /// [`resolve`] for a path in the system's encoding.
-pub(super) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<WorkspacePath, PathError> {
+pub(crate) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<WorkspacePath, PathError> {
     let bytes = path.as_os_str().as_encoded_bytes();
     if bytes.trim_ascii().is_empty() {
         return Err(PathError::Empty);

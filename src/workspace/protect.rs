@@ -97,7 +97,7 @@ pub fn is_protected(path: &Path) -> bool {
 }
 
 /// Whether `name` in `folder` is protected, if the folder is not.
-pub(super) fn is_protected_in(folder: &Path, name: &OsStr) -> bool {
+pub(crate) fn is_protected_in(folder: &Path, name: &OsStr) -> bool {
     match folder.file_name() {
         Some(last) if fold(&last.to_string_lossy()) == ".github" => is_protected(&Path::new(last).join(name)),
         _ => is_protected(Path::new(name)),

@@ -14,9 +14,9 @@ const COARSE_RACE: Duration = Duration::from_secs(3);
 
 /// While it stays the same, the file has not changed, and no name in the folder has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     device: u64,
-    pub(super) inode: u64,
+    pub(crate) inode: u64,
     size: u64,
     modified: Option<SystemTime>,
     /// When the inode changed, which no program can set back: seconds and nanoseconds.
@@ -25,14 +25,14 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    pub(super) fn of(found: &Metadata) -> Self {
+    pub(crate) fn of(found: &Metadata) -> Self {
         let modified = found.modified().ok().map(cap_std::time::SystemTime::into_std);
         let (device, inode) = identity(found);
         Self { device, inode, size: found.len(), modified, changed: changed(found), mode: mode::of(found) }
     }
 
     /// Whether it is so much older than `now` that a change since then has another stamp.
-    pub(super) fn is_older_than(&self, now: SystemTime) -> bool {
+    pub(crate) fn is_older_than(&self, now: SystemTime) -> bool {
         let Some(modified) = self.modified else { return false };
         let is_coarse = self.changed.is_some_and(|(_, nanoseconds)| nanoseconds == 0);
         let changed = self.changed.map_or(modified, since_epoch);
@@ -41,7 +41,7 @@ impl Stamp {
     }
 
     /// Whether it is on the file system with this number.
-    pub(super) fn is_on(&self, device: Option<u64>) -> bool {
+    pub(crate) fn is_on(&self, device: Option<u64>) -> bool {
         device == Some(self.device)
     }
 }
@@ -49,7 +49,7 @@ impl Stamp {
 /// The number of the file system of `dir`, if the stamp of a folder there tells whether a name in it has changed. On
 /// a network, or passed on by another program, a folder may keep its times.
 #[cfg(target_os = "linux")]
-pub(super) fn dependable(dir: &Dir) -> Option<u64> {
+pub(crate) fn dependable(dir: &Dir) -> Option<u64> {
     /// `statfs(2)`: bcachefs, btrfs, ext, f2fs, overlay, tmpfs, XFS, ZFS.
     const KINDS: [u64; 8] =
         [0xca45_1a4e, 0x9123_683e, 0xef53, 0xf2f5_2010, 0x794c_7630, 0x0102_1994, 0x5846_5342, 0x2fc1_2fc1];
@@ -60,7 +60,7 @@ pub(super) fn dependable(dir: &Dir) -> Option<u64> {
 
 /// Not known for the file systems of other systems.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn dependable(_dir: &Dir) -> Option<u64> {
+pub(crate) fn dependable(_dir: &Dir) -> Option<u64> {
     None
 }
 
@@ -89,7 +89,7 @@ fn changed(_found: &Metadata) -> Option<(i64, i64)> {
 }
 
 /// Whether a file has changed at `end` or since, in whatever way.
-pub(super) fn changed_after(found: &std::fs::Metadata, end: SystemTime) -> bool {
+pub(crate) fn changed_after(found: &std::fs::Metadata, end: SystemTime) -> bool {
     #[cfg(unix)]
     let changed = {
         use std::os::unix::fs::MetadataExt as _;

@@ -1,14 +1,9 @@
 //! Undoes a change, and removes files. Text that exists nowhere else is never lost.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use super::commit::commit;
 use super::disk::{self, Content};
-use super::guard::with_repositories;
-use super::revert::{self, Reverted};
 use super::seen::Known;
-use super::{Change, ChangeSet, FileChange, FileError, FileText, OnDisk, Source, Workspace, WorkspacePath, content};
+use super::{Change, FileChange, FileError, FileText, Source, Workspace, WorkspacePath};
 
 /// Removes a file, unless that would lose text that exists nowhere else.
 pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
@@ -41,37 +36,6 @@ pub(super) async fn undo(
         disk::blocking(move || path.remove_folders(stored.missing_folders)).await;
     }
     Ok(removed)
-}
-
-/// Undoes a command's changes where everything is as the command left it; `images` is the folder of its file images.
-pub(super) async fn revert(workspace: &Workspace, changes: ChangeSet, images: PathBuf) -> Reverted {
-    let owned = workspace.clone();
-    let (reverted, shown) = disk::blocking(move || {
-        let roots = with_repositories(owned.roots());
-        let open: Vec<_> = changes.files.iter().filter_map(|change| saved_document(&owned, &change.path)).collect();
-        let is_open = |path: &Path| {
-            owned.documents().find(path).is_some() && !open.iter().any(|(saved, _)| saved.real() == path)
-                // What the editor shows of a file that is gone is no reason to leave the file gone.
-                && owned.resolve_path(path).is_ok_and(|path| path.written().is_some())
-        };
-        let reverted = revert::revert(&roots, &changes, &images, &is_open);
-        let now = |(path, old): (WorkspacePath, _)| Some(OnDisk { new: text_now(&path)?, path, old });
-        (reverted, open.into_iter().filter_map(now).collect())
-    })
-    .await;
-    workspace.refresh(shown).await;
-    reverted
-}
-
-/// The open document of a file that has the same text, and that text: the file may be changed on the disk.
-fn saved_document(workspace: &Workspace, path: &Path) -> Option<(WorkspacePath, Arc<str>)> {
-    let document = workspace.documents().find(path)?;
-    let path = workspace.resolve_path(path).ok()?;
-    (text_now(&path)? == document.text).then(|| (path, Arc::clone(&document.text)))
-}
-
-fn text_now(path: &WorkspacePath) -> Option<Arc<str>> {
-    Some(content::decode(disk::read_now(path).ok()?)?.0.into())
 }
 
 async fn remove_seen(workspace: &Workspace, path: &WorkspacePath, file: FileText) -> Result<FileChange, FileError> {

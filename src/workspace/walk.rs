@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cap_std::fs::{Dir, FileType};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::ignored::{Found, Rules, open as open_ignore_file};
-pub(super) use self::queue::Queue;
+pub(crate) use self::ignored::{Found, Rules, open as open_ignore_file};
+pub(crate) use self::queue::Queue;
 use super::{Root, Workspace, WorkspacePath, protect};
 
 /// What a walk can meet.
@@ -161,7 +161,7 @@ fn kind(file_type: FileType) -> Kind {
 }
 
 /// Version control folders, which are never searched.
-pub(super) fn is_version_control(name: &OsStr) -> bool {
+pub(crate) fn is_version_control(name: &OsStr) -> bool {
     [".git", ".hg", ".jj", ".svn"].iter().any(|it| name == *it)
 }
 

@@ -16,7 +16,7 @@ use source::Source;
 
 /// What each top-level module may use of ours, besides itself, `text` and `domain`. A re-export is looked through: what counts is
 /// where an item is defined.
-const MAY_IMPORT: [(&str, &[&str]); 15] = [
+const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("lib", &[]),
     ("text", &[]),
     ("domain", &[]),
@@ -25,12 +25,29 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
     ("protocol", &[]),
     ("model", &[]),
     ("workspace", &[]),
-    ("tools", &["workspace"]),
-    ("agent", &["model", "tools", "workspace"]),
-    ("session", &["agent", "model", "tools", "workspace", "config"]),
+    ("changes", &["workspace"]),
+    ("process", &["changes", "workspace"]),
+    ("tools", &["process", "changes", "workspace"]),
+    ("agent", &["model", "tools", "process", "changes", "workspace"]),
+    ("session", &["agent", "model", "tools", "process", "changes", "workspace", "config"]),
     ("completion", &["session::connect", "model", "workspace", "config"]),
-    ("server", &["session", "completion", "agent::event", "workspace", "rpc", "protocol", "config"]),
-    ("cli", &["server", "session", "agent", "model", "tools", "workspace", "rpc", "protocol", "config"]),
+    ("server", &["session", "changes", "completion", "agent::event", "workspace", "rpc", "protocol", "config"]),
+    (
+        "cli",
+        &[
+            "server",
+            "session",
+            "agent",
+            "model",
+            "tools",
+            "process",
+            "changes",
+            "workspace",
+            "rpc",
+            "protocol",
+            "config",
+        ],
+    ),
     ("main", &["cli"]),
 ];
 

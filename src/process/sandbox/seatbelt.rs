@@ -92,7 +92,8 @@ mod tests {
 
     use super::super::{Places, Scratch};
     use super::*;
-    use crate::workspace::{Pins, Root};
+    use crate::changes::Pins;
+    use crate::workspace::Root;
 
     #[test]
     fn protected_paths_are_denied_after_the_workspace_is_allowed() {

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::actions::action;
+use crate::changes::review::PendingHunk;
 use crate::protocol::lsp;
 use crate::server::Server;
 use crate::server::documents::path_of;
 use crate::server::review::ask;
 use crate::session::{Review, ReviewedTurn, SessionId};
-use crate::workspace::review::PendingHunk;
 
 /// A hunk under review, and what names it.
 pub(super) struct Reviewed {

@@ -10,7 +10,7 @@ use super::load::{self, Kept, Limits, TooNew};
 use super::record::{Head, Record};
 use super::replay;
 use crate::agent::event::AgentEvent;
-use crate::session::texts::Texts;
+use crate::changes::texts::Texts;
 use crate::workspace::StateFolder;
 use crate::workspace::state::Found;
 use crate::workspace::state::log::{Log, Opened};

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::review::StoredReview;
 use crate::agent::Entry;
+use crate::changes::ChangeSet;
+use crate::changes::stored::StoredReview;
+use crate::changes::texts::StoredChange;
 use crate::config::Mode;
 use crate::model::{Effort, Message, Taught, Usage};
-use crate::session::texts::StoredChange;
 use crate::tools::{Exit, FileDiff, Location, PlanEntry, ToolKind};
-use crate::workspace::ChangeSet;
 
 /// The version this program writes, and the highest it reads.
 pub(super) const VERSION: u32 = 1;

@@ -1,33 +1,22 @@
 //! A saved conversation as events, so that a front end can show it again.
 
 use std::collections::{HashMap, HashSet, VecDeque, vec_deque};
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::load::Shown;
 use super::record::{Call, Record};
-use super::review::StoredReview;
 use crate::agent::APPLY;
 use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult};
+use crate::changes::stored::Remembered;
+use crate::changes::texts::Texts;
 use crate::domain::{FileDiff, Preview, ToolKind};
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
-use crate::session::texts::Texts;
-use crate::workspace::ChangeSet;
 
 /// How the recorded words of a prompt begin whose turn works on a copy of the workspace.
 pub(in crate::session) const TRY: &str = "/try ";
 /// The most text of changes that is shown again, in bytes: that of the last ones.
 const TEXTS: usize = 32 << 20;
-
-/// What a journal says of the changes of turns, in order.
-#[derive(Debug, PartialEq)]
-pub(in crate::session) enum Remembered {
-    /// A call changed something: the texts, and all that a command did.
-    Changed { turn: u64, diffs: Vec<FileDiff>, command: Option<Arc<ChangeSet>> },
-    /// A person settled, undid or redid something.
-    Reviewed(StoredReview),
-}
 
 /// What each turn changed, as far as the texts are still there: one change at a time.
 #[derive(Debug)]

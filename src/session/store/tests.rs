@@ -5,12 +5,13 @@ use serde_json::{Map, json};
 use super::load::{Kept, Limits, TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, Termination};
+use crate::changes::checkpoint::Checkpoints;
+use crate::changes::stored::Remembered;
+use crate::changes::texts::Texts;
 use crate::domain::{Charset, FileDiff, Stored, Usage};
 use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
 use crate::session::Undoable;
-use crate::session::checkpoint::Checkpoints;
-use crate::session::texts::Texts;
 use crate::workspace::Workspace;
 use crate::workspace::state::address;
 

@@ -17,7 +17,7 @@ impl Root {
 }
 
 /// Whether what is at `path` can be reached by another spelling.
-pub(in crate::workspace) fn has_aliases(dir: &Dir, path: &Path) -> bool {
+pub(crate) fn has_aliases(dir: &Dir, path: &Path) -> bool {
     let has_alias = |path: &Path| {
         let (folder, name) = (path.parent()?, path.file_name()?);
         in_folder(dir, folder, other_case(name.to_str()?)?.as_ref())

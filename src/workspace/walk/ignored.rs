@@ -35,7 +35,7 @@ struct IgnoreFile {
 }
 
 /// The rules of one folder and of those above it.
-pub(in crate::workspace) struct Rules {
+pub(crate) struct Rules {
     above: Option<Arc<Rules>>,
     matchers: [Gitignore; FILES.len()],
     is_repository: bool,
@@ -43,16 +43,16 @@ pub(in crate::workspace) struct Rules {
 
 /// Which of the relevant files a folder has.
 #[derive(Clone, Copy, Default)]
-pub(in crate::workspace) struct Found {
+pub(crate) struct Found {
     ignore: bool,
     gitignore: bool,
     repository: bool,
 }
 
 impl Found {
-    pub(super) const ALL: Self = Self { ignore: true, gitignore: true, repository: true };
+    pub(crate) const ALL: Self = Self { ignore: true, gitignore: true, repository: true };
 
-    pub(in crate::workspace) fn add(mut self, name: &OsStr) -> Self {
+    pub(crate) fn add(mut self, name: &OsStr) -> Self {
         self.ignore |= name == ".ignore";
         self.gitignore |= name == ".gitignore";
         self.repository |= name == ".git";
@@ -64,7 +64,7 @@ impl Rules {
     /// The rules that apply to the folder `start` of `root` from outside: the person's own excludes and the files of
     /// the folders above, up to the repository's root; outside a repository, up to the workspace root. Files above that
     /// ignore all of the workspace do not apply: it was opened on purpose.
-    pub(in crate::workspace) fn above(root: &Root, start: &Path) -> Arc<Self> {
+    pub(crate) fn above(root: &Root, start: &Path) -> Arc<Self> {
         let (personal, _) = GitignoreBuilder::new(root.real()).build_global();
         let matchers = [Gitignore::empty(), Gitignore::empty(), Gitignore::empty(), personal];
         let personal = Arc::new(Self { above: None, matchers, is_repository: false });
@@ -85,7 +85,7 @@ impl Rules {
     }
 
     /// The rules in `folder`, an absolute path.
-    pub(in crate::workspace) fn of(
+    pub(crate) fn of(
         folder: &Path,
         found: Found,
         open: &dyn Fn(&Path) -> io::Result<File>,
@@ -112,12 +112,12 @@ impl Rules {
     }
 
     /// Whether `path` (absolute, in this folder) is ignored.
-    pub(super) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
+    pub(crate) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
         self.decide(path, is_folder, |_| true)
     }
 
     /// Whether git ignores `path`, whatever `.ignore` says.
-    pub(in crate::workspace) fn ignores_for_git(&self, path: &Path, is_folder: bool) -> bool {
+    pub(crate) fn ignores_for_git(&self, path: &Path, is_folder: bool) -> bool {
         self.decide(path, is_folder, |file| file.of_git)
     }
 
@@ -149,7 +149,7 @@ fn parse(folder: &Path, file: File) -> Gitignore {
 }
 
 /// Opens an ignore file inside the root; `path` is absolute.
-pub(in crate::workspace) fn open(root: &Root, path: &Path) -> io::Result<File> {
+pub(crate) fn open(root: &Root, path: &Path) -> io::Result<File> {
     let relative = path.strip_prefix(root.real()).map_err(|_| io::ErrorKind::NotFound)?;
     root.open_file(relative)
 }

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// More threads would only wait for the disk.
 const THREADS: usize = 8;
 
-pub(in crate::workspace) struct Queue<T> {
+pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
@@ -19,12 +19,12 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    pub(in crate::workspace) fn new(first: T) -> Self {
+    pub(crate) fn new(first: T) -> Self {
         Self { state: Mutex::new(State { waiting: vec![first], busy: 0 }), changed: Condvar::new() }
     }
 
     /// Takes items until there are none left. `work` returns the items one produced.
-    pub(in crate::workspace) fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
+    pub(crate) fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
         while let Some(piece) = self.take() {
             let mut busy = Busy { queue: self, brought: Vec::new() };
             busy.brought = work(piece);
@@ -32,7 +32,7 @@ impl<T> Queue<T> {
     }
 
     /// [`Self::work`] on as many threads as the machine has use for.
-    pub(in crate::workspace) fn share(&self, work: impl Fn(T) -> Vec<T> + Sync)
+    pub(crate) fn share(&self, work: impl Fn(T) -> Vec<T> + Sync)
     where
         T: Send,
     {

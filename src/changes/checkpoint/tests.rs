@@ -17,9 +17,9 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::TestRunner;
 
 use super::*;
-use crate::tools::FileDiff;
-use crate::workspace::change_set::Entry as State;
-use crate::workspace::snapshot::Snapshots;
+use crate::changes::change_set::Entry as State;
+use crate::changes::snapshot::Snapshots;
+use crate::domain::FileDiff;
 use crate::workspace::{Documents, FileChange, NoEditor, Replacement, Root, Workspace, WorkspacePath};
 
 fn diff(old_text: Option<&str>, new_text: &str) -> FileDiff {

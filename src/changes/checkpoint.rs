@@ -19,11 +19,12 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::store::{Changes, Remembered};
+use super::stored::Remembered;
 use super::texts::Texts;
-use crate::tools::FileDiff;
-use crate::workspace::change_set::EntryChange;
-use crate::workspace::{ChangeSet, Workspace};
+use crate::changes::ChangeSet;
+use crate::changes::change_set::EntryChange;
+use crate::domain::FileDiff;
+use crate::workspace::Workspace;
 use change::Change;
 pub use review::{Review, Selection};
 pub use reviewed::{Left, ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
@@ -43,7 +44,7 @@ pub struct Undoable {
 }
 
 /// The unsettled changes of a conversation.
-pub(super) struct Checkpoints {
+pub(crate) struct Checkpoints {
     /// By turn, the oldest first.
     entries: Vec<Entry>,
     /// Undone turns, the last one last.
@@ -56,7 +57,7 @@ pub(super) struct Checkpoints {
 
 /// What a turn changed.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// Its number.
     turn: u64,
     since: Instant,
@@ -95,18 +96,16 @@ impl Checkpoints {
         problem
     }
 
-    /// Remembers what turns of an earlier process changed.
-    pub async fn restore(&mut self, workspace: &Workspace, mut changes: Changes<'_>, texts: &Texts) {
-        while let Some(one) = changes.next(texts).await {
-            match one {
-                Remembered::Changed { turn, diffs, command } => {
-                    let git = command.as_ref().map(|command| command.git.clone()).unwrap_or_default();
-                    self.add(turn, change::all(workspace, &diffs, command.as_deref()), git);
-                }
-                Remembered::Reviewed(review) => self.take_review(workspace, review, texts).await,
+    /// Remembers what a turn of an earlier process changed.
+    pub async fn restore(&mut self, workspace: &Workspace, change: Remembered, texts: &Texts) {
+        match change {
+            Remembered::Changed { turn, diffs, command } => {
+                let git = command.as_ref().map(|command| command.git.clone()).unwrap_or_default();
+                self.add(turn, change::all(workspace, &diffs, command.as_deref()), git);
             }
-            self.forget_oldest();
+            Remembered::Reviewed(review) => self.take_review(workspace, review, texts).await,
         }
+        self.forget_oldest();
         self.publish();
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::change::{Change, File};
 use super::reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn, nothing, refused, stayed};
 use super::{Checkpoints, Entry};
-use crate::workspace::review::{PendingHunk, pending};
+use crate::changes::review::{PendingHunk, pending};
 use crate::workspace::{Workspace, blocking};
 
 /// The hunks of earlier turns are not listed if those of the later ones are larger, in bytes: a list is one message.
@@ -45,7 +45,7 @@ pub struct Selection {
 
 impl Review {
     /// The same, with the selected file as its changes are recorded.
-    pub(in crate::session) fn with_identity(mut self, workspace: &Workspace) -> Self {
+    pub(crate) fn with_identity(mut self, workspace: &Workspace) -> Self {
         if let Self::Keep(selection) | Self::Reject(selection) = &mut self {
             selection.path = selection.path.take().map(|path| workspace.identity_of_named(&path));
         }

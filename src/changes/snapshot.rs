@@ -28,12 +28,12 @@ use self::images::Images;
 use self::repository::Made;
 pub(super) use self::tracked::is_same_index;
 use self::tracked::{Index, Tracked};
-use super::change_set::{ChangeSet, Entry, EntryChange};
-use super::guard::{git_state, is_repository};
-use super::stamp::{Stamp, changed_after, dependable};
-use super::state::address;
-use super::walk::{Queue, Rules};
-use super::{Root, content, mode, native};
+use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::guard::{git_state, is_repository};
+use crate::workspace::stamp::{Stamp, changed_after, dependable};
+use crate::workspace::state::address;
+use crate::workspace::walk::{Queue, Rules};
+use crate::workspace::{Root, content, mode, native};
 
 /// Larger files, in bytes, are not copied.
 const FILE: u64 = 64 << 20;

@@ -7,10 +7,12 @@ use std::time::Instant;
 use super::Checkpoints;
 use super::change::{ByCommand, Change};
 use super::reviewed::{Left, ReviewError, Reviewed, refused, stayed};
-use crate::tools::FileDiff;
-use crate::workspace::change_set::EntryChange;
-use crate::workspace::revert::Reason;
-use crate::workspace::{ChangeSet, Workspace};
+use crate::changes::ChangeSet;
+use crate::changes::change_set::EntryChange;
+use crate::changes::revert::Reason;
+use crate::changes::revert_in;
+use crate::domain::FileDiff;
+use crate::workspace::Workspace;
 
 /// A turn that was undone.
 pub(super) struct Undone {
@@ -264,7 +266,7 @@ impl<'a> Work<'a> {
             return changes.files.into_iter().chain(changes.git).map(none).collect();
         };
         let has_git = !changes.git.is_empty();
-        let reverted = self.workspace.revert(changes, images).await;
+        let reverted = revert_in(self.workspace, changes, images).await;
         if !reverted.done.is_empty() {
             for change in &reverted.done.files {
                 self.changed(&change.path);

@@ -1,15 +1,26 @@
 //! What is left to review of a turn after a person kept, rejected, undid or redid something, as a journal has it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Stored;
-use crate::workspace::change_set::{EntryChange, any_path};
+use super::ChangeSet;
+use super::change_set::{EntryChange, any_path};
+use crate::domain::{FileDiff, Stored};
+
+/// What a journal says of the changes of turns.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Remembered {
+    /// A call changed something: the texts, and all that a command did.
+    Changed { turn: u64, diffs: Vec<FileDiff>, command: Option<Arc<ChangeSet>> },
+    /// A person settled, undid or redid something.
+    Reviewed(StoredReview),
+}
 
 /// What a review changed of a turn; texts are stored beside the journals, by their address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) struct StoredReview {
+pub(crate) struct StoredReview {
     /// The turn, counted in prompts.
     pub turn: u64,
     /// The files that it changed.
@@ -21,7 +32,7 @@ pub(in crate::session) struct StoredReview {
 
 /// What is left to review of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) struct StoredFile {
+pub(crate) struct StoredFile {
     /// Absolute.
     #[serde(with = "any_path")]
     pub path: PathBuf,
@@ -31,7 +42,7 @@ pub(in crate::session) struct StoredFile {
 
 /// A change of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) struct StoredLeft {
+pub(crate) struct StoredLeft {
     /// Whether the turn made the file.
     pub created: bool,
     /// The text before.
@@ -48,7 +59,7 @@ pub(in crate::session) struct StoredLeft {
 
 /// What commands made of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) struct StoredCommand {
+pub(crate) struct StoredCommand {
     /// Byte for byte.
     pub change: EntryChange,
     /// The text before the first command, where it is known.

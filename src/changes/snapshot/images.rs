@@ -7,7 +7,7 @@ use std::path::Path;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::workspace::change_set::{ChangeSet, Entry};
+use crate::changes::change_set::{ChangeSet, Entry};
 use crate::workspace::disk;
 use crate::workspace::state::address;
 

@@ -41,14 +41,14 @@ pub(super) fn linked(root: &Root) -> Option<PathBuf> {
 }
 
 /// The folder that the file `.git` of `root` names, whatever that is.
-pub(in crate::workspace) fn git_folder(root: &Root) -> Option<PathBuf> {
+pub(crate) fn git_folder(root: &Root) -> Option<PathBuf> {
     let named = root.dir().read_to_string(".git").ok()?;
     native::canonical(&root.real().join(named.strip_prefix("gitdir:")?.trim())).ok()
 }
 
 /// What the repository has of the worktree `root`, its index for one. The repository has to list the worktree too, so
 /// that a file in the workspace cannot name an arbitrary folder.
-pub(in crate::workspace) fn worktree(root: &Root) -> Option<PathBuf> {
+pub(crate) fn worktree(root: &Root) -> Option<PathBuf> {
     let own = git_folder(root)?;
     let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;
     let back = folder.read_to_string("gitdir").ok()?;

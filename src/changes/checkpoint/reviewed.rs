@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::workspace::review::PendingHunk;
+use crate::changes::review::PendingHunk;
 use crate::workspace::{Workspace, first_names};
 
 /// The result of a review.
@@ -18,7 +18,7 @@ pub struct Reviewed {
     /// The first turn cut from the conversation: undo restores it until the next prompt.
     pub cut_from: Option<u64>,
     /// A note for the model.
-    pub(in crate::session) note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// What was left alone.
@@ -61,7 +61,7 @@ pub struct ReviewError(pub String);
 
 impl Reviewed {
     /// Names the files as the person does.
-    pub(in crate::session) fn name_files(&mut self, workspace: &Workspace) {
+    pub(crate) fn name_files(&mut self, workspace: &Workspace) {
         let files = self.turns.iter_mut().flat_map(|turn| &mut turn.files).map(|file| &mut file.path);
         for path in files.chain(self.left.iter_mut().map(|left| &mut left.path)) {
             *path = workspace.name_of(path);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::Seen;
 use super::folder::{Known, Listing};
-use crate::workspace::change_set::{ChangeSet, Entry};
+use crate::changes::change_set::{ChangeSet, Entry};
 
 /// Begins the log with `first`.
 pub(super) fn begin(path: &Path, first: &ChangeSet) -> io::Result<()> {

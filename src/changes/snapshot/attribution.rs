@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{FILE, Snapshots};
+use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::guard;
 use crate::text::standing;
-use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
 use crate::workspace::written::Texts;
-use crate::workspace::{Root, content, disk, guard};
+use crate::workspace::{Root, content, disk};
 
 /// What the command itself did to a file that somebody wrote meanwhile.
 enum Part {

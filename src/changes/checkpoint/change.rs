@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::reviewed::Left;
+use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::review::without;
+use crate::domain::FileDiff;
 use crate::domain::Stored;
-use crate::tools::FileDiff;
-use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
-use crate::workspace::review::without;
 use crate::workspace::{FileChange, FileError, Source, Workspace, WorkspacePath, blocking};
 
 /// A turn's change of a file.

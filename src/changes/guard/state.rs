@@ -32,13 +32,13 @@ const FOLDERS: [&str; 6] = ["rebase-apply", "rebase-merge", "refs", "reftable", 
 const MOST: usize = 20_000;
 
 /// Whether the root is itself a repository's folder, such as that of a linked worktree.
-pub(in crate::workspace) fn is_repository(root: &Root) -> bool {
+pub(crate) fn is_repository(root: &Root) -> bool {
     has_marks(root.dir(), Path::new(""))
 }
 
 /// The files that hold the state of the root's repository and its worktrees, of its submodules, and of the repositories in
 /// the folders `nested`; relative to the root, as those are.
-pub(in crate::workspace) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
     let dir = root.dir();
     let own = if is_repository(root) { PathBuf::new() } else { PathBuf::from(".git") };
     let mut ahead: Vec<PathBuf> = nested.iter().filter(|folder| **folder != own).cloned().collect();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::session::texts::{RETENTION, StoredChange, Texts};
-use crate::tools::FileDiff;
+use crate::changes::texts::{RETENTION, StoredChange, Texts};
+use crate::domain::FileDiff;
 use crate::workspace::state::address;
 use crate::workspace::{StateFolder, blocking};
 

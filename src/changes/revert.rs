@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::change_set::{ChangeSet, Entry, EntryChange};
-use super::snapshot::{is_same_index, look_at};
-use super::state::address;
-use super::{Root, disk, mode};
+use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::snapshot::{is_same_index, look_at};
+use crate::workspace::state::address;
+use crate::workspace::{Root, disk, mode};
 
 /// Folders of a repository that may be empty.
 const LASTING: [&str; 4] = [".git", "refs", "refs/heads", "refs/tags"];

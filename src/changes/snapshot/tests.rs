@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use super::*;
-use crate::workspace::revert::{Reason, Reverted, revert};
+use crate::changes::revert::{Reason, Reverted, revert};
 
 /// A repository with most kinds of files in it, and snapshots of it.
 struct Scene {

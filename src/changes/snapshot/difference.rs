@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Seen;
 use super::folder::{self, entry};
 use super::repository::{with_repositories, without_moved};
-use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 
 /// What has changed between two looks. What an ignore file hides from now on is as it is `now`.
 pub(super) fn changes(before: &Seen, after: &Seen, now: &dyn Fn(&Path) -> Entry) -> ChangeSet {

@@ -4,8 +4,8 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::changes::guard::{git_folder, worktree};
 use crate::workspace::Root;
-use crate::workspace::guard::{git_folder, worktree};
 
 /// A larger index, in bytes, is not read.
 const LIMIT: u64 = 256 << 20;
@@ -175,7 +175,7 @@ impl Index {
 
 /// Whether two indexes differ at most in what git knows of the files' times: it writes that anew when somebody only asks for
 /// the status.
-pub(in crate::workspace) fn is_same_index(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn is_same_index(one: &[u8], other: &[u8]) -> bool {
     let listed = |bytes: &[u8]| {
         HASHES.iter().find_map(|hash| {
             let (mut listed, mut end): (Vec<u8>, _) = (Vec::with_capacity(bytes.len()), HEAD);

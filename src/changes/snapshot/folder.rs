@@ -12,7 +12,7 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::tracked::Tracked;
 use super::{IGNORED_FILE, Look};
-use crate::workspace::change_set::{Entry, EntryChange};
+use crate::changes::change_set::{Entry, EntryChange};
 use crate::workspace::stamp::Stamp;
 use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
 use crate::workspace::{Root, mode};

@@ -20,8 +20,8 @@ use cap_std::fs::Dir;
 pub(super) use self::git::{git_folder, worktree};
 pub(super) use self::state::{git_state, is_repository};
 use self::survey::{Kept, Survey};
-use super::path::has_aliases;
-use super::{Root, native};
+use crate::workspace::path::has_aliases;
+use crate::workspace::{Root, native};
 
 /// At most this many files with one name are set aside.
 const MOST_ASIDE: u32 = 1000;

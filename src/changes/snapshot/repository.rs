@@ -7,7 +7,7 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::folder::Part;
 use super::{Look, Seen};
-use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::workspace::{Root, mode};
 
 /// The most files and bytes of a new repository that are copied.

@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::changes::change_set::any_path;
+use crate::domain::FileDiff;
 use crate::domain::Stored;
-use crate::tools::FileDiff;
 use crate::workspace::StateFolder;
-use crate::workspace::change_set::any_path;
 use crate::workspace::state::{Retention, address};
 
 /// What is kept when a conversation starts to store texts.
-pub(super) const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
+pub(crate) const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
 
 /// The address of the empty text.
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// Where the texts are.
-pub(super) fn folder(state: &Path) -> PathBuf {
+pub(crate) fn folder(state: &Path) -> PathBuf {
     state.join("checkpoints")
 }
 
 /// The stored texts, for reading.
 #[derive(Debug)]
-pub(super) struct Texts(Option<StateFolder>);
+pub(crate) struct Texts(Option<StateFolder>);
 
 impl Texts {
     /// Those in `folder`; `None` for none.
@@ -50,7 +50,7 @@ impl Texts {
 
 /// A change of a file; the texts are stored beside the journals, by address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct StoredChange {
+pub(crate) struct StoredChange {
     /// Absolute path.
     #[serde(with = "any_path")]
     pub path: PathBuf,

@@ -10,8 +10,8 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use super::change::{ByCommand, Change};
 use super::store::Store;
 use super::{Checkpoints, Entry};
-use crate::session::store::{StoredCommand, StoredFile, StoredLeft, StoredReview};
-use crate::session::texts::Texts;
+use crate::changes::stored::{StoredCommand, StoredFile, StoredLeft, StoredReview};
+use crate::changes::texts::Texts;
 use crate::workspace::Workspace;
 
 impl Checkpoints {

@@ -1,0 +1,16 @@
+//! What turns and commands changed, and the ways back: images of files, the looks before and after a command, undo,
+//! redo, review by hunk, protected files, and copies of a workspace.
+
+pub mod change_set;
+pub mod checkpoint;
+pub mod guard;
+mod open_documents;
+pub mod revert;
+pub mod review;
+pub mod snapshot;
+pub(crate) mod stored;
+pub(crate) mod texts;
+
+pub use self::change_set::ChangeSet;
+pub use self::guard::{Guard, Pins};
+pub use self::open_documents::revert_in;
