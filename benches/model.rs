@@ -15,7 +15,9 @@ fn collect(api: Api, bytes: &[u8], read: usize) -> Collected {
     let mut decoder = StreamDecoder::new(api, "m");
     let (mut batch, mut collector) = (Batch::default(), Collector::new(&taken));
     for read in bytes.chunks(read) {
-        decoder.feed(read, &mut batch).expect("the stream has no error");
+        decoder
+            .feed(read, &mut batch)
+            .expect("the stream has no error");
         while let Some(event) = batch.pop() {
             collector.push(&event);
         }
@@ -46,9 +48,18 @@ fn text(deltas: usize) -> Vec<u8> {
 fn arguments(fragments: usize) -> Vec<u8> {
     let start = r#"{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"write_file","arguments":"{\"content\":\""}}]}"#;
     let end = r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}"#;
-    let middle = (0..fragments)
-        .map(|n| format!(r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":"line {} \\n"}}}}]}}"#, n % 1000));
-    chat([start.to_owned()].into_iter().chain(middle).chain([end.to_owned()]))
+    let middle = (0..fragments).map(|n| {
+        format!(
+            r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":"line {} \\n"}}}}]}}"#,
+            n % 1000
+        )
+    });
+    chat(
+        [start.to_owned()]
+            .into_iter()
+            .chain(middle)
+            .chain([end.to_owned()]),
+    )
 }
 
 fn messages(deltas: usize) -> Vec<u8> {
@@ -80,7 +91,9 @@ fn responses(deltas: usize) -> Vec<u8> {
 
 fn benches(c: &mut Criterion) {
     let mut group = c.benchmark_group("decode_and_collect");
-    group.measurement_time(Duration::from_secs(3)).sample_size(20);
+    group
+        .measurement_time(Duration::from_secs(3))
+        .sample_size(20);
     let streams = [
         ("chat", Api::Chat, text(20_000)),
         ("messages", Api::Messages, messages(20_000)),
@@ -92,13 +105,19 @@ fn benches(c: &mut Criterion) {
     }
     let bytes = text(2_000);
     group.throughput(Throughput::Bytes(bytes.len() as u64));
-    group.bench_function("chat, 1-byte reads", |b| b.iter(|| collect(Api::Chat, black_box(&bytes), 1)));
+    group.bench_function("chat, 1-byte reads", |b| {
+        b.iter(|| collect(Api::Chat, black_box(&bytes), 1))
+    });
     for fragments in [20_000, 40_000] {
         let bytes = arguments(fragments);
         group.throughput(Throughput::Elements(fragments as u64));
-        group.bench_with_input(BenchmarkId::new("argument fragments", fragments), &bytes, |b, bytes| {
-            b.iter(|| collect(Api::Chat, black_box(bytes), READ));
-        });
+        group.bench_with_input(
+            BenchmarkId::new("argument fragments", fragments),
+            &bytes,
+            |b, bytes| {
+                b.iter(|| collect(Api::Chat, black_box(bytes), READ));
+            },
+        );
     }
     group.finish();
 }

@@ -13,7 +13,9 @@ const DELTAS: u64 = 200_000;
 
 fn framing(criterion: &mut Criterion) {
     let body = r#"{"jsonrpc":"2.0","method":"textDocument/didChange","params":{"x":"0123456789"}}"#;
-    let wire = format!("Content-Length: {}\r\n\r\n{body}", body.len()).repeat(1000).into_bytes();
+    let wire = format!("Content-Length: {}\r\n\r\n{body}", body.len())
+        .repeat(1000)
+        .into_bytes();
     let mut group = criterion.benchmark_group("framing");
     group.throughput(Throughput::Bytes(wire.len() as u64));
     group.bench_function("1000 small messages", |bencher| {
@@ -64,18 +66,31 @@ async fn stream(output: impl Write + Send + 'static) {
 }
 
 fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_time().build().expect("a runtime")
+    Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime")
 }
 
 fn deltas(criterion: &mut Criterion) {
     let runtime = runtime();
     let mut group = criterion.benchmark_group("text deltas");
-    group.throughput(Throughput::Elements(DELTAS)).sample_size(20);
+    group
+        .throughput(Throughput::Elements(DELTAS))
+        .sample_size(20);
     group.bench_function("fast client", |bencher| {
-        bencher.iter_batched(io::sink, |sink| runtime.block_on(stream(sink)), BatchSize::PerIteration);
+        bencher.iter_batched(
+            io::sink,
+            |sink| runtime.block_on(stream(sink)),
+            BatchSize::PerIteration,
+        );
     });
     group.bench_function("slow client", |bencher| {
-        bencher.iter_batched(|| Slow, |slow| runtime.block_on(stream(slow)), BatchSize::PerIteration);
+        bencher.iter_batched(
+            || Slow,
+            |slow| runtime.block_on(stream(slow)),
+            BatchSize::PerIteration,
+        );
     });
     group.finish();
 }

@@ -1,6 +1,9 @@
 //! What lasting costs: listing many conversations, taking a long one up again, and the journal in a round of tools.
 
-#![expect(clippy::disallowed_methods, reason = "a bench writes the files it measures")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench writes the files it measures"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,17 +34,25 @@ fn home() -> tempfile::TempDir {
 
 /// The program's runtime.
 fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().build().expect("a runtime can be made")
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime can be made")
 }
 
 /// Writes the journal of a conversation of `folder`.
 fn keep(state: &Path, id: &str, folder: &str, records: &[Value]) {
-    let head =
-        json!({ "type": "session", "version": 1, "id": id, "folders": [folder], "title": format!("This is {id}") });
-    let lines = std::iter::once(&head).chain(records).map(|record| format!("{record}\n"));
+    let head = json!({ "type": "session", "version": 1, "id": id, "folders": [folder], "title": format!("This is {id}") });
+    let lines = std::iter::once(&head)
+        .chain(records)
+        .map(|record| format!("{record}\n"));
     let journals = state.join("sessions");
     std::fs::create_dir_all(&journals).expect("a folder can be made");
-    std::fs::write(journals.join(format!("{id}.jsonl")), lines.collect::<String>()).expect("a journal can be written");
+    std::fs::write(
+        journals.join(format!("{id}.jsonl")),
+        lines.collect::<String>(),
+    )
+    .expect("a journal can be written");
 }
 
 fn user(text: &str) -> Value {
@@ -52,7 +63,12 @@ fn listing(criterion: &mut Criterion) {
     let (home, runtime) = (home(), runtime());
     let prompt = [json!({ "type": "prompt", "text": "x".repeat(1_000), "message": user("x") })];
     for number in 0..SESSIONS {
-        keep(home.path(), &format!("{number:x}"), if number == 0 { "/rare" } else { "/common" }, &prompt);
+        keep(
+            home.path(),
+            &format!("{number:x}"),
+            if number == 0 { "/rare" } else { "/common" },
+            &prompt,
+        );
     }
     let sessions = Sessions::new(home.path());
     let mut group = criterion.benchmark_group("10 000 sessions");
@@ -60,7 +76,9 @@ fn listing(criterion: &mut Criterion) {
     let mut bench = |name: &str, folder: Option<&str>, size: usize, expected: usize| {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                let page = runtime.block_on(sessions.page(folder.map(Path::new), None, size)).expect("they are there");
+                let page = runtime
+                    .block_on(sessions.page(folder.map(Path::new), None, size))
+                    .expect("they are there");
                 assert_eq!(page.0.len(), expected);
             });
         });
@@ -106,9 +124,16 @@ impl World {
 
     fn setup(&self, id: &str, start: Start, script: Vec<rehearsal::Reply>) -> Setup {
         let root = Arc::new(Root::open(self.home.path()).expect("the folder is there"));
-        let workspace = Workspace::new(vec![root], Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+        let workspace = Workspace::new(
+            vec![root],
+            Documents::new(Encoding::Utf16),
+            Arc::new(NoEditor),
+        );
         let provider = Ok(Provider::scripted(script));
-        Setup { provider, ..setup(id.into(), start, &self.settings, workspace) }
+        Setup {
+            provider,
+            ..setup(id.into(), start, &self.settings, workspace)
+        }
     }
 
     fn state(&self) -> PathBuf {
@@ -134,11 +159,15 @@ async fn replay(setup: Setup) {
     let session = Session::start(setup, sender, &CancellationToken::new());
     let mut answers = 0;
     while let Some((_, event)) = events.recv().await {
-        let SessionEvent::Agent(event) = event else { continue };
+        let SessionEvent::Agent(event) = event else {
+            continue;
+        };
         match event {
             AgentEvent::TextDelta { .. } => answers += 1,
             AgentEvent::Resumed { .. } => break,
-            AgentEvent::Error { message, .. } | AgentEvent::Notice { message } => panic!("{message}"),
+            AgentEvent::Error { message, .. } | AgentEvent::Notice { message } => {
+                panic!("{message}")
+            }
             _ => {}
         }
     }
@@ -157,7 +186,9 @@ fn rounds(criterion: &mut Criterion) {
         .map(|reply| serde_json::from_value(reply).expect("it is a reply"))
         .collect();
     let mut group = criterion.benchmark_group("a round of tools");
-    group.sample_size(20).throughput(Throughput::Elements(ROUNDS));
+    group
+        .sample_size(20)
+        .throughput(Throughput::Elements(ROUNDS));
     let mut bench = |name: &str, is_kept: bool| {
         let mut count = 0;
         group.bench_function(name, |bencher| {
@@ -165,7 +196,8 @@ fn rounds(criterion: &mut Criterion) {
                 let mut spent = Duration::ZERO;
                 for _ in 0..times {
                     count += 1;
-                    let mut setup = world.setup(&format!("{name}-{count}"), Start::New, script.clone());
+                    let mut setup =
+                        world.setup(&format!("{name}-{count}"), Start::New, script.clone());
                     setup.journal = setup.journal.filter(|_| is_kept);
                     spent += runtime.block_on(turn(setup));
                 }
@@ -183,12 +215,18 @@ async fn turn(setup: Setup) -> Duration {
     let (sender, mut events) = mpsc::channel(256);
     let session = Session::start(setup, sender, &CancellationToken::new());
     let begun = Instant::now();
-    session.prompt("p".into(), Prompt::text("read it all"), Arc::default()).expect("it has just begun");
+    session
+        .prompt("p".into(), Prompt::text("read it all"), Arc::default())
+        .expect("it has just begun");
     let done = loop {
-        let SessionEvent::Agent(event) = events.recv().await.expect("a turn has an end").1 else { continue };
+        let SessionEvent::Agent(event) = events.recv().await.expect("a turn has an end").1 else {
+            continue;
+        };
         match event {
             AgentEvent::Done { iterations, .. } => break iterations,
-            AgentEvent::Error { message, .. } | AgentEvent::Notice { message } => panic!("{message}"),
+            AgentEvent::Error { message, .. } | AgentEvent::Notice { message } => {
+                panic!("{message}")
+            }
             _ => {}
         }
     };
@@ -203,16 +241,26 @@ const LINE: [u8; 1_000] = [b'x'; 1_000];
 
 fn writing(criterion: &mut Criterion) {
     let (home, runtime) = (home(), runtime());
-    let folder = runtime.block_on(StateFolder::open(home.path().to_owned())).expect("it can be opened");
-    let log = runtime.block_on(folder.create_log("log")).expect("it can be made");
+    let folder = runtime
+        .block_on(StateFolder::open(home.path().to_owned()))
+        .expect("it can be opened");
+    let log = runtime
+        .block_on(folder.create_log("log"))
+        .expect("it can be made");
     let mut group = criterion.benchmark_group("a line of a kilobyte");
     group.bench_function("written", |bencher| {
-        bencher.iter(|| runtime.block_on(log.append(|out| out.write_all(&LINE))).expect("there is room"));
+        bencher.iter(|| {
+            runtime
+                .block_on(log.append(|out| out.write_all(&LINE)))
+                .expect("there is room")
+        });
     });
     group.bench_function("written and synced", |bencher| {
         bencher.iter(|| {
             runtime.block_on(async {
-                log.append(|out| out.write_all(&LINE)).await.expect("there is room");
+                log.append(|out| out.write_all(&LINE))
+                    .await
+                    .expect("there is room");
                 log.sync().await.expect("the disk works");
             });
         });

@@ -14,27 +14,49 @@ use tokio_util::sync::CancellationToken;
 #[expect(clippy::disallowed_methods, reason = "a bench has no configuration")]
 fn tree() -> PathBuf {
     let named = std::env::var_os("TANDEM_BENCH_TREE").map(PathBuf::from);
-    named.or_else(|| Some(std::env::home_dir()?.join(".cargo/registry/src"))).expect("there is a home folder")
+    named
+        .or_else(|| Some(std::env::home_dir()?.join(".cargo/registry/src")))
+        .expect("there is a home folder")
 }
 
 fn tools(criterion: &mut Criterion) {
     let root = Arc::new(Root::open(&tree()).expect("the tree can be opened"));
-    let workspace = Workspace::new(vec![root], Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+    let workspace = Workspace::new(
+        vec![root],
+        Documents::new(Encoding::Utf16),
+        Arc::new(NoEditor),
+    );
     let context = ToolContext::new(workspace, CancellationToken::new());
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be made");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime can be made");
     let mut group = criterion.benchmark_group("tools");
     group.sample_size(20);
     let mut bench = |label: &str, tool: &str, arguments: Value| {
-        let tool = find(&all(Editing::Replacements), tool).expect("the tool is built in").clone();
+        let tool = find(&all(Editing::Replacements), tool)
+            .expect("the tool is built in")
+            .clone();
         group.bench_function(label, |bencher| {
-            bencher.iter(|| runtime.block_on(tool.run(&context, &arguments)).expect("the call is right"));
+            bencher.iter(|| {
+                runtime
+                    .block_on(tool.run(&context, &arguments))
+                    .expect("the call is right")
+            });
         });
     };
     bench("list", "list_files", json!({}));
     bench("glob", "glob", json!({"pattern": "*.rs"}));
-    bench("grep rare text", "grep", json!({"pattern": "RESOLVE_BENEATH"}));
+    bench(
+        "grep rare text",
+        "grep",
+        json!({"pattern": "RESOLVE_BENEATH"}),
+    );
     bench("grep common text", "grep", json!({"pattern": "unwrap"}));
-    bench("grep expression", "grep", json!({"pattern": r"\bfn\s+\w+_with\w*\("}));
+    bench(
+        "grep expression",
+        "grep",
+        json!({"pattern": r"\bfn\s+\w+_with\w*\("}),
+    );
     group.finish();
 }
 

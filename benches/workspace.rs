@@ -29,14 +29,27 @@ fn big() -> String {
 }
 
 fn change(old: &str, new: &str) -> Change {
-    Change::Edits(vec![Replacement { old_text: old.to_owned(), new_text: new.to_owned(), replace_all: false }])
+    Change::Edits(vec![Replacement {
+        old_text: old.to_owned(),
+        new_text: new.to_owned(),
+        replace_all: false,
+    }])
 }
 
 fn typing(c: &mut Criterion) {
     let documents = Documents::new(Encoding::Utf16);
     documents.open(URI, 0, "text", &big());
-    let place = Position { line: 150_000, character: 7 };
-    let typed = [ContentChange { range: Some(Range { start: place, end: place }), text: "x".to_owned() }];
+    let place = Position {
+        line: 150_000,
+        character: 7,
+    };
+    let typed = [ContentChange {
+        range: Some(Range {
+            start: place,
+            end: place,
+        }),
+        text: "x".to_owned(),
+    }];
     c.bench_function("one character typed in 10 MB", |bench| {
         bench.iter(|| documents.change(URI, 1, black_box(&typed)));
     });
@@ -62,22 +75,33 @@ struct Files {
 
 impl Files {
     fn new(count: usize) -> Self {
-        let files = Self { folder: tempfile::tempdir().expect("a folder for the files"), count };
+        let files = Self {
+            folder: tempfile::tempdir().expect("a folder for the files"),
+            count,
+        };
         for name in ["images", "store"] {
             std::fs::create_dir(files.folder.path().join(name)).expect("a folder");
         }
         for number in 0..count {
-            std::fs::create_dir_all(files.path(number).parent().expect("it has one")).expect("a folder");
+            std::fs::create_dir_all(files.path(number).parent().expect("it has one"))
+                .expect("a folder");
         }
         files.write("");
         files
     }
 
     fn path(&self, number: usize) -> PathBuf {
-        self.folder.path().join(format!("work/{}/{}/{number}.txt", number / 900, number / 30))
+        self.folder.path().join(format!(
+            "work/{}/{}/{number}.txt",
+            number / 900,
+            number / 30
+        ))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a bench plays the command that changes files")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a bench plays the command that changes files"
+    )]
     fn write(&self, text: &str) {
         for number in 0..self.count {
             std::fs::write(self.path(number), format!("{number}{text}\n")).expect("a file");
@@ -85,7 +109,9 @@ impl Files {
     }
 
     fn root(&self) -> Arc<Root> {
-        Root::open(&self.folder.path().join("work")).expect("it is there").into()
+        Root::open(&self.folder.path().join("work"))
+            .expect("it is there")
+            .into()
     }
 
     /// Looked at once, and again when nothing is new any more: what changed right before is read again.
@@ -129,15 +155,21 @@ fn codemod(c: &mut Criterion) {
         assert_eq!(changes.files.len(), 10_000);
         changes
     };
-    c.bench_function("10 000 changed files found and stored, with writing them", |bench| {
-        bench.iter(|| changed(&mut snapshots));
-    });
+    c.bench_function(
+        "10 000 changed files found and stored, with writing them",
+        |bench| {
+            bench.iter(|| changed(&mut snapshots));
+        },
+    );
     c.bench_function("10 000 changed files undone", |bench| {
         bench.iter_batched(
             || changed(&mut snapshots),
             |changes| {
                 let reverted = revert(&[files.root()], &changes, &store, &|_| false);
-                assert_eq!((reverted.done.files.len(), reverted.left.len()), (10_000, 0));
+                assert_eq!(
+                    (reverted.done.files.len(), reverted.left.len()),
+                    (10_000, 0)
+                );
             },
             BatchSize::PerIteration,
         );

@@ -33,7 +33,13 @@ pub use logging::log;
 
 /// A coding agent that your editor runs as a language server.
 #[derive(Debug, Parser)]
-#[command(name = "tandem", version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "tandem",
+    version,
+    about,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -87,7 +93,10 @@ pub struct Failure {
 impl Failure {
     /// A usage error.
     fn usage(message: impl fmt::Display) -> Self {
-        Self { code: 2, error: anyhow::anyhow!("{message}") }
+        Self {
+            code: 2,
+            error: anyhow::anyhow!("{message}"),
+        }
     }
 
     /// The exit code.
@@ -106,7 +115,10 @@ impl fmt::Display for Failure {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { code: 1, error: error.into() }
+        Self {
+            code: 1,
+            error: error.into(),
+        }
     }
 }
 
@@ -130,10 +142,16 @@ impl Cli {
             Command::Models(args) => shown(models::run(args, &environment).await),
             Command::Permissions(args) => done(permissions::run(args, &environment).await),
             Command::Logs(args) => done(logs::run(&args, &environment, &mut io::stdout())),
-            Command::Replay(args) => done(replay::run(&args, &mut io::BufWriter::new(io::stdout()))),
+            Command::Replay(args) => {
+                done(replay::run(&args, &mut io::BufWriter::new(io::stdout())))
+            }
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
             Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
-            Command::Completions(args) => done(completions::run(&args, &mut Self::command(), &mut io::stdout())),
+            Command::Completions(args) => done(completions::run(
+                &args,
+                &mut Self::command(),
+                &mut io::stdout(),
+            )),
             #[cfg(unix)]
             Command::SandboxExec(args) => Ok(ExitCode::from(supervisor::run(args)?)),
             Command::Man(args) => done(man::run(&args, Self::command(), &mut io::stdout())),
@@ -150,7 +168,9 @@ fn done(result: anyhow::Result<()>) -> Outcome {
 fn shown(outcome: Outcome) -> Outcome {
     let enough = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     match outcome {
-        Err(Failure { error, .. }) if error.downcast_ref().is_some_and(enough) => Ok(ExitCode::SUCCESS),
+        Err(Failure { error, .. }) if error.downcast_ref().is_some_and(enough) => {
+            Ok(ExitCode::SUCCESS)
+        }
         outcome => outcome,
     }
 }
@@ -160,6 +180,13 @@ fn shown(outcome: Outcome) -> Outcome {
 pub fn settings_loader(environment: Environment) -> LoadSettings {
     Box::new(move |options, workspaces| {
         let editor = options.is_object().then_some(options);
-        Settings::load(&environment, &Sources { workspaces, editor, flags: Flags::default() })
+        Settings::load(
+            &environment,
+            &Sources {
+                workspaces,
+                editor,
+                flags: Flags::default(),
+            },
+        )
     })
 }

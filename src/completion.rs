@@ -99,7 +99,9 @@ impl Completer {
     /// # Errors
     /// The key of its provider is missing.
     pub fn new(settings: &Settings) -> Result<Option<Self>, NoProvider> {
-        let Some(completion) = settings.completion.clone() else { return Ok(None) };
+        let Some(completion) = settings.completion.clone() else {
+            return Ok(None);
+        };
         // A chat model that thinks first is too late.
         let effort = (completion.api == CompletionApi::Chat).then_some(Effort::None);
         let shared = Shared {
@@ -108,14 +110,19 @@ impl Completer {
             secrets: Redactor::new(settings.secrets()),
             state: Mutex::default(),
         };
-        Ok(Some(Self { shared: Arc::new(shared), newest: CancellationToken::new() }))
+        Ok(Some(Self {
+            shared: Arc::new(shared),
+            newest: CancellationToken::new(),
+        }))
     }
 
     /// What there is to say about a place. Ends the request before.
     pub fn ask(&mut self, documents: &Documents, place: Place) -> Asked {
         self.newest.cancel();
         let excerpt = documents.excerpt(&place.uri, place.at, context::BEFORE, context::AFTER);
-        let Some(excerpt) = excerpt.filter(context::is_allowed) else { return Asked::Known(None) };
+        let Some(excerpt) = excerpt.filter(context::is_allowed) else {
+            return Asked::Known(None);
+        };
         if let Some(known) = self.shared.state().cache.get(&place.uri, &excerpt) {
             return Asked::Known(Some(known).filter(|text| !text.is_empty()));
         }
@@ -124,7 +131,13 @@ impl Completer {
         }
         self.newest = CancellationToken::new();
         let (shared, superseded) = (Arc::clone(&self.shared), self.newest.clone());
-        Asked::Request(Request { shared, documents: documents.clone(), place, excerpt, superseded })
+        Asked::Request(Request {
+            shared,
+            documents: documents.clone(),
+            place,
+            excerpt,
+            superseded,
+        })
     }
 }
 
@@ -146,19 +159,40 @@ impl Request {
     }
 
     async fn ask(self) -> Answer {
-        let Self { shared, documents, place, excerpt, .. } = self;
-        let config::Completion { api, debounce, max_tokens, .. } = shared.settings;
+        let Self {
+            shared,
+            documents,
+            place,
+            excerpt,
+            ..
+        } = self;
+        let config::Completion {
+            api,
+            debounce,
+            max_tokens,
+            ..
+        } = shared.settings;
         if !place.invoked {
             tokio::time::sleep(debounce).await;
         }
         let gap = context::gap(&documents, &place, &excerpt, max_tokens);
-        match shared.provider.fill(wire(api), &shared.without_secrets(gap)).await {
+        match shared
+            .provider
+            .fill(wire(api), &shared.without_secrets(gap))
+            .await
+        {
             Ok(text) => {
                 let text = clean::suggestion(&text, &excerpt);
                 shared.state().cache.put(&place.uri, excerpt, text.clone());
-                Answer { text: Some(text).filter(|text| !text.is_empty()), notice: None }
+                Answer {
+                    text: Some(text).filter(|text| !text.is_empty()),
+                    notice: None,
+                }
             }
-            Err(error) => Answer { text: None, notice: shared.failed(error.message) },
+            Err(error) => Answer {
+                text: None,
+                notice: shared.failed(error.message),
+            },
         }
     }
 }
@@ -183,7 +217,9 @@ impl Shared {
     }
 
     fn is_paused(&self) -> bool {
-        self.state().paused.is_some_and(|until| Instant::now() < until)
+        self.state()
+            .paused
+            .is_some_and(|until| Instant::now() < until)
     }
 
     /// Notes a failure; returns what to report.
@@ -195,7 +231,11 @@ impl Shared {
     }
 
     fn without_secrets(&self, mut gap: Gap) -> Gap {
-        let texts = gap.others.iter_mut().map(|other| &mut other.text).chain([&mut gap.before, &mut gap.after]);
+        let texts = gap
+            .others
+            .iter_mut()
+            .map(|other| &mut other.text)
+            .chain([&mut gap.before, &mut gap.after]);
         for text in texts {
             *text = self.secrets.redact(text).into_owned();
         }

@@ -31,7 +31,8 @@ pub use completion::Completion;
 pub use environment::{Environment, Proxy};
 pub use model::{KeySource, ModelSettings, NoModel, ProviderEntry};
 pub use options::{
-    Api, BaseUrl, CommandLine, CompletionApi, LogLevel, McpOptions, Mode, Options, Permissions, Prices, schema,
+    Api, BaseUrl, CommandLine, CompletionApi, LogLevel, McpOptions, Mode, Options, Permissions,
+    Prices, schema,
 };
 pub use problem::{Place, Problem};
 pub use providers::{PROVIDERS, Provider, best};

@@ -13,7 +13,10 @@ fn main() -> ExitCode {
     tandem::cli::log(&environment);
     // One thread runs everything: the work is mostly waiting, and blocking work runs on threads of its own. The runtime
     // starts in microseconds and needs no memory for stacks.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return fail(&Failure::from(anyhow::Error::from(error))),
     };

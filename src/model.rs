@@ -151,7 +151,12 @@ pub struct ToolCall {
 impl ReasoningItem {
     /// An item as the decoder of a stream finds it: which provider's stream it is, is known where the request is sent.
     pub(crate) fn new(api: Api, model: String, item: Value) -> Self {
-        Self { api, model, provider: String::new(), item }
+        Self {
+            api,
+            model,
+            provider: String::new(),
+            item,
+        }
     }
 }
 

@@ -101,7 +101,10 @@ impl Shell {
     /// Commands in this environment; nothing runs yet.
     #[must_use]
     pub fn new(surroundings: Surroundings) -> Self {
-        Self(Arc::new(Shared { surroundings, ..Shared::default() }))
+        Self(Arc::new(Shared {
+            surroundings,
+            ..Shared::default()
+        }))
     }
 
     /// What command lines are written in.
@@ -114,7 +117,11 @@ impl Shell {
     #[must_use]
     pub fn program(&self) -> String {
         let program = self.0.surroundings.shell().program;
-        program.file_stem().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()
+        program
+            .file_stem()
+            .unwrap_or(program.as_os_str())
+            .to_string_lossy()
+            .into_owned()
     }
 
     /// The default timeout.
@@ -124,7 +131,11 @@ impl Shell {
 
     /// Whether the commands of this workspace run in a sandbox.
     pub async fn holds(&self, workspace: &Workspace) -> bool {
-        let sandbox = self.0.sandbox.get_or_init(|| Sandbox::find(&self.0.surroundings)).await;
+        let sandbox = self
+            .0
+            .sandbox
+            .get_or_init(|| Sandbox::find(&self.0.surroundings))
+            .await;
         sandbox.holds(workspace.roots(), self.0.surroundings.home().as_deref())
     }
 
@@ -145,10 +156,13 @@ impl Shell {
         unsaved: Vec<Unsaved>,
     ) -> Result<Arc<Job>, ToolError> {
         if self.holds(workspace).await != line.sandboxed {
-            return Err(ToolError("the sandbox differs from the one shown; nothing was run".to_owned()));
+            return Err(ToolError(
+                "the sandbox differs from the one shown; nothing was run".to_owned(),
+            ));
         }
         let (shared, workspace, line) = (Arc::clone(&self.0), workspace.clone(), line.clone());
-        let failed = |error: io::Error| ToolError(format!("the command cannot be started: {error}"));
+        let failed =
+            |error: io::Error| ToolError(format!("the command cannot be started: {error}"));
         let prepared = blocking(move || {
             shared.look_before(&workspace, line.undo)?;
             shared.prepare(&workspace, &line, unsaved)
@@ -157,7 +171,10 @@ impl Shell {
         let mut running = self.0.running();
         running.last += 1;
         let id = running.last;
-        let output = Arc::new(Output::new(format!("output:{id}"), prepared.scratch.as_deref()));
+        let output = Arc::new(Output::new(
+            format!("output:{id}"),
+            prepared.scratch.as_deref(),
+        ));
         running.outputs.push_back((id, Arc::clone(&output)));
         if running.outputs.len() > OUTPUTS {
             running.outputs.pop_front();
@@ -178,8 +195,12 @@ impl Shell {
         if running.background.len() < JOBS {
             return Ok(());
         }
-        let ended = running.background.iter().find_map(|(id, job)| job.has_ended().then_some(*id));
-        let ended = ended.ok_or_else(|| ToolError(format!("{JOBS} jobs run already; stop one of them first")))?;
+        let ended = running
+            .background
+            .iter()
+            .find_map(|(id, job)| job.has_ended().then_some(*id));
+        let ended = ended
+            .ok_or_else(|| ToolError(format!("{JOBS} jobs run already; stop one of them first")))?;
         running.background.remove(&ended);
         Ok(())
     }
@@ -196,7 +217,12 @@ impl Shell {
 
     /// The output of the command with this number.
     pub(crate) fn output(&self, id: u32) -> Option<Arc<Output>> {
-        self.0.running().outputs.iter().find(|(other, _)| *other == id).map(|(_, output)| Arc::clone(output))
+        self.0
+            .running()
+            .outputs
+            .iter()
+            .find(|(other, _)| *other == id)
+            .map(|(_, output)| Arc::clone(output))
     }
 
     /// Stops all commands and waits until they have ended.
@@ -215,7 +241,10 @@ impl Shared {
 
     /// Whether a job in the background runs, or ended without a report.
     fn has_jobs(&self) -> bool {
-        self.running().background.values().any(|job| !job.is_reported())
+        self.running()
+            .background
+            .values()
+            .any(|job| !job.is_reported())
     }
 
     fn scratch(&self) -> io::Result<Arc<Scratch>> {
@@ -242,7 +271,10 @@ impl Surroundings {
 
     /// The home folder, without symlinks.
     fn home(&self) -> Option<PathBuf> {
-        let home = self.variables.get("HOME").or_else(|| self.variables.get("USERPROFILE"))?;
+        let home = self
+            .variables
+            .get("HOME")
+            .or_else(|| self.variables.get("USERPROFILE"))?;
         Path::new(home).canonicalize().ok()
     }
 
@@ -250,7 +282,9 @@ impl Surroundings {
     #[cfg(target_os = "linux")]
     fn which(&self, name: &str) -> Option<PathBuf> {
         let folders = std::env::split_paths(self.path()).filter(|folder| folder.is_absolute());
-        folders.map(|folder| folder.join(name)).find(|program| program.is_file())
+        folders
+            .map(|folder| folder.join(name))
+            .find(|program| program.is_file())
     }
 
     /// The shell that reads command lines.
@@ -271,14 +305,21 @@ impl Surroundings {
     fn plainly(&self, argv: Vec<OsString>, dialect: Dialect) -> io::Result<Invocation> {
         let mut argv = argv.into_iter();
         let program = argv.next().ok_or(io::ErrorKind::InvalidInput)?.into();
-        Ok(Invocation { program, arguments: argv.collect(), verbatim: dialect == Dialect::Cmd })
+        Ok(Invocation {
+            program,
+            arguments: argv.collect(),
+            verbatim: dialect == Dialect::Cmd,
+        })
     }
 
     /// What starts `argv` by way of the [`supervisor`].
     #[cfg(unix)]
     fn supervised(&self, start: &sandbox::Start, argv: Vec<OsString>) -> io::Result<Invocation> {
         let missing = "the path of this program is unknown";
-        let program = self.program.clone().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, missing))?;
+        let program = self
+            .program
+            .clone()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, missing))?;
         let mut arguments = vec![OsString::from("sandbox-exec")];
         match start {
             sandbox::Start::Plainly => {}
@@ -295,7 +336,9 @@ impl Surroundings {
 
 /// The search path.
 fn path_of(variables: &BTreeMap<String, String>) -> &str {
-    variables.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str)
+    variables
+        .get("PATH")
+        .map_or("/usr/local/bin:/usr/bin:/bin", String::as_str)
 }
 
 fn command(program: &Path) -> tokio::process::Command {

@@ -175,7 +175,11 @@ impl Server {
         }
     }
 
-    async fn run(&mut self, mut inbox: rpc::Inbox, mut events: mpsc::Receiver<(SessionId, SessionEvent)>) -> Ended {
+    async fn run(
+        &mut self,
+        mut inbox: rpc::Inbox,
+        mut events: mpsc::Receiver<(SessionId, SessionEvent)>,
+    ) -> Ended {
         let peer = self.peer.clone();
         let mut batch = Vec::with_capacity(EVENTS);
         let mut terminated = std::pin::pin!(terminated());
@@ -212,7 +216,11 @@ impl Server {
     fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
         match self.transport {
             Transport::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
-            Transport::Acp => Box::new(AcpClient::new(self.peer.clone(), id, self.client.shows_forms)),
+            Transport::Acp => Box::new(AcpClient::new(
+                self.peer.clone(),
+                id,
+                self.client.shows_forms,
+            )),
         }
     }
 
@@ -254,7 +262,10 @@ async fn terminated() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let (Ok(mut term), Ok(mut hup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+        if let (Ok(mut term), Ok(mut hup)) = (
+            signal(SignalKind::terminate()),
+            signal(SignalKind::hangup()),
+        ) {
             tokio::select! { _ = term.recv() => {} _ = hup.recv() => {} }
             return;
         }

@@ -56,8 +56,8 @@ use crate::process::{Shell, Surroundings};
 use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace};
 pub use connect::{
-    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered, rule_problems, setup,
-    surroundings,
+    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered,
+    rule_problems, setup, surroundings,
 };
 pub use context::{Completer, Completion, Mentionable, typed_mention};
 use control::Control;
@@ -205,12 +205,22 @@ impl Actor {
         end: CancellationToken,
     ) -> Self {
         let (id, better) = (Arc::clone(&setup.id), search(&setup));
-        let folders = setup.workspace.roots().iter().map(|root| root.path().to_owned()).collect();
-        let commands = Commands { own: setup.settings.commands(), skills: Arc::clone(&setup.skills) };
+        let folders = setup
+            .workspace
+            .roots()
+            .iter()
+            .map(|root| root.path().to_owned())
+            .collect();
+        let commands = Commands {
+            own: setup.settings.commands(),
+            skills: Arc::clone(&setup.skills),
+        };
         let state = State::initial(&setup);
         Self {
             id: setup.id,
-            model: setup.provider.map(|provider| Model::new(provider, &id, &setup.workspace, &setup.tools, "")),
+            model: setup
+                .provider
+                .map(|provider| Model::new(provider, &id, &setup.workspace, &setup.tools, "")),
             former: Vec::new(),
             effort: None,
             workspace: setup.workspace,
@@ -218,7 +228,10 @@ impl Actor {
             skills: setup.skills,
             servers: setup.servers,
             server_timeout: setup.server_timeout,
-            shell: Shell::new(Surroundings { session: Some(id.to_string()), ..setup.surroundings }),
+            shell: Shell::new(Surroundings {
+                session: Some(id.to_string()),
+                ..setup.surroundings
+            }),
             mode: setup.mode,
             policy: setup.policy,
             remembered: setup.remembered,
@@ -262,7 +275,10 @@ impl Actor {
 /// Searches for a better model than the default one of a key, if nobody chose a model.
 fn search(setup: &Setup) -> JoinSet<Option<Provider>> {
     let provider = setup.provider.as_ref().ok().filter(|_| setup.by_key);
-    provider.map(|provider| offers::better(provider.clone())).into_iter().collect()
+    provider
+        .map(|provider| offers::better(provider.clone()))
+        .into_iter()
+        .collect()
 }
 
 /// A model, with the bytes at the beginning of each of its requests.
@@ -289,14 +305,29 @@ impl Model {
 impl Actor {
     /// A model for this conversation.
     fn model_of(&self, provider: Provider) -> Model {
-        Model::new(provider, &self.id, &self.workspace, &self.tools, &self.journal.environment)
+        Model::new(
+            provider,
+            &self.id,
+            &self.workspace,
+            &self.tools,
+            &self.journal.environment,
+        )
     }
 }
 
 /// The bytes at the beginning of every request in the conversation `id` with these tools.
-fn preamble(provider: &Provider, id: &SessionId, system: String, tools: &[Arc<dyn Tool>]) -> Preamble {
+fn preamble(
+    provider: &Provider,
+    id: &SessionId,
+    system: String,
+    tools: &[Arc<dyn Tool>],
+) -> Preamble {
     let tools = tools.iter().map(|tool| spec(&**tool)).collect();
-    provider.preamble(&Instructions { system, tools, conversation: Arc::clone(id) })
+    provider.preamble(&Instructions {
+        system,
+        tools,
+        conversation: Arc::clone(id),
+    })
 }
 
 /// A tool's description for the model.

@@ -13,13 +13,16 @@ use std::path::PathBuf;
 pub fn shared(name: &str) -> Option<PathBuf> {
     let named = std::env::var("TANDEM_SHARED").ok();
     let is_expected = named.is_some();
-    let folder = named.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned());
+    let folder =
+        named.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned());
     let path = PathBuf::from(folder).join(name);
     if path.exists() {
         return Some(path);
     }
     assert!(!is_expected, "TANDEM_SHARED has no {name}");
     let line = format!("skipped shared data: {} does not exist\n", path.display());
-    std::io::stderr().write_all(line.as_bytes()).expect("standard error can be written");
+    std::io::stderr()
+        .write_all(line.as_bytes())
+        .expect("standard error can be written");
     None
 }

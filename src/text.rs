@@ -10,7 +10,9 @@ pub mod repair;
 pub mod script;
 pub mod standing;
 
-pub use diff::{Hunk, LineHunk, Tokens, around, common, hunks, likeness, line_hunks, patched, unified};
+pub use diff::{
+    Hunk, LineHunk, Tokens, around, common, hunks, likeness, line_hunks, patched, unified,
+};
 pub use fence::{Fences, fence, unfenced};
 pub use middle::without_middle;
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};

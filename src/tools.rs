@@ -50,8 +50,8 @@ pub use self::typed::TypedTool;
 use crate::changes::ChangeSet;
 use crate::domain::Styled;
 pub use crate::domain::{
-    CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolError, ToolKind,
-    Undo,
+    CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview,
+    ToolError, ToolKind, Undo,
 };
 use crate::process::Dialect;
 pub use crate::process::Live;
@@ -101,11 +101,20 @@ pub fn offered(
     workspace: &Workspace,
     skills: &Arc<[Skill]>,
 ) -> Arc<[Arc<dyn Tool>]> {
-    let diagnostics = workspace.knows_diagnostics().then(|| Arc::new(diagnostics::Diagnostics) as Arc<dyn Tool>);
+    let diagnostics = workspace
+        .knows_diagnostics()
+        .then(|| Arc::new(diagnostics::Diagnostics) as Arc<dyn Tool>);
     let code = Some(workspace.operations()).filter(|operations| !operations.is_empty());
     let code = code.map(|operations| Arc::new(code::Code::new(operations)) as Arc<dyn Tool>);
-    let skill = (!skills.is_empty()).then(|| Arc::new(skill::LoadSkill::new(Arc::clone(skills))) as Arc<dyn Tool>);
-    written_for(editing, dialect).iter().cloned().chain(diagnostics).chain(code).chain(skill).collect()
+    let skill = (!skills.is_empty())
+        .then(|| Arc::new(skill::LoadSkill::new(Arc::clone(skills))) as Arc<dyn Tool>);
+    written_for(editing, dialect)
+        .iter()
+        .cloned()
+        .chain(diagnostics)
+        .chain(code)
+        .chain(skill)
+        .collect()
 }
 
 /// The tool that runs commands: rules about it are patterns of words.
@@ -114,7 +123,10 @@ pub const COMMAND: &str = <run_command::RunCommand as TypedTool>::NAME;
 /// The name of the tool that changes parts of files.
 #[must_use]
 pub fn edit_name(tools: &[Arc<dyn Tool>]) -> Option<&str> {
-    tools.iter().find(|tool| tool.editing().is_some()).map(|tool| tool.name())
+    tools
+        .iter()
+        .find(|tool| tool.editing().is_some())
+        .map(|tool| tool.name())
 }
 
 /// The tool called `name`.
@@ -161,14 +173,23 @@ pub trait Tool: Send + Sync {
     }
     /// What a call with these arguments is going to do; an error if it cannot work, so that nobody is asked to approve
     /// it.
-    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview>;
+    fn preview<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, Preview>;
     /// A preview of a call whose arguments still stream ([`partial::complete`] parses them), or of one that cannot
     /// work; `None` while there is nothing worth showing. The same as [`Self::preview`] unless a tool can do better.
-    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
+    fn sketch<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Option<Preview>> {
         async { self.preview(context, arguments).await.ok() }.boxed()
     }
     /// Runs the call.
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput>;
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value)
+    -> Pending<'a, ToolOutput>;
 }
 
 /// The result of a call.

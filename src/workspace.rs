@@ -120,13 +120,24 @@ impl FileChange {
     /// From one text to another.
     #[must_use]
     pub fn new(old_text: Option<Arc<str>>, new_text: Arc<str>) -> Self {
-        Self { old_text, new_text, stored: None, strategy: None, lines: Vec::new(), notes: Vec::new() }
+        Self {
+            old_text,
+            new_text,
+            stored: None,
+            strategy: None,
+            lines: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// A short unified diff.
     #[must_use]
     pub fn diff(&self) -> String {
-        crate::text::unified(self.old_text.as_deref().unwrap_or_default(), &self.new_text, 3)
+        crate::text::unified(
+            self.old_text.as_deref().unwrap_or_default(),
+            &self.new_text,
+            3,
+        )
     }
 }
 
@@ -134,7 +145,12 @@ impl Workspace {
     /// A session's view of `roots` (relative names start at the first), of the open `documents` and the `editor`.
     #[must_use]
     pub fn new(roots: Vec<Arc<Root>>, documents: Documents, editor: Arc<dyn Editor>) -> Self {
-        Self(Arc::new(Shared { roots, documents, editor, seen: Seen::default() }))
+        Self(Arc::new(Shared {
+            roots,
+            documents,
+            editor,
+            seen: Seen::default(),
+        }))
     }
 
     /// The workspace folders.
@@ -187,7 +203,11 @@ impl Workspace {
     pub async fn knows(&self, path: &WorkspacePath) -> bool {
         match self.peek(path).await {
             Ok(file) => {
-                file.text.is_empty() || matches!(self.0.seen.known(path, &file.text), Known::Same | Known::Changed)
+                file.text.is_empty()
+                    || matches!(
+                        self.0.seen.known(path, &file.text),
+                        Known::Same | Known::Changed
+                    )
             }
             Err(_) => true,
         }
@@ -227,7 +247,11 @@ impl Workspace {
     ///
     /// # Errors
     /// As for [`Self::commit`].
-    pub async fn propose(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
+    pub async fn propose(
+        &self,
+        path: &WorkspacePath,
+        change: &Change,
+    ) -> Result<FileChange, FileError> {
         commit::propose(self, path, change).await
     }
 
@@ -237,7 +261,11 @@ impl Workspace {
     /// # Errors
     /// The text to replace is not found exactly once, the change would revert what somebody else wrote since the file
     /// was read, or the editor or the system refuses. The file is unchanged then.
-    pub async fn commit(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
+    pub async fn commit(
+        &self,
+        path: &WorkspacePath,
+        change: &Change,
+    ) -> Result<FileChange, FileError> {
         commit::commit(self, path, change).await
     }
 
@@ -254,7 +282,11 @@ impl Workspace {
     ///
     /// # Errors
     /// Nothing of it is left, or a file to be removed has changed at all.
-    pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
+    pub async fn undo(
+        &self,
+        path: &WorkspacePath,
+        change: &FileChange,
+    ) -> Result<FileChange, FileError> {
         undo::undo(self, path, change).await
     }
 
@@ -270,7 +302,11 @@ impl Workspace {
     pub async fn peek(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
         let stored = disk::text(path).await;
         if let Some(document) = self.document(path) {
-            return Ok(FileText::buffered(document.text.clone(), Some(document.version), stored.ok()));
+            return Ok(FileText::buffered(
+                document.text.clone(),
+                Some(document.version),
+                stored.ok(),
+            ));
         }
         // Only regular files are requested: a pipe, for example, would block the editor.
         let stored = match stored {
@@ -281,13 +317,20 @@ impl Workspace {
         let absolute = path.absolute();
         let Some(read) = editor::in_time(self.0.editor.read(&absolute)).await else {
             let reason = "the editor did not return its text; try again".to_owned();
-            return Err(FileError::Io { verb: "read", path: path.display(), reason });
+            return Err(FileError::Io {
+                verb: "read",
+                path: path.display(),
+                reason,
+            });
         };
         match (read, stored) {
             (Some(text), stored) => Ok(FileText::buffered(text.into(), None, stored)),
-            (None, Some((text, format))) => {
-                Ok(FileText { text: text.into(), source: Source::Disk, format, changed: false })
-            }
+            (None, Some((text, format))) => Ok(FileText {
+                text: text.into(),
+                source: Source::Disk,
+                format,
+                changed: false,
+            }),
             (None, None) => Err(FileError::NotFound(path.display())),
         }
     }
@@ -296,9 +339,15 @@ impl Workspace {
     /// save gave it. Blocks.
     #[must_use]
     pub fn is_approved(&self, real: &Path) -> bool {
-        let Some(path) = self.resolve_path(real).ok() else { return false };
-        let Ok(bytes) = disk::read_now(&path) else { return false };
-        let Some((text, _)) = content::decode(bytes) else { return false };
+        let Some(path) = self.resolve_path(real).ok() else {
+            return false;
+        };
+        let Ok(bytes) = disk::read_now(&path) else {
+            return false;
+        };
+        let Some((text, _)) = content::decode(bytes) else {
+            return false;
+        };
         self.0.seen.is_approved(real, &text) || self.0.documents.is_saved(real, &text)
     }
 
@@ -340,7 +389,15 @@ impl FileText {
     fn buffered(text: Arc<str>, version: Option<i32>, stored: Option<(String, Format)>) -> Self {
         let unsaved = stored.as_ref().is_none_or(|(saved, _)| **saved != *text);
         let stored = stored.map(|(_, format)| format).unwrap_or_default();
-        let format = Format { line_ending: LineEnding::of(&text), ..stored };
-        Self { text, source: Source::Buffer { version, unsaved }, format, changed: false }
+        let format = Format {
+            line_ending: LineEnding::of(&text),
+            ..stored
+        };
+        Self {
+            text,
+            source: Source::Buffer { version, unsaved },
+            format,
+            changed: false,
+        }
     }
 }

@@ -10,27 +10,47 @@ use crate::text::display::escape_line;
 use crate::workspace::Workspace;
 
 /// What the model should know of a path that was not quite one: which file it was taken for.
-pub(super) fn another_path(arguments: &Value, result: &ExecutionResult, workspace: &Workspace) -> Option<String> {
+pub(super) fn another_path(
+    arguments: &Value,
+    result: &ExecutionResult,
+    workspace: &Workspace,
+) -> Option<String> {
     let (name, root) = (arguments.get("path")?.as_str()?, workspace.roots().first()?);
     let found = &result.locations.first()?.path;
     // A URI, or a way through other folders, is a path of its own.
     if name.contains("://")
         || name.contains("..")
-        || [root.path(), root.real()].iter().any(|at| at.join(name) == *found)
+        || [root.path(), root.real()]
+            .iter()
+            .any(|at| at.join(name) == *found)
     {
         return None;
     }
     let found = found.strip_prefix(root.path()).unwrap_or(found);
-    Some(format!("[`{}` was read as {}]", escape_line(name), escape_line(&found.to_string_lossy())))
+    Some(format!(
+        "[`{}` was read as {}]",
+        escape_line(name),
+        escape_line(&found.to_string_lossy())
+    ))
 }
 
 /// Appends the instructions of the folders of a file that was read or changed, if they are new to the model. They
 /// become part of the new result, so nothing that was sent before changes.
-pub(super) async fn advise(result: &mut ExecutionResult, workspace: &Workspace, guidance: &Guidance) {
+pub(super) async fn advise(
+    result: &mut ExecutionResult,
+    workspace: &Workspace,
+    guidance: &Guidance,
+) {
     for location in &result.locations {
-        let Ok(file) = workspace.resolve_path(&location.path) else { continue };
+        let Ok(file) = workspace.resolve_path(&location.path) else {
+            continue;
+        };
         for rules in guidance.about(workspace, &file).await {
-            let end = if result.content.ends_with('\n') { "" } else { "\n" };
+            let end = if result.content.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            };
             writeln!(result.content, "{end}\n{rules}").expect("writing to a string cannot fail");
         }
     }

@@ -16,7 +16,8 @@ use super::steps::Steps;
 use super::text_calls::{Held, TextCalls, Written, stands_in};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
-    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, Provider, ToolCall, Usage,
+    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, Provider,
+    ToolCall, Usage,
 };
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
@@ -56,12 +57,18 @@ pub(super) struct Inputs<'a> {
 }
 
 /// Sends the request and passes the answer's calls to `schedule`: each exactly once, in order.
-pub(super) async fn listen(inputs: Inputs<'_>, request: ModelRequest, schedule: &mut Schedule) -> Answer {
+pub(super) async fn listen(
+    inputs: Inputs<'_>,
+    request: ModelRequest,
+    schedule: &mut Schedule,
+) -> Answer {
     let mut listener = Listener::new(inputs);
     let mut stream = Some(inputs.provider.stream(request));
     let cancel = &inputs.context.cancel;
     let end = loop {
-        let Some(open) = &mut stream else { break Ok(()) };
+        let Some(open) = &mut stream else {
+            break Ok(());
+        };
         let event = tokio::select! {
             biased;
             () = cancel.cancelled() => break Ok(()),
@@ -144,15 +151,41 @@ impl<'a> Listener<'a> {
         }
         let complete = self.collector.push(&event);
         match event {
-            ModelEvent::Refusal(content) => self.inputs.steps.event(AgentEvent::TextDelta { content }).await,
-            ModelEvent::Reasoning(content) => self.inputs.steps.event(AgentEvent::ReasoningDelta { content }).await,
+            ModelEvent::Refusal(content) => {
+                self.inputs
+                    .steps
+                    .event(AgentEvent::TextDelta { content })
+                    .await
+            }
+            ModelEvent::Reasoning(content) => {
+                self.inputs
+                    .steps
+                    .event(AgentEvent::ReasoningDelta { content })
+                    .await
+            }
             ModelEvent::CallStart { slot, id, name } => self.start(slot, id, name).await,
             ModelEvent::CallDelta { slot, json } => self.grow(slot, json).await,
-            ModelEvent::Retry { attempt, wait, reason } => {
+            ModelEvent::Retry {
+                attempt,
+                wait,
+                reason,
+            } => {
                 let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                self.inputs.steps.event(AgentEvent::Retry { attempt, wait_ms, reason }).await;
+                self.inputs
+                    .steps
+                    .event(AgentEvent::Retry {
+                        attempt,
+                        wait_ms,
+                        reason,
+                    })
+                    .await;
             }
-            ModelEvent::Notice(message) => self.inputs.steps.event(AgentEvent::Notice { message }).await,
+            ModelEvent::Notice(message) => {
+                self.inputs
+                    .steps
+                    .event(AgentEvent::Notice { message })
+                    .await
+            }
             ModelEvent::CallEnd { slot } => {
                 if let Some(call) = complete
                     && slot == self.handed
@@ -173,29 +206,56 @@ impl<'a> Listener<'a> {
     async fn say(&mut self, content: String) {
         if !content.is_empty() {
             self.collector.push(&ModelEvent::Text(content.clone()));
-            self.inputs.steps.event(AgentEvent::TextDelta { content }).await;
+            self.inputs
+                .steps
+                .event(AgentEvent::TextDelta { content })
+                .await;
         }
     }
 
     /// The text is complete: held-back text is either a call or text after all. Returns why it cannot be the call it
     /// looks like.
     async fn settle(&mut self, is_whole: bool) -> Option<String> {
-        let is_quoted = |call: &_| self.inputs.history.iter().any(|entry| stands_in(call, entry.read_texts()));
-        let held = if is_whole { self.text_calls.settle(&is_quoted) } else { Held::Text(self.text_calls.release()) };
+        let is_quoted = |call: &_| {
+            self.inputs
+                .history
+                .iter()
+                .any(|entry| stands_in(call, entry.read_texts()))
+        };
+        let held = if is_whole {
+            self.text_calls.settle(&is_quoted)
+        } else {
+            Held::Text(self.text_calls.release())
+        };
         match held {
             Held::Text(text) => self.say(text).await,
             Held::Unusable(text, why) => {
                 self.say(text).await;
                 return Some(why);
             }
-            Held::Calls(Written { words, calls, in_prose }) => {
+            Held::Calls(Written {
+                words,
+                calls,
+                in_prose,
+            }) => {
                 self.say(words.trim_end().to_owned()).await;
-                let names = calls.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+                let names = calls
+                    .iter()
+                    .map(|(name, _)| name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 let message = format!("the model wrote a tool call as text: {names}");
-                self.inputs.steps.event(AgentEvent::Notice { message }).await;
+                self.inputs
+                    .steps
+                    .event(AgentEvent::Notice { message })
+                    .await;
                 self.in_prose = in_prose;
                 for (slot, (name, json)) in calls.into_iter().enumerate() {
-                    self.collector.push(&ModelEvent::CallStart { slot, id: String::new(), name });
+                    self.collector.push(&ModelEvent::CallStart {
+                        slot,
+                        id: String::new(),
+                        name,
+                    });
                     self.collector.push(&ModelEvent::CallDelta { slot, json });
                 }
             }
@@ -216,25 +276,69 @@ impl<'a> Listener<'a> {
         let tool = self.tool(&name);
         let kind = tool.as_ref().map_or(ToolKind::Other, |tool| tool.kind());
         let name = tool.as_ref().map_or(name, |tool| tool.name().to_owned());
-        let live = tool
-            .filter(|_| kind == ToolKind::Edit)
-            .map(|tool| (Work { tool, arguments: Value::Null, note: None }, Live::new()));
-        self.open.insert(slot, Open { id: id.clone(), json: String::new(), live });
-        self.inputs.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
+        let live = tool.filter(|_| kind == ToolKind::Edit).map(|tool| {
+            (
+                Work {
+                    tool,
+                    arguments: Value::Null,
+                    note: None,
+                },
+                Live::new(),
+            )
+        });
+        self.open.insert(
+            slot,
+            Open {
+                id: id.clone(),
+                json: String::new(),
+                live,
+            },
+        );
+        self.inputs
+            .steps
+            .event(AgentEvent::ToolCallStart {
+                index: slot,
+                id,
+                name,
+                kind,
+            })
+            .await;
     }
 
     async fn grow(&mut self, slot: usize, json_chunk: String) {
-        let Some(open) = self.open.get_mut(&slot) else { return };
+        let Some(open) = self.open.get_mut(&slot) else {
+            return;
+        };
         let id = open.id.clone();
         if let Some((work, live)) = &mut open.live {
             open.json.push_str(&json_chunk);
-            live.grow(&id, work, &open.json, self.inputs.context, self.inputs.steps).await;
+            live.grow(
+                &id,
+                work,
+                &open.json,
+                self.inputs.context,
+                self.inputs.steps,
+            )
+            .await;
         }
-        self.inputs.steps.event(AgentEvent::ToolCallDelta { index: slot, id, json_chunk }).await;
+        self.inputs
+            .steps
+            .event(AgentEvent::ToolCallDelta {
+                index: slot,
+                id,
+                json_chunk,
+            })
+            .await;
     }
 
     /// A complete call: resolved, announced if it was not yet, reported, and scheduled.
-    async fn hand_over(&mut self, slot: usize, mut call: ToolCall, mut repaired: bool, schedule: &mut Schedule) {
+    async fn hand_over(
+        &mut self,
+        slot: usize,
+        mut call: ToolCall,
+        mut repaired: bool,
+        schedule: &mut Schedule,
+    ) {
         self.handed = slot + 1;
         if let Arguments::Unparsable(raw) = &call.arguments
             && self.is_whole
@@ -242,48 +346,88 @@ impl<'a> Listener<'a> {
         {
             (call.arguments, repaired) = (Arguments::Object(arguments), true);
         }
-        let (work, raw) = match std::mem::replace(&mut call.arguments, Arguments::Object(Map::new())) {
-            Arguments::Object(arguments) => {
-                let resolved = tools::resolve(self.inputs.tools, &call.name, Value::Object(arguments.clone()));
-                if let Ok(Resolved { tool, arguments: Value::Object(arguments), .. }) = &resolved {
-                    tool.name().clone_into(&mut call.name);
-                    call.arguments = Arguments::Object(arguments.clone());
-                } else {
-                    call.arguments = Arguments::Object(arguments);
+        let (work, raw) =
+            match std::mem::replace(&mut call.arguments, Arguments::Object(Map::new())) {
+                Arguments::Object(arguments) => {
+                    let resolved = tools::resolve(
+                        self.inputs.tools,
+                        &call.name,
+                        Value::Object(arguments.clone()),
+                    );
+                    if let Ok(Resolved {
+                        tool,
+                        arguments: Value::Object(arguments),
+                        ..
+                    }) = &resolved
+                    {
+                        tool.name().clone_into(&mut call.name);
+                        call.arguments = Arguments::Object(arguments.clone());
+                    } else {
+                        call.arguments = Arguments::Object(arguments);
+                    }
+                    (resolved.map(|resolved| work(resolved, repaired)), None)
                 }
-                (resolved.map(|resolved| work(resolved, repaired)), None)
-            }
-            Arguments::Unparsable(raw) => {
-                call.arguments = Arguments::Unparsable(raw.clone());
-                let known = tools::resolve(self.inputs.tools, &call.name, Value::Null);
-                if let Ok(known) = &known {
-                    known.tool.name().clone_into(&mut call.name);
+                Arguments::Unparsable(raw) => {
+                    call.arguments = Arguments::Unparsable(raw.clone());
+                    let known = tools::resolve(self.inputs.tools, &call.name, Value::Null);
+                    if let Ok(known) = &known {
+                        known.tool.name().clone_into(&mut call.name);
+                    }
+                    (
+                        Err(known.err().unwrap_or_else(|| self.unreadable())),
+                        Some(raw),
+                    )
                 }
-                (Err(known.err().unwrap_or_else(|| self.unreadable())), Some(raw))
-            }
-        };
+            };
         self.announce(slot, &call).await;
         let arguments = match &call.arguments {
             Arguments::Object(arguments) => Value::Object(arguments.clone()),
             Arguments::Unparsable(_) => Value::Null,
         };
-        let complete = CompleteCall { id: call.id.clone(), name: call.name.clone(), arguments, raw };
-        self.inputs.steps.event(AgentEvent::ToolCallComplete { call: complete }).await;
+        let complete = CompleteCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments,
+            raw,
+        };
+        self.inputs
+            .steps
+            .event(AgentEvent::ToolCallComplete { call: complete })
+            .await;
         // The text is shown once, whichever of its calls may not run.
         let in_prose = self.in_prose.as_mut().map(std::mem::take);
-        schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work, in_prose });
+        schedule.add(Call {
+            slot,
+            id: call.id.clone(),
+            name: call.name.clone(),
+            work,
+            in_prose,
+        });
         self.understood.insert(slot, call);
     }
 
     /// Announces a call before any other event about it.
     async fn announce(&mut self, slot: usize, call: &ToolCall) {
         match self.open.remove(&slot) {
-            Some(Open { live: Some((_, live)), .. }) => live.settle().await,
+            Some(Open {
+                live: Some((_, live)),
+                ..
+            }) => live.settle().await,
             Some(_) => {}
             None => {
-                let kind = self.tool(&call.name).map_or(ToolKind::Other, |tool| tool.kind());
+                let kind = self
+                    .tool(&call.name)
+                    .map_or(ToolKind::Other, |tool| tool.kind());
                 let (id, name) = (call.id.clone(), call.name.clone());
-                self.inputs.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
+                self.inputs
+                    .steps
+                    .event(AgentEvent::ToolCallStart {
+                        index: slot,
+                        id,
+                        name,
+                        kind,
+                    })
+                    .await;
             }
         }
     }
@@ -296,14 +440,22 @@ impl<'a> Listener<'a> {
         let unusable = self.settle(is_whole).await;
         let collector = std::mem::replace(&mut self.collector, Collector::new(self.inputs.taken));
         let cut = end.as_ref().err().cloned();
-        let Collected { mut message, usage, finish, outcome, repaired, .. } = collector.finish(end);
+        let Collected {
+            mut message,
+            usage,
+            finish,
+            outcome,
+            repaired,
+            ..
+        } = collector.finish(end);
         let end = match outcome {
             _ if cancelled => End::Stop,
             Outcome::Error(error) => End::Failed(error),
             // An empty answer is not added to the conversation.
-            Outcome::Truncated => {
-                End::Failed(cut.filter(|_| message == AssistantMessage::default()).unwrap_or_else(truncated))
-            }
+            Outcome::Truncated => End::Failed(
+                cut.filter(|_| message == AssistantMessage::default())
+                    .unwrap_or_else(truncated),
+            ),
             Outcome::Ok => match finish {
                 Some(Finish::Pause) => End::Pause,
                 Some(Finish::Length) => End::Length,
@@ -328,14 +480,25 @@ impl<'a> Listener<'a> {
                 *call = understood;
             }
         }
-        Answer { message, usage, end, unusable }
+        Answer {
+            message,
+            usage,
+            end,
+            unusable,
+        }
     }
 
     /// A call of an answer that failed midway: it gets a result, but never runs.
     async fn refuse(&mut self, slot: usize, call: &ToolCall, schedule: &mut Schedule) {
         self.announce(slot, call).await;
         let work = Err("not run: the answer ended before the call was complete".to_owned());
-        schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work, in_prose: None });
+        schedule.add(Call {
+            slot,
+            id: call.id.clone(),
+            name: call.name.clone(),
+            work,
+            in_prose: None,
+        });
     }
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -356,16 +519,29 @@ impl<'a> Listener<'a> {
 }
 
 /// The work a call resolves to.
-fn work(Resolved { tool, arguments, note }: Resolved, repaired: bool) -> Work {
-    let repaired = repaired.then(|| "[the arguments were not valid JSON and were repaired]".to_owned());
+fn work(
+    Resolved {
+        tool,
+        arguments,
+        note,
+    }: Resolved,
+    repaired: bool,
+) -> Work {
+    let repaired =
+        repaired.then(|| "[the arguments were not valid JSON and were repaired]".to_owned());
     let notes: Vec<_> = note.into_iter().chain(repaired).collect();
-    Work { tool, arguments, note: (!notes.is_empty()).then(|| notes.join("\n")) }
+    Work {
+        tool,
+        arguments,
+        note: (!notes.is_empty()).then(|| notes.join("\n")),
+    }
 }
 
 fn truncated() -> ModelError {
     ModelError {
         code: ErrorCode::Truncated,
-        message: "the model's stream ended early; what arrived is kept. Prompt again to continue".to_owned(),
+        message: "the model's stream ended early; what arrived is kept. Prompt again to continue"
+            .to_owned(),
         status: None,
         retryable: true,
     }

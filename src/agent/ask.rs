@@ -38,15 +38,26 @@ pub(super) async fn ask(
     steps: &Steps,
     asking: &watch::Sender<bool>,
 ) -> Result<ToolContext, String> {
-    let Wish { call_id, name, tool, in_prose, .. } = wish;
+    let Wish {
+        call_id,
+        name,
+        tool,
+        in_prose,
+        ..
+    } = wish;
     let kind = tool.kind();
-    let preview = show(&wish, context, steps).await.map_err(|ToolError(why)| why)?;
+    let preview = show(&wish, context, steps)
+        .await
+        .map_err(|ToolError(why)| why)?;
     let decided = Arc::new(preview.clone());
     let is_question = preview.answers.is_some();
     let (reply, answer) = oneshot::channel();
     let (asked, is_asked) = oneshot::channel();
     let request = AgentEvent::PermissionRequested {
-        about: About::Call { rule_name: tool.rule_name().to_owned(), in_prose: in_prose.is_some() },
+        about: About::Call {
+            rule_name: tool.rule_name().to_owned(),
+            in_prose: in_prose.is_some(),
+        },
         call_id: call_id.to_owned(),
         name: name.to_owned(),
         kind,
@@ -68,20 +79,28 @@ pub(super) async fn ask(
         never = note => never,
     };
     asking.send_replace(false);
-    steps.event(AgentEvent::PermissionResolved { call_id: call_id.to_owned(), outcome: outcome.clone() }).await;
+    steps
+        .event(AgentEvent::PermissionResolved {
+            call_id: call_id.to_owned(),
+            outcome: outcome.clone(),
+        })
+        .await;
     match outcome {
-        Permission::AllowOnce | Permission::AllowAlways(_) => {
-            Ok(ToolContext { decided: Some(decided), ..context.clone() })
-        }
-        Permission::Answered(answer) => {
-            Ok(ToolContext { decided: Some(decided), answer: Some(answer), ..context.clone() })
-        }
+        Permission::AllowOnce | Permission::AllowAlways(_) => Ok(ToolContext {
+            decided: Some(decided),
+            ..context.clone()
+        }),
+        Permission::Answered(answer) => Ok(ToolContext {
+            decided: Some(decided),
+            answer: Some(answer),
+            ..context.clone()
+        }),
         Permission::Reject if is_question => Ok(context.clone()),
-        Permission::Reject => {
-            Err("the user said no to this call; nothing was changed.\nDo not repeat it: ask what they \
+        Permission::Reject => Err(
+            "the user said no to this call; nothing was changed.\nDo not repeat it: ask what they \
                                    want instead, or go another way"
-                .to_owned())
-        }
+                .to_owned(),
+        ),
         Permission::Cancelled => Err("cancelled by the user before it ran".to_owned()),
         Permission::Forbidden(why) => {
             show_unrun(in_prose.unwrap_or_default(), steps).await;
@@ -93,13 +112,21 @@ pub(super) async fn ask(
 /// Shows the text of a call that may have been an example: what is not run is read.
 async fn show_unrun(text: &str, steps: &Steps) {
     if !text.is_empty() {
-        steps.event(AgentEvent::TextDelta { content: format!("\n{text}") }).await;
+        steps
+            .event(AgentEvent::TextDelta {
+                content: format!("\n{text}"),
+            })
+            .await;
     }
 }
 
 /// Shows what a call is going to do. Of one that cannot work, what it tried takes the place of the part that was shown
 /// while it streamed.
-pub(super) async fn show(wish: &Wish<'_>, context: &ToolContext, steps: &Steps) -> Result<Preview, ToolError> {
+pub(super) async fn show(
+    wish: &Wish<'_>,
+    context: &ToolContext,
+    steps: &Steps,
+) -> Result<Preview, ToolError> {
     let preview = wish.tool.preview(context, wish.arguments).await;
     let shown = match &preview {
         Ok(preview) => Some(preview.clone()),
@@ -108,14 +135,25 @@ pub(super) async fn show(wish: &Wish<'_>, context: &ToolContext, steps: &Steps) 
     };
     if let Some(preview) = shown {
         let (call_id, kind) = (wish.call_id.to_owned(), wish.tool.kind());
-        steps.event(AgentEvent::ToolPreview { call_id, kind, preview }).await;
+        steps
+            .event(AgentEvent::ToolPreview {
+                call_id,
+                kind,
+                preview,
+            })
+            .await;
     }
     preview
 }
 
 /// Asks whether to continue a turn that was stopped at a place (unique in its session) for a reason. Only the person can
 /// decide this, no mode and no rule.
-pub(super) async fn go_on(place: &str, why: &str, cancel: &CancellationToken, steps: &Steps) -> bool {
+pub(super) async fn go_on(
+    place: &str,
+    why: &str,
+    cancel: &CancellationToken,
+    steps: &Steps,
+) -> bool {
     let call_id = format!("{PAUSE}-{place}");
     let (reply, answer) = oneshot::channel();
     let preview = Preview {
@@ -136,7 +174,9 @@ pub(super) async fn go_on(place: &str, why: &str, cancel: &CancellationToken, st
     steps.event(question).await;
     let outcome = decision(answer, cancel).await;
     let goes_on = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
-    steps.event(AgentEvent::PermissionResolved { call_id, outcome }).await;
+    steps
+        .event(AgentEvent::PermissionResolved { call_id, outcome })
+        .await;
     goes_on
 }
 
@@ -150,8 +190,21 @@ pub async fn whether_to_apply(
 ) -> Permission {
     let steps = Steps(steps.clone());
     let (id, kind, name) = (call_id.to_owned(), ToolKind::Edit, APPLY.to_owned());
-    steps.event(AgentEvent::ToolCallStart { index: 0, id: id.clone(), name: name.clone(), kind }).await;
-    steps.event(AgentEvent::ToolPreview { call_id: id.clone(), kind, preview: preview.clone() }).await;
+    steps
+        .event(AgentEvent::ToolCallStart {
+            index: 0,
+            id: id.clone(),
+            name: name.clone(),
+            kind,
+        })
+        .await;
+    steps
+        .event(AgentEvent::ToolPreview {
+            call_id: id.clone(),
+            kind,
+            preview: preview.clone(),
+        })
+        .await;
     let (reply, answer) = oneshot::channel();
     let request = AgentEvent::PermissionRequested {
         about: About::Apply,
@@ -165,7 +218,12 @@ pub async fn whether_to_apply(
     };
     steps.event(request).await;
     let outcome = decision(answer, cancel).await;
-    steps.event(AgentEvent::PermissionResolved { call_id: id, outcome: outcome.clone() }).await;
+    steps
+        .event(AgentEvent::PermissionResolved {
+            call_id: id,
+            outcome: outcome.clone(),
+        })
+        .await;
     outcome
 }
 

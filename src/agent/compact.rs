@@ -46,7 +46,9 @@ const SAID: &str = "I said";
 
 /// The person's words in a message of the history.
 fn said(message: &Message) -> Vec<String> {
-    let Message::User { parts } = message else { return Vec::new() };
+    let Message::User { parts } = message else {
+        return Vec::new();
+    };
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
         Part::Note { .. } | Part::Image { .. } => None,
@@ -54,14 +56,21 @@ fn said(message: &Message) -> Vec<String> {
     let text = texts.collect::<Vec<_>>().join("\n\n");
     let before = fenced_blocks(&text, SAID);
     if !before.is_empty() {
-        return before.into_iter().map(|(_, inside)| inside.to_owned()).collect();
+        return before
+            .into_iter()
+            .map(|(_, inside)| inside.to_owned())
+            .collect();
     }
     let mut words = text.clone();
     for block in guidance::blocks(&text) {
         words = words.replace(block, "");
     }
     let words = words.trim();
-    if words.is_empty() { Vec::new() } else { vec![words.to_owned()] }
+    if words.is_empty() {
+        Vec::new()
+    } else {
+        vec![words.to_owned()]
+    }
 }
 
 /// What a summary must not paraphrase: instructions that came with prompts, and the person's own messages; if space is
@@ -70,7 +79,9 @@ pub(super) fn verbatim(old: &[Arc<Entry>]) -> String {
     let messages: Vec<_> = old.iter().map(|entry| entry.message()).collect();
     let mut rules: Vec<String> = Vec::new();
     for message in &messages {
-        let Message::User { parts } = &**message else { continue };
+        let Message::User { parts } = &**message else {
+            continue;
+        };
         for part in parts {
             if let Part::Text { text } = part {
                 for block in guidance::blocks(text) {
@@ -85,15 +96,29 @@ pub(super) fn verbatim(old: &[Arc<Entry>]) -> String {
     // A short conversation would not get shorter.
     let size = old.iter().map(|entry| entry.encoded().len()).sum::<usize>();
     let room = WORDS.min(size / 2);
-    let words = fitting(words.iter().map(|words| shortened(words, room / 2)).collect(), room)
+    let words = fitting(
+        words
+            .iter()
+            .map(|words| shortened(words, room / 2))
+            .collect(),
+        room,
+    )
+    .into_iter()
+    .map(|words| fenced(SAID, &words));
+    rules
         .into_iter()
-        .map(|words| fenced(SAID, &words));
-    rules.into_iter().chain(words).collect::<Vec<_>>().join("\n\n")
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// Reduces a long message to its beginning and end.
 fn shortened(words: &str, room: usize) -> String {
-    if room < SHORT { words.to_owned() } else { middle_out(words, room.min(LONG)) }
+    if room < SHORT {
+        words.to_owned()
+    } else {
+        middle_out(words, room.min(LONG))
+    }
 }
 
 /// The first and the last of `words` that fit together, in their order.
@@ -109,12 +134,16 @@ fn fitting(words: Vec<String>, mut room: usize) -> Vec<String> {
         .collect();
     fit.sort_unstable();
     let mut words: Vec<Option<String>> = words.into_iter().map(Some).collect();
-    fit.into_iter().filter_map(|index| words.get_mut(index)?.take()).collect()
+    fit.into_iter()
+        .filter_map(|index| words.get_mut(index)?.take())
+        .collect()
 }
 
 /// The approximate size of a message in tokens.
 pub(super) fn tokens(entry: &Entry) -> u64 {
-    let (count, bytes) = entry.images().fold((0, 0), |(count, bytes), image| (count + 1, bytes + image));
+    let (count, bytes) = entry
+        .images()
+        .fold((0, 0), |(count, bytes), image| (count + 1, bytes + image));
     entry.encoded().len().saturating_sub(bytes) as u64 / BYTES + count * IMAGE
 }
 
@@ -135,11 +164,17 @@ pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
 }
 
 /// The conversation without the tool output before `start`; `None` if that would save too little.
-pub(super) fn elide(entries: &[Arc<Entry>], start: usize, provider: &Provider) -> Option<Vec<Arc<Entry>>> {
+pub(super) fn elide(
+    entries: &[Arc<Entry>],
+    start: usize,
+    provider: &Provider,
+) -> Option<Vec<Arc<Entry>>> {
     let (old, new) = entries.split_at_checked(start)?;
     let mut any = false;
     let elided = old.iter().map(|entry| match &*entry.message() {
-        Message::Results { results } if results.iter().any(|result| result.content.len() > SHORT) => {
+        Message::Results { results }
+            if results.iter().any(|result| result.content.len() > SHORT) =>
+        {
             any = true;
             let results = results.iter().map(without_output).collect();
             Entry::new(Message::Results { results }, provider)
@@ -164,16 +199,29 @@ fn without_output(result: &ToolResult) -> ToolResult {
 }
 
 /// The conversation without its images; `None` if there are none.
-pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Option<Vec<Arc<Entry>>> {
+pub(super) fn without_images(
+    entries: &[Arc<Entry>],
+    provider: &Provider,
+) -> Option<Vec<Arc<Entry>>> {
     let mut any = false;
     let left = entries.iter().map(|entry| match &*entry.message() {
         Message::User { parts } if parts.iter().any(|part| matches!(part, Part::Image { .. })) => {
             any = true;
-            Entry::new(Message::User { parts: parts.iter().map(in_words).collect() }, provider)
+            Entry::new(
+                Message::User {
+                    parts: parts.iter().map(in_words).collect(),
+                },
+                provider,
+            )
         }
         Message::Results { results } if results.iter().any(|result| !result.images.is_empty()) => {
             any = true;
-            Entry::new(Message::Results { results: results.iter().map(result_in_words).collect() }, provider)
+            Entry::new(
+                Message::Results {
+                    results: results.iter().map(result_in_words).collect(),
+                },
+                provider,
+            )
         }
         _ => Arc::clone(entry),
     });
@@ -185,15 +233,26 @@ pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Opt
 fn in_words(part: &Part) -> Part {
     match part {
         Part::Text { .. } | Part::Note { .. } => part.clone(),
-        Part::Image { mime_type, .. } => Part::Text { text: format!("(an image, {mime_type})") },
+        Part::Image { mime_type, .. } => Part::Text {
+            text: format!("(an image, {mime_type})"),
+        },
     }
 }
 
 /// The same for a result.
 fn result_in_words(result: &ToolResult) -> ToolResult {
-    let images = result.images.iter().map(|image| format!("\n(an image, {})", image.mime_type));
-    let content = std::iter::once(result.content.clone()).chain(images).collect();
-    ToolResult { content, images: Vec::new(), ..result.clone() }
+    let images = result
+        .images
+        .iter()
+        .map(|image| format!("\n(an image, {})", image.mime_type));
+    let content = std::iter::once(result.content.clone())
+        .chain(images)
+        .collect();
+    ToolResult {
+        content,
+        images: Vec::new(),
+        ..result.clone()
+    }
 }
 
 /// The text to summarize: `entries` with long texts cut in the middle.
@@ -201,27 +260,43 @@ pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Ent
     let cut = |entry: &Arc<Entry>| {
         let whole = entry.message();
         let message = match &*whole {
-            Message::User { parts } => Message::User { parts: parts.iter().map(short_part).collect() },
+            Message::User { parts } => Message::User {
+                parts: parts.iter().map(short_part).collect(),
+            },
             Message::Assistant(answer) if answer.text.len() > LONG => {
-                Message::Assistant(AssistantMessage { text: middle_out(&answer.text, LONG), ..answer.clone() })
+                Message::Assistant(AssistantMessage {
+                    text: middle_out(&answer.text, LONG),
+                    ..answer.clone()
+                })
             }
             Message::Results { results } => {
                 let short = |result: &ToolResult| {
                     let result = result_in_words(result);
-                    ToolResult { content: middle_out(&result.content, LONG), ..result }
+                    ToolResult {
+                        content: middle_out(&result.content, LONG),
+                        ..result
+                    }
                 };
-                Message::Results { results: results.iter().map(short).collect() }
+                Message::Results {
+                    results: results.iter().map(short).collect(),
+                }
             }
             Message::Assistant(_) => return Arc::clone(entry),
         };
-        if message == *whole { Arc::clone(entry) } else { Entry::new(message, provider) }
+        if message == *whole {
+            Arc::clone(entry)
+        } else {
+            Entry::new(message, provider)
+        }
     };
     entries.iter().map(cut).collect()
 }
 
 fn short_part(part: &Part) -> Part {
     match part {
-        Part::Text { text } => Part::Text { text: middle_out(text, LONG) },
+        Part::Text { text } => Part::Text {
+            text: middle_out(text, LONG),
+        },
         Part::Note { .. } => part.clone(),
         Part::Image { .. } => in_words(part),
     }
@@ -235,22 +310,47 @@ fn middle_out(text: &str, longest: usize) -> String {
 }
 
 /// The new conversation: the verbatim parts and a summary, followed by `newest`.
-pub(super) fn summarized(verbatim: &str, summary: &str, newest: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
+pub(super) fn summarized(
+    verbatim: &str,
+    summary: &str,
+    newest: &[Arc<Entry>],
+    provider: &Provider,
+) -> Vec<Arc<Entry>> {
     let text = summary.trim();
-    let opening = if matches!(newest.first().map(|entry| entry.outline()), Some(Message::Assistant(_))) {
+    let opening = if matches!(
+        newest.first().map(|entry| entry.outline()),
+        Some(Message::Assistant(_))
+    ) {
         let text = format!(
             "{verbatim}\n\nThe conversation so far, in your own summary:\n\n{text}\n\nGo on with what you were doing."
         );
         let text = text.trim_start().to_owned();
-        vec![Message::User { parts: vec![Part::Text { text }] }]
+        vec![Message::User {
+            parts: vec![Part::Text { text }],
+        }]
     } else {
         // Some templates reject two user messages in a row.
-        let question =
-            Part::Text { text: format!("{verbatim}\n\nWhat was said and done so far?").trim_start().to_owned() };
-        let answer = AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() };
-        vec![Message::User { parts: vec![question] }, Message::Assistant(answer)]
+        let question = Part::Text {
+            text: format!("{verbatim}\n\nWhat was said and done so far?")
+                .trim_start()
+                .to_owned(),
+        };
+        let answer = AssistantMessage {
+            text: text.to_owned(),
+            ..AssistantMessage::default()
+        };
+        vec![
+            Message::User {
+                parts: vec![question],
+            },
+            Message::Assistant(answer),
+        ]
     };
-    opening.into_iter().map(|message| Entry::new(message, provider)).chain(newest.iter().cloned()).collect()
+    opening
+        .into_iter()
+        .map(|message| Entry::new(message, provider))
+        .chain(newest.iter().cloned())
+        .collect()
 }
 
 /// What the calls themselves record: the last state of the plan, and the files read or changed last.
@@ -271,19 +371,29 @@ pub(super) fn facts(entries: &[Arc<Entry>], tools: &[Arc<dyn Tool>]) -> String {
         }
     }
     let mut files: Vec<&str> = Vec::new();
-    for path in calls.iter().rev().filter_map(|call| argument(call, "path")?.as_str()) {
+    for path in calls
+        .iter()
+        .rev()
+        .filter_map(|call| argument(call, "path")?.as_str())
+    {
         if files.len() < FILES && !files.contains(&path) {
             files.push(path);
         }
     }
     if !files.is_empty() {
-        let _ = write!(text, "\n\nFiles and folders worked with, the last first: {}", files.join(", "));
+        let _ = write!(
+            text,
+            "\n\nFiles and folders worked with, the last first: {}",
+            files.join(", ")
+        );
     }
     text
 }
 
 fn plan(call: &ToolCall, tools: &[Arc<dyn Tool>]) -> Option<Vec<PlanEntry>> {
-    let Arguments::Object(arguments) = &call.arguments else { return None };
+    let Arguments::Object(arguments) = &call.arguments else {
+        return None;
+    };
     find(tools, &call.name)?.plan(&Value::Object(arguments.clone()))
 }
 
@@ -306,25 +416,59 @@ mod tests {
     }
 
     fn user(text: &str) -> Arc<Entry> {
-        Entry::new(Message::User { parts: vec![Part::Text { text: text.into() }] }, &provider())
+        Entry::new(
+            Message::User {
+                parts: vec![Part::Text { text: text.into() }],
+            },
+            &provider(),
+        )
     }
 
     /// An answer with one call, and its result.
     fn round(id: &str, name: &str, arguments: Value, content: &str) -> [Arc<Entry>; 2] {
-        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let call = ToolCall { id: id.into(), name: name.into(), arguments: Arguments::Object(arguments) };
-        let answer = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
-        let result =
-            ToolResult { call_id: id.into(), content: content.into(), is_error: false, ..ToolResult::default() };
-        [Message::Assistant(answer), Message::Results { results: vec![result] }].map(|m| Entry::new(m, &provider()))
+        let Value::Object(arguments) = arguments else {
+            panic!("arguments are an object")
+        };
+        let call = ToolCall {
+            id: id.into(),
+            name: name.into(),
+            arguments: Arguments::Object(arguments),
+        };
+        let answer = AssistantMessage {
+            calls: vec![call],
+            ..AssistantMessage::default()
+        };
+        let result = ToolResult {
+            call_id: id.into(),
+            content: content.into(),
+            is_error: false,
+            ..ToolResult::default()
+        };
+        [
+            Message::Assistant(answer),
+            Message::Results {
+                results: vec![result],
+            },
+        ]
+        .map(|m| Entry::new(m, &provider()))
     }
 
     fn conversation() -> Vec<Arc<Entry>> {
         let mut entries = vec![user("change it")];
-        entries.extend(round("1", "read_file", json!({ "path": "a.rs" }), &"old line\n".repeat(200)));
+        entries.extend(round(
+            "1",
+            "read_file",
+            json!({ "path": "a.rs" }),
+            &"old line\n".repeat(200),
+        ));
         let plan = json!({ "entries": [{ "content": "Find it", "status": "completed" }] });
         entries.extend(round("2", "update_plan", plan, "Plan updated"));
-        entries.extend(round("3", "edit_file", json!({ "path": "b.rs" }), &"new line\n".repeat(200)));
+        entries.extend(round(
+            "3",
+            "edit_file",
+            json!({ "path": "b.rs" }),
+            &"new line\n".repeat(200),
+        ));
         entries
     }
 
@@ -336,7 +480,10 @@ mod tests {
             let start = tail(&entries, keep);
             assert!(sizes[start..].iter().sum::<u64>() <= keep);
             assert!(
-                !matches!(entries.get(start).map(|entry| entry.outline()), Some(Message::Results { .. })),
+                !matches!(
+                    entries.get(start).map(|entry| entry.outline()),
+                    Some(Message::Results { .. })
+                ),
                 "{keep}"
             );
         }
@@ -347,11 +494,25 @@ mod tests {
     fn only_old_tool_output_is_dropped() {
         let entries = conversation();
         let elided = elide(&entries, 5, &provider()).unwrap();
-        let changed: Vec<_> = (0..entries.len()).filter(|n| !Arc::ptr_eq(&entries[*n], &elided[*n])).collect();
-        assert_eq!(changed, [2], "what is short and what is new stays, byte for byte");
-        let Message::Results { results } = elided[2].message().into_owned() else { panic!("results stay results") };
-        assert_eq!(results[0].content, "old line\n[1800 bytes left out to save room; call again if needed]");
-        assert!(elide(&elided, 5, &provider()).is_none(), "there is nothing left to leave out");
+        let changed: Vec<_> = (0..entries.len())
+            .filter(|n| !Arc::ptr_eq(&entries[*n], &elided[*n]))
+            .collect();
+        assert_eq!(
+            changed,
+            [2],
+            "what is short and what is new stays, byte for byte"
+        );
+        let Message::Results { results } = elided[2].message().into_owned() else {
+            panic!("results stay results")
+        };
+        assert_eq!(
+            results[0].content,
+            "old line\n[1800 bytes left out to save room; call again if needed]"
+        );
+        assert!(
+            elide(&elided, 5, &provider()).is_none(),
+            "there is nothing left to leave out"
+        );
     }
 
     #[test]
@@ -359,12 +520,19 @@ mod tests {
         let entries = conversation();
         let tools = all(Editing::Replacements);
         let summary = format!("  We look for it.\n{}", facts(&entries[..5], &tools));
-        let new = summarized(&verbatim(&entries[..5]), &summary, &entries[5..], &provider());
+        let new = summarized(
+            &verbatim(&entries[..5]),
+            &summary,
+            &entries[5..],
+            &provider(),
+        );
         assert_eq!(new.len(), 3, "one message, because an answer follows");
         let Message::User { parts } = new[0].message().into_owned() else {
             panic!("a conversation begins with the person")
         };
-        let Part::Text { text } = &parts[0] else { panic!("in words") };
+        let Part::Text { text } = &parts[0] else {
+            panic!("in words")
+        };
         for part in [
             "I said:\n```\nchange it\n```",
             "We look for it.",
@@ -374,13 +542,21 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let whole = summarized(&verbatim(&entries), &facts(&entries, &tools), &[], &provider());
-        assert!(matches!(whole[1].outline(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs")));
+        let whole = summarized(
+            &verbatim(&entries),
+            &facts(&entries, &tools),
+            &[],
+            &provider(),
+        );
+        assert!(
+            matches!(whole[1].outline(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs"))
+        );
     }
 
     #[test]
     fn repeated_summaries_keep_instructions_and_user_text() {
-        let rules = guidance::Rules::new(std::path::Path::new("/w/AGENTS.md"), "Use tabs.").to_string();
+        let rules =
+            guidance::Rules::new(std::path::Path::new("/w/AGENTS.md"), "Use tabs.").to_string();
         let mut entries = vec![user(&format!("the task\n\n{rules}"))];
         entries.extend(round("1", "read_file", json!({ "path": "a.rs" }), "text"));
         entries.push(user("and blue, please"));
@@ -398,14 +574,25 @@ mod tests {
         let long = format!("begin {} end", "é".repeat(9000));
         let short = digest(&[user(&long), user("short")], &provider());
         let text = |entry: &Entry| String::from_utf8(entry.encoded().to_vec()).unwrap();
-        assert!(text(&short[0]).len() < 8200 && text(&short[0]).contains("begin") && text(&short[0]).contains(" end"));
+        assert!(
+            text(&short[0]).len() < 8200
+                && text(&short[0]).contains("begin")
+                && text(&short[0]).contains(" end")
+        );
         assert!(text(&short[1]).contains("short"));
     }
 
     #[test]
     fn images_are_not_counted_by_size_in_bytes() {
-        let image = Part::Image { mime_type: "image/png".into(), data: "A".repeat(4_000_000) };
+        let image = Part::Image {
+            mime_type: "image/png".into(),
+            data: "A".repeat(4_000_000),
+        };
         let entry = Entry::new(Message::User { parts: vec![image] }, &provider());
-        assert!((IMAGE..IMAGE + 100).contains(&tokens(&entry)), "{}", tokens(&entry));
+        assert!(
+            (IMAGE..IMAGE + 100).contains(&tokens(&entry)),
+            "{}",
+            tokens(&entry)
+        );
     }
 }

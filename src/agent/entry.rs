@@ -36,7 +36,11 @@ impl Entry {
             Some(place)
         });
         let places = places.collect();
-        Arc::new(Self { outline: message, encoded, places })
+        Arc::new(Self {
+            outline: message,
+            encoded,
+            places,
+        })
     }
 
     /// The message without the long texts of a person or a tool.
@@ -71,7 +75,9 @@ impl Entry {
                 };
                 parts.into_iter().filter_map(text).collect()
             }
-            Message::Results { results } => results.into_iter().map(|result| result.content).collect(),
+            Message::Results { results } => {
+                results.into_iter().map(|result| result.content).collect()
+            }
             Message::Assistant(_) => Vec::new(),
         }
     }
@@ -84,15 +90,27 @@ impl Entry {
 
     /// The sizes of its images' data, in bytes.
     pub fn images(&self) -> impl Iterator<Item = usize> {
-        let parts: &[Part] = if let Message::User { parts } = &self.outline { parts } else { &[] };
-        parts.iter().zip(&self.places).filter_map(|(part, place)| match part {
-            Part::Image { data, .. } => Some(place.as_ref().map_or(data.len(), Range::len)),
-            Part::Text { .. } | Part::Note { .. } => None,
-        })
+        let parts: &[Part] = if let Message::User { parts } = &self.outline {
+            parts
+        } else {
+            &[]
+        };
+        parts
+            .iter()
+            .zip(&self.places)
+            .filter_map(|(part, place)| match part {
+                Part::Image { data, .. } => Some(place.as_ref().map_or(data.len(), Range::len)),
+                Part::Text { .. } | Part::Note { .. } => None,
+            })
     }
 
     fn text(&self, place: &Range<usize>) -> String {
-        let json = [b"\"", self.encoded.get(place.clone()).unwrap_or_default(), b"\""].concat();
+        let json = [
+            b"\"",
+            self.encoded.get(place.clone()).unwrap_or_default(),
+            b"\"",
+        ]
+        .concat();
         serde_json::from_slice(&json).expect("what was found as the JSON of a text is JSON")
     }
 }
@@ -102,7 +120,10 @@ fn texts(message: &mut Message) -> Vec<&mut String> {
     match message {
         Message::User { parts } => parts.iter_mut().map(words).collect(),
         Message::Assistant(_) => Vec::new(),
-        Message::Results { results } => results.iter_mut().map(|result| &mut result.content).collect(),
+        Message::Results { results } => results
+            .iter_mut()
+            .map(|result| &mut result.content)
+            .collect(),
     }
 }
 
@@ -133,7 +154,9 @@ mod tests {
 
     fn providers() -> impl Iterator<Item = Provider> {
         let endpoint = |api| Endpoint::new("p", api, "http://localhost/v1", "m");
-        [Api::Chat, Api::Responses, Api::Messages].into_iter().map(move |api| Provider::http(endpoint(api)))
+        [Api::Chat, Api::Responses, Api::Messages]
+            .into_iter()
+            .map(move |api| Provider::http(endpoint(api)))
     }
 
     fn long_text() -> impl Strategy<Value = String> {
@@ -143,7 +166,10 @@ mod tests {
     fn message() -> impl Strategy<Value = Message> {
         let part = prop_oneof![
             long_text().prop_map(|text| Part::Text { text }),
-            "[A-Za-z0-9+/]{0,999}".prop_map(|data| Part::Image { mime_type: "image/png".into(), data }),
+            "[A-Za-z0-9+/]{0,999}".prop_map(|data| Part::Image {
+                mime_type: "image/png".into(),
+                data
+            }),
         ];
         let result = (long_text(), any::<bool>()).prop_map(|(content, is_error)| ToolResult {
             call_id: "c".into(),
@@ -178,17 +204,32 @@ mod tests {
             ..ToolResult::default()
         });
         for provider in providers() {
-            let entry = Entry::new(Message::Results { results: results.to_vec() }, &provider);
-            let Message::Results { results: outline } = entry.outline() else { panic!("results stay results") };
+            let entry = Entry::new(
+                Message::Results {
+                    results: results.to_vec(),
+                },
+                &provider,
+            );
+            let Message::Results { results: outline } = entry.outline() else {
+                panic!("results stay results")
+            };
             assert!(outline.iter().all(|result| result.content.capacity() == 0));
         }
     }
 
     #[test]
     fn images_are_counted_in_prompts_and_results() {
-        let image = |length| Part::Image { mime_type: "image/png".into(), data: "A".repeat(length) };
+        let image = |length| Part::Image {
+            mime_type: "image/png".into(),
+            data: "A".repeat(length),
+        };
         for provider in providers() {
-            let entry = Entry::new(Message::User { parts: vec![image(3), image(3000)] }, &provider);
+            let entry = Entry::new(
+                Message::User {
+                    parts: vec![image(3), image(3000)],
+                },
+                &provider,
+            );
             assert_eq!(entry.images().collect::<Vec<_>>(), [3, 3000]);
         }
     }

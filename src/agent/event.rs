@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::changes::ChangeSet;
 use crate::domain::{
-    Effort, ErrorCode, Exit, FileDiff, Location, Picture, PlanEntry, Preview, Styled, ToolKind, Usage,
+    Effort, ErrorCode, Exit, FileDiff, Location, Picture, PlanEntry, Preview, Styled, ToolKind,
+    Usage,
 };
 
 /// An event. Consumers ignore types they do not know.

@@ -58,15 +58,26 @@ impl Guard {
             hasher.finish()
         });
         let mut news = false;
-        for result in outcomes.iter().map(|outcome| &outcome.result).filter(|result| !result.is_error) {
+        for result in outcomes
+            .iter()
+            .map(|outcome| &outcome.result)
+            .filter(|result| !result.is_error)
+        {
             news |= self.results.insert(hash(&result.content));
         }
         let words = words.trim();
         let words = (!news && !words.is_empty()).then(|| hash(words));
         let (same, pairs) = self.rounds.note(round);
         let (said, _) = self.words.note(words);
-        let found = [(Kind::Round, same), (Kind::Pair, pairs), (Kind::Words, said)];
-        found.into_iter().find(|(_, rounds)| *rounds >= MAX_REPEATS).map(|(kind, rounds)| Loop { kind, rounds })
+        let found = [
+            (Kind::Round, same),
+            (Kind::Pair, pairs),
+            (Kind::Words, said),
+        ];
+        found
+            .into_iter()
+            .find(|(_, rounds)| *rounds >= MAX_REPEATS)
+            .map(|(kind, rounds)| Loop { kind, rounds })
     }
 }
 
@@ -96,7 +107,14 @@ impl Track {
         self.alternating = if back { self.alternating + 1 } else { 0 };
         self.before = self.last;
         self.last = now;
-        (self.same, if back { self.alternating.div_ceil(2) + 1 } else { 0 })
+        (
+            self.same,
+            if back {
+                self.alternating.div_ceil(2) + 1
+            } else {
+                0
+            },
+        )
     }
 }
 
@@ -111,20 +129,31 @@ mod tests {
     /// before it.
     fn rounds(rounds: &[(&str, &str, &str)]) -> Option<(usize, Kind)> {
         let mut guard = Guard::default();
-        rounds.iter().enumerate().find_map(|(index, (name, content, text))| {
-            let call =
-                ToolCall { id: "1".into(), name: (*name).into(), arguments: Arguments::Object(serde_json::Map::new()) };
-            let result = ExecutionResult { content: (*content).into(), ..ExecutionResult::default() };
-            let outcome = Outcome {
-                id: "1".into(),
-                name: (*name).into(),
-                result,
-                plan: None,
-                wait: Duration::ZERO,
-                ran: Duration::ZERO,
-            };
-            guard.note(text, &[call], &[outcome]).map(|found| (index, found.kind))
-        })
+        rounds
+            .iter()
+            .enumerate()
+            .find_map(|(index, (name, content, text))| {
+                let call = ToolCall {
+                    id: "1".into(),
+                    name: (*name).into(),
+                    arguments: Arguments::Object(serde_json::Map::new()),
+                };
+                let result = ExecutionResult {
+                    content: (*content).into(),
+                    ..ExecutionResult::default()
+                };
+                let outcome = Outcome {
+                    id: "1".into(),
+                    name: (*name).into(),
+                    result,
+                    plan: None,
+                    wait: Duration::ZERO,
+                    ran: Duration::ZERO,
+                };
+                guard
+                    .note(text, &[call], &[outcome])
+                    .map(|found| (index, found.kind))
+            })
     }
 
     #[test]
@@ -134,7 +163,10 @@ mod tests {
 
     #[test]
     fn changing_results_are_progress() {
-        assert_eq!(rounds(&["1", "2", "3", "4", "5"].map(|content| ("a", content, ""))), None);
+        assert_eq!(
+            rounds(&["1", "2", "3", "4", "5"].map(|content| ("a", content, ""))),
+            None
+        );
     }
 
     #[test]
@@ -147,7 +179,11 @@ mod tests {
     fn repeated_text_without_new_results_is_a_loop() {
         let said = |content: [&'static str; 6]| {
             let calls = ["a", "b", "c", "d", "e", "f"];
-            let said: Vec<_> = calls.into_iter().zip(content).map(|(name, x)| (name, x, "Once more.")).collect();
+            let said: Vec<_> = calls
+                .into_iter()
+                .zip(content)
+                .map(|(name, x)| (name, x, "Once more."))
+                .collect();
             rounds(&said)
         };
         assert_eq!(said(["none"; 6]), Some((4, Kind::Words)));

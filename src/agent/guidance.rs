@@ -22,7 +22,12 @@ use crate::workspace::{Workspace, WorkspacePath, native};
 /// The name of an instructions file.
 pub const FILE: &str = "AGENTS.md";
 /// Other agents' names for it: the first one found is read if there is no [`FILE`].
-const OTHERS: [&str; 4] = ["CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".cursorrules"];
+const OTHERS: [&str; 4] = [
+    "CLAUDE.md",
+    "GEMINI.md",
+    ".github/copilot-instructions.md",
+    ".cursorrules",
+];
 /// The maximum size of one file, in bytes.
 const LONGEST: usize = 32 << 10;
 /// How long to wait for an editor to return a file's text.
@@ -43,7 +48,10 @@ impl Rules {
     #[must_use]
     pub fn new(path: &Path, text: &str) -> Self {
         let text = cut(text, LONGEST, "it exceeds the limit");
-        Self { name: native::shown(path), text }
+        Self {
+            name: native::shown(path),
+            text,
+        }
     }
 }
 
@@ -69,7 +77,10 @@ impl Guidance {
 
     /// The workspace folders' instructions that the model has not seen.
     pub async fn everywhere(&self, workspace: &Workspace) -> Vec<Rules> {
-        let paths = workspace.roots().iter().filter_map(|root| of_folder(workspace, root.path()));
+        let paths = workspace
+            .roots()
+            .iter()
+            .filter_map(|root| of_folder(workspace, root.path()));
         let paths = self.claimed(paths.collect());
         read(workspace, &paths).await
     }
@@ -92,7 +103,9 @@ impl Guidance {
         let mut known = HashSet::new();
         for message in messages {
             match message.borrow() {
-                Message::Results { results } => results.iter().for_each(|result| known.extend(named(&result.content))),
+                Message::Results { results } => results
+                    .iter()
+                    .for_each(|result| known.extend(named(&result.content))),
                 Message::User { parts } => parts.iter().for_each(|part| match part {
                     Part::Text { text } | Part::Note { text } => known.extend(named(text)),
                     Part::Image { .. } => {}
@@ -127,20 +140,33 @@ fn of_folder(workspace: &Workspace, folder: &Path) -> Option<WorkspacePath> {
 
 /// The blocks of instructions in a person's message, complete, as [`Rules`] writes them.
 pub(super) fn blocks(text: &str) -> Vec<&str> {
-    fenced_blocks(text, BEGIN).into_iter().map(|(whole, _)| whole).collect()
+    fenced_blocks(text, BEGIN)
+        .into_iter()
+        .map(|(whole, _)| whole)
+        .collect()
 }
 
 /// The instruction files of the folders between the workspace folder and `file`.
 fn above(workspace: &Workspace, file: &WorkspacePath) -> Vec<WorkspacePath> {
     let real = file.real();
     let depth = file.target().components().count();
-    let folders: Vec<&Path> = real.ancestors().skip(1).take(depth.saturating_sub(1)).collect();
-    folders.iter().rev().filter_map(|folder| of_folder(workspace, folder)).collect()
+    let folders: Vec<&Path> = real
+        .ancestors()
+        .skip(1)
+        .take(depth.saturating_sub(1))
+        .collect();
+    folders
+        .iter()
+        .rev()
+        .filter_map(|folder| of_folder(workspace, folder))
+        .collect()
 }
 
 /// The files whose instructions are in `text`.
 fn named(text: &str) -> impl Iterator<Item = String> {
-    let lines = text.match_indices(BEGIN).filter_map(|(at, _)| text.get(at + BEGIN.len()..)?.lines().next());
+    let lines = text
+        .match_indices(BEGIN)
+        .filter_map(|(at, _)| text.get(at + BEGIN.len()..)?.lines().next());
     lines.filter_map(|line| Some(line.strip_suffix(':')?.strip_suffix(END)?.to_owned()))
 }
 
@@ -155,12 +181,31 @@ mod tests {
         guidance.lock().insert("/w/gone/AGENTS.md".to_owned());
         let rules = |path: &str| Rules::new(Path::new(path), "Use tabs.").to_string();
         let content = format!("1\tfn a() {{}}\n{}", rules("/w/a b/AGENTS.md"));
-        let result = ToolResult { call_id: String::new(), content, is_error: false, ..ToolResult::default() };
-        let text = format!("see\n\n{}\n\n{}", rules("/w/c/AGENTS.md"), rules("/w/c/d/AGENTS.md"));
-        let messages = [Message::Results { results: vec![result] }, Message::User { parts: vec![Part::Text { text }] }];
+        let result = ToolResult {
+            call_id: String::new(),
+            content,
+            is_error: false,
+            ..ToolResult::default()
+        };
+        let text = format!(
+            "see\n\n{}\n\n{}",
+            rules("/w/c/AGENTS.md"),
+            rules("/w/c/d/AGENTS.md")
+        );
+        let messages = [
+            Message::Results {
+                results: vec![result],
+            },
+            Message::User {
+                parts: vec![Part::Text { text }],
+            },
+        ];
         guidance.reset_to(messages.iter());
         let mut known: Vec<_> = guidance.lock().iter().cloned().collect();
         known.sort();
-        assert_eq!(known, ["/w/a b/AGENTS.md", "/w/c/AGENTS.md", "/w/c/d/AGENTS.md"]);
+        assert_eq!(
+            known,
+            ["/w/a b/AGENTS.md", "/w/c/AGENTS.md", "/w/c/d/AGENTS.md"]
+        );
     }
 }

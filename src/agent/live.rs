@@ -30,11 +30,22 @@ pub(super) struct Live {
 impl Live {
     /// Starts with the first fragment.
     pub fn new() -> Self {
-        Self { next: Instant::now(), running: None, shown: 0 }
+        Self {
+            next: Instant::now(),
+            running: None,
+            shown: 0,
+        }
     }
 
     /// Takes the arguments so far and shows a preview when one is due.
-    pub async fn grow(&mut self, call_id: &str, work: &Work, json: &str, context: &ToolContext, steps: &Steps) {
+    pub async fn grow(
+        &mut self,
+        call_id: &str,
+        work: &Work,
+        json: &str,
+        context: &ToolContext,
+        steps: &Steps,
+    ) {
         if let Some(running) = self.running.take_if(|running| running.is_finished()) {
             let cost = running.await.unwrap_or_default();
             self.next = Instant::now() + PAUSE.max(cost * 10);
@@ -43,10 +54,20 @@ impl Live {
         if !due || json.len() > LONGEST {
             return;
         }
-        let Some(arguments) = partial::complete(json) else { return };
+        let Some(arguments) = partial::complete(json) else {
+            return;
+        };
         self.shown = json.len();
-        let work = Work { arguments, ..work.clone() };
-        self.running = Some(tokio::spawn(show(call_id.to_owned(), work, context.clone(), steps.clone())));
+        let work = Work {
+            arguments,
+            ..work.clone()
+        };
+        self.running = Some(tokio::spawn(show(
+            call_id.to_owned(),
+            work,
+            context.clone(),
+            steps.clone(),
+        )));
     }
 
     /// Waits for the preview in progress, so that none arrives after the final one.
@@ -61,7 +82,13 @@ async fn show(call_id: String, work: Work, context: ToolContext, steps: Steps) -
     let begun = Instant::now();
     let kind = work.tool.kind();
     if let Some(preview) = work.tool.sketch(&context, &work.arguments).await {
-        steps.event(AgentEvent::ToolPreview { call_id, kind, preview }).await;
+        steps
+            .event(AgentEvent::ToolPreview {
+                call_id,
+                kind,
+                preview,
+            })
+            .await;
     }
     begun.elapsed()
 }

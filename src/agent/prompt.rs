@@ -18,9 +18,20 @@ const SMALL_WINDOW: u64 = 16_384;
 
 /// The system prompt of a session: the same for the same model, workspace and environment line, in every process.
 #[must_use]
-pub fn system(provider: &Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>], environment: &str) -> String {
-    let is_small = provider.window().is_some_and(|window| window <= SMALL_WINDOW);
-    let text = if is_small { include_str!("small.md") } else { include_str!("system.md") };
+pub fn system(
+    provider: &Provider,
+    workspace: &Workspace,
+    tools: &[Arc<dyn Tool>],
+    environment: &str,
+) -> String {
+    let is_small = provider
+        .window()
+        .is_some_and(|window| window <= SMALL_WINDOW);
+    let text = if is_small {
+        include_str!("small.md")
+    } else {
+        include_str!("system.md")
+    };
     let mut text = text.replace("{edit}", tools::edit_name(tools).unwrap_or_default());
     if let Some(habit) = provider.habit() {
         let _ = writeln!(text, "{habit}");
@@ -52,8 +63,12 @@ const GO: &str = "(the mode is no longer plan: tools that change files can be ca
 /// Whether this message told the model to plan only.
 #[must_use]
 pub fn plans_only(message: &Message) -> bool {
-    let Message::User { parts } = message else { return false };
-    parts.iter().any(|part| matches!(part, Part::Text { text } if text.ends_with(PLAN)))
+    let Message::User { parts } = message else {
+        return false;
+    };
+    parts
+        .iter()
+        .any(|part| matches!(part, Part::Text { text } if text.ends_with(PLAN)))
 }
 
 /// The parts of the user message for a prompt.
@@ -64,10 +79,19 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
     for part in prompt.parts {
         match part {
             Attachment::Text(words) => push_block(&mut text, &words),
-            Attachment::Shown { heading, text: shown } => push_block(&mut text, &fenced(&heading, &shown)),
-            Attachment::Skill(name) => push_block(&mut text, &format!("(the skill {name} could not be read)")),
+            Attachment::Shown {
+                heading,
+                text: shown,
+            } => push_block(&mut text, &fenced(&heading, &shown)),
+            Attachment::Skill(name) => {
+                push_block(&mut text, &format!("(the skill {name} could not be read)"))
+            }
             Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
-            Attachment::Excerpt { name, lines, text: excerpt } => {
+            Attachment::Excerpt {
+                name,
+                lines,
+                text: excerpt,
+            } => {
                 push_block(&mut text, &quote(&name, lines, &excerpt));
             }
             Attachment::Image { mime_type, data } => {
@@ -76,8 +100,19 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
             }
         }
     }
-    if let Some(Focus { path, lines: (first, last) }) = prompt.focus {
-        push_block(&mut text, &format!("(the user is looking at {}, {})", native::shown(&path), span(first, last)));
+    if let Some(Focus {
+        path,
+        lines: (first, last),
+    }) = prompt.focus
+    {
+        push_block(
+            &mut text,
+            &format!(
+                "(the user is looking at {}, {})",
+                native::shown(&path),
+                span(first, last)
+            ),
+        );
     }
     match stage {
         Stage::Plan => push_block(&mut text, PLAN),
@@ -97,23 +132,36 @@ fn push_block(text: &mut String, block: &str) {
 
 fn flush(text: &mut String, parts: &mut Vec<Part>) {
     if !text.is_empty() {
-        parts.push(Part::Text { text: std::mem::take(text) });
+        parts.push(Part::Text {
+            text: std::mem::take(text),
+        });
     }
 }
 
 fn quote(name: &str, lines: Option<(u32, u32)>, text: &str) -> String {
-    let place = lines.map(|(first, last)| format!(", {}", span(first, last))).unwrap_or_default();
-    fenced(&format!("From {name}{place} (as it is in the editor now)"), text)
+    let place = lines
+        .map(|(first, last)| format!(", {}", span(first, last)))
+        .unwrap_or_default();
+    fenced(
+        &format!("From {name}{place} (as it is in the editor now)"),
+        text,
+    )
 }
 
 fn span(first: u32, last: u32) -> String {
-    if first == last { format!("line {first}") } else { format!("lines {first}-{last}") }
+    if first == last {
+        format!("line {first}")
+    } else {
+        format!("lines {first}-{last}")
+    }
 }
 
 /// The missing results of an interrupted turn: one for every call of the last message.
 #[must_use]
 pub fn missing_results(last: &Message) -> Option<Message> {
-    let Message::Assistant(answer) = last else { return None };
+    let Message::Assistant(answer) = last else {
+        return None;
+    };
     let results: Vec<ToolResult> = answer
         .calls
         .iter()
@@ -136,9 +184,16 @@ mod tests {
         let prompt = Prompt {
             parts: vec![
                 Attachment::Text("why?".into()),
-                Attachment::Excerpt { name: "a.md".into(), lines: Some((3, 7)), text: "```rust\nx\n```".into() },
+                Attachment::Excerpt {
+                    name: "a.md".into(),
+                    lines: Some((3, 7)),
+                    text: "```rust\nx\n```".into(),
+                },
             ],
-            focus: Some(Focus { path: "/w/a.md".into(), lines: (3, 3) }),
+            focus: Some(Focus {
+                path: "/w/a.md".into(),
+                lines: (3, 3),
+            }),
         };
         let parts = render(prompt, Stage::Usual);
         assert_eq!(
@@ -153,11 +208,22 @@ mod tests {
 
     #[test]
     fn images_keep_their_position_in_the_text() {
-        let image = || Attachment::Image { mime_type: "image/png".into(), data: "AA==".into() };
-        let prompt =
-            Prompt { parts: vec![Attachment::Text("see".into()), image(), Attachment::Text("?".into())], focus: None };
-        let kinds: Vec<_> =
-            render(prompt, Stage::Usual).iter().map(|part| matches!(part, Part::Image { .. })).collect();
+        let image = || Attachment::Image {
+            mime_type: "image/png".into(),
+            data: "AA==".into(),
+        };
+        let prompt = Prompt {
+            parts: vec![
+                Attachment::Text("see".into()),
+                image(),
+                Attachment::Text("?".into()),
+            ],
+            focus: None,
+        };
+        let kinds: Vec<_> = render(prompt, Stage::Usual)
+            .iter()
+            .map(|part| matches!(part, Part::Image { .. }))
+            .collect();
         assert_eq!(kinds, [false, true, false]);
     }
 }

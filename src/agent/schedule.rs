@@ -53,10 +53,18 @@ pub(super) struct Work {
 impl Work {
     /// The same call as the tool carries it out that this workspace needs.
     fn redirected(self, context: &ToolContext) -> Self {
-        let Some(tool) = self.tool.instead(context, &self.arguments) else { return self };
+        let Some(tool) = self.tool.instead(context, &self.arguments) else {
+            return self;
+        };
         let redirected = format!("[`{}` was run as `{}`]", self.tool.name(), tool.name());
-        let note = self.note.map_or(redirected.clone(), |note| format!("{note}\n{redirected}"));
-        Self { tool, note: Some(note), ..self }
+        let note = self
+            .note
+            .map_or(redirected.clone(), |note| format!("{note}\n{redirected}"));
+        Self {
+            tool,
+            note: Some(note),
+            ..self
+        }
     }
 }
 
@@ -81,13 +89,21 @@ pub(super) struct Permits {
 impl Permits {
     /// This many permits, at least one.
     pub fn new(count: usize) -> Self {
-        let all = u32::try_from(count).unwrap_or(u32::MAX).clamp(1, u32::from(u16::MAX));
-        Self { semaphore: Arc::new(Semaphore::new(all as usize)), all }
+        let all = u32::try_from(count)
+            .unwrap_or(u32::MAX)
+            .clamp(1, u32::from(u16::MAX));
+        Self {
+            semaphore: Arc::new(Semaphore::new(all as usize)),
+            all,
+        }
     }
 
     async fn acquire(&self, read_only: bool) -> Option<OwnedSemaphorePermit> {
         let count = if read_only { 1 } else { self.all };
-        Arc::clone(&self.semaphore).acquire_many_owned(count).await.ok()
+        Arc::clone(&self.semaphore)
+            .acquire_many_owned(count)
+            .await
+            .ok()
     }
 }
 
@@ -148,12 +164,20 @@ impl Schedule {
     /// Adds a call whose arguments are complete; it starts as soon as the order allows, and is shown until then.
     pub fn add(&mut self, call: Call) {
         let slot = call.slot;
-        self.waiting.push_back(Waiting { call, since: Instant::now(), showing: JoinSet::new() });
+        self.waiting.push_back(Waiting {
+            call,
+            since: Instant::now(),
+            showing: JoinSet::new(),
+        });
         self.start_what_may();
         if let Some(Waiting { call, showing, .. }) = self.waiting.back_mut()
             && call.slot == slot
         {
-            showing.spawn(preview(call.clone(), self.context.clone(), self.steps.clone()));
+            showing.spawn(preview(
+                call.clone(),
+                self.context.clone(),
+                self.steps.clone(),
+            ));
         }
     }
 
@@ -211,9 +235,16 @@ impl Schedule {
             && let Some(Waiting { call, .. }) = self.waiting.get(next)
         {
             // Calls that cannot run are queued with the changing ones: their result is immediate anyway.
-            let read_only = call.work.as_ref().is_ok_and(|work| work.tool.kind().is_read_only());
+            let read_only = call
+                .work
+                .as_ref()
+                .is_ok_and(|work| work.tool.kind().is_read_only());
             let waits_for_person = self.writing && *self.asked.borrow();
-            let may_start = if read_only { !self.writing || waits_for_person } else { !self.is_running() };
+            let may_start = if read_only {
+                !self.writing || waits_for_person
+            } else {
+                !self.is_running()
+            };
             if may_start && let Some(Waiting { call, since, .. }) = self.waiting.remove(next) {
                 self.start(call, since, read_only);
             } else if waits_for_person {
@@ -232,11 +263,24 @@ impl Schedule {
             context: self.context.clone(),
             guidance: self.guidance.clone(),
             steps: self.steps.clone(),
-            asking: if read_only { watch::Sender::new(false) } else { self.asking.clone() },
+            asking: if read_only {
+                watch::Sender::new(false)
+            } else {
+                self.asking.clone()
+            },
             read_only,
         };
         let abort = self.running.spawn(execute(call, since, run));
-        self.started.insert(abort.id(), Running { slot, id, name, read_only, abort });
+        self.started.insert(
+            abort.id(),
+            Running {
+                slot,
+                id,
+                name,
+                read_only,
+                abort,
+            },
+        );
     }
 
     fn outcome(&mut self, ended: Ended) -> Option<(usize, Outcome)> {
@@ -292,8 +336,19 @@ const CANCELLED: &str = "cancelled by the user before it finished";
 
 impl Outcome {
     fn failed(id: String, name: String, why: String) -> Self {
-        let result = ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() };
-        Self { id, name, result, plan: None, wait: Duration::ZERO, ran: Duration::ZERO }
+        let result = ExecutionResult {
+            content: why,
+            is_error: true,
+            ..ExecutionResult::default()
+        };
+        Self {
+            id,
+            name,
+            result,
+            plan: None,
+            wait: Duration::ZERO,
+            ran: Duration::ZERO,
+        }
     }
 }
 
@@ -309,14 +364,28 @@ struct Run {
 
 /// Shows what a call is going to do that cannot start yet. When it starts, it is shown as things are by then.
 async fn preview(call: Call, context: ToolContext, steps: Steps) {
-    let Ok(work) = call.work.map(|work| work.redirected(&context)) else { return };
-    let wish =
-        Wish { call_id: &call.id, name: &call.name, tool: &*work.tool, arguments: &work.arguments, in_prose: None };
+    let Ok(work) = call.work.map(|work| work.redirected(&context)) else {
+        return;
+    };
+    let wish = Wish {
+        call_id: &call.id,
+        name: &call.name,
+        tool: &*work.tool,
+        arguments: &work.arguments,
+        in_prose: None,
+    };
     let _told_when_it_runs = show(&wish, &context, &steps).await;
 }
 
 async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
-    let Run { permits, context, guidance, steps, asking, read_only } = run;
+    let Run {
+        permits,
+        context,
+        guidance,
+        steps,
+        asking,
+        read_only,
+    } = run;
     let work = match call.work {
         Ok(work) => work.redirected(&context),
         Err(why) => return Outcome::failed(call.id, call.name, why),
@@ -346,33 +415,82 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         })
         .await;
     let begun = Instant::now();
-    let context = ToolContext { live: Live::default(), ..context };
+    let context = ToolContext {
+        live: Live::default(),
+        ..context
+    };
     let answer = tokio::select! {
         answer = work.tool.run(&context, &work.arguments) => answer,
         never = tell_live(&call.id, &context.live, &context.secrets, &steps) => match never {},
     };
     drop(permit);
     let (mut result, plan) = match answer {
-        Ok(ToolOutput { content, styles, diffs, changes, exit, locations, plan, notices, failed, images }) => {
+        Ok(ToolOutput {
+            content,
+            styles,
+            diffs,
+            changes,
+            exit,
+            locations,
+            plan,
+            notices,
+            failed,
+            images,
+        }) => {
             for message in notices {
                 steps.event(AgentEvent::Notice { message }).await;
             }
-            (ExecutionResult { content, styles, is_error: failed, diffs, changes, exit, locations, images }, plan)
+            (
+                ExecutionResult {
+                    content,
+                    styles,
+                    is_error: failed,
+                    diffs,
+                    changes,
+                    exit,
+                    locations,
+                    images,
+                },
+                plan,
+            )
         }
-        Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
+        Err(ToolError(why)) => (
+            ExecutionResult {
+                content: why,
+                is_error: true,
+                ..ExecutionResult::default()
+            },
+            None,
+        ),
     };
     if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
         advise(&mut result, &context.workspace, &guidance).await;
     }
     let path = another_path(&work.arguments, &result, &context.workspace);
-    if let Some(note) = work.note.into_iter().chain(path).reduce(|one, other| format!("{one}\n{other}")) {
-        let end = if result.content.is_empty() || result.content.ends_with('\n') { "" } else { "\n" };
+    if let Some(note) = work
+        .note
+        .into_iter()
+        .chain(path)
+        .reduce(|one, other| format!("{one}\n{other}"))
+    {
+        let end = if result.content.is_empty() || result.content.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
         writeln!(result.content, "{end}{note}").expect("writing to a string cannot fail");
     }
     if let Cow::Owned(clean) = context.secrets.redact(&result.content) {
         (result.content, result.styles) = (clean, Vec::new());
     }
-    Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
+    Outcome {
+        id: call.id,
+        name: call.name,
+        result,
+        plan,
+        wait,
+        ran: begun.elapsed(),
+    }
 }
 
 /// Passes on what a running call says, not more often than a person can see.
@@ -384,7 +502,12 @@ async fn tell_live(call_id: &str, live: &Live, secrets: &Redactor, steps: &Steps
         if content.is_empty() {
             continue;
         }
-        steps.event(AgentEvent::ToolOutput { call_id: call_id.to_owned(), content }).await;
+        steps
+            .event(AgentEvent::ToolOutput {
+                call_id: call_id.to_owned(),
+                content,
+            })
+            .await;
         tokio::time::sleep(OUTPUT_INTERVAL).await;
     }
 }

@@ -52,7 +52,10 @@ impl Tool for Held {
         assert!(arguments["panic"] != true, "as it was told");
         async {
             self.places.acquire().await.unwrap().forget();
-            Ok(ToolOutput { content: "fine".into(), ..ToolOutput::default() })
+            Ok(ToolOutput {
+                content: "fine".into(),
+                ..ToolOutput::default()
+            })
         }
         .boxed()
     }
@@ -88,17 +91,34 @@ impl Play {
         let model = Rehearsal::from(script);
         let provider = Provider::scripted(model.clone());
         let (look, change) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-        let held = |name, kind, places: &Arc<_>| Arc::new(Held { name, kind, places: Arc::clone(places) });
-        let tools: Arc<[Arc<dyn Tool>]> =
-            Arc::new([held("look", ToolKind::Read, &look), held("change", ToolKind::Execute, &change)]);
-        let message = Message::User { parts: vec![Part::Text { text: "go".into() }] };
-        let workspace = Workspace::new(Vec::new(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+        let held = |name, kind, places: &Arc<_>| {
+            Arc::new(Held {
+                name,
+                kind,
+                places: Arc::clone(places),
+            })
+        };
+        let tools: Arc<[Arc<dyn Tool>]> = Arc::new([
+            held("look", ToolKind::Read, &look),
+            held("change", ToolKind::Execute, &change),
+        ]);
+        let message = Message::User {
+            parts: vec![Part::Text { text: "go".into() }],
+        };
+        let workspace = Workspace::new(
+            Vec::new(),
+            Documents::new(Encoding::Utf16),
+            Arc::new(NoEditor),
+        );
         let cancel = CancellationToken::new();
         let (steering, said) = mpsc::channel(8);
         let turn = Turn {
             id: "t".into(),
             goal: Goal::Answer,
-            preamble: provider.preamble(&Instructions { system: "Be brief.".into(), ..Instructions::default() }),
+            preamble: provider.preamble(&Instructions {
+                system: "Be brief.".into(),
+                ..Instructions::default()
+            }),
             history: vec![Entry::new(message, &provider)],
             provider,
             tools,
@@ -140,7 +160,11 @@ impl Play {
     /// Receives events until this line is in the log.
     async fn until(&mut self, line: &str) {
         while !self.log.iter().any(|seen| seen == line) {
-            assert!(self.take().await, "the turn ended without {line:?}: {:#?}", self.log);
+            assert!(
+                self.take().await,
+                "the turn ended without {line:?}: {:#?}",
+                self.log
+            );
         }
     }
 
@@ -151,8 +175,13 @@ impl Play {
     }
 
     async fn take(&mut self) -> bool {
-        let step = tokio::time::timeout(TIMEOUT, self.steps.recv()).await.expect("the turn stands still");
-        assert!(step.is_none() || self.done.is_none(), "something follows the end: {step:?}");
+        let step = tokio::time::timeout(TIMEOUT, self.steps.recv())
+            .await
+            .expect("the turn stands still");
+        assert!(
+            step.is_none() || self.done.is_none(),
+            "something follows the end: {step:?}"
+        );
         match step {
             None => return false,
             Some(Step::Entry(entry)) => self.entries.push(entry),
@@ -166,28 +195,58 @@ impl Play {
     fn event(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::ToolCallComplete { call } => self.log.push(format!("complete {}", call.id)),
-            AgentEvent::ToolExecutionStart { call_id, .. } => self.log.push(format!("start {call_id}")),
-            AgentEvent::ToolCallStart { id, .. } => self.announced.push(id),
-            AgentEvent::ToolExecutionEnd { call_id, result, wait_ms, execute_duration_ms, .. } => {
-                assert!(self.announced.contains(&call_id), "an end without a beginning: {call_id}");
-                self.log.push(format!("end {call_id}"));
-                self.ends.push((call_id, result, wait_ms, execute_duration_ms));
+            AgentEvent::ToolExecutionStart { call_id, .. } => {
+                self.log.push(format!("start {call_id}"))
             }
-            AgentEvent::PermissionRequested { about: About::Pause, preview, reply: Some(reply), .. } => {
-                assert!(preview.caution.is_some(), "no mode and no rule may answer this");
+            AgentEvent::ToolCallStart { id, .. } => self.announced.push(id),
+            AgentEvent::ToolExecutionEnd {
+                call_id,
+                result,
+                wait_ms,
+                execute_duration_ms,
+                ..
+            } => {
+                assert!(
+                    self.announced.contains(&call_id),
+                    "an end without a beginning: {call_id}"
+                );
+                self.log.push(format!("end {call_id}"));
+                self.ends
+                    .push((call_id, result, wait_ms, execute_duration_ms));
+            }
+            AgentEvent::PermissionRequested {
+                about: About::Pause,
+                preview,
+                reply: Some(reply),
+                ..
+            } => {
+                assert!(
+                    preview.caution.is_some(),
+                    "no mode and no rule may answer this"
+                );
                 self.pauses.push(preview.title);
                 if self.cancel_at_pause {
                     self.cancel.cancel();
                 }
                 let yes = self.pauses.len() <= self.yeses;
-                let answer = if yes { Permission::AllowOnce } else { Permission::Reject };
+                let answer = if yes {
+                    Permission::AllowOnce
+                } else {
+                    Permission::Reject
+                };
                 assert!(reply.send(answer).is_ok() || self.cancel_at_pause);
             }
-            AgentEvent::PermissionRequested { reply: Some(reply), .. } => reply.send(Permission::AllowOnce).unwrap(),
+            AgentEvent::PermissionRequested {
+                reply: Some(reply), ..
+            } => reply.send(Permission::AllowOnce).unwrap(),
             AgentEvent::TextDelta { content } => self.log.push(content),
-            AgentEvent::LoopDetected { consecutive_count, .. } => self.log.push(format!("loop {consecutive_count}")),
+            AgentEvent::LoopDetected {
+                consecutive_count, ..
+            } => self.log.push(format!("loop {consecutive_count}")),
             AgentEvent::Notice { message } => self.notices.push(message),
-            AgentEvent::Done { termination_reason, .. } => self.done = Some(termination_reason),
+            AgentEvent::Done {
+                termination_reason, ..
+            } => self.done = Some(termination_reason),
             _ => {}
         }
     }
@@ -204,13 +263,23 @@ impl Play {
     /// The result of a call, as the model reads it; it is in the history exactly once.
     #[track_caller]
     fn result(&self, id: &str) -> String {
-        assert_eq!(self.ends.iter().filter(|(call, ..)| call == id).count(), 1, "{id}: {:?}", self.log);
-        let results = self.entries.iter().filter_map(|entry| match entry.message().into_owned() {
-            Message::Results { results } => Some(results),
-            _ => None,
-        });
+        assert_eq!(
+            self.ends.iter().filter(|(call, ..)| call == id).count(),
+            1,
+            "{id}: {:?}",
+            self.log
+        );
+        let results = self
+            .entries
+            .iter()
+            .filter_map(|entry| match entry.message().into_owned() {
+                Message::Results { results } => Some(results),
+                _ => None,
+            });
         let mut results = results.flatten().filter(|result| result.call_id == id);
-        let result = results.next().unwrap_or_else(|| panic!("{id} has no result"));
+        let result = results
+            .next()
+            .unwrap_or_else(|| panic!("{id} has no result"));
         assert_eq!(results.next(), None);
         result.content
     }
@@ -242,7 +311,11 @@ async fn read_only_calls_start_while_the_answer_streams_and_run_in_parallel() {
         play.model.open(gate);
     }
     play.until("so much for that").await;
-    assert_eq!(play.runs(), ["start a", "start b", "start c"], "all run at once, and none has ended");
+    assert_eq!(
+        play.runs(),
+        ["start a", "start b", "start c"],
+        "all run at once, and none has ended"
+    );
     play.look.add_permits(3);
     assert_eq!(play.end().await, Termination::EndTurn);
     assert!(["a", "b", "c"].iter().all(|id| play.result(id) == "fine"));
@@ -250,7 +323,12 @@ async fn read_only_calls_start_while_the_answer_streams_and_run_in_parallel() {
 
 #[tokio::test]
 async fn calls_with_side_effects_run_alone_and_in_order() {
-    let calls = json!([call("a", "look"), call("b", "look"), call("c", "change"), call("d", "look")]);
+    let calls = json!([
+        call("a", "look"),
+        call("b", "look"),
+        call("c", "change"),
+        call("d", "look")
+    ]);
     let mut play = Play::new(json!([calls, [{ "text": "done" }]]), Limits::default());
     play.until("complete d").await;
     play.look.add_permits(1);
@@ -260,16 +338,26 @@ async fn calls_with_side_effects_run_alone_and_in_order() {
     play.look.add_permits(1);
     play.change.add_permits(1);
     assert_eq!(play.end().await, Termination::EndTurn);
-    let runs = ["start a", "start b", "end a", "end b", "start c", "end c", "start d", "end d"];
+    let runs = [
+        "start a", "start b", "end a", "end b", "start c", "end c", "start d", "end d",
+    ];
     assert_eq!(play.runs(), runs);
 }
 
 #[tokio::test]
 async fn a_panic_fails_only_its_call() {
     let panics = call_with("a", "look", &json!({ "panic": true }));
-    let mut play = Play::free(json!([[panics, call("b", "look")], [{ "text": "done" }]]), Limits::default());
+    let mut play = Play::free(
+        json!([[panics, call("b", "look")], [{ "text": "done" }]]),
+        Limits::default(),
+    );
     assert_eq!(play.end().await, Termination::EndTurn);
-    assert!(play.result("a").starts_with("internal error: look panicked"), "{}", play.result("a"));
+    assert!(
+        play.result("a")
+            .starts_with("internal error: look panicked"),
+        "{}",
+        play.result("a")
+    );
     assert_eq!(play.result("b"), "fine");
 }
 
@@ -285,18 +373,36 @@ async fn invalid_calls_are_answered_without_running() {
     ]);
     let mut play = Play::free(json!([calls, [{ "text": "done" }]]), Limits::default());
     assert_eq!(play.end().await, Termination::EndTurn);
-    assert_eq!(play.log.iter().filter(|line| line.starts_with("start")).collect::<Vec<_>>(), ["start d"]);
-    assert_eq!(play.result("a"), "unknown tool `fly`; available tools: look, change");
-    assert!(["b", "c", "e"].iter().all(|id| play.result(id).starts_with("not run: the arguments")));
+    assert_eq!(
+        play.log
+            .iter()
+            .filter(|line| line.starts_with("start"))
+            .collect::<Vec<_>>(),
+        ["start d"]
+    );
+    assert_eq!(
+        play.result("a"),
+        "unknown tool `fly`; available tools: look, change"
+    );
+    assert!(
+        ["b", "c", "e"]
+            .iter()
+            .all(|id| play.result(id).starts_with("not run: the arguments"))
+    );
 }
 
 #[tokio::test]
 async fn calls_with_a_repeated_id_get_their_own_even_if_the_stream_is_cut() {
     let error = json!({ "error": { "message": "out of luck", "code": 400 } });
     let cut = call_with("a", "look", &json!("{\"n\":"));
-    let mut play = Play::free(json!([[call("a", "look")], [cut, error]]), Limits::default());
+    let mut play = Play::free(
+        json!([[call("a", "look")], [cut, error]]),
+        Limits::default(),
+    );
     assert_eq!(play.end().await, Termination::Error);
-    let [first, second] = play.announced.as_slice() else { panic!("two calls: {:?}", play.announced) };
+    let [first, second] = play.announced.as_slice() else {
+        panic!("two calls: {:?}", play.announced)
+    };
     assert_ne!(first, second);
     assert!(play.result(second).starts_with("not run: the answer ended"));
 }
@@ -304,7 +410,10 @@ async fn calls_with_a_repeated_id_get_their_own_even_if_the_stream_is_cut() {
 #[tokio::test]
 async fn waiting_and_running_time_are_measured_separately() {
     let calls = json!([call("a", "look"), call("b", "look")]);
-    let limits = Limits { parallel: 1, ..Limits::default() };
+    let limits = Limits {
+        parallel: 1,
+        ..Limits::default()
+    };
     let started = Instant::now();
     let mut play = Play::new(json!([calls, [{ "text": "done" }]]), limits);
     play.until("complete b").await;
@@ -316,10 +425,18 @@ async fn waiting_and_running_time_are_measured_separately() {
     }
     play.look.add_permits(2);
     play.end().await;
-    let [(_, _, a_wait, a_run), (_, _, b_wait, b_run)] = &play.ends[..] else { panic!("{:?}", play.ends) };
+    let [(_, _, a_wait, a_run), (_, _, b_wait, b_run)] = &play.ends[..] else {
+        panic!("{:?}", play.ends)
+    };
     let total = started.elapsed().as_secs_f64() * 1000.0;
-    assert!(*a_run >= 20.0 && a_wait + a_run <= total, "a waited {a_wait} ms and ran {a_run} ms of {total} ms");
-    assert!(*b_wait >= 20.0 && b_wait + b_run <= total, "b waited {b_wait} ms and ran {b_run} ms of {total} ms");
+    assert!(
+        *a_run >= 20.0 && a_wait + a_run <= total,
+        "a waited {a_wait} ms and ran {a_run} ms of {total} ms"
+    );
+    assert!(
+        *b_wait >= 20.0 && b_wait + b_run <= total,
+        "b waited {b_wait} ms and ran {b_run} ms of {total} ms"
+    );
 }
 
 /// 120 tokens.
@@ -328,50 +445,113 @@ fn usage() -> Value {
 }
 
 fn a_turn(turn: Allowance) -> Limits {
-    Limits { turn, ..Limits::default() }
+    Limits {
+        turn,
+        ..Limits::default()
+    }
 }
 
 /// Plays rounds of calls until this limit, which the notice names, stops the turn.
 async fn stopped_by(limits: Limits, requests: usize, named: &str) {
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage()]);
+    let round = |n: u32| {
+        json!([
+            call_with(&format!("c{n}"), "look", &json!({ "n": n })),
+            usage()
+        ])
+    };
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests, "{named}");
     assert_eq!(play.model.requests().len(), requests, "{named}");
-    assert!(play.notices.iter().any(|notice| notice.contains(named)), "{:?}", play.notices);
-    assert_eq!(play.ends.len(), requests, "the calls of the last answer have their results");
+    assert!(
+        play.notices.iter().any(|notice| notice.contains(named)),
+        "{:?}",
+        play.notices
+    );
+    assert_eq!(
+        play.ends.len(),
+        requests,
+        "the calls of the last answer have their results"
+    );
 }
 
 #[tokio::test]
 async fn limits_end_a_turn_between_requests() {
     let any = Allowance::default();
-    stopped_by(a_turn(Allowance { iterations: Some(3), ..any }), 3, "limits.iterations").await;
-    stopped_by(a_turn(Allowance { tokens: Some(240), ..any }), 2, "240 tokens (limits.tokens)").await;
-    let session = Limits { session: Allowance { iterations: Some(3), ..any }, ..Limits::default() };
-    stopped_by(session, 3, "3 requests to the model in this session (limits.session-iterations)").await;
+    stopped_by(
+        a_turn(Allowance {
+            iterations: Some(3),
+            ..any
+        }),
+        3,
+        "limits.iterations",
+    )
+    .await;
+    stopped_by(
+        a_turn(Allowance {
+            tokens: Some(240),
+            ..any
+        }),
+        2,
+        "240 tokens (limits.tokens)",
+    )
+    .await;
+    let session = Limits {
+        session: Allowance {
+            iterations: Some(3),
+            ..any
+        },
+        ..Limits::default()
+    };
+    stopped_by(
+        session,
+        3,
+        "3 requests to the model in this session (limits.session-iterations)",
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn costs_add_up_to_the_limit() {
     let usage = json!({ "usage": { "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5 } });
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage]);
-    let limits = a_turn(Allowance { cost: Some(1.5), ..Allowance::default() });
+    let round = |n: u32| {
+        json!([
+            call_with(&format!("c{n}"), "look", &json!({ "n": n })),
+            usage
+        ])
+    };
+    let limits = a_turn(Allowance {
+        cost: Some(1.5),
+        ..Allowance::default()
+    });
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     assert_eq!(play.model.requests().len(), 3);
-    assert_eq!(play.notices, ["stopped after 1.50 US dollars (limits.cost); send \"continue\" to go on"]);
+    assert_eq!(
+        play.notices,
+        ["stopped after 1.50 US dollars (limits.cost); send \"continue\" to go on"]
+    );
 }
 
 #[tokio::test]
 async fn a_cost_limit_without_known_prices_is_reported() {
-    let limits = a_turn(Allowance { cost: Some(1.0), ..Allowance::default() });
+    let limits = a_turn(Allowance {
+        cost: Some(1.0),
+        ..Allowance::default()
+    });
     let mut play = Play::free(json!([[call("a", "look")], [{ "text": "done" }]]), limits);
     assert_eq!(play.end().await, Termination::EndTurn);
-    assert!(play.notices[0].starts_with("limits.cost cannot be enforced"), "{:?}", play.notices);
+    assert!(
+        play.notices[0].starts_with("limits.cost cannot be enforced"),
+        "{:?}",
+        play.notices
+    );
     assert_eq!(play.notices.len(), 1, "once a turn is enough");
 }
 
 fn repeats(rounds: u32) -> Value {
-    (0..rounds).map(|n| json!([call_with(&format!("c{n}"), "look", &json!({ "n": 1 }))])).collect()
+    (0..rounds)
+        .map(|n| json!([call_with(&format!("c{n}"), "look", &json!({ "n": 1 }))]))
+        .collect()
 }
 
 #[tokio::test]
@@ -380,20 +560,36 @@ async fn a_looping_turn_continues_only_if_the_user_agrees() {
     play.yeses = 2;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     let loops = play.log.iter().filter(|line| *line == "loop 4").count();
-    assert_eq!((play.model.requests().len(), loops), (12, 3), "counted anew after each yes: {:?}", play.log);
+    assert_eq!(
+        (play.model.requests().len(), loops),
+        (12, 3),
+        "counted anew after each yes: {:?}",
+        play.log
+    );
     let asked = "Continue? The turn paused because the model made the same call with the same result 4 times in a row";
     assert_eq!(play.pauses, [asked; 3]);
 }
 
 #[tokio::test]
 async fn a_limit_restarts_after_the_user_continues() {
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage()]);
-    let limits = a_turn(Allowance { tokens: Some(240), ..Allowance::default() });
+    let round = |n: u32| {
+        json!([
+            call_with(&format!("c{n}"), "look", &json!({ "n": n })),
+            usage()
+        ])
+    };
+    let limits = a_turn(Allowance {
+        tokens: Some(240),
+        ..Allowance::default()
+    });
     let mut play = Play::free((0..9).map(round).collect(), limits);
     play.yeses = 1;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     assert_eq!(play.model.requests().len(), 4);
-    assert_eq!(play.pauses, ["Continue? The turn paused after 240 tokens (limits.tokens)"; 2]);
+    assert_eq!(
+        play.pauses,
+        ["Continue? The turn paused after 240 tokens (limits.tokens)"; 2]
+    );
 }
 
 #[tokio::test]
@@ -406,14 +602,20 @@ async fn cancelling_a_turn_cancels_its_permission_request() {
 
 #[tokio::test]
 async fn steering_messages_join_after_the_running_tools() {
-    let rounds =
-        json!([[call("a", "look")], [{ "text": "so be it" }, { "gate": "last" }], [{ "text": "that too" }], []]);
+    let rounds = json!([[call("a", "look")], [{ "text": "so be it" }, { "gate": "last" }], [{ "text": "that too" }], []]);
     let mut play = Play::new(rounds, Limits::default());
     let mut joined = Vec::new();
     let mut say = |play: &Play, words: &str| {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let parts = vec![Part::Text { text: words.into() }];
-        play.steering.try_send(Steer { prompt: "p".into(), words: words.into(), parts, joined: sender }).unwrap();
+        play.steering
+            .try_send(Steer {
+                prompt: "p".into(),
+                words: words.into(),
+                parts,
+                joined: sender,
+            })
+            .unwrap();
         joined.push(receiver);
     };
     play.until("start a").await;
@@ -424,19 +626,36 @@ async fn steering_messages_join_after_the_running_tools() {
     play.model.open("last");
     assert_eq!(play.end().await, Termination::EndTurn);
     let requests = play.model.requests();
-    let last = |n: usize| requests[n]["messages"].as_array().unwrap().last().unwrap().to_string();
+    let last = |n: usize| {
+        requests[n]["messages"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .to_string()
+    };
     assert!(last(1).contains("not there"), "{}", last(1));
-    assert!(last(2).contains("and the other one"), "an answer that would have been the last is not: {}", last(2));
+    assert!(
+        last(2).contains("and the other one"),
+        "an answer that would have been the last is not: {}",
+        last(2)
+    );
     assert_eq!(requests.len(), 3);
     assert!(joined.iter_mut().all(|joined| joined.try_recv().is_ok()));
     let (sender, late) = tokio::sync::oneshot::channel();
-    drop(play.steering.try_send(Steer { prompt: "p".into(), words: String::new(), parts: Vec::new(), joined: sender }));
+    drop(play.steering.try_send(Steer {
+        prompt: "p".into(),
+        words: String::new(),
+        parts: Vec::new(),
+        joined: sender,
+    }));
     assert!(late.await.is_err(), "who comes too late is told");
 }
 
 #[tokio::test]
 async fn cancelling_during_a_slow_call_still_gives_each_call_a_result() {
-    let answer = json!([call("a", "look"), call("b", "change"), call("c", "look"), { "gate": "never" }]);
+    let answer =
+        json!([call("a", "look"), call("b", "change"), call("c", "look"), { "gate": "never" }]);
     let mut play = Play::new(json!([answer]), Limits::default());
     play.until("start a").await;
     play.until("complete c").await;
@@ -444,6 +663,10 @@ async fn cancelling_during_a_slow_call_still_gives_each_call_a_result() {
     play.cancel.cancel();
     assert_eq!(play.end().await, Termination::Cancelled);
     play.model.closed_early(1).await;
-    assert!(["a", "b", "c"].iter().all(|id| play.result(id).starts_with("cancelled by the user")));
+    assert!(
+        ["a", "b", "c"]
+            .iter()
+            .all(|id| play.result(id).starts_with("cancelled by the user"))
+    );
     assert!(!play.log.contains(&"start b".to_owned()), "{:?}", play.log);
 }

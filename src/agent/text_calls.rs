@@ -109,11 +109,19 @@ impl TextCalls {
     }
 
     /// The arguments of a native call that came as text in one of the forms of a call, where they are all of `raw`.
-    pub(super) fn arguments(&self, name: &str, raw: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
+    pub(super) fn arguments(
+        &self,
+        name: &str,
+        raw: &str,
+    ) -> Option<serde_json::Map<String, serde_json::Value>> {
         let tool = tools::tool(&self.tools, name)?;
-        let is_same = |name: &str| tools::tool(&self.tools, name).is_some_and(|other| other.name() == tool.name());
-        let read = forms::arguments(raw, &is_same).map(|arguments| TextCall::new(tool.name().to_owned(), arguments));
-        read.map(|call| self.named(call).arguments).or_else(|| tools::only_argument(&*tool, raw))
+        let is_same = |name: &str| {
+            tools::tool(&self.tools, name).is_some_and(|other| other.name() == tool.name())
+        };
+        let read = forms::arguments(raw, &is_same)
+            .map(|arguments| TextCall::new(tool.name().to_owned(), arguments));
+        read.map(|call| self.named(call).arguments)
+            .or_else(|| tools::only_argument(&*tool, raw))
     }
 
     /// The answer has calls of its own: held-back text is text.
@@ -167,18 +175,37 @@ impl TextCalls {
     /// Arguments that have a position get the name that our tool has for it. Another agent's tool may have another
     /// order.
     fn named(&self, call: TextCall) -> TextCall {
-        let Some(tool) = tools::tool(&self.tools, &call.name) else { return call };
-        let name = MODULES.iter().find_map(|module| call.name.strip_prefix(module)).unwrap_or(&call.name);
+        let Some(tool) = tools::tool(&self.tools, &call.name) else {
+            return call;
+        };
+        let name = MODULES
+            .iter()
+            .find_map(|module| call.name.strip_prefix(module))
+            .unwrap_or(&call.name);
         let schema = tool.parameters();
-        let ours = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name);
-        let ours: Vec<&String> = ours.take(if name == tool.name() { usize::MAX } else { 1 }).collect();
+        let ours = schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name);
+        let ours: Vec<&String> = ours
+            .take(if name == tool.name() { usize::MAX } else { 1 })
+            .collect();
         let taken: Vec<String> = call.arguments.keys().cloned().collect();
         let name_of = |key: String| {
-            let position = key.strip_prefix(python::POSITION).and_then(|position| position.parse::<usize>().ok());
-            let name = position.and_then(|position| ours.get(position)).filter(|name| !taken.contains(name));
+            let position = key
+                .strip_prefix(python::POSITION)
+                .and_then(|position| position.parse::<usize>().ok());
+            let name = position
+                .and_then(|position| ours.get(position))
+                .filter(|name| !taken.contains(name));
             name.map_or(key, |name| (*name).clone())
         };
-        let arguments = call.arguments.into_iter().map(|(key, value)| (name_of(key), value)).collect();
+        let arguments = call
+            .arguments
+            .into_iter()
+            .map(|(key, value)| (name_of(key), value))
+            .collect();
         TextCall { arguments, ..call }
     }
 
@@ -194,12 +221,24 @@ impl TextCalls {
             // JSON that names something else is just JSON.
             return (is_known || !is_plain(tail)).then_some(Err(why));
         }
-        if calls.iter().any(|call| call.is_completed && !self.only_reads(call)) {
+        if calls
+            .iter()
+            .any(|call| call.is_completed && !self.only_reads(call))
+        {
             return Some(Err(INCOMPLETE.to_owned()));
         }
-        let json = |call: TextCall| (call.name, serde_json::Value::Object(call.arguments).to_string());
+        let json = |call: TextCall| {
+            (
+                call.name,
+                serde_json::Value::Object(call.arguments).to_string(),
+            )
+        };
         let in_prose = (!prose.trim().is_empty()).then(|| tail.to_owned());
-        Some(Ok(Written { words: words.to_owned(), calls: calls.into_iter().map(json).collect(), in_prose }))
+        Some(Ok(Written {
+            words: words.to_owned(),
+            calls: calls.into_iter().map(json).collect(),
+            in_prose,
+        }))
     }
 
     fn only_reads(&self, call: &TextCall) -> bool {
@@ -207,7 +246,12 @@ impl TextCalls {
     }
 
     /// Why text that did not become a call was still meant as one, if it was.
-    fn suspicious(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool, is_quoted: IsQuoted<'_>) -> Option<String> {
+    fn suspicious(
+        &self,
+        tail: &str,
+        is_tool: &dyn Fn(&str) -> bool,
+        is_quoted: IsQuoted<'_>,
+    ) -> Option<String> {
         if without_ends(tail).len() < tail.len() {
             return None;
         }
@@ -221,9 +265,12 @@ impl TextCalls {
             let is_broken = is_broken && !calls.iter().any(is_quoted);
             return is_broken.then(|| "it cannot be read".to_owned());
         }
-        let calls = self.example(is_tool).filter(|calls| !calls.iter().any(is_quoted))?;
+        let calls = self
+            .example(is_tool)
+            .filter(|calls| !calls.iter().any(is_quoted))?;
         let mut calls = calls.into_iter().map(|call| self.named(call));
-        let is_meant = calls.all(|call| tools::accept(&self.tools, &call.name, &call.arguments).is_ok());
+        let is_meant =
+            calls.all(|call| tools::accept(&self.tools, &call.name, &call.arguments).is_ok());
         is_meant.then(|| EXAMPLE.to_owned())
     }
 
@@ -252,7 +299,11 @@ impl TextCalls {
         }
         loop {
             let from = self.line.max(self.scanned);
-            let end = self.text.get(from..).and_then(|rest| rest.find('\n')).map(|end| from + end);
+            let end = self
+                .text
+                .get(from..)
+                .and_then(|rest| rest.find('\n'))
+                .map(|end| from + end);
             let line = self.line..end.unwrap_or(self.text.len());
             if let Some((at, is_certain)) = self.beginning(&line) {
                 self.is_certain = is_certain;
@@ -274,7 +325,10 @@ impl TextCalls {
             return true;
         }
         let text = text.strip_prefix(PRINT).unwrap_or(text);
-        let text = MODULES.iter().find_map(|module| text.strip_prefix(module)).unwrap_or(text);
+        let text = MODULES
+            .iter()
+            .find_map(|module| text.strip_prefix(module))
+            .unwrap_or(text);
         if let Some((name, _)) = text.split_once('(') {
             return tools::find(&self.tools, name).is_some();
         }
@@ -287,7 +341,10 @@ impl TextCalls {
     /// Opens or closes a code fence.
     fn turn_fence(&mut self, line: &Range<usize>) {
         let line = self.text.get(line.clone()).unwrap_or_default().trim();
-        let marks: String = line.chars().take_while(|c| *c == '`' || *c == '~').collect();
+        let marks: String = line
+            .chars()
+            .take_while(|c| *c == '`' || *c == '~')
+            .collect();
         let rest = line.strip_prefix(marks.as_str()).unwrap_or_default();
         match &self.fence {
             None if marks.len() >= 3 => self.fence = Some(marks),
@@ -310,23 +367,39 @@ impl TextCalls {
             return Some(found);
         }
         // Earlier positions were decided with the earlier text, so that a long line is scanned only once.
-        let undecided = self.text.floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
+        let undecided = self
+            .text
+            .floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
         let first = undecided.saturating_sub(line.start);
-        let starts = text.get(first..)?.match_indices(['<', '[']).map(|(at, _)| first + at);
+        let starts = text
+            .get(first..)?
+            .match_indices(['<', '['])
+            .map(|(at, _)| first + at);
         let free = starts.filter(|at| text.split_at(*at).0.matches('`').count() % 2 == 0);
         let mut found = free.filter_map(|at| {
             let (before, rest) = text.split_at(at);
             let before = before.trim_end();
-            let is_numbered = before.trim_end_matches('.').bytes().all(|byte| byte.is_ascii_digit());
-            let is_separate = before.is_empty() || before.ends_with(['.', '!', '?', '…']) && !is_numbered;
-            let marks = || TOKENS.iter().chain(ENDS).chain(TAGS.iter().filter(|_| is_separate));
-            if marks().any(|mark| rest.starts_with(mark)) || before.is_empty() && self.is_tag(rest) {
+            let is_numbered = before
+                .trim_end_matches('.')
+                .bytes()
+                .all(|byte| byte.is_ascii_digit());
+            let is_separate =
+                before.is_empty() || before.ends_with(['.', '!', '?', '…']) && !is_numbered;
+            let marks = || {
+                TOKENS
+                    .iter()
+                    .chain(ENDS)
+                    .chain(TAGS.iter().filter(|_| is_separate))
+            };
+            if marks().any(|mark| rest.starts_with(mark)) || before.is_empty() && self.is_tag(rest)
+            {
                 return Some((line.start + at, true));
             }
             // The line may be incomplete: the beginning of a marker may still become one.
             let is_last = line.end == self.text.len();
             let may_be_tag = before.is_empty() && rest.len() < LONGEST_TAG && is_tag_name(rest);
-            (is_last && (marks().any(|mark| mark.starts_with(rest)) || may_be_tag)).then_some((line.start + at, false))
+            (is_last && (marks().any(|mark| mark.starts_with(rest)) || may_be_tag))
+                .then_some((line.start + at, false))
         });
         found.next()
     }
@@ -337,7 +410,8 @@ impl TextCalls {
         let at = line.end - body.len();
         let is_last = line.end == self.text.len();
         let Some(name) = body.strip_prefix(react::ACTION).map(str::trim) else {
-            return (is_last && !body.is_empty() && react::ACTION.starts_with(body)).then_some((at, false));
+            return (is_last && !body.is_empty() && react::ACTION.starts_with(body))
+                .then_some((at, false));
         };
         if !name.is_empty()
             && !"```".starts_with(name)
@@ -351,14 +425,22 @@ impl TextCalls {
         if name.starts_with("```") {
             return Some((at, true));
         }
-        let wanted: &[&str] = if name.is_empty() { &["{", "```"] } else { &[react::ACTION_INPUT] };
+        let wanted: &[&str] = if name.is_empty() {
+            &["{", "```"]
+        } else {
+            &[react::ACTION_INPUT]
+        };
         let is_certain = wanted.iter().any(|begin| next.starts_with(begin));
-        (is_certain || wanted.iter().any(|begin| begin.starts_with(next))).then_some((at, is_certain))
+        (is_certain || wanted.iter().any(|begin| begin.starts_with(next)))
+            .then_some((at, is_certain))
     }
 
     /// Whether a text begins with a tool's name as a tag.
     fn is_tag(&self, rest: &str) -> bool {
-        let name = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(name, _)| name);
+        let name = rest
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once('>'))
+            .map(|(name, _)| name);
         name.is_some_and(|name| is_word(name) && tools::tool(&self.tools, name).is_some())
     }
 }
@@ -388,7 +470,8 @@ const LONGEST_MARK: usize = 64;
 const LONGEST_TAG: usize = 40;
 
 fn is_tag_name(text: &str) -> bool {
-    text.strip_prefix('<').is_some_and(|name| name.is_empty() || is_word(name))
+    text.strip_prefix('<')
+        .is_some_and(|name| name.is_empty() || is_word(name))
 }
 
 #[cfg(test)]
@@ -401,17 +484,31 @@ mod tests {
     /// What is released when the text arrives character by character, and what the rest is at the end.
     fn run(text: &str) -> (String, Held) {
         let mut calls = TextCalls::new(all(Editing::Replacements));
-        let shown = text.chars().map(|letter| calls.push(letter.encode_utf8(&mut [0; 4]))).collect();
+        let shown = text
+            .chars()
+            .map(|letter| calls.push(letter.encode_utf8(&mut [0; 4])))
+            .collect();
         (shown, calls.settle(&|_| false))
     }
 
     #[track_caller]
     fn is_call(text: &str, words: &str) {
         let (shown, held) = run(text);
-        let Held::Calls(Written { words: rest, calls, in_prose }) = held else { panic!("{text}: {held:?}") };
+        let Held::Calls(Written {
+            words: rest,
+            calls,
+            in_prose,
+        }) = held
+        else {
+            panic!("{text}: {held:?}")
+        };
         assert_eq!(in_prose.is_some(), !words.is_empty(), "{text}");
         assert_eq!(format!("{shown}{rest}").trim(), words, "{text}");
-        assert_eq!(calls[0].0.trim_start_matches("functions."), "read_file", "{text}");
+        assert_eq!(
+            calls[0].0.trim_start_matches("functions."),
+            "read_file",
+            "{text}"
+        );
     }
 
     #[track_caller]
@@ -433,14 +530,35 @@ mod tests {
         is_call("```tool_code\nprint(read_file(path=\"a.py\"))\n```", "");
         is_call("[read_file(path=\"a.py\")]", "");
         is_call(&format!("<tool_call>{CALL}</tool_call>"), "");
-        is_call(&format!("Reading.\n<tool_call>\n{CALL}\n</tool_call>\n"), "Reading.");
-        is_call(&format!("Reading. <tool_call>\n{CALL}\n</tool_call>"), "Reading.");
+        is_call(
+            &format!("Reading.\n<tool_call>\n{CALL}\n</tool_call>\n"),
+            "Reading.",
+        );
+        is_call(
+            &format!("Reading. <tool_call>\n{CALL}\n</tool_call>"),
+            "Reading.",
+        );
         is_call(&format!("Reading[TOOL_CALLS][{CALL}]"), "Reading");
-        is_call("I read it.\n\n<read_file>\n<path>a.py</path>\n</read_file>", "I read it.");
-        is_call("<|channel|>commentary to=functions.read_file <|message|>{\"path\": \"a.py\"}", "");
-        is_call("I look.\nAction: read_file\nAction Input: {\"path\": \"a.py\"}", "I look.");
-        is_call("Action:\n{\"action\": \"read_file\", \"action_input\": {\"path\": \"a.py\"}}", "");
-        is_call(&format!("<tool_call>{}</tool_call>", CALL.trim_end_matches('}')), "");
+        is_call(
+            "I read it.\n\n<read_file>\n<path>a.py</path>\n</read_file>",
+            "I read it.",
+        );
+        is_call(
+            "<|channel|>commentary to=functions.read_file <|message|>{\"path\": \"a.py\"}",
+            "",
+        );
+        is_call(
+            "I look.\nAction: read_file\nAction Input: {\"path\": \"a.py\"}",
+            "I look.",
+        );
+        is_call(
+            "Action:\n{\"action\": \"read_file\", \"action_input\": {\"path\": \"a.py\"}}",
+            "",
+        );
+        is_call(
+            &format!("<tool_call>{}</tool_call>", CALL.trim_end_matches('}')),
+            "",
+        );
         is_call(
             &format!("Let me read:\n```json\n{CALL}\n```\n<tool_call>{CALL}</tool_call>"),
             &format!("Let me read:\n```json\n{CALL}\n```"),
@@ -448,20 +566,36 @@ mod tests {
         is_call("read_file(\"a.py\")", "");
         is_call("print(read_file(\"a.py\"))", "");
         is_call("[read_file('a.py', 2, limit=3)]", "");
-        is_call("<read_file><args><file><path>a.py</path><line_range>1-9</line_range></file></args></read_file>", "");
-        is_call(&format!("See:\n```rust\nx\n```\n<tool_call>{CALL}</tool_call>"), "See:\n```rust\nx\n```");
+        is_call(
+            "<read_file><args><file><path>a.py</path><line_range>1-9</line_range></file></args></read_file>",
+            "",
+        );
+        is_call(
+            &format!("See:\n```rust\nx\n```\n<tool_call>{CALL}</tool_call>"),
+            "See:\n```rust\nx\n```",
+        );
     }
 
     #[test]
     fn positions_get_our_names_and_files_a_call_each() {
         let arguments = |text: &str| {
-            let Held::Calls(held) = run(text).1 else { panic!("{text}") };
-            held.calls.into_iter().map(|(_, arguments)| arguments).collect::<Vec<_>>()
+            let Held::Calls(held) = run(text).1 else {
+                panic!("{text}")
+            };
+            held.calls
+                .into_iter()
+                .map(|(_, arguments)| arguments)
+                .collect::<Vec<_>>()
         };
-        assert_eq!(arguments("read_file('a.py', 2, limit=3)"), [r#"{"path":"a.py","offset":2,"limit":3}"#]);
-        assert_eq!(arguments("read_file(\"a.py\")\nread_file(\"b.py\")"), [r#"{"path":"a.py"}"#, r#"{"path":"b.py"}"#]);
-        let files =
-            "<read_file>\n<args>\n<file><path>a</path></file>\n<file><path>b</path></file>\n</args>\n</read_file>";
+        assert_eq!(
+            arguments("read_file('a.py', 2, limit=3)"),
+            [r#"{"path":"a.py","offset":2,"limit":3}"#]
+        );
+        assert_eq!(
+            arguments("read_file(\"a.py\")\nread_file(\"b.py\")"),
+            [r#"{"path":"a.py"}"#, r#"{"path":"b.py"}"#]
+        );
+        let files = "<read_file>\n<args>\n<file><path>a</path></file>\n<file><path>b</path></file>\n</args>\n</read_file>";
         assert_eq!(arguments(files), [r#"{"path":"a"}"#, r#"{"path":"b"}"#]);
         is_text("[view('a.py', 2)]", true);
         is_text("read_file('a.py', path='b.py')", true);
@@ -471,24 +605,44 @@ mod tests {
 
     #[test]
     fn tokens_that_end_an_answer_are_no_text() {
-        for text in ["Yes.<|im_end|>", "Yes.<|end|><|return|>\n", "Yes.<|eot_id|>"] {
+        for text in [
+            "Yes.<|im_end|>",
+            "Yes.<|end|><|return|>\n",
+            "Yes.<|eot_id|>",
+        ] {
             let (shown, held) = run(text);
-            assert_eq!((shown.as_str(), held), ("Yes.", Held::Text(String::new())), "{text}");
+            assert_eq!(
+                (shown.as_str(), held),
+                ("Yes.", Held::Text(String::new())),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_text_call_in_an_example_is_text() {
-        is_text(&format!("Like this:\n```\n<tool_call>{CALL}</tool_call>\n```\nThat is all."), false);
-        is_text(&format!("The tag is `<tool_call>{CALL}</tool_call>`."), false);
+        is_text(
+            &format!("Like this:\n```\n<tool_call>{CALL}</tool_call>\n```\nThat is all."),
+            false,
+        );
+        is_text(
+            &format!("The tag is `<tool_call>{CALL}</tool_call>`."),
+            false,
+        );
         is_text(&format!("```json\n{CALL}\n```\n\nThis would read."), false);
         is_text(&format!("> <tool_call>{CALL}</tool_call>"), false);
         is_text(&format!("    <tool_call>{CALL}</tool_call>"), false);
-        is_text(&format!("<tool_call>{CALL}</tool_call> is the form."), false);
+        is_text(
+            &format!("<tool_call>{CALL}</tool_call> is the form."),
+            false,
+        );
         is_text(&format!("The form is <tool_call>{CALL}</tool_call>"), false);
         is_text(&format!("1. <tool_call>{CALL}</tool_call>"), false);
         is_text("The token <|im_end|> ends a turn.", false);
-        is_text(&format!("````md\n```\n<tool_call>{CALL}</tool_call>\n```\n````"), false);
+        is_text(
+            &format!("````md\n```\n<tool_call>{CALL}</tool_call>\n```\n````"),
+            false,
+        );
         for text in [
             "",
             "{\"name\": \"demo\", \"version\": 1}",
@@ -506,16 +660,27 @@ mod tests {
 
     #[test]
     fn unusable_text_calls_are_reported() {
-        is_text("<tool_call>{\"name\": \"send_mail\", \"arguments\": {}}</tool_call>", true);
-        is_text("<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>", true);
+        is_text(
+            "<tool_call>{\"name\": \"send_mail\", \"arguments\": {}}</tool_call>",
+            true,
+        );
+        is_text(
+            "<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",
+            true,
+        );
         is_text("<tool_call>{\"name\": \"read_file\"</tool_call>", true);
         let unfinished = r#"{"name": "write_file", "arguments": {"path": "a.py", "content": "x""#;
-        for text in
-            [unfinished.to_owned(), format!("<tool_call>{unfinished}</tool_call>"), format!("```json\n{unfinished}")]
-        {
+        for text in [
+            unfinished.to_owned(),
+            format!("<tool_call>{unfinished}</tool_call>"),
+            format!("```json\n{unfinished}"),
+        ] {
             is_text(&text, true);
         }
-        is_text("{\"name\": \"read_file\", \"arguments\": {\"offset\": 1}}", true);
+        is_text(
+            "{\"name\": \"read_file\", \"arguments\": {\"offset\": 1}}",
+            true,
+        );
         let write = r#"{"name": "write_file", "arguments": {"path": "a.py", "content": "x"}}"#;
         is_text(&format!("Let me write:\n```json\n{write}\n```"), true);
         is_text(&format!("Let me write:\n{write}"), true);
@@ -523,16 +688,33 @@ mod tests {
         is_text(&format!("Let me show you:\n```json\n{CALL}\n```"), true);
         is_text(&format!("Let me read:\n```json\n{CALL}\n```"), true);
         is_text(&format!("I'll read it.\n{CALL}"), true);
-        is_text("I'll read it.\n```tool_code\nprint(read_file(\"a.py\"))\n```", true);
-        is_text(&format!("Let me read:\n```json\n{CALL}\n```\nThat is all."), false);
-        is_text("Let me see:\n```json\n{\"name\": \"demo\", \"version\": 1}\n```", false);
+        is_text(
+            "I'll read it.\n```tool_code\nprint(read_file(\"a.py\"))\n```",
+            true,
+        );
+        is_text(
+            &format!("Let me read:\n```json\n{CALL}\n```\nThat is all."),
+            false,
+        );
+        is_text(
+            "Let me see:\n```json\n{\"name\": \"demo\", \"version\": 1}\n```",
+            false,
+        );
     }
 
     #[test]
     fn ordinary_text_streams_without_delay() {
-        for text in
-            ["Hello", "Actions: x", "Action: wait\nx", "<b>x", "```rust\nfn", "{\"version\"", "a [b", "x\n<div>", "> q"]
-        {
+        for text in [
+            "Hello",
+            "Actions: x",
+            "Action: wait\nx",
+            "<b>x",
+            "```rust\nfn",
+            "{\"version\"",
+            "a [b",
+            "x\n<div>",
+            "> q",
+        ] {
             assert_eq!(run(text).0, text);
         }
     }

@@ -22,7 +22,8 @@ use super::guidance::Guidance;
 use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
 use crate::model::{
-    ErrorCode, Image, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall, ToolResult, Usage,
+    ErrorCode, Image, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall,
+    ToolResult, Usage,
 };
 use crate::tools::{Tool, ToolContext};
 
@@ -80,10 +81,20 @@ pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
     let steps = Steps(steps);
     let (model, context_window) = (turn.provider.name(), turn.provider.window());
     turn.context.window = context_window;
-    steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model, context_window }).await;
+    steps
+        .event(AgentEvent::TurnStart {
+            turn_id: turn.id.clone(),
+            model,
+            context_window,
+        })
+        .await;
     let mut state = State {
         messages: turn.history.clone(),
-        call_ids: turn.history.iter().flat_map(|entry| call_ids(entry.outline())).collect(),
+        call_ids: turn
+            .history
+            .iter()
+            .flat_map(|entry| call_ids(entry.outline()))
+            .collect(),
         permits: Permits::new(turn.limits.parallel),
         guard: Guard::default(),
         spent: Spent::default(),
@@ -188,7 +199,13 @@ impl State {
     /// Messages sent meanwhile join the conversation; returns whether there were any.
     async fn join(&mut self) -> bool {
         let mut any = false;
-        while let Ok(Steer { prompt, words, parts, joined }) = self.turn.steering.try_recv() {
+        while let Ok(Steer {
+            prompt,
+            words,
+            parts,
+            joined,
+        }) = self.turn.steering.try_recv()
+        {
             if joined.send(()).is_ok() {
                 any = true;
                 self.steps
@@ -226,14 +243,23 @@ impl State {
     async fn iterate(&mut self) -> Result<Option<Termination>, ModelError> {
         let iteration = self.iteration;
         let message_count = self.messages.len();
-        self.tell(AgentEvent::IterationStart { iteration, message_count }).await;
+        self.tell(AgentEvent::IterationStart {
+            iteration,
+            message_count,
+        })
+        .await;
         let request = ModelRequest {
             preamble: self.turn.preamble.clone(),
-            messages: self.messages.iter().map(|entry| entry.encoded().clone()).collect(),
+            messages: self
+                .messages
+                .iter()
+                .map(|entry| entry.encoded().clone())
+                .collect(),
             may_call: true,
         };
         let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
-        let mut schedule = Schedule::new(context, guidance, self.steps.clone(), self.permits.clone());
+        let mut schedule =
+            Schedule::new(context, guidance, self.steps.clone(), self.permits.clone());
         let sent = self.size();
         let inputs = Inputs {
             provider: &self.turn.provider,
@@ -252,20 +278,44 @@ impl State {
         }
         if let (1, None, Some(limit)) = (iteration, self.usage.cost, self.turn.limits.of_cost()) {
             let why = "the provider reports no cost, and config.toml has no prices for the model";
-            self.steps.event(AgentEvent::Notice { message: format!("{limit} cannot be enforced: {why}") }).await;
+            self.steps
+                .event(AgentEvent::Notice {
+                    message: format!("{limit} cannot be enforced: {why}"),
+                })
+                .await;
         }
         // The answer is saved before its calls run: nothing happens that the conversation does not record.
-        let Answer { message, end, unusable, .. } = answer;
+        let Answer {
+            message,
+            end,
+            unusable,
+            ..
+        } = answer;
         let calls = message.calls.clone();
-        let is_empty = nudge::says_nothing(&message.text) && calls.is_empty() && message.refusal.is_empty();
-        self.answer = if is_empty { None } else { Some(self.push(Message::Assistant(message)).await) };
+        let is_empty =
+            nudge::says_nothing(&message.text) && calls.is_empty() && message.refusal.is_empty();
+        self.answer = if is_empty {
+            None
+        } else {
+            Some(self.push(Message::Assistant(message)).await)
+        };
         let outcomes = schedule.finish().await;
         self.nudges.note(&outcomes);
-        let repeated = self.guard.note(words(self.answer.as_deref()), &calls, &outcomes);
+        let repeated = self
+            .guard
+            .note(words(self.answer.as_deref()), &calls, &outcomes);
         let tool_calls = outcomes.len();
-        let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
+        let tool_name = outcomes
+            .last()
+            .map(|outcome| outcome.name.clone())
+            .unwrap_or_default();
         self.record(&calls, outcomes).await;
-        self.steps.event(AgentEvent::IterationComplete { iteration, tool_calls }).await;
+        self.steps
+            .event(AgentEvent::IterationComplete {
+                iteration,
+                tool_calls,
+            })
+            .await;
         if self.turn.context.cancel.is_cancelled() {
             return Ok(Some(Termination::Cancelled));
         }
@@ -276,30 +326,50 @@ impl State {
             next => next,
         };
         if let Some(repeated) = repeated.filter(|_| next.is_none()) {
-            let action = format!("{repeated}; the turn waits for your decision whether to continue");
+            let action =
+                format!("{repeated}; the turn waits for your decision whether to continue");
             let (consecutive_count, why) = (repeated.rounds, format!("because {repeated}"));
-            self.steps.event(AgentEvent::LoopDetected { tool_name, consecutive_count, action }).await;
+            self.steps
+                .event(AgentEvent::LoopDetected {
+                    tool_name,
+                    consecutive_count,
+                    action,
+                })
+                .await;
             return Ok(self.pause(why).await);
         }
         Ok(next)
     }
 
     /// Whether the loop continues after an answer with this many calls.
-    async fn next(&mut self, end: End, tool_calls: usize) -> Result<Option<Termination>, ModelError> {
+    async fn next(
+        &mut self,
+        end: End,
+        tool_calls: usize,
+    ) -> Result<Option<Termination>, ModelError> {
         let (reason, message) = match end {
             End::Failed(error) => return Err(error),
             _ if tool_calls > 0 => return Ok(None),
             End::Pause => return Ok(None),
             End::Stop | End::Malformed => return Ok(Some(Termination::EndTurn)),
-            End::Length => {
-                (Termination::MaxTokens, "the model's token limit cut the answer off; send \"continue\" to go on")
-            }
-            End::Filtered => {
-                (Termination::Refusal, "the provider's content filter cut the answer off; rephrase the prompt")
-            }
-            End::Refused => (Termination::Refusal, "the model refused to answer; rephrase the prompt"),
+            End::Length => (
+                Termination::MaxTokens,
+                "the model's token limit cut the answer off; send \"continue\" to go on",
+            ),
+            End::Filtered => (
+                Termination::Refusal,
+                "the provider's content filter cut the answer off; rephrase the prompt",
+            ),
+            End::Refused => (
+                Termination::Refusal,
+                "the model refused to answer; rephrase the prompt",
+            ),
         };
-        self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
+        self.steps
+            .event(AgentEvent::Notice {
+                message: message.to_owned(),
+            })
+            .await;
         Ok(Some(reason))
     }
 
@@ -338,7 +408,12 @@ impl State {
     async fn record(&mut self, calls: &[ToolCall], outcomes: Vec<Outcome>) {
         let is_blind = self.turn.provider.sees() == Some(false);
         let result = |(call, outcome): (&ToolCall, Outcome)| {
-            let ExecutionResult { mut content, is_error, mut images, .. } = outcome.result;
+            let ExecutionResult {
+                mut content,
+                is_error,
+                mut images,
+                ..
+            } = outcome.result;
             if is_blind && !images.is_empty() {
                 images.clear();
                 content
@@ -346,9 +421,16 @@ impl State {
             }
             // It stays as long as the conversation, and does not grow.
             content.shrink_to_fit();
-            let images =
-                images.into_iter().map(|picture| Image { mime_type: picture.mime_type.to_owned(), data: picture.data });
-            ToolResult { call_id: call.id.clone(), content, is_error, images: images.collect() }
+            let images = images.into_iter().map(|picture| Image {
+                mime_type: picture.mime_type.to_owned(),
+                data: picture.data,
+            });
+            ToolResult {
+                call_id: call.id.clone(),
+                content,
+                is_error,
+                images: images.collect(),
+            }
         };
         let results: Vec<_> = calls.iter().zip(outcomes).map(result).collect();
         if !results.is_empty() {
@@ -368,11 +450,23 @@ impl State {
         if self.turn.context.cancel.is_cancelled() {
             return Termination::Cancelled;
         }
-        let ModelError { code, message, status, retryable } = error;
+        let ModelError {
+            code,
+            message,
+            status,
+            retryable,
+        } = error;
         if code == ErrorCode::Internal {
             tracing::error!("a turn failed: {message}");
         }
-        self.steps.event(AgentEvent::Error { message, code, status, retryable }).await;
+        self.steps
+            .event(AgentEvent::Error {
+                message,
+                code,
+                status,
+                retryable,
+            })
+            .await;
         Termination::Error
     }
 }

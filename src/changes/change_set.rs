@@ -34,7 +34,10 @@ impl EntryChange {
     /// Combines this change with the one after it; `None` if they cancel out.
     #[must_use]
     pub fn then(self, next: Self) -> Option<Self> {
-        (self.before != next.after).then_some(Self { after: next.after, ..self })
+        (self.before != next.after).then_some(Self {
+            after: next.after,
+            ..self
+        })
     }
 }
 
@@ -72,7 +75,10 @@ impl ChangeSet {
     /// These changes and the ones after them as one.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
-        Self { files: joined(self.files, next.files), git: joined(self.git, next.git) }
+        Self {
+            files: joined(self.files, next.files),
+            git: joined(self.git, next.git),
+        }
     }
 
     /// Whether nothing changed.
@@ -84,8 +90,10 @@ impl ChangeSet {
 
 /// Both lists as one, sorted by path, in which the changes of a path are one.
 fn joined(earlier: Vec<EntryChange>, later: Vec<EntryChange>) -> Vec<EntryChange> {
-    let mut by_path: BTreeMap<PathBuf, EntryChange> =
-        earlier.into_iter().map(|change| (change.path.clone(), change)).collect();
+    let mut by_path: BTreeMap<PathBuf, EntryChange> = earlier
+        .into_iter()
+        .map(|change| (change.path.clone(), change))
+        .collect();
     for change in later {
         let joined = match by_path.remove(&change.path) {
             Some(earlier) => earlier.then(change),
@@ -127,7 +135,9 @@ pub mod any_path {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
         match AnyPath::deserialize(deserializer)? {
             AnyPath::Text(path) => Ok(path),
-            AnyPath::Bytes(bytes) => of_bytes(bytes).ok_or_else(|| serde::de::Error::custom("no path of this system")),
+            AnyPath::Bytes(bytes) => {
+                of_bytes(bytes).ok_or_else(|| serde::de::Error::custom("no path of this system"))
+            }
         }
     }
 
@@ -153,9 +163,17 @@ mod tests {
     fn non_utf8_names_survive_json() {
         use std::os::unix::ffi::OsStringExt as _;
         let path = PathBuf::from(std::ffi::OsString::from_vec(b"/w/\xff".to_vec()));
-        let file = Entry::File { image: "00".to_owned(), size: 1, mode: 0o644 };
+        let file = Entry::File {
+            image: "00".to_owned(),
+            size: 1,
+            mode: 0o644,
+        };
         let changes = ChangeSet {
-            files: vec![EntryChange { path: path.clone(), before: Entry::Link { target: path }, after: file }],
+            files: vec![EntryChange {
+                path: path.clone(),
+                before: Entry::Link { target: path },
+                after: file,
+            }],
             git: Vec::new(),
         };
         let json = serde_json::to_string(&changes).unwrap();

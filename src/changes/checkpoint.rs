@@ -70,7 +70,13 @@ pub(crate) struct Entry {
 impl Checkpoints {
     /// No changes yet. Previous versions are stored in `folder`; `undoable` is updated.
     pub fn new(folder: Option<PathBuf>, undoable: watch::Sender<Undoable>) -> Self {
-        Self { entries: Vec::new(), undone: Vec::new(), store: Store::new(folder.clone()), images: folder, undoable }
+        Self {
+            entries: Vec::new(),
+            undone: Vec::new(),
+            store: Store::new(folder.clone()),
+            images: folder,
+            undoable,
+        }
     }
 
     /// Records the actual changes of a call: texts, and everything a command did. Returns an error the first time
@@ -89,7 +95,13 @@ impl Checkpoints {
         }
         self.undone.clear();
         let changes = change::all(workspace, diffs, command);
-        self.add(turn, changes, command.map(|command| command.git.clone()).unwrap_or_default());
+        self.add(
+            turn,
+            changes,
+            command
+                .map(|command| command.git.clone())
+                .unwrap_or_default(),
+        );
         let problem = self.store.save(session, turn, &real).await.err();
         self.forget_oldest();
         self.publish();
@@ -99,9 +111,20 @@ impl Checkpoints {
     /// Remembers what a turn of an earlier process changed.
     pub async fn restore(&mut self, workspace: &Workspace, change: Remembered, texts: &Texts) {
         match change {
-            Remembered::Changed { turn, diffs, command } => {
-                let git = command.as_ref().map(|command| command.git.clone()).unwrap_or_default();
-                self.add(turn, change::all(workspace, &diffs, command.as_deref()), git);
+            Remembered::Changed {
+                turn,
+                diffs,
+                command,
+            } => {
+                let git = command
+                    .as_ref()
+                    .map(|command| command.git.clone())
+                    .unwrap_or_default();
+                self.add(
+                    turn,
+                    change::all(workspace, &diffs, command.as_deref()),
+                    git,
+                );
             }
             Remembered::Reviewed(review) => self.take_review(workspace, review, texts).await,
         }
@@ -117,13 +140,35 @@ impl Checkpoints {
     /// Adds changes to the turn's previous ones.
     fn add(&mut self, turn: u64, changes: Vec<Change>, git: Vec<EntryChange>) {
         let index = self.entries.partition_point(|entry| entry.turn < turn);
-        if self.entries.get(index).is_none_or(|entry| entry.turn != turn) {
-            self.entries.insert(index, Entry { turn, since: Instant::now(), changes: Vec::new(), git: Vec::new() });
+        if self
+            .entries
+            .get(index)
+            .is_none_or(|entry| entry.turn != turn)
+        {
+            self.entries.insert(
+                index,
+                Entry {
+                    turn,
+                    since: Instant::now(),
+                    changes: Vec::new(),
+                    git: Vec::new(),
+                },
+            );
         }
         if let Some(entry) = self.entries.get_mut(index) {
             entry.since = Instant::now();
-            entry.changes = joined(std::mem::take(&mut entry.changes), changes, |change| &change.path, Change::then);
-            entry.git = joined(std::mem::take(&mut entry.git), git, |change| &change.path, EntryChange::then);
+            entry.changes = joined(
+                std::mem::take(&mut entry.changes),
+                changes,
+                |change| &change.path,
+                Change::then,
+            );
+            entry.git = joined(
+                std::mem::take(&mut entry.git),
+                git,
+                |change| &change.path,
+                EntryChange::then,
+            );
         }
         self.entries.retain(|entry| !entry.is_empty());
     }
@@ -167,11 +212,16 @@ fn joined<T>(
     path: impl Fn(&T) -> &PathBuf,
     then: impl Fn(T, T) -> Option<T>,
 ) -> Vec<T> {
-    let mut by_path: HashMap<PathBuf, usize> =
-        earlier.iter().enumerate().map(|(index, change)| (path(change).clone(), index)).collect();
+    let mut by_path: HashMap<PathBuf, usize> = earlier
+        .iter()
+        .enumerate()
+        .map(|(index, change)| (path(change).clone(), index))
+        .collect();
     let mut changes: Vec<Option<T>> = earlier.into_iter().map(Some).collect();
     for change in later {
-        let index = *by_path.entry(path(&change).clone()).or_insert(changes.len());
+        let index = *by_path
+            .entry(path(&change).clone())
+            .or_insert(changes.len());
         match changes.get_mut(index) {
             None => changes.push(Some(change)),
             Some(place) => {

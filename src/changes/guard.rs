@@ -48,24 +48,49 @@ pub struct Pins {
 /// The roots, and the repositories they are worktrees of. Copies have none: they may only read those.
 #[must_use]
 pub fn with_repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
-    let own: Vec<_> = roots.iter().filter(|root| root.original().is_none()).cloned().collect();
+    let own: Vec<_> = roots
+        .iter()
+        .filter(|root| root.original().is_none())
+        .cloned()
+        .collect();
     roots.iter().cloned().chain(repositories(&own)).collect()
 }
 
 /// The repositories elsewhere that the roots are worktrees of.
 fn repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
-    let linked = roots.iter().filter_map(|root| git::linked(root)).filter_map(|path| Root::open(&path).ok());
-    linked.filter(|linked| !roots.iter().any(|root| linked.real().starts_with(root.real()))).map(Arc::new).collect()
+    let linked = roots
+        .iter()
+        .filter_map(|root| git::linked(root))
+        .filter_map(|path| Root::open(&path).ok());
+    linked
+        .filter(|linked| {
+            !roots
+                .iter()
+                .any(|root| linked.real().starts_with(root.real()))
+        })
+        .map(Arc::new)
+        .collect()
 }
 
 /// What commands in copies may read of the originals, and the sockets in there, which they may not use. Blocks.
 #[must_use]
 pub fn lent(roots: &[Arc<Root>]) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let originals: Vec<_> = roots.iter().filter_map(|root| root.original().cloned()).collect();
-    let linked = repositories(&originals).into_iter().map(|root| root.real().to_owned());
-    let paths: Vec<_> = roots.iter().flat_map(|root| root.lent().to_vec()).chain(linked).collect();
+    let originals: Vec<_> = roots
+        .iter()
+        .filter_map(|root| root.original().cloned())
+        .collect();
+    let linked = repositories(&originals)
+        .into_iter()
+        .map(|root| root.real().to_owned());
+    let paths: Vec<_> = roots
+        .iter()
+        .flat_map(|root| root.lent().to_vec())
+        .chain(linked)
+        .collect();
     let sockets = Guard::new(&originals, None).pins().sockets.into_iter();
-    let sockets = sockets.filter(|socket| paths.iter().any(|lent| socket.starts_with(lent))).collect();
+    let sockets = sockets
+        .filter(|socket| paths.iter().any(|lent| socket.starts_with(lent)))
+        .collect();
     (paths, sockets)
 }
 
@@ -85,7 +110,10 @@ impl Guard {
     pub fn new(roots: &[Arc<Root>], earlier: Option<&Self>) -> Self {
         let survey = |root: &Arc<Root>| {
             let surveys = earlier.into_iter().flat_map(|earlier| &earlier.0);
-            let same = surveys.filter(|(other, _)| other.real() == root.real()).map(|(_, survey)| survey).next();
+            let same = surveys
+                .filter(|(other, _)| other.real() == root.real())
+                .map(|(_, survey)| survey)
+                .next();
             (root.clone(), Survey::of(root.dir(), same))
         };
         Self(roots.iter().map(survey).collect())
@@ -116,14 +144,29 @@ impl Guard {
                 after = Survey::of(root.dir(), Some(before));
             }
             // Under another spelling, a mount may not be in the way.
-            let is_shielded =
-                |path: &Path| pinned && before.is_shielded(path, &after) && !has_aliases(root.dir(), path);
+            let is_shielded = |path: &Path| {
+                pinned && before.is_shielded(path, &after) && !has_aliases(root.dir(), path)
+            };
             let is_others = |path: &Path| is_shielded(path) || is_approved(&root.real().join(path));
-            for path in before.added(&after).into_iter().filter(|path| !is_others(path)) {
-                note(&mut notes, set_aside(root.dir(), path), path, "was created by the command");
+            for path in before
+                .added(&after)
+                .into_iter()
+                .filter(|path| !is_others(path))
+            {
+                note(
+                    &mut notes,
+                    set_aside(root.dir(), path),
+                    path,
+                    "was created by the command",
+                );
             }
             for (path, kept) in before.changed(&after).filter(|(path, _)| !is_others(path)) {
-                note(&mut notes, put_back(root.dir(), path, kept), path, "was changed by the command");
+                note(
+                    &mut notes,
+                    put_back(root.dir(), path, kept),
+                    path,
+                    "was changed by the command",
+                );
             }
         }
         notes
@@ -135,7 +178,11 @@ impl Guard {
 fn move_back(dir: &Dir, before: &Survey, after: &Survey, notes: &mut Vec<String>) -> bool {
     let mut any = false;
     for (path, now) in before.moved(after) {
-        let held = if dir.symlink_metadata(path).is_ok() { set_aside(dir, path) } else { Ok(None) };
+        let held = if dir.symlink_metadata(path).is_ok() {
+            set_aside(dir, path)
+        } else {
+            Ok(None)
+        };
         let done = held.and_then(|held| dir.rename(now, dir, path).map(|()| held));
         note(notes, done, path, "was moved by the command");
         any = true;
@@ -147,10 +194,15 @@ fn note(notes: &mut Vec<String>, done: io::Result<Option<PathBuf>>, path: &Path,
     let path = native::shown(path);
     notes.push(match done {
         Ok(Some(held)) => {
-            format!("{path} is protected and {what}; the command's version is now {}", native::shown(&held))
+            format!(
+                "{path} is protected and {what}; the command's version is now {}",
+                native::shown(&held)
+            )
         }
         Ok(None) => format!("{path} is protected and {what}; it was restored"),
-        Err(error) => format!("{path} is protected and {what}, and could not be restored ({error}): tell the user"),
+        Err(error) => format!(
+            "{path} is protected and {what}, and could not be restored ({error}): tell the user"
+        ),
     });
 }
 
@@ -159,14 +211,20 @@ pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
     let name = path.file_name().map_or_else(OsString::new, OsString::from);
     for number in 1..=MOST_ASIDE {
         let mut aside = name.clone();
-        aside.push(if number == 1 { ".held".to_owned() } else { format!(".held-{number}") });
+        aside.push(if number == 1 {
+            ".held".to_owned()
+        } else {
+            format!(".held-{number}")
+        });
         let aside = path.with_file_name(aside);
         if dir.symlink_metadata(&aside).is_err() {
             dir.rename(path, dir, &aside)?;
             return Ok(Some(aside));
         }
     }
-    Err(io::Error::other(format!("{MOST_ASIDE} files with that name are already set aside")))
+    Err(io::Error::other(format!(
+        "{MOST_ASIDE} files with that name are already set aside"
+    )))
 }
 
 /// Restores `path`; its current content is moved aside.

@@ -83,16 +83,37 @@ pub fn revert<'a>(
         Err(error) => {
             let reason = Reason::Io(format!("the images cannot be read ({error})"));
             let all = changes.files.iter().chain(&changes.git);
-            reverted.left = all.map(|change| Left { path: change.path.clone(), reason: reason.clone() }).collect();
+            reverted.left = all
+                .map(|change| Left {
+                    path: change.path.clone(),
+                    reason: reason.clone(),
+                })
+                .collect();
             return reverted;
         }
     };
-    let revert = Revert { roots, images, writable: Mutex::new(()) };
+    let revert = Revert {
+        roots,
+        images,
+        writable: Mutex::new(()),
+    };
     let has_moved = revert.has_git_moved(&changes.git);
-    let git = |change: &'a EntryChange| (change, if has_moved { Err(Reason::GitMoved) } else { revert.git(change) });
+    let git = |change: &'a EntryChange| {
+        (
+            change,
+            if has_moved {
+                Err(Reason::GitMoved)
+            } else {
+                revert.git(change)
+            },
+        )
+    };
     // What the command created is removed first, innermost first; then what it removed is restored, outermost first. A
     // repository is in the folder it was created with.
-    let (made, other): (Vec<_>, Vec<_>) = changes.git.iter().partition(|change| change.before == Entry::Absent);
+    let (made, other): (Vec<_>, Vec<_>) = changes
+        .git
+        .iter()
+        .partition(|change| change.before == Entry::Absent);
     let mut of_git: Vec<_> = made.into_iter().rev().map(git).collect();
     for (change, done) in revert.files(&changes.files, is_open) {
         match done {
@@ -102,7 +123,10 @@ pub fn revert<'a>(
                 if matches!(reason, Reason::Changed | Reason::Open) {
                     reverted.done.files.extend(revert.mode(change));
                 }
-                reverted.left.push(Left { path: change.path.clone(), reason });
+                reverted.left.push(Left {
+                    path: change.path.clone(),
+                    reason,
+                });
             }
         }
     }
@@ -110,7 +134,10 @@ pub fn revert<'a>(
     for (change, done) in of_git {
         match done {
             Ok(()) => reverted.done.git.push(change.reversed()),
-            Err(reason) => reverted.left.push(Left { path: change.path.clone(), reason }),
+            Err(reason) => reverted.left.push(Left {
+                path: change.path.clone(),
+                reason,
+            }),
         }
     }
     for done in [&mut reverted.done.files, &mut reverted.done.git] {
@@ -121,7 +148,10 @@ pub fn revert<'a>(
 
 /// Whether a file only gets other bytes: then it does not matter when.
 fn is_replaced(change: &EntryChange) -> bool {
-    matches!((&change.before, &change.after), (Entry::File { .. }, Entry::File { .. }))
+    matches!(
+        (&change.before, &change.after),
+        (Entry::File { .. }, Entry::File { .. })
+    )
 }
 
 /// Whether only a file's permissions changed.
@@ -134,13 +164,25 @@ fn side_by_side<'a>(
     changes: &[&'a EntryChange],
     one: &(impl Fn(&EntryChange) -> Result<(), Reason> + Sync),
 ) -> Vec<(&'a EntryChange, Result<(), Reason>)> {
-    let each = |chunk: &[&'a EntryChange]| chunk.iter().map(|change| (*change, one(change))).collect::<Vec<_>>();
+    let each = |chunk: &[&'a EntryChange]| {
+        chunk
+            .iter()
+            .map(|change| (*change, one(change)))
+            .collect::<Vec<_>>()
+    };
     std::thread::scope(|scope| {
         let size = changes.len().div_ceil(THREADS).max(1);
-        let threads: Vec<_> = changes.chunks(size).map(|chunk| scope.spawn(move || each(chunk))).collect();
+        let threads: Vec<_> = changes
+            .chunks(size)
+            .map(|chunk| scope.spawn(move || each(chunk)))
+            .collect();
         let mut done = Vec::with_capacity(changes.len());
         for thread in threads {
-            done.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            done.extend(
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
         }
         done
     })
@@ -150,7 +192,11 @@ impl EntryChange {
     /// The inverse change.
     #[must_use]
     pub fn reversed(&self) -> Self {
-        Self { path: self.path.clone(), before: self.after.clone(), after: self.before.clone() }
+        Self {
+            path: self.path.clone(),
+            before: self.after.clone(),
+            after: self.before.clone(),
+        }
     }
 }
 
@@ -165,29 +211,52 @@ type Done<'a> = (&'a EntryChange, Result<(), Reason>);
 
 impl<'a> Revert<'a> {
     /// Reverts everything but git's state.
-    fn files(&self, changes: &'a [EntryChange], is_open: &(dyn Fn(&Path) -> bool + Sync)) -> Vec<Done<'a>> {
+    fn files(
+        &self,
+        changes: &'a [EntryChange],
+        is_open: &(dyn Fn(&Path) -> bool + Sync),
+    ) -> Vec<Done<'a>> {
         // Folders whose permissions changed can be entered before what is in them is looked at, and get theirs last.
-        let (folders, other): (Vec<_>, Vec<_>) =
-            changes.iter().partition(|change| is_folder(&change.before) && is_folder(&change.after));
+        let (folders, other): (Vec<_>, Vec<_>) = changes
+            .iter()
+            .partition(|change| is_folder(&change.before) && is_folder(&change.after));
         for change in &folders {
             self.open_up(change);
         }
-        let (made, other): (Vec<_>, Vec<_>) =
-            other.into_iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
-        let (replaced, other): (Vec<_>, Vec<_>) = other.into_iter().partition(|change| is_replaced(change));
+        let (made, other): (Vec<_>, Vec<_>) = other
+            .into_iter()
+            .partition(|change| change.before == Entry::Absent || is_folder(&change.after));
+        let (replaced, other): (Vec<_>, Vec<_>) =
+            other.into_iter().partition(|change| is_replaced(change));
         let one = |change: &EntryChange| {
             let has_text = !is_folder(&change.after) && !is_same_content(change);
-            if has_text && is_open(&change.path) { Err(Reason::Open) } else { self.one(change) }
+            if has_text && is_open(&change.path) {
+                Err(Reason::Open)
+            } else {
+                self.one(change)
+            }
         };
-        let mut results: Vec<_> = made.into_iter().rev().chain(other).map(|change| (change, one(change))).collect();
+        let mut results: Vec<_> = made
+            .into_iter()
+            .rev()
+            .chain(other)
+            .map(|change| (change, one(change)))
+            .collect();
         results.extend(side_by_side(&replaced, &one));
-        results.extend(folders.into_iter().rev().map(|change| (change, one(change))));
+        results.extend(
+            folders
+                .into_iter()
+                .rev()
+                .map(|change| (change, one(change))),
+        );
         results
     }
 
     fn one(&self, change: &EntryChange) -> Result<(), Reason> {
         let (dir, relative) = self.place(&change.path)?;
-        let now = look_at(dir, relative).or_else(|error| look_at_unreadable(dir, relative, error)).map_err(failed)?;
+        let now = look_at(dir, relative)
+            .or_else(|error| look_at_unreadable(dir, relative, error))
+            .map_err(failed)?;
         if now == change.before {
             return Ok(());
         }
@@ -208,11 +277,18 @@ impl<'a> Revert<'a> {
 
     /// Lets the owner into a folder whose permissions the command changed.
     fn open_up(&self, change: &EntryChange) {
-        let (Entry::Folder { mode: before }, Entry::Folder { mode: after }) = (&change.before, &change.after) else {
+        let (Entry::Folder { mode: before }, Entry::Folder { mode: after }) =
+            (&change.before, &change.after)
+        else {
             return;
         };
-        let Ok((dir, relative)) = self.place(&change.path) else { return };
-        if (before | mode::OWNER) != *after && dir.symlink_metadata(relative).is_ok_and(|now| mode::of(&now) == *after)
+        let Ok((dir, relative)) = self.place(&change.path) else {
+            return;
+        };
+        if (before | mode::OWNER) != *after
+            && dir
+                .symlink_metadata(relative)
+                .is_ok_and(|now| mode::of(&now) == *after)
         {
             let _what_is_in_it_says_why = mode::set(dir, relative, before | mode::OWNER);
         }
@@ -220,25 +296,39 @@ impl<'a> Revert<'a> {
 
     /// Only the permissions of a file with other bytes than the command left; gives what reverts that.
     fn mode(&self, change: &EntryChange) -> Option<EntryChange> {
-        let (Entry::File { mode: before, .. }, Entry::File { mode: after, .. }) = (&change.before, &change.after)
+        let (Entry::File { mode: before, .. }, Entry::File { mode: after, .. }) =
+            (&change.before, &change.after)
         else {
             return None;
         };
         let (dir, relative) = self.place(&change.path).ok()?;
         let now = look_at(dir, relative).ok()?;
-        let Entry::File { image, size, mode } = &now else { return None };
+        let Entry::File { image, size, mode } = &now else {
+            return None;
+        };
         if before == after || mode != after {
             return None;
         }
         mode::set(dir, relative, *before).ok()?;
-        let reverted = Entry::File { image: image.clone(), size: *size, mode: *before };
-        Some(EntryChange { path: change.path.clone(), before: now, after: reverted })
+        let reverted = Entry::File {
+            image: image.clone(),
+            size: *size,
+            mode: *before,
+        };
+        Some(EntryChange {
+            path: change.path.clone(),
+            before: now,
+            after: reverted,
+        })
     }
 
     /// A file or folder of git's state.
     fn git(&self, change: &EntryChange) -> Result<(), Reason> {
         match self.refreshed(change) {
-            Some(after) => self.one(&EntryChange { after, ..change.clone() }),
+            Some(after) => self.one(&EntryChange {
+                after,
+                ..change.clone()
+            }),
             None => self.one(change),
         }?;
         if change.before == Entry::Absent && !is_folder(&change.after) {
@@ -249,18 +339,28 @@ impl<'a> Revert<'a> {
 
     /// What git has made of an index that lists the same as the command left.
     fn refreshed(&self, change: &EntryChange) -> Option<Entry> {
-        let Entry::File { image, .. } = &change.after else { return None };
-        let (dir, relative) = self.place(&change.path).ok().filter(|(_, path)| path.ends_with("index"))?;
-        let now = look_at(dir, relative).ok().filter(|now| *now != change.after)?;
+        let Entry::File { image, .. } = &change.after else {
+            return None;
+        };
+        let (dir, relative) = self
+            .place(&change.path)
+            .ok()
+            .filter(|(_, path)| path.ends_with("index"))?;
+        let now = look_at(dir, relative)
+            .ok()
+            .filter(|now| *now != change.after)?;
         is_same_index(&dir.read(relative).ok()?, &self.image(image).ok()?).then_some(now)
     }
 
     /// Removes the folders that git created for a file: an empty `rebase-merge` would be a rebase in progress.
     fn remove_empty_folders(&self, file: &Path) {
-        let Ok((dir, relative)) = self.place(file) else { return };
+        let Ok((dir, relative)) = self.place(file) else {
+            return;
+        };
         let ends_with = |folder: &Path| LASTING.iter().any(|lasting| folder.ends_with(lasting));
-        let is_gone =
-            |folder: &&Path| !folder.as_os_str().is_empty() && !ends_with(folder) && dir.remove_dir(folder).is_ok();
+        let is_gone = |folder: &&Path| {
+            !folder.as_os_str().is_empty() && !ends_with(folder) && dir.remove_dir(folder).is_ok()
+        };
         let _gone = relative.ancestors().skip(1).take_while(is_gone).count();
     }
 
@@ -270,31 +370,51 @@ impl<'a> Revert<'a> {
         let is_as_left = |change: &EntryChange| {
             let (dir, relative) = self.place(&change.path)?;
             let now = look_at(dir, relative).map_err(failed)?;
-            let mut entries = is_folder(&now).then(|| dir.read_dir(relative)).into_iter().flatten().flatten().flatten();
-            let has_more =
-                is_folder(&now) && entries.any(|entry| !known.contains(&*change.path.join(entry.file_name())));
-            let is_as_left = now == change.after || now == change.before || self.refreshed(change).is_some();
+            let mut entries = is_folder(&now)
+                .then(|| dir.read_dir(relative))
+                .into_iter()
+                .flatten()
+                .flatten()
+                .flatten();
+            let has_more = is_folder(&now)
+                && entries.any(|entry| !known.contains(&*change.path.join(entry.file_name())));
+            let is_as_left =
+                now == change.after || now == change.before || self.refreshed(change).is_some();
             Ok::<_, Reason>(is_as_left && !has_more)
         };
-        changes.iter().any(|change| !is_as_left(change).is_ok_and(|is_as_left| is_as_left))
+        changes
+            .iter()
+            .any(|change| !is_as_left(change).is_ok_and(|is_as_left| is_as_left))
     }
 
     fn place<'p>(&'p self, path: &'p Path) -> Result<(&'p Dir, &'p Path), Reason> {
-        let root = self.roots.iter().find_map(|root| Some((root.dir(), path.strip_prefix(root.real()).ok()?)));
+        let root = self
+            .roots
+            .iter()
+            .find_map(|root| Some((root.dir(), path.strip_prefix(root.real()).ok()?)));
         root.ok_or_else(|| Reason::Io("it is outside the workspace".to_owned()))
     }
 
     fn replace(&self, dir: &Dir, path: &Path, now: &Entry, before: &Entry) -> Result<(), Reason> {
         match (now, before) {
             (_, Entry::Special) => return Err(Reason::Special),
-            (Entry::Folder { .. }, Entry::Folder { mode }) => return mode::set(dir, path, *mode).map_err(failed),
-            (Entry::File { image, .. }, Entry::File { image: same, mode, .. }) if image == same => {
+            (Entry::Folder { .. }, Entry::Folder { mode }) => {
                 return mode::set(dir, path, *mode).map_err(failed);
             }
-            (Entry::Folder { .. }, _) => dir.remove_dir(path).map_err(|error| match error.kind() {
-                io::ErrorKind::DirectoryNotEmpty => Reason::NotEmpty,
-                _ => failed(error),
-            })?,
+            (
+                Entry::File { image, .. },
+                Entry::File {
+                    image: same, mode, ..
+                },
+            ) if image == same => {
+                return mode::set(dir, path, *mode).map_err(failed);
+            }
+            (Entry::Folder { .. }, _) => {
+                dir.remove_dir(path).map_err(|error| match error.kind() {
+                    io::ErrorKind::DirectoryNotEmpty => Reason::NotEmpty,
+                    _ => failed(error),
+                })?
+            }
             // The new file replaces the old one atomically.
             (Entry::File { .. } | Entry::Link { .. }, Entry::File { .. }) | (Entry::Absent, _) => {}
             _ => dir.remove_file(path).map_err(failed)?,
@@ -325,7 +445,9 @@ impl<'a> Revert<'a> {
                 dir.create_dir(path)?;
                 mode::set(dir, path, *mode)
             }
-            Entry::File { image, mode, .. } => disk::write_with_mode(dir, path, &self.image(image)?, *mode),
+            Entry::File { image, mode, .. } => {
+                disk::write_with_mode(dir, path, &self.image(image)?, *mode)
+            }
             Entry::Link { target } => make_link(dir, path, target),
         }
     }
@@ -333,7 +455,11 @@ impl<'a> Revert<'a> {
     /// The bytes of an image, unless a crash of the system has damaged it.
     fn image(&self, name: &str) -> io::Result<Vec<u8>> {
         let bytes = self.images.read(name)?;
-        if address(&bytes) == name { Ok(bytes) } else { Err(io::Error::other("its stored copy is damaged")) }
+        if address(&bytes) == name {
+            Ok(bytes)
+        } else {
+            Err(io::Error::other("its stored copy is damaged"))
+        }
     }
 }
 
@@ -344,7 +470,10 @@ fn make_link(dir: &Dir, path: &Path, target: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn make_link(_dir: &Dir, _path: &Path, target: &Path) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, format!("it was a link to {}", target.display())))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("it was a link to {}", target.display()),
+    ))
 }
 
 fn is_folder(entry: &Entry) -> bool {
@@ -367,14 +496,21 @@ fn look_at_unreadable(dir: &Dir, path: &Path, denied: io::Error) -> io::Result<E
         return Err(denied);
     }
     match mode::with(dir, path, mode::READABLE, || look_at(dir, path))?? {
-        Entry::File { image, size, .. } => Ok(Entry::File { image, size, mode: mode::of(&found) }),
+        Entry::File { image, size, .. } => Ok(Entry::File {
+            image,
+            size,
+            mode: mode::of(&found),
+        }),
         other => Ok(other),
     }
 }
 
 /// Does `work` in the folder of `path` while its owner may change it.
 fn in_writable_folder<T>(dir: &Dir, path: &Path, work: impl FnOnce() -> T) -> io::Result<T> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     mode::with(dir, folder, mode::OWNER, work)
 }
 
@@ -385,6 +521,9 @@ mod tests {
     #[test]
     fn a_full_disk_is_named_with_the_way_out() {
         let full = failed(io::ErrorKind::StorageFull.into());
-        assert_eq!(full.to_string(), "there is no space left on the disk; free some, then try again");
+        assert_eq!(
+            full.to_string(),
+            "there is no space left on the disk; free some, then try again"
+        );
     }
 }

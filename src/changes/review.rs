@@ -33,7 +33,10 @@ pub struct PendingHunk {
 #[must_use]
 pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
     let pieces = standing(before, after, now).pieces;
-    pieces.iter().map(|piece| shown(before, after, now, piece)).collect()
+    pieces
+        .iter()
+        .map(|piece| shown(before, after, now, piece))
+        .collect()
 }
 
 /// `now` with the rest of the change from `before` to `after` undone, and the lines of the result, counted from 0, that
@@ -47,7 +50,9 @@ pub fn without(before: &str, after: &str, now: &str) -> (Arc<str>, Vec<Range<usi
 /// `before` with one piece of the change applied.
 fn with(before: &str, after: &str, piece: &Piece) -> String {
     let part = |text: &str, range: Range<usize>| text.get(range).unwrap_or_default().to_owned();
-    part(before, 0..piece.old.start) + &part(after, piece.new.clone()) + &part(before, piece.old.end..before.len())
+    part(before, 0..piece.old.start)
+        + &part(after, piece.new.clone())
+        + &part(before, piece.old.end..before.len())
 }
 
 fn shown(before: &str, after: &str, now: &str, piece: &Piece) -> PendingHunk {
@@ -77,19 +82,46 @@ mod tests {
     #[track_caller]
     fn check(before: &str, after: &str, now: &str, expected: &[(usize, &str)]) {
         let hunks = pending(before, after, now);
-        let seen: Vec<_> = hunks.iter().map(|hunk| (hunk.id, &*hunk.rejected)).collect();
+        let seen: Vec<_> = hunks
+            .iter()
+            .map(|hunk| (hunk.id, &*hunk.rejected))
+            .collect();
         assert_eq!(seen, expected);
     }
 
     #[test]
     fn hunks_survive_typing_around_them() {
-        check(BEFORE, AFTER, AFTER, &[(1, "a\nb\nc\nd\ne\nf\ng\n"), (7, "A\nb\nc\nd\ne\nf\n")]);
+        check(
+            BEFORE,
+            AFTER,
+            AFTER,
+            &[(1, "a\nb\nc\nd\ne\nf\ng\n"), (7, "A\nb\nc\nd\ne\nf\n")],
+        );
         let typed = "new\nA\nb\nc\nD\ne\nf\ng\n";
-        check(BEFORE, AFTER, typed, &[(1, "new\na\nb\nc\nD\ne\nf\ng\n"), (7, "new\nA\nb\nc\nD\ne\nf\n")]);
+        check(
+            BEFORE,
+            AFTER,
+            typed,
+            &[
+                (1, "new\na\nb\nc\nD\ne\nf\ng\n"),
+                (7, "new\nA\nb\nc\nD\ne\nf\n"),
+            ],
+        );
         let typed = "A\nb\nnew\nc\nd\ne\nf\ng\n";
-        check(BEFORE, AFTER, typed, &[(1, "a\nb\nnew\nc\nd\ne\nf\ng\n"), (7, "A\nb\nnew\nc\nd\ne\nf\n")]);
+        check(
+            BEFORE,
+            AFTER,
+            typed,
+            &[
+                (1, "a\nb\nnew\nc\nd\ne\nf\ng\n"),
+                (7, "A\nb\nnew\nc\nd\ne\nf\n"),
+            ],
+        );
         let hunks = pending(BEFORE, AFTER, typed);
-        assert_eq!((hunks[1].old_lines.clone(), hunks[1].new_lines.clone()), (7..7, 7..8));
+        assert_eq!(
+            (hunks[1].old_lines.clone(), hunks[1].new_lines.clone()),
+            (7..7, 7..8)
+        );
         assert!(hunks[1].diff.ends_with(" f\n+g\n"), "{}", hunks[1].diff);
     }
 
@@ -104,10 +136,23 @@ mod tests {
     #[test]
     fn hunks_are_split_at_foreign_lines() {
         let typed = "1\nmine\n2\n3\n";
-        check("", "1\n2\n3\n", typed, &[(1, "mine\n2\n3\n"), (2, "1\nmine\n")]);
+        check(
+            "",
+            "1\n2\n3\n",
+            typed,
+            &[(1, "mine\n2\n3\n"), (2, "1\nmine\n")],
+        );
         let hunks = pending("", "1\n2\n3\n", typed);
-        assert_eq!((hunks[1].old_lines.clone(), hunks[1].new_lines.clone()), (2..2, 2..4));
-        check(&hunks[0].settled, "1\n2\n3\n", &hunks[0].rejected, &[(2, "mine\n")]);
+        assert_eq!(
+            (hunks[1].old_lines.clone(), hunks[1].new_lines.clone()),
+            (2..2, 2..4)
+        );
+        check(
+            &hunks[0].settled,
+            "1\n2\n3\n",
+            &hunks[0].rejected,
+            &[(2, "mine\n")],
+        );
         check("a\nb\n", "A\nB\n", "A\nmine\n", &[(1, "a\nmine\n")]);
     }
 

@@ -94,8 +94,18 @@ impl Snapshots {
     /// # Errors
     /// The folder cannot be opened.
     pub fn new(roots: Vec<Arc<Root>>, folder: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
-        let hidden = hidden.iter().filter_map(|path| native::canonical(path).ok()).collect();
-        Ok(Self { roots, hidden, images: Images::open(folder)?, copied: AtomicU64::new(0), seen: None, unsaved: None })
+        let hidden = hidden
+            .iter()
+            .filter_map(|path| native::canonical(path).ok())
+            .collect();
+        Ok(Self {
+            roots,
+            hidden,
+            images: Images::open(folder)?,
+            copied: AtomicU64::new(0),
+            seen: None,
+            unsaved: None,
+        })
     }
 
     /// Others that go on from the same look, with the same images.
@@ -137,14 +147,33 @@ impl Snapshots {
         }
         let mut after = look.with_found(std::mem::take);
         after.is_own = true;
-        let now = |path: &Path| self.roots.iter().find_map(|root| look.entry(root, path)).unwrap_or(Entry::Absent);
-        let changes = if is_first { ChangeSet::default() } else { changes(&before, &after, &now) };
+        let now = |path: &Path| {
+            self.roots
+                .iter()
+                .find_map(|root| look.entry(root, path))
+                .unwrap_or(Entry::Absent)
+        };
+        let changes = if is_first {
+            ChangeSet::default()
+        } else {
+            changes(&before, &after, &now)
+        };
         if let Some(unsaved) = self.unsaved.as_mut().filter(|_| !changes.is_empty()) {
-            let git = changes.git.iter().filter(|change| after.git.contains_key(&change.path)).cloned().collect();
-            unsaved.push(ChangeSet { files: changes.files.clone(), git });
+            let git = changes
+                .git
+                .iter()
+                .filter(|change| after.git.contains_key(&change.path))
+                .cloned()
+                .collect();
+            unsaved.push(ChangeSet {
+                files: changes.files.clone(),
+                git,
+            });
         }
         // From now on they are like any other: their state is covered.
-        after.folders.retain(|path, _| !after.made.iter().any(|made| path.starts_with(&made.path)));
+        after
+            .folders
+            .retain(|path, _| !after.made.iter().any(|made| path.starts_with(&made.path)));
         self.seen = Some(after);
         changes
     }
@@ -154,8 +183,12 @@ impl Snapshots {
     /// # Errors
     /// When it cannot be written.
     pub fn save(&mut self, manifest: &Path) -> io::Result<()> {
-        let Some(seen) = &self.seen else { return Ok(()) };
-        let is_long = manifest.metadata().is_ok_and(|found| found.len() > MANIFEST);
+        let Some(seen) = &self.seen else {
+            return Ok(());
+        };
+        let is_long = manifest
+            .metadata()
+            .is_ok_and(|found| found.len() > MANIFEST);
         match self.unsaved.take().filter(|_| !is_long) {
             Some(unsaved) => manifest::append(manifest, &unsaved)?,
             None => manifest::begin(manifest, &differences(&Seen::default(), seen))?,
@@ -176,7 +209,9 @@ impl Snapshots {
     /// The content of a file of a change set, if it is a text of at most `limit` bytes.
     #[must_use]
     pub fn text(&self, entry: &Entry, limit: u64) -> Option<Arc<str>> {
-        let Entry::File { image, size, .. } = entry else { return None };
+        let Entry::File { image, size, .. } = entry else {
+            return None;
+        };
         let bytes = (*size <= limit).then(|| self.images.read(image).ok())??;
         Some(content::decode(bytes)?.0.into())
     }
@@ -216,22 +251,38 @@ impl Look<'_> {
             self.files(root);
         }
         let nested = self.with_found(|found| {
-            let inner = found.repositories.iter().filter_map(|path| path.strip_prefix(root.real()).ok());
+            let inner = found
+                .repositories
+                .iter()
+                .filter_map(|path| path.strip_prefix(root.real()).ok());
             inner.map(Path::to_owned).collect::<Vec<_>>()
         });
-        let git: Vec<_> = git_state(root, &nested).iter().map(|path| self.git_entry(root, path)).collect();
+        let git: Vec<_> = git_state(root, &nested)
+            .iter()
+            .map(|path| self.git_entry(root, path))
+            .collect();
         self.with_found(|found| found.git.extend(git));
     }
 
     /// What git tracks in the repository in this `folder` of the root. Its index is read if it has changed.
     fn tracked(&self, root: &Root, folder: &Path) -> Tracked {
         let (path, real) = (folder.join(".git/index"), root.real().join(folder));
-        let before = self.before.tracked.get(&real).map(|Tracked { indexes: [now, _], .. }| Arc::clone(now));
+        let before = self.before.tracked.get(&real).map(
+            |Tracked {
+                 indexes: [now, _], ..
+             }| Arc::clone(now),
+        );
         let known = self.before.git.get(&root.real().join(&path));
-        let is_known = root.dir().symlink_metadata(&path).is_ok_and(|found| known.is_some_and(|it| it.is_same(&found)));
+        let is_known = root
+            .dir()
+            .symlink_metadata(&path)
+            .is_ok_and(|found| known.is_some_and(|it| it.is_same(&found)));
         let read = || Index::read(root, folder).map(Arc::new).unwrap_or_default();
         let now = before.clone().filter(|_| is_known).unwrap_or_else(read);
-        let tracked = Tracked { folder: folder.into(), indexes: [now, before.unwrap_or_default()] };
+        let tracked = Tracked {
+            folder: folder.into(),
+            indexes: [now, before.unwrap_or_default()],
+        };
         self.with_found(|found| found.tracked.insert(real, tracked.clone()));
         tracked
     }
@@ -244,7 +295,11 @@ impl Look<'_> {
             tracked: self.tracked(root, Path::new("")),
             is_ignored: false,
             is_repository: false,
-            stamp: root.dir().dir_metadata().ok().map(|found| Stamp::of(&found)),
+            stamp: root
+                .dir()
+                .dir_metadata()
+                .ok()
+                .map(|found| Stamp::of(&found)),
             dependable: dependable(root.dir()),
         });
         queue.share(|folder| self.folder(root, &folder));
@@ -273,9 +328,14 @@ impl Look<'_> {
             // It was removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => {
-                self.problem(format!("{} cannot be read ({error})", folder.path.display()));
+                self.problem(format!(
+                    "{} cannot be read ({error})",
+                    folder.path.display()
+                ));
                 // Nothing says that what is in it was removed.
-                let Some(known) = known else { return Vec::new() };
+                let Some(known) = known else {
+                    return Vec::new();
+                };
                 self.with_found(|found| found.folders.insert(folder.path.clone(), known.clone()));
                 folder.known_folders(known)
             }
@@ -303,7 +363,9 @@ impl Look<'_> {
     fn entry(&self, root: &Root, path: &Path) -> Option<Entry> {
         let relative = path.strip_prefix(root.real()).ok()?;
         let found = root.dir().symlink_metadata(relative);
-        Some(found.map_or(Entry::Absent, |found| Known::look(root, relative, &found, None, self).entry))
+        Some(found.map_or(Entry::Absent, |found| {
+            Known::look(root, relative, &found, None, self).entry
+        }))
     }
 
     /// Copies a file whose current content is not known. If it cannot be copied, that is a problem, and only its size
@@ -311,16 +373,27 @@ impl Look<'_> {
     fn copy(&self, root: &Root, relative: &Path, size: u64) -> Option<(String, u64)> {
         let path = root.real().join(relative);
         if size > FILE {
-            self.problem(format!("{} is larger than {} MiB", path.display(), FILE >> 20));
+            self.problem(format!(
+                "{} is larger than {} MiB",
+                path.display(),
+                FILE >> 20
+            ));
             return None;
         }
         if self.copied.load(Ordering::Relaxed) + size > BYTES {
-            self.problem(format!("its files are larger than {} GiB in total", BYTES >> 30));
+            self.problem(format!(
+                "its files are larger than {} GiB in total",
+                BYTES >> 30
+            ));
             return None;
         }
-        match root.open_file(relative).and_then(|file| self.images.store(file, size, FILE)) {
+        match root
+            .open_file(relative)
+            .and_then(|file| self.images.store(file, size, FILE))
+        {
             Ok((image, size, is_new)) => {
-                self.copied.fetch_add(if is_new { size } else { 0 }, Ordering::Relaxed);
+                self.copied
+                    .fetch_add(if is_new { size } else { 0 }, Ordering::Relaxed);
                 Some((image, size))
             }
             Err(error) => {
@@ -335,7 +408,9 @@ impl Look<'_> {
     fn git_entry(&self, root: &Root, relative: &Path) -> (PathBuf, Known) {
         let path = root.real().join(relative);
         let known = match root.dir().symlink_metadata(relative) {
-            Ok(found) if found.is_file() => Known::look(root, relative, &found, self.before.git.get(&path), self),
+            Ok(found) if found.is_file() => {
+                Known::look(root, relative, &found, self.before.git.get(&path), self)
+            }
             Ok(_) => Known::unstamped(Entry::Special),
             Err(_) => Known::unstamped(Entry::Absent),
         };
@@ -361,9 +436,17 @@ pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
     let is_later = |change: &EntryChange| {
         // What is in a folder changes it too.
         let is_file = matches!(change.after, Entry::File { .. } | Entry::Link { .. });
-        is_file && change.path.symlink_metadata().is_ok_and(|found| changed_after(&found, end))
+        is_file
+            && change
+                .path
+                .symlink_metadata()
+                .is_ok_and(|found| changed_after(&found, end))
     };
-    let later: Vec<_> = changes.files.extract_if(.., |change| is_later(change)).map(|change| change.path).collect();
+    let later: Vec<_> = changes
+        .files
+        .extract_if(.., |change| is_later(change))
+        .map(|change| change.path)
+        .collect();
     if changes.git.iter().any(is_later) {
         changes.git.clear();
     }
@@ -377,7 +460,12 @@ pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
 pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
     let found = match dir.symlink_metadata(path) {
         Ok(found) => found,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(Entry::Absent);
         }
         Err(error) => return Err(error),
@@ -386,10 +474,16 @@ pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
     Ok(if found.is_dir() {
         Entry::Folder { mode }
     } else if found.is_symlink() {
-        Entry::Link { target: dir.read_link_contents(path)? }
+        Entry::Link {
+            target: dir.read_link_contents(path)?,
+        }
     } else if found.is_file() && found.len() <= FILE {
         let bytes = dir.read(path)?;
-        Entry::File { image: address(&bytes), size: bytes.len() as u64, mode }
+        Entry::File {
+            image: address(&bytes),
+            size: bytes.len() as u64,
+            mode,
+        }
     } else {
         Entry::Special
     })

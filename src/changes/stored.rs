@@ -13,7 +13,11 @@ use crate::domain::{FileDiff, Stored};
 #[derive(Debug, PartialEq)]
 pub(crate) enum Remembered {
     /// A call changed something: the texts, and all that a command did.
-    Changed { turn: u64, diffs: Vec<FileDiff>, command: Option<Arc<ChangeSet>> },
+    Changed {
+        turn: u64,
+        diffs: Vec<FileDiff>,
+        command: Option<Arc<ChangeSet>>,
+    },
     /// A person settled, undid or redid something.
     Reviewed(StoredReview),
 }

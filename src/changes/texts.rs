@@ -13,7 +13,10 @@ use crate::workspace::StateFolder;
 use crate::workspace::state::{Retention, address};
 
 /// What is kept when a conversation starts to store texts.
-pub(crate) const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
+pub(crate) const RETENTION: Retention = Retention {
+    age: Duration::from_hours(30 * 24),
+    bytes: 256 * 1024 * 1024,
+};
 
 /// The address of the empty text.
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -44,7 +47,14 @@ impl Texts {
         if address == EMPTY {
             return Some(Arc::default());
         }
-        Some(self.0.as_ref()?.beginning(address, RETENTION.bytes).await.ok()?.into())
+        Some(
+            self.0
+                .as_ref()?
+                .beginning(address, RETENTION.bytes)
+                .await
+                .ok()?
+                .into(),
+        )
     }
 }
 

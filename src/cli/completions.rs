@@ -11,7 +11,11 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(args: &Args, command: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(
+    args: &Args,
+    command: &mut clap::Command,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     // The generator panics when a write fails, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "tandem", &mut script);

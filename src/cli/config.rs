@@ -23,22 +23,36 @@ enum Action {
     /// Print every setting with its origin; keys are not shown
     Show {
         /// The workspace folder
-        #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".")]
+        #[arg(
+            short = 'C',
+            long = "directory",
+            value_name = "DIR",
+            default_value = "."
+        )]
         directory: PathBuf,
     },
     /// Print the JSON Schema of the configuration file
     Schema,
 }
 
-pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(
+    args: &Args,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     match &args.action {
         Action::Path => {
-            let file = environment.config_file().context("there is no home folder; set TANDEM_CONFIG to a file")?;
+            let file = environment
+                .config_file()
+                .context("there is no home folder; set TANDEM_CONFIG to a file")?;
             writeln!(out, "{}", file.display())?;
         }
         Action::Show { directory } => {
             let workspaces = [directory.clone()];
-            let sources = Sources { workspaces: &workspaces, ..Sources::default() };
+            let sources = Sources {
+                workspaces: &workspaces,
+                ..Sources::default()
+            };
             show(&Settings::load(environment, &sources), out)?;
         }
         Action::Schema => writeln!(out, "{:#}", config::schema().to_value())?,
@@ -49,7 +63,11 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
 /// The settings as TOML, with everything else in comments.
 fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
     if let Some(file) = settings.config_file() {
-        let there = if file.exists() { "" } else { " (does not exist)" };
+        let there = if file.exists() {
+            ""
+        } else {
+            " (does not exist)"
+        };
         writeln!(out, "# configuration file: {}{there}", file.display())?;
     }
     if let Some(state) = &settings.state_dir {
@@ -57,7 +75,10 @@ fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     match &settings.model {
         Ok(model) => show_model(model, out)?,
-        Err(no_model) => no_model.message.lines().try_for_each(|line| writeln!(out, "# {line}"))?,
+        Err(no_model) => no_model
+            .message
+            .lines()
+            .try_for_each(|line| writeln!(out, "# {line}"))?,
     }
     for problem in settings.problems.iter().chain(&rule_problems(settings)) {
         writeln!(out, "# problem: {problem}")?;
@@ -65,7 +86,13 @@ fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out)?;
     for entry in settings.entries() {
         let origins: Vec<_> = entry.origins.iter().map(ToString::to_string).collect();
-        writeln!(out, "{} = {} # {}", entry.key, entry.value, origins.join(", "))?;
+        writeln!(
+            out,
+            "{} = {} # {}",
+            entry.key,
+            entry.value,
+            origins.join(", ")
+        )?;
     }
     Ok(())
 }
@@ -76,10 +103,17 @@ fn show_model(model: &ModelSettings, out: &mut dyn Write) -> anyhow::Result<()> 
         config::Api::Responses => "responses",
         config::Api::Messages => "messages",
     };
-    writeln!(out, "# model: {} at {} ({api})", model.name(), model.shown_url())?;
+    writeln!(
+        out,
+        "# model: {} at {} ({api})",
+        model.name(),
+        model.shown_url()
+    )?;
     match &model.key {
         KeySource::Variable { .. } => writeln!(out, "# key: *** ({})", model.key)?,
-        KeySource::None | KeySource::Command(_) | KeySource::Missing { .. } => writeln!(out, "# key: {}", model.key)?,
+        KeySource::None | KeySource::Command(_) | KeySource::Missing { .. } => {
+            writeln!(out, "# key: {}", model.key)?
+        }
     }
     Ok(())
 }
@@ -98,14 +132,22 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn path_is_one_line() {
-        assert_eq!(print(Action::Path, &[]).trim_end(), "/home/x/config/config.toml");
-        assert_eq!(print(Action::Path, &[("TANDEM_CONFIG", "/c.toml")]), "/c.toml\n");
+        assert_eq!(
+            print(Action::Path, &[]).trim_end(),
+            "/home/x/config/config.toml"
+        );
+        assert_eq!(
+            print(Action::Path, &[("TANDEM_CONFIG", "/c.toml")]),
+            "/c.toml\n"
+        );
     }
 
     #[cfg(unix)]
     #[test]
     fn show_names_each_source_and_no_secret() {
-        let show = || Action::Show { directory: "/nonexistent".into() };
+        let show = || Action::Show {
+            directory: "/nonexistent".into(),
+        };
         let text = print(
             show(),
             &[
@@ -122,9 +164,15 @@ mod tests {
             "mode = \"ask\" # built in",
             "model = \"openai/gpt\" # environment variable TANDEM_MODEL",
         ] {
-            assert!(text.lines().any(|found| found == line), "{line}\nin\n{text}");
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line}\nin\n{text}"
+            );
         }
-        assert!(!text.contains("sk-secret") && !text.contains("hunter2"), "{text}");
+        assert!(
+            !text.contains("sk-secret") && !text.contains("hunter2"),
+            "{text}"
+        );
         toml::from_str::<toml::Table>(&text).unwrap();
         assert!(print(show(), &[]).contains("# no model configured"));
     }

@@ -30,12 +30,18 @@ pub(super) struct Args {
 const QUESTION: &str = "The test fails. Find out why and correct it.";
 
 pub(super) async fn run(args: Args) -> Outcome {
-    let folder = tempfile::Builder::new().prefix("tandem-demo-").tempdir().context("making a temporary folder")?;
+    let folder = tempfile::Builder::new()
+        .prefix("tandem-demo-")
+        .tempdir()
+        .context("making a temporary folder")?;
     let stage = Stage::new(folder.path());
     let played = play(&stage).await;
     if args.keep {
         let kept = folder.keep();
-        Stage::say(&format!("The project is in {}", kept.join("project").display()))?;
+        Stage::say(&format!(
+            "The project is in {}",
+            kept.join("project").display()
+        ))?;
     } else {
         folder.close().context("removing the temporary folder")?;
     }
@@ -49,10 +55,16 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     Stage::write(&code, &project.code)?;
     Stage::write(&folder.join(project.test_name), &project.test)?;
     stage.head("A project with a failing test")?;
-    ensure!(!stage.test(project.run, &folder).await?, "the demo's test passes before anything was changed");
+    ensure!(
+        !stage.test(project.run, &folder).await?,
+        "the demo's test passes before anything was changed"
+    );
 
-    let script: rehearsal::Script = serde_json::from_str(project.script).context("the demo's script")?;
-    let model = rehearsal::Server::start(script).await.context("starting the rehearsed model")?;
+    let script: rehearsal::Script =
+        serde_json::from_str(project.script).context("the demo's script")?;
+    let model = rehearsal::Server::start(script)
+        .await
+        .context("starting the rehearsed model")?;
     let buffer = format!("{}{}", project.typed, project.code);
     let mut editor = Editor::start(stage, &folder, model.base_url()).await?;
     editor.open(project.code_name, &buffer);
@@ -63,12 +75,18 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     let after = editor.close().await?;
 
     stage.head("What changed in the buffer (the file on disk is unchanged)")?;
-    ensure!(Stage::read(&code)? == project.code, "the file on disk was changed behind the editor's back");
+    ensure!(
+        Stage::read(&code)? == project.code,
+        "the file on disk was changed behind the editor's back"
+    );
     stage.diff(&unified(&buffer, &after, 3))?;
 
     stage.head("You save, and run the test again")?;
     Stage::write(&code, &after)?;
-    ensure!(stage.test(project.run, &folder).await?, "the test still fails");
+    ensure!(
+        stage.test(project.run, &folder).await?,
+        "the test still fails"
+    );
     Stage::say(
         "\nThat is tandem. With a model of your own: `tandem doctor`, then `tandem init --editor vscode|neovim|helix`.",
     )
@@ -82,7 +100,10 @@ struct Stage {
 
 impl Stage {
     fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), colors: io::stdout().is_terminal() }
+        Self {
+            folder: folder.to_owned(),
+            colors: io::stdout().is_terminal(),
+        }
     }
 
     fn head(&self, text: &str) -> anyhow::Result<()> {
@@ -112,10 +133,17 @@ impl Stage {
     }
 
     fn paint(&self, color: &str, text: &str) -> String {
-        if self.colors { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colors {
+            format!("\x1b[{color}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the demo plays the person, whose files these are")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the demo plays the person, whose files these are"
+    )]
     fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -123,13 +151,19 @@ impl Stage {
         std::fs::write(path, text).with_context(|| path.display().to_string())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the demo plays the person, whose files these are")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the demo plays the person, whose files these are"
+    )]
     fn read(path: &Path) -> anyhow::Result<String> {
         std::fs::read_to_string(path).with_context(|| path.display().to_string())
     }
 
     /// Runs the project's test, shows its output, and returns whether it passed.
-    #[expect(clippy::disallowed_methods, reason = "the demo plays the person, who runs the test")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the demo plays the person, who runs the test"
+    )]
     async fn test(&self, run: &[&str], project: &Path) -> anyhow::Result<bool> {
         Self::say(&format!("$ {}", run.join(" ")))?;
         let (program, arguments) = run.split_first().context("the demo runs a test")?;

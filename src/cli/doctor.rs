@@ -31,14 +31,29 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let workspaces: Vec<_> = std::env::current_dir().into_iter().collect();
-    let settings = Settings::load(environment, &Sources { workspaces: &workspaces, ..Sources::default() });
+    let settings = Settings::load(
+        environment,
+        &Sources {
+            workspaces: &workspaces,
+            ..Sources::default()
+        },
+    );
     if args.paths {
         paths::show(&settings, args.json, &mut io::stdout())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut report = Report { json: args.json, findings: Vec::new() };
-    report.add(Finding::good("tandem", format!("version {}", env!("CARGO_PKG_VERSION"))))?;
-    for finding in versions::find(environment).into_iter().chain(configuration(&settings)) {
+    let mut report = Report {
+        json: args.json,
+        findings: Vec::new(),
+    };
+    report.add(Finding::good(
+        "tandem",
+        format!("version {}", env!("CARGO_PKG_VERSION")),
+    ))?;
+    for finding in versions::find(environment)
+        .into_iter()
+        .chain(configuration(&settings))
+    {
         report.add(finding)?;
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;
@@ -67,8 +82,17 @@ impl Report {
                 Verdict::Warning => ("!", "33"),
                 Verdict::Bad => ("✗", "31"),
             };
-            let sign = if out.is_terminal() { format!("\x1b[{color}m{sign}\x1b[0m") } else { sign.to_owned() };
-            writeln!(out, "{sign} {:<14} {}", finding.check, display::escape(&finding.found))?;
+            let sign = if out.is_terminal() {
+                format!("\x1b[{color}m{sign}\x1b[0m")
+            } else {
+                sign.to_owned()
+            };
+            writeln!(
+                out,
+                "{sign} {:<14} {}",
+                finding.check,
+                display::escape(&finding.found)
+            )?;
             if let Some(advice) = &finding.advice {
                 for way in display::escape(advice).lines() {
                     writeln!(out, "{:17}→ {}", "", way.strip_prefix("- ").unwrap_or(way))?;
@@ -80,10 +104,17 @@ impl Report {
     }
 
     fn end(self) -> Outcome {
-        let bad = self.findings.iter().filter(|finding| finding.verdict == Verdict::Bad).count();
+        let bad = self
+            .findings
+            .iter()
+            .filter(|finding| finding.verdict == Verdict::Bad)
+            .count();
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer_pretty(&mut out, &json!({ "ok": bad == 0, "findings": self.findings }))?;
+            serde_json::to_writer_pretty(
+                &mut out,
+                &json!({ "ok": bad == 0, "findings": self.findings }),
+            )?;
             writeln!(out)?;
         } else if bad == 0 {
             writeln!(
@@ -93,7 +124,11 @@ impl Report {
         } else {
             writeln!(out, "\n{bad} of {} checks failed.", self.findings.len())?;
         }
-        Ok(if bad == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if bad == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 }
 
@@ -108,7 +143,10 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
     if findings.is_empty() {
         let found = match settings.config_file() {
             Some(file) if file.exists() => file.display().to_string(),
-            Some(file) => format!("environment and defaults; {} does not exist", file.display()),
+            Some(file) => format!(
+                "environment and defaults; {} does not exist",
+                file.display()
+            ),
             None => "environment and defaults".to_owned(),
         };
         findings.push(Finding::good("configuration", found));
@@ -119,15 +157,22 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
 /// The consequence of a mistake until it is corrected.
 fn meanwhile(problem: &Problem) -> &'static str {
     match problem.key.as_str() {
-        "permissions.ask" | "permissions.deny" => "correct it; until then every call requires approval",
+        "permissions.ask" | "permissions.deny" => {
+            "correct it; until then every call requires approval"
+        }
         _ => "correct it; until then it is ignored",
     }
 }
 
 fn state_folder(folder: Option<&Path>) -> Finding {
-    let advice = "sessions and chat files cannot be saved; set TANDEM_STATE_DIR to a writable folder";
+    let advice =
+        "sessions and chat files cannot be saved; set TANDEM_STATE_DIR to a writable folder";
     let Some(folder) = folder else {
-        return Finding::warning("state folder", "there is none, because there is no home directory", advice);
+        return Finding::warning(
+            "state folder",
+            "there is none, because there is no home directory",
+            advice,
+        );
     };
     let tried = std::fs::create_dir_all(folder)
         .and_then(|()| tempfile::tempfile_in(folder))
@@ -135,7 +180,11 @@ fn state_folder(folder: Option<&Path>) -> Finding {
         .and_then(|mut file| file.write_all(&[0; 4096]));
     match tried {
         Ok(()) => Finding::good("state folder", folder.display().to_string()),
-        Err(error) => Finding::warning("state folder", format!("{}: {error}", folder.display()), advice),
+        Err(error) => Finding::warning(
+            "state folder",
+            format!("{}: {error}", folder.display()),
+            advice,
+        ),
     }
 }
 
@@ -143,7 +192,11 @@ fn state_folder(folder: Option<&Path>) -> Finding {
 async fn mcp_server(server: &mcp::Server) -> Finding {
     let name = &server.name;
     match mcp::try_out(server).await {
-        Ok(mcp::Tried { name: title, tools, notices }) => {
+        Ok(mcp::Tried {
+            name: title,
+            tools,
+            notices,
+        }) => {
             let title = title.map(|title| format!(" ({title})")).unwrap_or_default();
             let found = format!("`{name}`{title} offers {tools} tools");
             if notices.is_empty() {
@@ -158,7 +211,9 @@ async fn mcp_server(server: &mcp::Server) -> Finding {
         Err(why) => Finding::warning(
             "mcp",
             format!("`{name}` {why}"),
-            format!("check [mcp.{name}] in config.toml; a program inherits only `env` and variables such as PATH"),
+            format!(
+                "check [mcp.{name}] in config.toml; a program inherits only `env` and variables such as PATH"
+            ),
         ),
     }
 }
@@ -191,23 +246,36 @@ fn undo(sandbox: &Sandbox) -> Finding {
         }
         (false, _) => "commands read files from disk, so the editor is asked to save them first",
     };
-    Finding::good("command undo", format!("snapshot (git-ignored folders left out); {unsaved}"))
+    Finding::good(
+        "command undo",
+        format!("snapshot (git-ignored folders left out); {unsaved}"),
+    )
 }
 
 async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     let (provider, why) = match session::chosen(settings).await {
         Ok(chosen) => chosen,
         Err(why) => {
-            let (found, advice) =
-                why.message.split_once('\n').unwrap_or((&why.message, "see \"Use it\" in the README"));
+            let (found, advice) = why
+                .message
+                .split_once('\n')
+                .unwrap_or((&why.message, "see \"Use it\" in the README"));
             return report.add(Finding::bad("model", found, advice.trim()));
         }
     };
     let address = &provider.endpoint().base_url;
-    report.add(Finding::good("model", format!("{} at {address}: {why}", provider.name())))?;
+    report.add(Finding::good(
+        "model",
+        format!("{} at {address}: {why}", provider.name()),
+    ))?;
     report.add(Finding::good(
         "dialect",
-        format!("{}: {}; {}", provider.api(), dialect(settings, &provider), thinking(&provider)),
+        format!(
+            "{}: {}; {}",
+            provider.api(),
+            dialect(settings, &provider),
+            thinking(&provider)
+        ),
     ))?;
     if let Ok(model) = &settings.model {
         report.add(Finding::good("key", model.key.to_string()))?;
@@ -244,7 +312,12 @@ fn thinking(provider: &Provider) -> String {
     };
     let price = provider.prices().map_or_else(
         || "price unknown".to_owned(),
-        |prices| format!("${} read and ${} written per million tokens", prices.input, prices.output),
+        |prices| {
+            format!(
+                "${} read and ${} written per million tokens",
+                prices.input, prices.output
+            )
+        },
     );
     format!("effort: {effort}; {price}")
 }
@@ -252,7 +325,9 @@ fn thinking(provider: &Provider) -> String {
 /// The proxy for requests to the model.
 fn way(model: &ModelSettings) -> String {
     match &model.proxy {
-        Some(_) if model.is_plain_loopback() => "none (not used for http on this machine)".to_owned(),
+        Some(_) if model.is_plain_loopback() => {
+            "none (not used for http on this machine)".to_owned()
+        }
         Some(proxy) => proxy.to_string(),
         None => "none in the environment".to_owned(),
     }

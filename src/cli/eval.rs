@@ -72,14 +72,21 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     };
     tasks.retain(|task| task.id.contains(&args.task));
     if tasks.is_empty() {
-        return Err(Failure::usage(format!("no task of {} has `{}` in its name", args.suite.name(), args.task)));
+        return Err(Failure::usage(format!(
+            "no task of {} has `{}` in its name",
+            args.suite.name(),
+            args.task
+        )));
     }
     let baseline = args.baseline.as_deref().map(report::load).transpose()?;
     let mut report = Report::new(&args.model, args.suite.name());
     for task in &tasks {
         for _ in 0..args.n {
             if let Some(budget) = args.budget.filter(|budget| report.cost() >= *budget) {
-                say(&format!("{}: not played, the budget of ${budget} is spent", task.id))?;
+                say(&format!(
+                    "{}: not played, the budget of ${budget} is spent",
+                    task.id
+                ))?;
                 report.add(Scored::unplayed(&task.id, "the budget was spent"));
                 continue;
             }
@@ -94,9 +101,15 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         write!(out, "\n{}", report.compared(baseline))?;
     }
     if let Some(folder) = &args.json {
-        report.save(folder).with_context(|| format!("writing to {}", folder.display()))?;
+        report
+            .save(folder)
+            .with_context(|| format!("writing to {}", folder.display()))?;
     }
-    Ok(if report.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.all_passed() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Plays a task once. What keeps it from being played is told and counted, and ends nothing.
@@ -109,8 +122,16 @@ async fn score(task: &Task, args: &Args, environment: &Environment) -> anyhow::R
         Err(error) => return Ok(Scored::unplayed(&task.id, &format!("{error:#}"))),
     };
     if let Some(folder) = &args.json {
-        let lines = play.events.iter().fold(String::new(), |lines, event| lines + &format!("{event}\n"));
-        task::write(&folder.join("events").join(format!("{}.jsonl", task.id.replace('/', "-"))), &lines)?;
+        let lines = play
+            .events
+            .iter()
+            .fold(String::new(), |lines, event| lines + &format!("{event}\n"));
+        task::write(
+            &folder
+                .join("events")
+                .join(format!("{}.jsonl", task.id.replace('/', "-"))),
+            &lines,
+        )?;
     }
     Ok(Scored::of(&task.id, &play))
 }

@@ -4,7 +4,10 @@
 //! Existing text is never changed: missing parts are appended, a backup is kept beside the file, and what cannot be
 //! appended is printed for the person to add.
 
-#![expect(clippy::disallowed_methods, reason = "writes the configuration of editors, which is in no workspace")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "writes the configuration of editors, which is in no workspace"
+)]
 
 mod extension;
 mod merge;
@@ -49,11 +52,26 @@ enum Editor {
 
 /// The editors' programs, and the arguments of `tandem init` for each.
 const PROGRAMS: [(Editor, &[&str], &str); 6] = [
-    (Editor::VsCode, &["code", "codium", "code-insiders", "code-server"], "--editor vscode --write"),
+    (
+        Editor::VsCode,
+        &["code", "codium", "code-insiders", "code-server"],
+        "--editor vscode --write",
+    ),
     (Editor::Neovim, &["nvim"], "--editor neovim --write"),
     (Editor::Helix, &["hx", "helix"], "--editor helix --write"),
     (Editor::Zed, &["zed", "zeditor"], "--editor zed"),
-    (Editor::JetBrains, &["idea", "pycharm", "webstorm", "rustrover", "goland", "clion"], "--editor jetbrains"),
+    (
+        Editor::JetBrains,
+        &[
+            "idea",
+            "pycharm",
+            "webstorm",
+            "rustrover",
+            "goland",
+            "clion",
+        ],
+        "--editor jetbrains",
+    ),
     (Editor::Emacs, &["emacs"], "--editor emacs"),
 ];
 
@@ -117,7 +135,11 @@ impl Editor {
     }
 }
 
-pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(
+    args: &Args,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     match args.editor {
         None => list_editors(environment, out),
         Some(Editor::Neovim) if args.write => install_plugin(environment, out).map_err(|error| {
@@ -141,30 +163,48 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
 fn list_editors(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut found = 0;
     for (editor, programs, arguments) in PROGRAMS {
-        let name = editor.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let name = editor
+            .to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default();
         if let Some((program, _)) = find(programs, environment) {
             writeln!(out, "{name} (`{program}`): tandem init {arguments}")?;
             found += 1;
         }
     }
     if found == 0 {
-        bail!("no editor found on PATH; name one: tandem init --editor vscode|neovim|helix|zed|jetbrains|emacs");
+        bail!(
+            "no editor found on PATH; name one: tandem init --editor vscode|neovim|helix|zed|jetbrains|emacs"
+        );
     }
     Ok(())
 }
 
 /// The first of these programs on the search path, and where it is.
 fn find(programs: &[&'static str], environment: &Environment) -> Option<(&'static str, PathBuf)> {
-    let folders: Vec<PathBuf> = std::env::split_paths(environment.get("PATH").unwrap_or_default()).collect();
+    let folders: Vec<PathBuf> =
+        std::env::split_paths(environment.get("PATH").unwrap_or_default()).collect();
     let place = |program: &str| {
-        let names = [format!("{program}{}", std::env::consts::EXE_SUFFIX), format!("{program}.cmd")];
-        folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name))).find(|path| path.is_file())
+        let names = [
+            format!("{program}{}", std::env::consts::EXE_SUFFIX),
+            format!("{program}.cmd"),
+        ];
+        folders
+            .iter()
+            .flat_map(|folder| names.iter().map(|name| folder.join(name)))
+            .find(|path| path.is_file())
     };
-    programs.iter().find_map(|program| Some((*program, place(program)?)))
+    programs
+        .iter()
+        .find_map(|program| Some((*program, place(program)?)))
 }
 
 /// Installs the VS Code extension, or removes it.
-fn change_extension(installs: bool, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+fn change_extension(
+    installs: bool,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let programs = PROGRAMS[0].1;
     let (name, editor) = find(programs, environment).with_context(|| {
         format!(
@@ -174,7 +214,11 @@ fn change_extension(installs: bool, environment: &Environment, out: &mut dyn Wri
     })?;
     if installs {
         extension::install(&editor, extension::PACKAGE)?;
-        writeln!(out, "{name}: installed the extension ({}); restart the editor", env!("CARGO_PKG_VERSION"))?;
+        writeln!(
+            out,
+            "{name}: installed the extension ({}); restart the editor",
+            env!("CARGO_PKG_VERSION")
+        )?;
     } else {
         extension::remove(&editor)?;
         writeln!(out, "{name}: removed the extension")?;
@@ -184,7 +228,10 @@ fn change_extension(installs: bool, environment: &Environment, out: &mut dyn Wri
 
 /// The folders and files that installing in editors has made.
 pub(super) fn places(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
-    plugin::folder(environment).map(|folder| ("Neovim plugin", folder)).into_iter().collect()
+    plugin::folder(environment)
+        .map(|folder| ("Neovim plugin", folder))
+        .into_iter()
+        .collect()
 }
 
 /// The Neovim plugin, if it was installed by another version.
@@ -209,20 +256,34 @@ fn install_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Res
 }
 
 fn remove_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
-    let folder = plugin::folder(environment).context("there is no home directory to remove it from")?;
-    let done = if plugin::remove(&folder)? { "removed" } else { "nothing is installed there" };
+    let folder =
+        plugin::folder(environment).context("there is no home directory to remove it from")?;
+    let done = if plugin::remove(&folder)? {
+        "removed"
+    } else {
+        "nothing is installed there"
+    };
     writeln!(out, "{}: {done}", folder.display())?;
     Ok(())
 }
 
-fn configure(editor: Editor, write: bool, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+fn configure(
+    editor: Editor,
+    write: bool,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let mut by_hand = Vec::new();
     for template in editor.templates() {
         match template.target {
             Target::Toml(file) if write => {
-                let folder = environment.config_home().context("there is no home directory to write to")?;
+                let folder = environment
+                    .config_home()
+                    .context("there is no home directory to write to")?;
                 let added = add(&folder.join(file), template.text, out);
-                by_hand.extend(added.map_err(|error| anyhow!("{error:#}; without --write, it is printed instead"))?);
+                by_hand.extend(added.map_err(|error| {
+                    anyhow!("{error:#}; without --write, it is printed instead")
+                })?);
             }
             _ => writeln!(out, "{}\n\n{}", template.title, template.text)?,
         }
@@ -256,13 +317,22 @@ fn add(file: &Path, template: &str, out: &mut dyn Write) -> anyhow::Result<Optio
     } else {
         let kept = backup(file)?;
         fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
-        writeln!(out, "added to {} (backup: {})", file.display(), kept.display())?;
+        writeln!(
+            out,
+            "added to {} (backup: {})",
+            file.display(),
+            kept.display()
+        )?;
     }
     if by_hand.is_empty() {
         return Ok(None);
     }
     let file = file.display();
-    writeln!(out, "\n# {file} already has these tables; merge the following by hand:\n\n{}", by_hand.join("\n\n"))?;
+    writeln!(
+        out,
+        "\n# {file} already has these tables; merge the following by hand:\n\n{}",
+        by_hand.join("\n\n")
+    )?;
     Ok(Some(format!("{file} already has these tables")))
 }
 
@@ -276,9 +346,12 @@ fn create(file: &Path, text: &str) -> anyhow::Result<()> {
 /// Copies the file to the first free name beside it.
 fn backup(file: &Path) -> anyhow::Result<PathBuf> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let names = std::iter::once(format!("{name}.bak")).chain((1..).map(|count| format!("{name}.bak{count}")));
+    let names = std::iter::once(format!("{name}.bak"))
+        .chain((1..).map(|count| format!("{name}.bak{count}")));
     let mut copies = names.map(|name| file.with_file_name(name));
-    let copy = copies.find(|copy| !copy.exists()).context("no free name for a copy")?;
+    let copy = copies
+        .find(|copy| !copy.exists())
+        .context("no free name for a copy")?;
     fs::copy(file, &copy).with_context(|| format!("keeping a copy at {}", copy.display()))?;
     Ok(copy)
 }

@@ -18,16 +18,26 @@ pub fn log(environment: &Environment) {
     let log = file.clone();
     tracing_subscriber::fmt()
         .with_max_level(filter(settings.log))
-        .with_writer(move || Clean { secrets: lines.clone(), to: Both(io::stderr(), log.clone()) })
+        .with_writer(move || Clean {
+            secrets: lines.clone(),
+            to: Both(io::stderr(), log.clone()),
+        })
         .with_ansi(false)
         .with_target(false)
         .init();
     std::panic::set_hook(Box::new(move |panic| {
         // Even if logging is off: it is the last message of a crashing process.
-        let mut out = Clean { secrets: secrets.clone(), to: Both(io::stderr(), file.clone()) };
+        let mut out = Clean {
+            secrets: secrets.clone(),
+            to: Both(io::stderr(), file.clone()),
+        };
         let _nobody_reads = out.write_all(format!("tandem panicked: {panic}\n").as_bytes());
     }));
-    for problem in settings.problems.iter().filter(|problem| problem.key == "log") {
+    for problem in settings
+        .problems
+        .iter()
+        .filter(|problem| problem.key == "log")
+    {
         tracing::event!(Level::WARN, "{problem}");
     }
 }
@@ -67,7 +77,8 @@ struct Clean<W> {
 impl<W: Write> Write for Clean<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        self.to.write_all(display::escape(&self.secrets.redact(&text)).as_bytes())?;
+        self.to
+            .write_all(display::escape(&self.secrets.redact(&text)).as_bytes())?;
         Ok(line.len())
     }
 
@@ -82,8 +93,15 @@ mod tests {
 
     #[test]
     fn log_lines_contain_no_keys_or_control_characters() {
-        let mut out = Clean { secrets: Redactor::new(["sk-0123456789"]), to: Vec::new() };
-        out.write_all(b"WARN Bearer sk-0123456789\x1b[2J\n").unwrap();
-        assert_eq!(String::from_utf8(out.to).unwrap(), "WARN Bearer [secret]\\u{1b}[2J\n");
+        let mut out = Clean {
+            secrets: Redactor::new(["sk-0123456789"]),
+            to: Vec::new(),
+        };
+        out.write_all(b"WARN Bearer sk-0123456789\x1b[2J\n")
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(out.to).unwrap(),
+            "WARN Bearer [secret]\\u{1b}[2J\n"
+        );
     }
 }

@@ -27,7 +27,11 @@ pub(super) struct Args {
     lines: usize,
 }
 
-pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(
+    args: &Args,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let file = file(&Settings::load(environment, &Sources::default()))
         .context("there is no state folder; set TANDEM_STATE_DIR")?;
     if args.path {
@@ -35,7 +39,10 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
     }
     let text = match tail(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            writeln!(out, "nothing was logged yet; `log = \"debug\"` in config.toml logs more")?;
+            writeln!(
+                out,
+                "nothing was logged yet; `log = \"debug\"` in config.toml logs more"
+            )?;
             return Ok(());
         }
         text => text.with_context(|| format!("reading {}", file.display()))?,
@@ -55,7 +62,13 @@ fn tail(path: &Path) -> io::Result<String> {
     file.read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // The first line of a truncated text is incomplete.
-    Ok(if begin == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
+    Ok(if begin == 0 {
+        text
+    } else {
+        text.split_once('\n')
+            .map(|(_, rest)| rest.to_owned())
+            .unwrap_or_default()
+    })
 }
 
 /// The path of the log.
@@ -77,7 +90,9 @@ enum State {
 impl LogFile {
     /// The log of this configuration.
     pub fn of(settings: &Settings) -> Self {
-        Self(Arc::new(Mutex::new(file(settings).map_or(State::Absent, State::Closed))))
+        Self(Arc::new(Mutex::new(
+            file(settings).map_or(State::Absent, State::Closed),
+        )))
     }
 
     /// Appends a line.
@@ -138,16 +153,30 @@ mod tests {
         LogFile::of(&settings).add(b"one\ntwo\nthree\n");
         assert_eq!(printed(&environment, 2), "two\nthree\n");
         let path = file(&settings).unwrap();
-        let fill = || File::options().write(true).open(&path).unwrap().set_len(FULL).unwrap();
+        let fill = || {
+            File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_len(FULL)
+                .unwrap()
+        };
         fill();
         let (one, other) = (LogFile::of(&settings), LogFile::of(&settings));
         one.add(b"new\n");
         assert_eq!(printed(&environment, 9), "new\n");
-        assert_eq!(path.with_extension("log.old").metadata().unwrap().len(), FULL);
+        assert_eq!(
+            path.with_extension("log.old").metadata().unwrap().len(),
+            FULL
+        );
         other.add(b"of another process\n");
         fill();
         one.add(b"newer\n");
         other.add(b"newest\n");
-        assert_eq!(printed(&environment, 9), "newer\nnewest\n", "also while they run");
+        assert_eq!(
+            printed(&environment, 9),
+            "newer\nnewest\n",
+            "also while they run"
+        );
     }
 }

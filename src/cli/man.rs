@@ -12,14 +12,20 @@ pub(super) struct Args {
     command: Option<String>,
 }
 
-pub(super) fn run(args: &Args, mut command: clap::Command, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(
+    args: &Args,
+    mut command: clap::Command,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     // Sets the subcommands' full names.
     command.build();
     let page = match &args.command {
         None => command,
         Some(name) => {
             let found = command.find_subcommand(name).cloned();
-            found.with_context(|| format!("unknown command `{name}`; `tandem help` lists all commands"))?
+            found.with_context(|| {
+                format!("unknown command `{name}`; `tandem help` lists all commands")
+            })?
         }
     };
     let source = concat!("tandem ", env!("CARGO_PKG_VERSION"));
@@ -35,7 +41,13 @@ mod tests {
 
     fn page(command: Option<&str>) -> anyhow::Result<String> {
         let mut page = Vec::new();
-        run(&Args { command: command.map(str::to_owned) }, Cli::command(), &mut page)?;
+        run(
+            &Args {
+                command: command.map(str::to_owned),
+            },
+            Cli::command(),
+            &mut page,
+        )?;
         Ok(String::from_utf8(page)?)
     }
 
@@ -44,8 +56,16 @@ mod tests {
         assert!(page(None).unwrap().contains(".TH tandem 1"));
         for command in Cli::command().get_subcommands() {
             let name = command.get_name();
-            assert!(page(Some(name)).unwrap().contains(&format!(".TH tandem-{name} 1")), "{name}");
+            assert!(
+                page(Some(name))
+                    .unwrap()
+                    .contains(&format!(".TH tandem-{name} 1")),
+                "{name}"
+            );
         }
-        assert_eq!(page(Some("x")).unwrap_err().to_string(), "unknown command `x`; `tandem help` lists all commands");
+        assert_eq!(
+            page(Some("x")).unwrap_err().to_string(),
+            "unknown command `x`; `tandem help` lists all commands"
+        );
     }
 }

@@ -26,8 +26,20 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         Ok((provider, why)) => {
             let name = provider.endpoint().provider.clone();
             let own_server = provider.endpoint().is_own_server();
-            let known = |model: ModelInfo| if own_server { model } else { model.with_known() };
-            offers.extend(provider.models().await?.into_iter().map(|model| (name.clone(), known(model))));
+            let known = |model: ModelInfo| {
+                if own_server {
+                    model
+                } else {
+                    model.with_known()
+                }
+            };
+            offers.extend(
+                provider
+                    .models()
+                    .await?
+                    .into_iter()
+                    .map(|model| (name.clone(), known(model))),
+            );
             Some((provider.name(), why))
         }
         Err(why) if why.unset => None,
@@ -35,12 +47,21 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     };
     for server in detect().await {
         let new = offers.iter().all(|(name, _)| name != server.name);
-        offers.extend(server.models.into_iter().filter(|_| new).map(|model| (server.name.to_owned(), model)));
+        offers.extend(
+            server
+                .models
+                .into_iter()
+                .filter(|_| new)
+                .map(|model| (server.name.to_owned(), model)),
+        );
     }
     let mut out = io::stdout().lock();
     let is_chosen = |name: &str| chosen.as_ref().is_some_and(|(chosen, _)| chosen == name);
     if args.json {
-        let list: Vec<_> = offers.iter().map(|(provider, model)| as_json(provider, model, is_chosen)).collect();
+        let list: Vec<_> = offers
+            .iter()
+            .map(|(provider, model)| as_json(provider, model, is_chosen))
+            .collect();
         serde_json::to_writer_pretty(&mut out, &list)?;
         writeln!(out)?;
     } else {
@@ -53,9 +74,10 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         }
     }
     if offers.is_empty() {
-        let why = session::provider(&settings)
-            .err()
-            .map_or_else(|| "the endpoint offers no models".to_owned(), |why| why.message);
+        let why = session::provider(&settings).err().map_or_else(
+            || "the endpoint offers no models".to_owned(),
+            |why| why.message,
+        );
         return Err(anyhow::anyhow!(why).into());
     }
     Ok(ExitCode::SUCCESS)
@@ -65,8 +87,14 @@ fn as_json(provider: &str, model: &ModelInfo, is_chosen: impl Fn(&str) -> bool) 
     let name = format!("{provider}/{}", model.id);
     let mut fields = json!({ "context_window": model.context_window });
     if let Some(prices) = model.prices {
-        let Prices { input, cached, written, output } = prices;
-        fields["prices"] = json!({ "input": input, "cached": cached, "cache_write": written, "output": output });
+        let Prices {
+            input,
+            cached,
+            written,
+            output,
+        } = prices;
+        fields["prices"] =
+            json!({ "input": input, "cached": cached, "cache_write": written, "output": output });
     }
     if is_chosen(&name) {
         fields["chosen"] = true.into();
@@ -77,9 +105,17 @@ fn as_json(provider: &str, model: &ModelInfo, is_chosen: impl Fn(&str) -> bool) 
 
 /// The known facts about a model.
 fn facts(model: &ModelInfo) -> String {
-    let window = model.context_window.map(|window| format!("{window} tokens"));
-    let price = model.prices.map(|prices| format!("${} in, ${} out", prices.input, prices.output));
+    let window = model
+        .context_window
+        .map(|window| format!("{window} tokens"));
+    let price = model
+        .prices
+        .map(|prices| format!("${} in, ${} out", prices.input, prices.output));
     let other = model.is_other.then(|| "not for chat".to_owned());
     let facts: Vec<_> = other.into_iter().chain(window).chain(price).collect();
-    if facts.is_empty() { String::new() } else { format!("  ({})", facts.join(", ")) }
+    if facts.is_empty() {
+        String::new()
+    } else {
+        format!("  ({})", facts.join(", "))
+    }
 }

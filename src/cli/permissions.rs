@@ -17,7 +17,13 @@ pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
     /// The workspace folder
-    #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".", global = true)]
+    #[arg(
+        short = 'C',
+        long = "directory",
+        value_name = "DIR",
+        default_value = ".",
+        global = true
+    )]
     directory: PathBuf,
 }
 
@@ -37,18 +43,35 @@ enum Action {
 }
 
 pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result<()> {
-    let root = Root::open(&args.directory).with_context(|| format!("folder {}", args.directory.display()))?;
+    let root = Root::open(&args.directory)
+        .with_context(|| format!("folder {}", args.directory.display()))?;
     let workspaces = [root.path().to_owned()];
-    let settings = Settings::load(environment, &Sources { workspaces: &workspaces, ..Sources::default() });
-    let state = settings.state_dir.clone().context("there is no state folder; set TANDEM_STATE_DIR")?;
+    let settings = Settings::load(
+        environment,
+        &Sources {
+            workspaces: &workspaces,
+            ..Sources::default()
+        },
+    );
+    let state = settings
+        .state_dir
+        .clone()
+        .context("there is no state folder; set TANDEM_STATE_DIR")?;
     let remembered = Remembered::of(&state, root.real());
-    let rules = remembered.rules().await.context("the rules allowed for this project")?;
+    let rules = remembered
+        .rules()
+        .await
+        .context("the rules allowed for this project")?;
     let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
     let mut out = io::stdout().lock();
     match args.action {
         Action::List => list(&settings, &rules, &mut out)?,
         Action::Rm { rule, all } => {
-            let gone = if all { rules } else { rule.into_iter().collect() };
+            let gone = if all {
+                rules
+            } else {
+                rule.into_iter().collect()
+            };
             for rule in gone {
                 let was_there = remembered.remove(&rule).await?;
                 ensure!(
@@ -65,21 +88,33 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
 /// One rule per line: its effect, the rule, and its origin in a comment.
 fn list(settings: &Settings, remembered: &[String], out: &mut dyn Write) -> io::Result<()> {
     let permissions = &settings.permissions;
-    for (word, rules) in [("deny", &permissions.deny), ("ask", &permissions.ask), ("allow", &permissions.allow)] {
+    for (word, rules) in [
+        ("deny", &permissions.deny),
+        ("ask", &permissions.ask),
+        ("allow", &permissions.allow),
+    ] {
         for (index, rule) in rules.iter().enumerate() {
             let place = settings.rule_place(word, index);
             writeln!(out, "{word:<5} {}  # {place}", display::escape_line(rule))?;
         }
     }
     for rule in remembered {
-        writeln!(out, "allow {}  # allowed for this project", display::escape_line(rule))?;
+        writeln!(
+            out,
+            "allow {}  # allowed for this project",
+            display::escape_line(rule)
+        )?;
     }
     let rules = [&permissions.deny, &permissions.ask, &permissions.allow].map(Vec::len);
     if rules.iter().sum::<usize>() + remembered.len() == 0 {
         writeln!(out, "# no rules: mode `{}` decides", settings.mode.name())?;
     }
     for problem in rule_problems(settings) {
-        writeln!(out, "# problem: {}", display::escape_line(&problem.to_string()))?;
+        writeln!(
+            out,
+            "# problem: {}",
+            display::escape_line(&problem.to_string())
+        )?;
     }
     Ok(())
 }

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::agent::event::{AgentEvent, CompleteCall, Termination};
 use crate::domain::ToolKind;
 use crate::model::{
-    Api, Arguments, Batch, Collector, Finish, ModelError, ModelEvent, Outcome, StreamDecoder, ToolCall,
+    Api, Arguments, Batch, Collector, Finish, ModelError, ModelEvent, Outcome, StreamDecoder,
+    ToolCall,
 };
 
 /// Arguments of `tandem replay`.
@@ -32,7 +33,10 @@ fn api(name: &str) -> Result<Api, String> {
     serde_json::from_value(json!(name)).map_err(|_| "one of chat, responses, messages".to_owned())
 }
 
-#[expect(clippy::disallowed_methods, reason = "recordings are named on the command line, not by a model")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "recordings are named on the command line, not by a model"
+)]
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
     for file in &args.files {
         let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
@@ -40,7 +44,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
             print(out, &json!({ "type": "file", "path": file }))?;
         }
         let api = args.api.unwrap_or_else(|| guess(&bytes));
-        let chunk = args.chunk.map_or(bytes.len().max(1), std::num::NonZeroUsize::get);
+        let chunk = args
+            .chunk
+            .map_or(bytes.len().max(1), std::num::NonZeroUsize::get);
         replay(api, file, bytes.chunks(chunk), out)?;
     }
     Ok(out.flush()?)
@@ -89,8 +95,22 @@ fn replay<'a>(
     if let Some(usage) = collected.usage {
         print(out, &AgentEvent::Usage(usage))?;
     }
-    if let Some(ModelError { message, code, status, retryable }) = problem {
-        print(out, &AgentEvent::Error { message, code, status, retryable })?;
+    if let Some(ModelError {
+        message,
+        code,
+        status,
+        retryable,
+    }) = problem
+    {
+        print(
+            out,
+            &AgentEvent::Error {
+                message,
+                code,
+                status,
+                retryable,
+            },
+        )?;
     }
     let termination_reason = match (&collected.outcome, &collected.finish) {
         (Outcome::Error(_) | Outcome::Truncated, _) => Termination::Error,
@@ -99,7 +119,15 @@ fn replay<'a>(
         (Outcome::Ok, _) => Termination::EndTurn,
     };
     let usage = collected.usage.unwrap_or_default();
-    print(out, &AgentEvent::Done { final_text: collected.message.text, termination_reason, iterations: 1, usage })
+    print(
+        out,
+        &AgentEvent::Done {
+            final_text: collected.message.text,
+            termination_reason,
+            iterations: 1,
+            usage,
+        },
+    )
 }
 
 /// Prints the events; `printed` counts the complete calls among them.
@@ -112,14 +140,21 @@ fn drain(
     while let Some(event) = batch.pop() {
         let call = collector.push(&event);
         let event = match event {
-            ModelEvent::Text(content) | ModelEvent::Refusal(content) => AgentEvent::TextDelta { content },
+            ModelEvent::Text(content) | ModelEvent::Refusal(content) => {
+                AgentEvent::TextDelta { content }
+            }
             ModelEvent::Reasoning(content) => AgentEvent::ReasoningDelta { content },
-            ModelEvent::CallStart { slot, id, name } => {
-                AgentEvent::ToolCallStart { index: slot, id, name, kind: ToolKind::Other }
-            }
-            ModelEvent::CallDelta { slot, json } => {
-                AgentEvent::ToolCallDelta { index: slot, id: String::new(), json_chunk: json }
-            }
+            ModelEvent::CallStart { slot, id, name } => AgentEvent::ToolCallStart {
+                index: slot,
+                id,
+                name,
+                kind: ToolKind::Other,
+            },
+            ModelEvent::CallDelta { slot, json } => AgentEvent::ToolCallDelta {
+                index: slot,
+                id: String::new(),
+                json_chunk: json,
+            },
             ModelEvent::CallEnd { .. } => {
                 let Some(call) = call else { continue };
                 *printed += 1;
@@ -138,7 +173,14 @@ fn complete(call: &ToolCall) -> AgentEvent {
         Arguments::Object(object) => (Value::Object(object.clone()), None),
         Arguments::Unparsable(raw) => (Value::Null, Some(raw.clone())),
     };
-    AgentEvent::ToolCallComplete { call: CompleteCall { id: call.id.clone(), name: call.name.clone(), arguments, raw } }
+    AgentEvent::ToolCallComplete {
+        call: CompleteCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments,
+            raw,
+        },
+    }
 }
 
 fn print(out: &mut dyn Write, event: &impl serde::Serialize) -> anyhow::Result<()> {

@@ -38,7 +38,12 @@ pub(super) struct Args {
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
     /// The workspace folder
-    #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".")]
+    #[arg(
+        short = 'C',
+        long = "directory",
+        value_name = "DIR",
+        default_value = "."
+    )]
     directory: PathBuf,
     /// Continue the last conversation in this folder
     #[arg(long = "continue", conflicts_with = "session")]
@@ -53,27 +58,48 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let prompt = words(&args)?;
-    let root = Root::open(&args.directory).with_context(|| format!("folder {}", args.directory.display()))?;
-    let flags = Flags { model: args.model.as_deref(), mode: args.mode };
+    let root = Root::open(&args.directory)
+        .with_context(|| format!("folder {}", args.directory.display()))?;
+    let flags = Flags {
+        model: args.model.as_deref(),
+        mode: args.mode,
+    };
     let workspaces = [root.path().to_owned()];
-    let settings = Settings::load(environment, &Sources { workspaces: &workspaces, editor: None, flags });
+    let settings = Settings::load(
+        environment,
+        &Sources {
+            workspaces: &workspaces,
+            editor: None,
+            flags,
+        },
+    );
     let mut terminal = Terminal::new(args.json);
     for problem in settings.problems.iter().chain(&rule_problems(&settings)) {
         terminal.line(&format!("tandem: {problem}"))?;
     }
     let (id, start) = conversation(&args, &settings, root.path()).await?;
-    let workspace = Workspace::new(vec![Arc::new(root)], Documents::new(Encoding::Utf8), Arc::new(NoEditor));
+    let workspace = Workspace::new(
+        vec![Arc::new(root)],
+        Documents::new(Encoding::Utf8),
+        Arc::new(NoEditor),
+    );
     let (sender, events) = mpsc::channel(EVENTS);
     let setup = setup(id, start, &settings, workspace);
     // Permissions given in an editor do not apply here, where nobody may be watching: the mode is the configured one or
     // the flag's.
-    let setup = Setup { keeps_mode: false, models: setup.models.filter(|_| args.model.is_none()), ..setup };
+    let setup = Setup {
+        keeps_mode: false,
+        models: setup.models.filter(|_| args.model.is_none()),
+        ..setup
+    };
     let session = Session::start(setup, sender, &CancellationToken::new());
     if let (Start::New, Some(mode)) = (start, args.mode) {
         drop(session.change(Change::Mode(mode)));
     }
     session.prompt("run".into(), Prompt::text(prompt), Arc::default())?;
-    let reason = follow(&session, events, &mut terminal).await.map_err(unread)?;
+    let reason = follow(&session, events, &mut terminal)
+        .await
+        .map_err(unread)?;
     session.close().await;
     Ok(match reason {
         Termination::Cancelled => ExitCode::from(130),
@@ -83,13 +109,24 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
 }
 
 /// The conversation for the prompt.
-async fn conversation(args: &Args, settings: &Settings, folder: &Path) -> anyhow::Result<(SessionId, Start)> {
+async fn conversation(
+    args: &Args,
+    settings: &Settings,
+    folder: &Path,
+) -> anyhow::Result<(SessionId, Start)> {
     let id = match &args.session {
         Some(id) => sessions::kept(settings)?.find(id).await?,
         None if args.last => {
-            let (page, _) = sessions::kept(settings)?.page(Some(folder), None, 1).await?;
+            let (page, _) = sessions::kept(settings)?
+                .page(Some(folder), None, 1)
+                .await?;
             let last = page.into_iter().next();
-            let missing = || format!("there is no saved conversation for {}; omit --continue", folder.display());
+            let missing = || {
+                format!(
+                    "there is no saved conversation for {}; omit --continue",
+                    folder.display()
+                )
+            };
             last.with_context(missing)?.id
         }
         None => return Ok((new_id(), Start::New)),
@@ -104,11 +141,19 @@ fn words(args: &Args) -> Result<String, Failure> {
     }
     let mut input = String::new();
     if words.contains(&"-") {
-        io::stdin().read_to_string(&mut input).context("reading standard input")?;
+        io::stdin()
+            .read_to_string(&mut input)
+            .context("reading standard input")?;
     }
-    let prompt = words.iter().map(|&word| if word == "-" { &input } else { word }).collect::<Vec<_>>().join(" ");
+    let prompt = words
+        .iter()
+        .map(|&word| if word == "-" { &input } else { word })
+        .collect::<Vec<_>>()
+        .join(" ");
     if prompt.trim().is_empty() {
-        return Err(Failure::usage("the prompt is empty; write one, as in `tandem run \"explain src/main.rs\"`"));
+        return Err(Failure::usage(
+            "the prompt is empty; write one, as in `tandem run \"explain src/main.rs\"`",
+        ));
     }
     Ok(prompt)
 }
@@ -150,8 +195,14 @@ async fn follow(
 
 /// A closed output ends a turn that may have changed something: this is neither a success nor an internal error.
 fn unread(error: anyhow::Error) -> anyhow::Error {
-    let is_gone = error.downcast_ref().is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe);
-    if is_gone { anyhow::anyhow!("the output was closed, so the turn was stopped") } else { error }
+    let is_gone = error
+        .downcast_ref()
+        .is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe);
+    if is_gone {
+        anyhow::anyhow!("the output was closed, so the turn was stopped")
+    } else {
+        error
+    }
 }
 
 struct Terminal {
@@ -166,7 +217,13 @@ struct Terminal {
 
 impl Terminal {
     fn new(json: bool) -> Self {
-        Self { json, stdout: io::stdout(), stderr: io::stderr(), mid_line: false, calls: HashMap::new() }
+        Self {
+            json,
+            stdout: io::stdout(),
+            stderr: io::stderr(),
+            mid_line: false,
+            calls: HashMap::new(),
+        }
     }
 
     fn show(&mut self, event: AgentEvent) -> anyhow::Result<()> {
@@ -177,7 +234,13 @@ impl Terminal {
             self.stdout.flush()?;
         }
         match event {
-            AgentEvent::PermissionRequested { about, preview, rule, reply: Some(reply), .. } => {
+            AgentEvent::PermissionRequested {
+                about,
+                preview,
+                rule,
+                reply: Some(reply),
+                ..
+            } => {
                 self.ask(&about, &preview, rule, reply)?;
             }
             event if !self.json => self.tell(event)?,
@@ -190,42 +253,81 @@ impl Terminal {
         match event {
             AgentEvent::TextDelta { content } => {
                 self.mid_line = !content.ends_with('\n');
-                self.stdout.write_all(display::escape_piece(&content).as_bytes())?;
+                self.stdout
+                    .write_all(display::escape_piece(&content).as_bytes())?;
                 self.stdout.flush()
             }
-            AgentEvent::ToolPreview { call_id, kind, preview } => {
+            AgentEvent::ToolPreview {
+                call_id,
+                kind,
+                preview,
+            } => {
                 self.calls.insert(call_id, (kind, preview.title));
                 Ok(())
             }
             // Only commands run long enough to need this.
-            AgentEvent::ToolExecutionStart { call_id, name, .. } => match self.calls.get(&call_id) {
-                Some((ToolKind::Execute, title)) => {
-                    let words = display::escape_line(&format!("{name}: {title}")).into_owned();
-                    self.line(&format!("… {words}"))
+            AgentEvent::ToolExecutionStart { call_id, name, .. } => {
+                match self.calls.get(&call_id) {
+                    Some((ToolKind::Execute, title)) => {
+                        let words = display::escape_line(&format!("{name}: {title}")).into_owned();
+                        self.line(&format!("… {words}"))
+                    }
+                    _ => Ok(()),
                 }
-                _ => Ok(()),
-            },
-            AgentEvent::ToolExecutionEnd { call_id, name, result, execute_duration_ms, .. } => {
+            }
+            AgentEvent::ToolExecutionEnd {
+                call_id,
+                name,
+                result,
+                execute_duration_ms,
+                ..
+            } => {
                 let sign = if result.is_error { "✗" } else { "✓" };
                 let title = self.calls.remove(&call_id).map(|(_, title)| title);
-                let why = result.is_error.then(|| result.content.lines().next().unwrap_or_default().to_owned());
+                let why = result
+                    .is_error
+                    .then(|| result.content.lines().next().unwrap_or_default().to_owned());
                 let words: Vec<_> = [Some(name), title, why].into_iter().flatten().collect();
-                self.line(&format!("{sign} {} ({execute_duration_ms:.0} ms)", display::escape_line(&words.join(": "))))
+                self.line(&format!(
+                    "{sign} {} ({execute_duration_ms:.0} ms)",
+                    display::escape_line(&words.join(": "))
+                ))
             }
-            AgentEvent::Retry { wait_ms, reason, .. } => {
-                self.line(&format!("… {reason}; next try in {} s", wait_ms.div_ceil(1000)))
-            }
-            AgentEvent::Resumed { title, mode, model, effort, .. } => {
+            AgentEvent::Retry {
+                wait_ms, reason, ..
+            } => self.line(&format!(
+                "… {reason}; next try in {} s",
+                wait_ms.div_ceil(1000)
+            )),
+            AgentEvent::Resumed {
+                title,
+                mode,
+                model,
+                effort,
+                ..
+            } => {
                 let effort = effort.map(|effort| format!(", effort {}", effort.name()));
-                let how = format!("mode {mode}, {}{}", model.unwrap_or_default(), effort.unwrap_or_default());
-                self.line(&format!("… continuing: {} ({})", display::escape_line(&title), display::escape_line(&how)))
+                let how = format!(
+                    "mode {mode}, {}{}",
+                    model.unwrap_or_default(),
+                    effort.unwrap_or_default()
+                );
+                self.line(&format!(
+                    "… continuing: {} ({})",
+                    display::escape_line(&title),
+                    display::escape_line(&how)
+                ))
             }
-            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
-                self.line(&format!("! {message}"))
-            }
+            AgentEvent::Notice { message }
+            | AgentEvent::Compaction {
+                summary: message, ..
+            } => self.line(&format!("! {message}")),
             AgentEvent::LoopDetected { action, .. } => self.line(&format!("! {action}")),
             AgentEvent::Error { message, .. } => self.line(&format!("tandem: {message}")),
-            AgentEvent::Done { termination_reason: Termination::Cancelled, .. } => self.line("! cancelled"),
+            AgentEvent::Done {
+                termination_reason: Termination::Cancelled,
+                ..
+            } => self.line("! cancelled"),
             AgentEvent::Done { .. } => self.end_line(),
             _ => Ok(()),
         }
@@ -260,7 +362,11 @@ impl Terminal {
             self.line(&format!("  {}", line.replace('\n', "\n  ")))?;
         }
         for diff in &preview.diffs {
-            let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
+            let change = unified(
+                diff.old_text.as_deref().unwrap_or_default(),
+                &diff.new_text,
+                3,
+            );
             self.stderr.write_all(display::escape(&change).as_bytes())?;
         }
         if !io::stdin().is_terminal() {
@@ -269,14 +375,18 @@ impl Terminal {
                 _ if preview.diffs.is_empty() => ("refused", ""),
                 _ => ("refused", " (--mode edit allows edits)"),
             };
-            self.line(&format!("  {done}, because there is no terminal to ask on{hint}"))?;
+            self.line(&format!(
+                "  {done}, because there is no terminal to ask on{hint}"
+            ))?;
             let _turn_gone = reply.send(Permission::Reject);
             return Ok(());
         }
         let always = rule
             .as_deref()
             .map(display::escape_line)
-            .map_or_else(String::new, |rule| format!(", [a]lways {rule}, [p] also in later sessions of this project"));
+            .map_or_else(String::new, |rule| {
+                format!(", [a]lways {rule}, [p] also in later sessions of this project")
+            });
         write!(self.stderr, "  allow? [y]es{always}, [N]o: ")?;
         self.stderr.flush()?;
         read_answer(reply, move |answer| understood(answer, rule.is_some()));
@@ -284,7 +394,11 @@ impl Terminal {
     }
 
     /// Puts a question of the model's; where there is no terminal nobody answers it.
-    fn question(&mut self, answers: Vec<String>, reply: oneshot::Sender<Permission>) -> io::Result<()> {
+    fn question(
+        &mut self,
+        answers: Vec<String>,
+        reply: oneshot::Sender<Permission>,
+    ) -> io::Result<()> {
         for (number, answer) in (1..).zip(&answers) {
             self.line(&format!("  {number}. {}", display::escape_line(answer)))?;
         }
@@ -301,7 +415,10 @@ impl Terminal {
 }
 
 /// Passes on what the next line means.
-fn read_answer(reply: oneshot::Sender<Permission>, meant: impl FnOnce(&str) -> Permission + Send + 'static) {
+fn read_answer(
+    reply: oneshot::Sender<Permission>,
+    meant: impl FnOnce(&str) -> Permission + Send + 'static,
+) {
     tokio::task::spawn_blocking(move || {
         let mut answer = String::new();
         let read = io::stdin().read_line(&mut answer);
@@ -312,7 +429,10 @@ fn read_answer(reply: oneshot::Sender<Permission>, meant: impl FnOnce(&str) -> P
 /// What is typed is the answer, the number of one that was offered stands for it, nothing is none.
 fn answered(typed: &str, answers: &[String]) -> Permission {
     let typed = typed.trim();
-    let offered = typed.parse::<usize>().ok().and_then(|number| answers.get(number.checked_sub(1)?));
+    let offered = typed
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| answers.get(number.checked_sub(1)?));
     match offered {
         Some(answer) => Permission::Answered(answer.clone()),
         None if typed.is_empty() => Permission::Reject,
@@ -322,8 +442,16 @@ fn answered(typed: &str, answers: &[String]) -> Permission {
 
 /// Only a clear yes to what was offered is a yes.
 fn understood(answer: &str, may_remember: bool) -> Permission {
-    let (word, rule) = answer.trim().split_once(' ').map_or((answer.trim(), None), |(word, rule)| (word, Some(rule)));
-    let grant = |scope| Permission::AllowAlways(Grant { scope, rule: rule.map(|rule| rule.trim().to_owned()) });
+    let (word, rule) = answer
+        .trim()
+        .split_once(' ')
+        .map_or((answer.trim(), None), |(word, rule)| (word, Some(rule)));
+    let grant = |scope| {
+        Permission::AllowAlways(Grant {
+            scope,
+            rule: rule.map(|rule| rule.trim().to_owned()),
+        })
+    };
     match (word, rule) {
         ("y" | "yes", None) => Permission::AllowOnce,
         ("a" | "always", _) if may_remember => grant(Scope::Session),
@@ -339,7 +467,11 @@ mod tests {
     #[test]
     fn answers_are_typed_or_chosen_by_number() {
         let check = |typed: &str, expected: Permission| {
-            assert_eq!(answered(typed, &["SQLite".to_owned(), "Postgres".to_owned()]), expected, "{typed:?}");
+            assert_eq!(
+                answered(typed, &["SQLite".to_owned(), "Postgres".to_owned()]),
+                expected,
+                "{typed:?}"
+            );
         };
         check("2\n", Permission::Answered("Postgres".to_owned()));
         check("3\n", Permission::Answered("3".to_owned()));
@@ -350,14 +482,28 @@ mod tests {
 
     #[test]
     fn anything_but_a_clear_yes_is_no() {
-        let check = |answer: &str, expected: Permission| assert_eq!(understood(answer, true), expected, "{answer:?}");
-        let grant = |scope, rule: Option<&str>| Permission::AllowAlways(Grant { scope, rule: rule.map(str::to_owned) });
+        let check = |answer: &str, expected: Permission| {
+            assert_eq!(understood(answer, true), expected, "{answer:?}")
+        };
+        let grant = |scope, rule: Option<&str>| {
+            Permission::AllowAlways(Grant {
+                scope,
+                rule: rule.map(str::to_owned),
+            })
+        };
         check("y\n", Permission::AllowOnce);
         check("a\n", grant(Scope::Session, None));
-        check("p edit_file(src/**)\n", grant(Scope::Project, Some("edit_file(src/**)")));
+        check(
+            "p edit_file(src/**)\n",
+            grant(Scope::Project, Some("edit_file(src/**)")),
+        );
         for answer in ["", "\n", "n", "yes please", "sure", "A"] {
             check(answer, Permission::Reject);
         }
-        assert_eq!(understood("a", false), Permission::Reject, "it was not offered");
+        assert_eq!(
+            understood("a", false),
+            Permission::Reject,
+            "it was not offered"
+        );
     }
 }

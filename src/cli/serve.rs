@@ -20,6 +20,8 @@ pub(super) async fn serve(transport: Transport, environment: Environment) -> Out
     match server::serve(transport, input, output, settings_loader(environment)).await? {
         Ended::Well => Ok(ExitCode::SUCCESS),
         Ended::Abruptly => Ok(ExitCode::FAILURE),
-        Ended::Fatally(reason) => Err(Failure::from(anyhow::anyhow!("cannot continue reading the input: {reason}"))),
+        Ended::Fatally(reason) => Err(Failure::from(anyhow::anyhow!(
+            "cannot continue reading the input: {reason}"
+        ))),
     }
 }

@@ -73,7 +73,11 @@ enum Format {
 pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result<()> {
     let sessions = kept(&Settings::load(environment, &Sources::default()))?;
     match args.action {
-        Action::List { directory, all, json } => {
+        Action::List {
+            directory,
+            all,
+            json,
+        } => {
             let folder = directory.as_deref().map(absolute).transpose()?;
             let size = if all { usize::MAX } else { SHORT };
             let (page, more) = sessions.page(folder.as_deref(), None, size).await?;
@@ -95,8 +99,12 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
                 Format::Json => serde_json::to_string_pretty(&events)? + "\n",
             };
             match output {
-                None => io::stdout().write_all(printed(&text, io::stdout().is_terminal()).as_bytes())?,
-                Some(file) => write(&file, &text).with_context(|| format!("writing {}", file.display()))?,
+                None => {
+                    io::stdout().write_all(printed(&text, io::stdout().is_terminal()).as_bytes())?
+                }
+                Some(file) => {
+                    write(&file, &text).with_context(|| format!("writing {}", file.display()))?
+                }
             }
         }
         Action::Rm { ids } => {
@@ -110,37 +118,64 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
 
 /// A terminal would interpret control codes from a model; a file or program gets the text unchanged.
 fn printed(text: &str, to_terminal: bool) -> Cow<'_, str> {
-    if to_terminal { display::escape(text) } else { text.into() }
+    if to_terminal {
+        display::escape(text)
+    } else {
+        text.into()
+    }
 }
 
 /// Where the conversations of these settings are saved.
 pub(super) fn kept(settings: &Settings) -> anyhow::Result<Sessions> {
-    let state = settings.state_dir.as_deref().context("there is no state folder; set TANDEM_STATE_DIR")?;
+    let state = settings
+        .state_dir
+        .as_deref()
+        .context("there is no state folder; set TANDEM_STATE_DIR")?;
     Ok(Sessions::new(state))
 }
 
 fn absolute(folder: &Path) -> anyhow::Result<PathBuf> {
-    let root = crate::workspace::Root::open(folder).with_context(|| format!("folder {}", folder.display()))?;
+    let root = crate::workspace::Root::open(folder)
+        .with_context(|| format!("folder {}", folder.display()))?;
     Ok(root.path().to_owned())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the person names the file, as with any program's output")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the person names the file, as with any program's output"
+)]
 fn write(file: &Path, text: &str) -> io::Result<()> {
     std::fs::write(file, text)
 }
 
 fn list(page: &[Listed], json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let now = SystemTime::now();
-    for Listed { id, folders, title, updated } in page {
+    for Listed {
+        id,
+        folders,
+        title,
+        updated,
+    } in page
+    {
         if json {
             let updated = humantime::format_rfc3339_seconds(*updated).to_string();
             let line = json!({ "id": id, "title": title, "folders": folders, "updated": updated });
             writeln!(out, "{line}")?;
             continue;
         }
-        let folder = folders.first().map(|folder| folder.display().to_string()).unwrap_or_default();
-        let (age, title) = (age(now.duration_since(*updated).unwrap_or_default()), display::escape_line(title));
-        writeln!(out, "{id}  {age:>4}  {}  {title}", display::escape_line(&folder))?;
+        let folder = folders
+            .first()
+            .map(|folder| folder.display().to_string())
+            .unwrap_or_default();
+        let (age, title) = (
+            age(now.duration_since(*updated).unwrap_or_default()),
+            display::escape_line(title),
+        );
+        writeln!(
+            out,
+            "{id}  {age:>4}  {}  {title}",
+            display::escape_line(&folder)
+        )?;
     }
     if page.is_empty() && !json {
         writeln!(out, "no saved conversations yet")?;
@@ -169,6 +204,9 @@ mod tests {
         let text = "red: \u{1b}[31m, right to left: \u{202e}\n";
         assert_eq!(printed(text, false), text);
         let shown = printed(text, true);
-        assert!(!shown.contains(['\u{1b}', '\u{202e}']) && shown.ends_with('\n'), "{shown}");
+        assert!(
+            !shown.contains(['\u{1b}', '\u{202e}']) && shown.ends_with('\n'),
+            "{shown}"
+        );
     }
 }

@@ -23,7 +23,11 @@ struct Transcript {
 
 /// The events of a conversation as Markdown.
 pub(super) fn markdown(events: &[AgentEvent]) -> String {
-    let mut transcript = Transcript { text: String::new(), voice: Voice::Nobody, title: None };
+    let mut transcript = Transcript {
+        text: String::new(),
+        voice: Voice::Nobody,
+        title: None,
+    };
     for event in events {
         transcript.event(event);
     }
@@ -38,7 +42,12 @@ impl Transcript {
                 self.block(Voice::Person, content.trim());
             }
             AgentEvent::ReasoningDelta { content } => {
-                let quoted = content.trim().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
+                let quoted = content
+                    .trim()
+                    .lines()
+                    .map(|line| format!("> {line}"))
+                    .collect::<Vec<_>>()
+                    .join("\n");
                 self.block(Voice::Model, &quoted);
             }
             AgentEvent::TextDelta { content } => self.block(Voice::Model, content.trim()),
@@ -57,7 +66,11 @@ impl Transcript {
 
     fn block(&mut self, voice: Voice, block: &str) {
         if self.voice != voice {
-            let name = if voice == Voice::Person { "You" } else { "tandem" };
+            let name = if voice == Voice::Person {
+                "You"
+            } else {
+                "tandem"
+            };
             let _ = write!(self.text, "## {name}\n\n");
             self.voice = voice;
         }
@@ -68,10 +81,18 @@ impl Transcript {
 fn call(title: &str, result: &ExecutionResult) -> String {
     let mut text = format!("* {} {title}", if result.is_error { "✗" } else { "✓" });
     if result.is_error {
-        let _ = write!(text, ": {}", result.content.lines().next().unwrap_or_default());
+        let _ = write!(
+            text,
+            ": {}",
+            result.content.lines().next().unwrap_or_default()
+        );
     }
     for diff in &result.diffs {
-        let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
+        let change = unified(
+            diff.old_text.as_deref().unwrap_or_default(),
+            &diff.new_text,
+            3,
+        );
         // The title of a call names one file.
         if result.diffs.len() > 1 {
             let _ = write!(text, "\n\n`{}`:", diff.path.display());
@@ -83,7 +104,11 @@ fn call(title: &str, result: &ExecutionResult) -> String {
 }
 
 fn step(entry: &PlanEntry) -> String {
-    let mark = if entry.status == PlanStatus::Completed { 'x' } else { ' ' };
+    let mark = if entry.status == PlanStatus::Completed {
+        'x'
+    } else {
+        ' '
+    };
     format!("* [{mark}] {}", entry.content)
 }
 
@@ -94,11 +119,27 @@ mod tests {
 
     fn changed(title: &str, diffs: Vec<FileDiff>) -> [AgentEvent; 2] {
         let (call_id, name) = ("c".to_owned(), "edit_file".to_owned());
-        let preview = Preview { title: title.to_owned(), ..Preview::default() };
-        let result = ExecutionResult { diffs, ..ExecutionResult::default() };
+        let preview = Preview {
+            title: title.to_owned(),
+            ..Preview::default()
+        };
+        let result = ExecutionResult {
+            diffs,
+            ..ExecutionResult::default()
+        };
         [
-            AgentEvent::ToolPreview { call_id: call_id.clone(), kind: ToolKind::Edit, preview },
-            AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 },
+            AgentEvent::ToolPreview {
+                call_id: call_id.clone(),
+                kind: ToolKind::Edit,
+                preview,
+            },
+            AgentEvent::ToolExecutionEnd {
+                call_id,
+                name,
+                result,
+                wait_ms: 0.0,
+                execute_duration_ms: 0.0,
+            },
         ]
     }
 
@@ -115,9 +156,14 @@ mod tests {
                 turn: None,
                 attached: Vec::new(),
             },
-            AgentEvent::TextDelta { content: "I will.".to_owned() },
+            AgentEvent::TextDelta {
+                content: "I will.".to_owned(),
+            },
         ];
-        events.extend(changed("Edit a.rs", vec![diff("/w/a.rs", Some("one\n"), "two\n")]));
+        events.extend(changed(
+            "Edit a.rs",
+            vec![diff("/w/a.rs", Some("one\n"), "two\n")],
+        ));
         assert_eq!(
             markdown(&events),
             "## You\n\nchange it\n\n## tandem\n\nI will.\n\n* ✓ Edit a.rs\n\n```diff\n@@ -1 +1 @@\n-one\n+two\n```\n\n"
@@ -126,7 +172,10 @@ mod tests {
 
     #[test]
     fn multiple_files_are_all_named() {
-        let diffs = vec![diff("/w/a", Some("one\n"), "two\n"), diff("/w/b", None, "new\n")];
+        let diffs = vec![
+            diff("/w/a", Some("one\n"), "two\n"),
+            diff("/w/b", None, "new\n"),
+        ];
         assert_eq!(
             markdown(&changed("Patch 2 files", diffs)),
             "## tandem\n\n* ✓ Patch 2 files\n\n`/w/a`:\n\n```diff\n@@ -1 +1 @@\n-one\n+two\n```\n\n\

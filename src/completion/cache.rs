@@ -22,19 +22,30 @@ struct Suggested {
 impl Cache {
     pub(super) fn put(&mut self, uri: &str, excerpt: Excerpt, text: String) {
         self.0.truncate(SIZE - 1);
-        self.0.push_front(Suggested { uri: uri.to_owned(), excerpt, text });
+        self.0.push_front(Suggested {
+            uri: uri.to_owned(),
+            excerpt,
+            text,
+        });
     }
 
     /// What is left of a suggestion for this place; empty if the model had nothing to say.
     pub(super) fn get(&self, uri: &str, now: &Excerpt) -> Option<String> {
-        self.0.iter().filter(|suggested| suggested.uri == uri).find_map(|suggested| suggested.rest(now))
+        self.0
+            .iter()
+            .filter(|suggested| suggested.uri == uri)
+            .find_map(|suggested| suggested.rest(now))
     }
 }
 
 impl Suggested {
     /// The part of the suggestion that was not typed yet, if nothing else has changed around it.
     fn rest(&self, now: &Excerpt) -> Option<String> {
-        let Self { excerpt: then, text, .. } = self;
+        let Self {
+            excerpt: then,
+            text,
+            ..
+        } = self;
         let (typed, rest) = text.split_at_checked(now.offset.checked_sub(then.offset)?)?;
         // A suggestion that was typed to its end says nothing about what follows.
         let is_typed_out = rest.is_empty() && !typed.is_empty();
@@ -53,7 +64,13 @@ mod tests {
     fn excerpt(marked: &str) -> Excerpt {
         let (before, after) = marked.split_once('|').unwrap();
         let (before, after) = (before.to_owned(), after.to_owned());
-        Excerpt { path: None, language: String::new(), offset: before.len(), before, after }
+        Excerpt {
+            path: None,
+            language: String::new(),
+            offset: before.len(),
+            before,
+            after,
+        }
     }
 
     #[test]
@@ -61,7 +78,11 @@ mod tests {
         let mut cache = Cache::default();
         cache.put("a", excerpt("let x|\n"), " = 1;".to_owned());
         let check = |uri: &str, marked: &str, expected: Option<&str>| {
-            assert_eq!(cache.get(uri, &excerpt(marked)).as_deref(), expected, "{marked}");
+            assert_eq!(
+                cache.get(uri, &excerpt(marked)).as_deref(),
+                expected,
+                "{marked}"
+            );
         };
         check("a", "let x|\n", Some(" = 1;"));
         check("a", "let x = |\n", Some("1;"));
@@ -82,6 +103,9 @@ mod tests {
         for number in 0..SIZE {
             cache.put("b", excerpt(&format!("{number}|")), String::new());
         }
-        assert_eq!((cache.get("a", &excerpt("x|")), cache.0.len()), (None, SIZE));
+        assert_eq!(
+            (cache.get("a", &excerpt("x|")), cache.0.len()),
+            (None, SIZE)
+        );
     }
 }

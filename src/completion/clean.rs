@@ -8,7 +8,12 @@ pub(super) fn is_inside_line(excerpt: &Excerpt) -> bool {
 }
 
 fn rest_of_line(excerpt: &Excerpt) -> &str {
-    excerpt.after.split(['\n', '\r']).next().unwrap_or_default().trim()
+    excerpt
+        .after
+        .split(['\n', '\r'])
+        .next()
+        .unwrap_or_default()
+        .trim()
 }
 
 /// The suggestion, which is empty if there is nothing to insert.
@@ -31,7 +36,11 @@ pub(super) fn suggestion(answer: &str, excerpt: &Excerpt) -> String {
 
 /// Removes the last line where the document goes on with it.
 fn without_next_line(text: &mut String, excerpt: &Excerpt) {
-    let next = excerpt.after.lines().map(str::trim_end).find(|line| !line.is_empty());
+    let next = excerpt
+        .after
+        .lines()
+        .map(str::trim_end)
+        .find(|line| !line.is_empty());
     let kept = text.trim_end();
     if let (Some(next), Some((above, last))) = (next, kept.rsplit_once('\n'))
         && last.trim_end() == next
@@ -42,7 +51,9 @@ fn without_next_line(text: &mut String, excerpt: &Excerpt) {
 
 /// How many more brackets are closed than opened.
 fn surplus(text: &str) -> i32 {
-    text.chars().map(|c| i32::from(matches!(c, ')' | ']' | '}')) - i32::from(matches!(c, '(' | '[' | '{'))).sum()
+    text.chars()
+        .map(|c| i32::from(matches!(c, ')' | ']' | '}')) - i32::from(matches!(c, '(' | '[' | '{')))
+        .sum()
 }
 
 #[cfg(test)]
@@ -51,8 +62,13 @@ mod tests {
 
     #[track_caller]
     fn check(answer: &str, after: &str, expected: &str) {
-        let excerpt =
-            Excerpt { path: None, language: String::new(), offset: 0, before: String::new(), after: after.to_owned() };
+        let excerpt = Excerpt {
+            path: None,
+            language: String::new(),
+            offset: 0,
+            before: String::new(),
+            after: after.to_owned(),
+        };
         assert_eq!(suggestion(answer, &excerpt), expected);
     }
 

@@ -26,14 +26,21 @@ pub(super) fn is_allowed(excerpt: &Excerpt) -> bool {
 
 /// Whether a word goes on behind the place: nobody wants it split.
 pub(super) fn is_inside_word(excerpt: &Excerpt) -> bool {
-    excerpt.after.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    excerpt
+        .after
+        .starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
 pub(super) fn gap(documents: &Documents, place: &Place, excerpt: &Excerpt, max_tokens: u64) -> Gap {
     let others = documents.others(&place.uri);
     // Always in the same order, for servers that cache what requests begin with.
-    let others = others.iter().filter(|other| other.language == excerpt.language);
-    let others = others.filter_map(|other| snippet(other, &place.folders)).take(OTHERS).collect();
+    let others = others
+        .iter()
+        .filter(|other| other.language == excerpt.language);
+    let others = others
+        .filter_map(|other| snippet(other, &place.folders))
+        .take(OTHERS)
+        .collect();
     Gap {
         name: name(&place.uri, &place.folders).unwrap_or_else(|| place.uri.clone()),
         before: excerpt.before.clone(),
@@ -47,18 +54,29 @@ pub(super) fn gap(documents: &Documents, place: &Place, excerpt: &Excerpt, max_t
 
 /// The beginning of another open file of the workspace, unless it may hold secrets.
 fn snippet(document: &Document, folders: &[String]) -> Option<Snippet> {
-    let name = name(&document.uri, folders).filter(|name| !is_secret(Path::new(name)) && !name.ends_with(CHAT_FILE))?;
+    let name = name(&document.uri, folders)
+        .filter(|name| !is_secret(Path::new(name)) && !name.ends_with(CHAT_FILE))?;
     let path = document.path.as_deref().filter(|path| !is_secret(path));
     let end = document.text.floor_char_boundary(OTHER);
-    let text = path.and(document.text.get(..end)).filter(|text| !text.trim().is_empty())?;
-    let whole_lines = text.rfind('\n').and_then(|end| text.get(..end)).filter(|_| end < document.text.len());
-    Some(Snippet { name, text: whole_lines.unwrap_or(text).to_owned() })
+    let text = path
+        .and(document.text.get(..end))
+        .filter(|text| !text.trim().is_empty())?;
+    let whole_lines = text
+        .rfind('\n')
+        .and_then(|end| text.get(..end))
+        .filter(|_| end < document.text.len());
+    Some(Snippet {
+        name,
+        text: whole_lines.unwrap_or(text).to_owned(),
+    })
 }
 
 /// The name of a file below one of the folders.
 fn name(uri: &str, folders: &[String]) -> Option<String> {
     let path = Url::parse(uri).ok()?.to_file_path().ok()?;
-    let folders = folders.iter().filter_map(|folder| Url::parse(folder).ok()?.to_file_path().ok());
+    let folders = folders
+        .iter()
+        .filter_map(|folder| Url::parse(folder).ok()?.to_file_path().ok());
     let below = folders.filter_map(|folder| Some(shown(path.strip_prefix(folder).ok()?)));
     below.min_by_key(String::len)
 }
@@ -66,8 +84,9 @@ fn name(uri: &str, folders: &[String]) -> Option<String> {
 /// What begins a comment in a language.
 fn comment(language: &str) -> &'static str {
     match language {
-        "python" | "ruby" | "perl" | "r" | "sh" | "bash" | "shellscript" | "zsh" | "fish" | "toml" | "yaml"
-        | "make" | "makefile" | "cmake" | "dockerfile" | "elixir" | "julia" | "nix" | "powershell" | "terraform" => "#",
+        "python" | "ruby" | "perl" | "r" | "sh" | "bash" | "shellscript" | "zsh" | "fish"
+        | "toml" | "yaml" | "make" | "makefile" | "cmake" | "dockerfile" | "elixir" | "julia"
+        | "nix" | "powershell" | "terraform" => "#",
         "lua" | "sql" | "haskell" | "elm" | "ada" | "vhdl" => "--",
         "lisp" | "scheme" | "clojure" | "fennel" | "racket" | "elisp" => ";;",
         "tex" | "latex" | "plaintex" | "erlang" | "prolog" | "matlab" => "%",
@@ -81,18 +100,28 @@ mod tests {
     use super::*;
     use crate::text::{Encoding, Position};
 
-    const BASE: &str = if cfg!(windows) { "file:///C:/" } else { "file:///" };
+    const BASE: &str = if cfg!(windows) {
+        "file:///C:/"
+    } else {
+        "file:///"
+    };
 
     fn texts(documents: &Documents, uri: &str) -> Vec<String> {
         let place = Place {
             uri: uri.to_owned(),
-            at: Position { line: 0, character: 0 },
+            at: Position {
+                line: 0,
+                character: 0,
+            },
             invoked: false,
             folders: vec![format!("{BASE}w")],
         };
         let excerpt = documents.excerpt(uri, place.at, BEFORE, AFTER).unwrap();
         let gap = gap(documents, &place, &excerpt, 1);
-        gap.others.into_iter().map(|other| format!("{}: {}", other.name, other.text)).collect()
+        gap.others
+            .into_iter()
+            .map(|other| format!("{}: {}", other.name, other.text))
+            .collect()
     }
 
     #[test]
@@ -114,6 +143,10 @@ mod tests {
         let texts = texts(&documents, &format!("{BASE}w/main.rs"));
         assert_eq!(texts[..2], ["a.rs: a", "b.rs: b"]);
         assert_eq!(texts.len(), 3);
-        assert!(texts[2].len() <= OTHER + 20 && texts[2].ends_with('x'), "{}", texts[2].len());
+        assert!(
+            texts[2].len() <= OTHER + 20 && texts[2].ends_with('x'),
+            "{}",
+            texts[2].len()
+        );
     }
 }

@@ -27,10 +27,19 @@ pub struct Completion {
 impl Choice<'_> {
     /// The inline completion, if one is configured.
     pub(super) fn completion(&self) -> Result<Option<Completion>, NoModel> {
-        let CompletionOptions { model, api, debounce_ms, max_tokens } = &self.options.completion;
+        let CompletionOptions {
+            model,
+            api,
+            debounce_ms,
+            max_tokens,
+        } = &self.options.completion;
         let Some(model) = model else { return Ok(None) };
         let provider = self.model_named(model)?.provider;
-        let usual = || Provider::named(&provider).map(|row| row.completion).unwrap_or_default();
+        let usual = || {
+            Provider::named(&provider)
+                .map(|row| row.completion)
+                .unwrap_or_default()
+        };
         Ok(Some(Completion {
             model: model.clone(),
             api: api.unwrap_or_else(usual),

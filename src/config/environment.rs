@@ -121,21 +121,36 @@ impl Environment {
     /// The environment of this process. Variables that are not Unicode count as unset.
     #[must_use]
     pub fn of_process() -> Self {
-        let variables =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
         let variables = spelled(variables, cfg!(windows));
         let folders = etcetera::choose_base_strategy().ok();
         let platform = folders.as_ref().map(etcetera::BaseStrategy::config_dir);
         let config = platform.as_ref().map(|folder| folder.join("tandem"));
-        let state = folders.map(|folders| folders.state_dir().unwrap_or_else(|| folders.data_dir()).join("tandem"));
+        let state = folders.map(|folders| {
+            folders
+                .state_dir()
+                .unwrap_or_else(|| folders.data_dir())
+                .join("tandem")
+        });
         let managed = Some(managed_file(&variables));
-        Self(Arc::new(Inner { variables, platform, config, state, managed, program: this_program() }))
+        Self(Arc::new(Inner {
+            variables,
+            platform,
+            config,
+            state,
+            managed,
+            program: this_program(),
+        }))
     }
 
     /// A made-up environment: these variables, and the folders `config`, `state` and `platform` inside `home`.
     #[must_use]
     pub fn made_up(home: &Path, variables: &[(&str, &str)]) -> Self {
-        let variables = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let variables = variables
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()));
         Self(Arc::new(Inner {
             variables: spelled(variables, cfg!(windows)),
             platform: Some(home.join("platform")),
@@ -149,7 +164,14 @@ impl Environment {
     /// The same with `program` as this program.
     #[must_use]
     pub fn with_program(self, program: &Path) -> Self {
-        let Inner { variables, platform, config, state, managed, .. } = &*self.0;
+        let Inner {
+            variables,
+            platform,
+            config,
+            state,
+            managed,
+            ..
+        } = &*self.0;
         Self(Arc::new(Inner {
             variables: variables.clone(),
             platform: platform.clone(),
@@ -178,29 +200,54 @@ impl Environment {
 
     fn those(&self, given: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
         let variables = self.0.variables.iter().filter(|(name, _)| given(name));
-        variables.map(|(name, value)| (name.clone(), value.clone())).collect()
+        variables
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 
     /// A variable; an empty one counts as unset.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
-        let upper = if cfg!(windows) { name.to_ascii_uppercase() } else { String::new() };
+        let upper = if cfg!(windows) {
+            name.to_ascii_uppercase()
+        } else {
+            String::new()
+        };
         let name = if cfg!(windows) { &upper } else { name };
-        self.0.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.0
+            .variables
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
     }
 
     /// The values of variables whose names look like secrets.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.0.variables.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.as_str())
+        self.0
+            .variables
+            .iter()
+            .filter(|(name, _)| is_secret(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// The proxy for a URL of this scheme, from the conventional variables.
     pub(super) fn proxy(&self, scheme: &str) -> Option<Proxy> {
-        let of_scheme = if scheme == "https" { ["HTTPS_PROXY", "https_proxy"] } else { ["HTTP_PROXY", "http_proxy"] };
+        let of_scheme = if scheme == "https" {
+            ["HTTPS_PROXY", "https_proxy"]
+        } else {
+            ["HTTP_PROXY", "http_proxy"]
+        };
         let mut variables = of_scheme.into_iter().chain(["ALL_PROXY", "all_proxy"]);
         let (variable, url) = variables.find_map(|name| Some((name, self.get(name)?)))?;
-        let except = self.get("NO_PROXY").or_else(|| self.get("no_proxy")).unwrap_or_default();
-        Some(Proxy { variable, url: url.to_owned(), except: except.to_owned() })
+        let except = self
+            .get("NO_PROXY")
+            .or_else(|| self.get("no_proxy"))
+            .unwrap_or_default();
+        Some(Proxy {
+            variable,
+            url: url.to_owned(),
+            except: except.to_owned(),
+        })
     }
 
     /// The variables for programs configured by the person: locations and how to display text. No keys, and nothing of
@@ -216,7 +263,11 @@ impl Environment {
     pub fn config_file(&self) -> Option<PathBuf> {
         match self.get("TANDEM_CONFIG") {
             Some(path) => Some(PathBuf::from(path)),
-            None => self.0.config.as_ref().map(|folder| folder.join("config.toml")),
+            None => self
+                .0
+                .config
+                .as_ref()
+                .map(|folder| folder.join("config.toml")),
         }
     }
 
@@ -240,22 +291,51 @@ impl Environment {
 }
 
 /// The variables by name. Windows treats `Path` and `PATH` as the same, so there all names are upper-cased.
-fn spelled(variables: impl Iterator<Item = (String, String)>, ignores_case: bool) -> HashMap<String, String> {
-    variables.map(|(name, value)| (if ignores_case { name.to_ascii_uppercase() } else { name }, value)).collect()
+fn spelled(
+    variables: impl Iterator<Item = (String, String)>,
+    ignores_case: bool,
+) -> HashMap<String, String> {
+    variables
+        .map(|(name, value)| {
+            (
+                if ignores_case {
+                    name.to_ascii_uppercase()
+                } else {
+                    name
+                },
+                value,
+            )
+        })
+        .collect()
 }
 
 /// Whether a variable or header with this name probably holds a secret: `*_KEY`, `*TOKEN*`, but not the name of a file.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase().replace('-', "_");
-    let is_place = ["FILE", "PATH", "DIR", "URL", "ENV", "COMMAND", "SOCK"].iter().any(|end| name.ends_with(end));
-    let parts =
-        ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "AUTHORIZATION", "COOKIE"];
-    !is_place && (parts.iter().any(|part| name.contains(part)) || name.split('_').any(|word| word == "KEY"))
+    let is_place = ["FILE", "PATH", "DIR", "URL", "ENV", "COMMAND", "SOCK"]
+        .iter()
+        .any(|end| name.ends_with(end));
+    let parts = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "APIKEY",
+        "AUTHORIZATION",
+        "COOKIE",
+    ];
+    !is_place
+        && (parts.iter().any(|part| name.contains(part))
+            || name.split('_').any(|word| word == "KEY"))
 }
 
 fn managed_file(variables: &HashMap<String, String>) -> PathBuf {
     if cfg!(windows) {
-        let folder = variables.get("PROGRAMDATA").map_or("C:\\ProgramData", String::as_str);
+        let folder = variables
+            .get("PROGRAMDATA")
+            .map_or("C:\\ProgramData", String::as_str);
         return Path::new(folder).join("tandem\\config.toml");
     }
     PathBuf::from("/etc/tandem/config.toml")
@@ -264,7 +344,11 @@ fn managed_file(variables: &HashMap<String, String>) -> PathBuf {
 /// This program's path, also after another version was installed over it.
 fn this_program() -> Option<PathBuf> {
     let running = Path::new("/proc/self/exe");
-    if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
+    if running.exists() {
+        Some(running.to_owned())
+    } else {
+        std::env::current_exe().ok()
+    }
 }
 
 /// A proxy from the environment.
@@ -281,7 +365,12 @@ pub struct Proxy {
 /// Without the password.
 impl fmt::Display for Proxy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} ({}", without_password(&self.url), self.variable)?;
+        write!(
+            formatter,
+            "{} ({}",
+            without_password(&self.url),
+            self.variable
+        )?;
         if !self.except.is_empty() {
             write!(formatter, ", but not for {}", self.except)?;
         }
@@ -292,7 +381,10 @@ impl fmt::Display for Proxy {
 /// Values may be keys, so they are not shown.
 impl fmt::Debug for Environment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Environment").field("config", &self.0.config).finish_non_exhaustive()
+        formatter
+            .debug_struct("Environment")
+            .field("config", &self.0.config)
+            .finish_non_exhaustive()
     }
 }
 
@@ -303,19 +395,35 @@ mod tests {
     #[test]
     fn variable_names_ignore_case_on_windows() {
         let given = || [("Path".to_owned(), "C:\\bin".to_owned())].into_iter();
-        assert_eq!(spelled(given(), true).get("PATH").map(String::as_str), Some("C:\\bin"));
+        assert_eq!(
+            spelled(given(), true).get("PATH").map(String::as_str),
+            Some("C:\\bin")
+        );
         assert!(spelled(given(), false).contains_key("Path"));
     }
 
     #[test]
     fn secrets_are_recognized_by_variable_name() {
         let check = |name: &str, expected: bool| assert_eq!(is_secret(name), expected, "{name}");
-        for name in
-            ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "x-api-key", "Authorization"]
-        {
+        for name in [
+            "OPENAI_API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "GITHUB_TOKEN",
+            "DB_PASSWORD",
+            "x-api-key",
+            "Authorization",
+        ] {
             check(name, true);
         }
-        for name in ["KEYBOARD", "SSH_AUTH_SOCK", "TOKEN_FILE", "SECRETS_DIR", "MONKEY", "PATH", "USER-AGENT"] {
+        for name in [
+            "KEYBOARD",
+            "SSH_AUTH_SOCK",
+            "TOKEN_FILE",
+            "SECRETS_DIR",
+            "MONKEY",
+            "PATH",
+            "USER-AGENT",
+        ] {
             check(name, false);
         }
     }

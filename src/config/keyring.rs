@@ -9,7 +9,10 @@ pub fn lookup(service: &str) -> CommandLine {
     command(
         &["secret-tool", "lookup", "service", service],
         &["security", "find-generic-password", "-w", "-s", service],
-        &format!("(New-Object {VAULT}).Retrieve({}, 'tandem').Password", literal(service)),
+        &format!(
+            "(New-Object {VAULT}).Retrieve({}, 'tandem').Password",
+            literal(service)
+        ),
     )
 }
 
@@ -19,7 +22,16 @@ pub fn store(service: &str) -> CommandLine {
     let label = format!("--label=tandem-{service}");
     command(
         &["secret-tool", "store", &label, "service", service],
-        &["security", "add-generic-password", "-U", "-s", service, "-a", "tandem", "-w"],
+        &[
+            "security",
+            "add-generic-password",
+            "-U",
+            "-s",
+            service,
+            "-a",
+            "tandem",
+            "-w",
+        ],
         &format!(
             "(New-Object {VAULT}).Add((New-Object Windows.Security.Credentials.PasswordCredential({}, 'tandem', \
              (Read-Host 'Key'))))",
@@ -38,10 +50,16 @@ fn literal(text: &str) -> String {
 
 fn command(linux: &[&str], macos: &[&str], windows: &str) -> CommandLine {
     if cfg!(windows) {
-        let load = format!("[void][{VAULT}, Windows.Security.Credentials, ContentType = WindowsRuntime]; {windows}");
+        let load = format!(
+            "[void][{VAULT}, Windows.Security.Credentials, ContentType = WindowsRuntime]; {windows}"
+        );
         return CommandLine::of(&["powershell.exe", "-NoLogo", "-NoProfile", "-Command", &load]);
     }
-    CommandLine::of(if cfg!(target_os = "macos") { macos } else { linux })
+    CommandLine::of(if cfg!(target_os = "macos") {
+        macos
+    } else {
+        linux
+    })
 }
 
 #[cfg(test)]
@@ -50,6 +68,9 @@ mod tests {
 
     #[test]
     fn keyring_names_are_not_interpreted() {
-        assert_eq!(literal("work'); Remove-Item x; ('"), "'work''); Remove-Item x; ('''");
+        assert_eq!(
+            literal("work'); Remove-Item x; ('"),
+            "'work''); Remove-Item x; ('''"
+        );
     }
 }

@@ -30,7 +30,11 @@ pub(super) struct Layer {
 impl Layer {
     /// A layer written in one place.
     pub(super) fn new(tree: Value, whole: Place) -> Self {
-        Self { tree: without_nulls(tree), places: BTreeMap::new(), whole }
+        Self {
+            tree: without_nulls(tree),
+            places: BTreeMap::new(),
+            whole,
+        }
     }
 
     /// Sets a key that was written elsewhere.
@@ -54,17 +58,28 @@ impl Layer {
         let tree = table_to_json(table.get_ref(), &mut Vec::new(), &mut |path, offset| {
             places.insert(path.clone(), position.at(offset));
         });
-        Self { tree, places, whole: position.at(0) }
+        Self {
+            tree,
+            places,
+            whole: position.at(0),
+        }
     }
 
     /// Where a value was written: its own location, or that of the nearest key above it.
     pub(super) fn place(&self, path: &[String]) -> &Place {
-        (0..=path.len()).rev().find_map(|length| self.places.get(&path[..length])).unwrap_or(&self.whole)
+        (0..=path.len())
+            .rev()
+            .find_map(|length| self.places.get(&path[..length]))
+            .unwrap_or(&self.whole)
     }
 
     /// Reports a mistake at `path` and removes the value.
     pub(super) fn reject(&mut self, path: &[String], message: String, problems: &mut Vec<Problem>) {
-        problems.push(Problem { place: self.place(path).clone(), key: dotted(path), message });
+        problems.push(Problem {
+            place: self.place(path).clone(),
+            key: dotted(path),
+            message,
+        });
         remove(&mut self.tree, path);
     }
 
@@ -83,13 +98,20 @@ fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => {
             let set = map.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Object(set.map(|(key, value)| (key, without_nulls(value))).collect())
+            Value::Object(
+                set.map(|(key, value)| (key, without_nulls(value)))
+                    .collect(),
+            )
         }
         other => other,
     }
 }
 
-fn table_to_json(table: &DeTable<'_>, path: &mut KeyPath, seen: &mut impl FnMut(&KeyPath, usize)) -> Value {
+fn table_to_json(
+    table: &DeTable<'_>,
+    path: &mut KeyPath,
+    seen: &mut impl FnMut(&KeyPath, usize),
+) -> Value {
     let mut object = Map::new();
     for (key, value) in table {
         path.push(key.get_ref().to_string());
@@ -100,7 +122,11 @@ fn table_to_json(table: &DeTable<'_>, path: &mut KeyPath, seen: &mut impl FnMut(
     Value::Object(object)
 }
 
-fn value_to_json(value: &Spanned<DeValue<'_>>, path: &mut KeyPath, seen: &mut impl FnMut(&KeyPath, usize)) -> Value {
+fn value_to_json(
+    value: &Spanned<DeValue<'_>>,
+    path: &mut KeyPath,
+    seen: &mut impl FnMut(&KeyPath, usize),
+) -> Value {
     match value.get_ref() {
         DeValue::String(text) => Value::from(text.as_ref()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
@@ -136,8 +162,18 @@ impl Position<'_> {
     fn at(&self, offset: usize) -> Place {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        Place::File { file: self.file.to_owned(), line, column }
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count()
+            + 1;
+        Place::File {
+            file: self.file.to_owned(),
+            line,
+            column,
+        }
     }
 }
 
@@ -154,21 +190,37 @@ fn key_path(path: &serde_path_to_error::Path) -> KeyPath {
 
 /// The path to a value in TOML notation.
 pub(super) fn dotted(path: &[String]) -> String {
-    let bare = |key: &str| key.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_'));
+    let bare = |key: &str| {
+        key.chars()
+            .all(|char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_'))
+    };
     let quoted = |key: &String| {
-        if bare(key) { key.clone() } else { format!("{key:?}") }
+        if bare(key) {
+            key.clone()
+        } else {
+            format!("{key:?}")
+        }
     };
     path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
 /// Merges `top` over `base`: values replace values, tables merge, permission rules add up. `written` is called for
 /// every value that was replaced or (`true`) extended.
-pub(super) fn overlay(base: &mut Value, top: &Value, path: &mut KeyPath, written: &mut impl FnMut(&KeyPath, bool)) {
+pub(super) fn overlay(
+    base: &mut Value,
+    top: &Value,
+    path: &mut KeyPath,
+    written: &mut impl FnMut(&KeyPath, bool),
+) {
     match (base, top) {
         (Value::Object(base), Value::Object(top)) => {
             for (key, value) in top {
                 path.push(key.clone());
-                let empty = if value.is_object() { Value::Object(Map::new()) } else { Value::Null };
+                let empty = if value.is_object() {
+                    Value::Object(Map::new())
+                } else {
+                    Value::Null
+                };
                 overlay(base.entry(key).or_insert(empty), value, path, written);
                 path.pop();
             }
@@ -176,7 +228,9 @@ pub(super) fn overlay(base: &mut Value, top: &Value, path: &mut KeyPath, written
                 written(path, true);
             }
         }
-        (Value::Array(base), Value::Array(top)) if path.first().is_some_and(|key| key == "permissions") => {
+        (Value::Array(base), Value::Array(top))
+            if path.first().is_some_and(|key| key == "permissions") =>
+        {
             base.extend_from_slice(top);
             written(path, true);
         }
@@ -193,12 +247,17 @@ pub(super) fn remove(tree: &mut Value, path: &[String]) {
         *tree = Value::Object(Map::new());
         return;
     };
-    let parent = way.iter().try_fold(&mut *tree, |node, key| child(node, key));
+    let parent = way
+        .iter()
+        .try_fold(&mut *tree, |node, key| child(node, key));
     let removed = match parent {
         Some(Value::Object(map)) => map.shift_remove(last).is_some(),
-        Some(Value::Array(items)) => {
-            last.parse().ok().filter(|&index| index < items.len()).map(|index: usize| items.remove(index)).is_some()
-        }
+        Some(Value::Array(items)) => last
+            .parse()
+            .ok()
+            .filter(|&index| index < items.len())
+            .map(|index: usize| items.remove(index))
+            .is_some(),
         _ => false,
     };
     if !removed {
@@ -221,7 +280,9 @@ fn reworded(message: &str) -> String {
     } else if message.starts_with("unknown variant") {
         "unknown value"
     } else {
-        return message.replace("a nonzero u32", NUMBER).replace("a nonzero u64", NUMBER);
+        return message
+            .replace("a nonzero u32", NUMBER)
+            .replace("a nonzero u64", NUMBER);
     };
     let mut names = message.split('`').skip(1).step_by(2);
     let found = names.next().unwrap_or_default();
@@ -233,12 +294,17 @@ fn reworded(message: &str) -> String {
 }
 
 /// The known name closest to what was written.
-pub(super) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(
+    found: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let limit = (found.chars().count() / 2).min(2);
     known
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(found, name), name))
-        .filter(|&(distance, name)| distance <= limit || (found.len() > 2 && name.starts_with(found)))
+        .filter(|&(distance, name)| {
+            distance <= limit || (found.len() > 2 && name.starts_with(found))
+        })
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, name)| name)
 }

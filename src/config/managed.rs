@@ -33,7 +33,10 @@ pub(super) fn read(file: &Path, below: &Value, problems: &mut Vec<Problem>) -> M
         match names[..] {
             ["mode"] | ["permissions", "ask" | "deny"] => {}
             ["limits", limit] => {
-                let (highest, given) = (layer.tree["limits"][limit].as_f64(), below["limits"][limit].as_f64());
+                let (highest, given) = (
+                    layer.tree["limits"][limit].as_f64(),
+                    below["limits"][limit].as_f64(),
+                );
                 if given.is_some_and(|given| highest.is_some_and(|highest| given <= highest)) {
                     remove(&mut layer.tree, &path);
                 }
@@ -45,21 +48,37 @@ pub(super) fn read(file: &Path, below: &Value, problems: &mut Vec<Problem>) -> M
             }
         }
     }
-    let named = if layer.tree["mode"].is_string() { mode(&layer.tree) } else { Mode::Auto };
-    let widest = if is_broken { named.min(Mode::Ask) } else { named };
+    let named = if layer.tree["mode"].is_string() {
+        mode(&layer.tree)
+    } else {
+        Mode::Auto
+    };
+    let widest = if is_broken {
+        named.min(Mode::Ask)
+    } else {
+        named
+    };
     if mode(below) > widest {
         let place = layer.place(&["mode".to_owned()]).clone();
         layer.set("mode", widest.name(), place);
     } else if layer.tree["mode"].is_string() {
         remove(&mut layer.tree, &["mode".to_owned()]);
     }
-    Managed { layer, widest, is_broken }
+    Managed {
+        layer,
+        widest,
+        is_broken,
+    }
 }
 
 /// Where nothing is managed.
 impl Default for Managed {
     fn default() -> Self {
         let layer = Layer::new(serde_json::json!({}), Place::Default);
-        Self { layer, widest: Mode::Auto, is_broken: false }
+        Self {
+            layer,
+            widest: Mode::Auto,
+            is_broken: false,
+        }
     }
 }

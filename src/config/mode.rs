@@ -46,9 +46,12 @@ impl FromStr for Mode {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("unknown mode `{name}`; expected one of {names}")
-        })
+        Self::ALL
+            .into_iter()
+            .find(|mode| mode.name() == name)
+            .ok_or_else(|| {
+                let names = Self::ALL.map(Self::name).join(", ");
+                format!("unknown mode `{name}`; expected one of {names}")
+            })
     }
 }

@@ -13,7 +13,8 @@ use super::environment::{Environment, Proxy};
 use super::keyring;
 use super::layer::{nearest, overlay};
 use super::options::{
-    Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions, without_password,
+    Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions,
+    without_password,
 };
 use super::providers::{PROVIDERS, Provider};
 use crate::domain::Effort;
@@ -166,14 +167,17 @@ impl Choice<'_> {
     pub(super) fn default_model(&self) -> Result<ModelSettings, NoModel> {
         let (provider, model) = match (self.options.model.as_deref(), &self.options.base_url) {
             (Some(name), None) => self.split(name)?,
-            (Some(name), Some(url)) => self.split(name).unwrap_or_else(|_| (provider_at(url).unwrap_or(CUSTOM), name)),
+            (Some(name), Some(url)) => self
+                .split(name)
+                .unwrap_or_else(|_| (provider_at(url).unwrap_or(CUSTOM), name)),
             (None, Some(url)) => {
                 let what = format!("an endpoint is configured ({}), but no model", url.as_str());
                 return Err(wrong(self.explain(&what)));
             }
-            (None, None) => self
-                .model_of_a_key()
-                .ok_or_else(|| NoModel { message: self.explain("no model configured"), unset: true })?,
+            (None, None) => self.model_of_a_key().ok_or_else(|| NoModel {
+                message: self.explain("no model configured"),
+                unset: true,
+            })?,
         };
         self.resolve(&self.wanted(provider, model))
     }
@@ -187,11 +191,20 @@ impl Choice<'_> {
     }
 
     /// A model by `provider/model`, at this base URL instead of the configured one.
-    pub(super) fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, NoModel> {
-        let url = base_url.map(|url| BaseUrl::try_from(url.to_owned())).transpose();
+    pub(super) fn model_at(
+        &self,
+        name: &str,
+        base_url: Option<&str>,
+    ) -> Result<ModelSettings, NoModel> {
+        let url = base_url
+            .map(|url| BaseUrl::try_from(url.to_owned()))
+            .transpose();
         let url = url.map_err(|problem| wrong(format!("base-url: {problem}")))?;
-        if let (Some((provider, model)), Some(_), None) = (name.split_once('/'), &self.options.base_url, &url)
-            && self.default_model().is_ok_and(|default| default.provider == provider)
+        if let (Some((provider, model)), Some(_), None) =
+            (name.split_once('/'), &self.options.base_url, &url)
+            && self
+                .default_model()
+                .is_ok_and(|default| default.provider == provider)
         {
             return self.resolve(&self.wanted(provider, model)); // of the endpoint that is configured for the default one
         }
@@ -200,22 +213,49 @@ impl Choice<'_> {
             (Err(_), Some(named)) if url.is_some() => named,
             (named, _) => named?,
         };
-        self.resolve(&Wanted { by_key: false, provider, model, base_url: url.as_ref(), api: None, key_variable: None })
+        self.resolve(&Wanted {
+            by_key: false,
+            provider,
+            model,
+            base_url: url.as_ref(),
+            api: None,
+            key_variable: None,
+        })
     }
 
     fn wanted<'n>(&'n self, provider: &'n str, model: &'n str) -> Wanted<'n> {
-        let Options { model: named, base_url, api, api_key_env, .. } = self.options;
-        let (by_key, base_url, key_variable) = (named.is_none(), base_url.as_ref(), api_key_env.as_deref());
-        Wanted { by_key, provider, model, base_url, api: *api, key_variable }
+        let Options {
+            model: named,
+            base_url,
+            api,
+            api_key_env,
+            ..
+        } = self.options;
+        let (by_key, base_url, key_variable) =
+            (named.is_none(), base_url.as_ref(), api_key_env.as_deref());
+        Wanted {
+            by_key,
+            provider,
+            model,
+            base_url,
+            api: *api,
+            key_variable,
+        }
     }
 
     /// All known providers.
     pub(super) fn providers(&self) -> Vec<ProviderEntry> {
-        let configured = self.options.providers.iter().filter(|(name, _)| Provider::named(name).is_none());
+        let configured = self
+            .options
+            .providers
+            .iter()
+            .filter(|(name, _)| Provider::named(name).is_none());
         let built_in = PROVIDERS.iter().map(|row| ProviderEntry {
             name: row.name.to_owned(),
             title: row.title.to_owned(),
-            base_url: self.address(row.name).or_else(|| Some(row.base_url.to_owned()).filter(|url| !url.is_empty())),
+            base_url: self
+                .address(row.name)
+                .or_else(|| Some(row.base_url.to_owned()).filter(|url| !url.is_empty())),
             key_variable: Some(row.key_variable.to_owned()).filter(|name| !name.is_empty()),
             has_key: self.environment.get(row.key_variable).is_some(),
             is_local: row.is_local(),
@@ -225,38 +265,60 @@ impl Choice<'_> {
             title: name.clone(),
             base_url: self.address(name),
             key_variable: options.api_key_env.clone(),
-            has_key: options.api_key_env.as_ref().is_some_and(|name| self.environment.get(name).is_some()),
+            has_key: options
+                .api_key_env
+                .as_ref()
+                .is_some_and(|name| self.environment.get(name).is_some()),
             is_local: false,
         });
         built_in.chain(own).collect()
     }
 
     fn address(&self, provider: &str) -> Option<String> {
-        Some(self.options.providers.get(provider)?.base_url.as_ref()?.as_str().to_owned())
+        Some(
+            self.options
+                .providers
+                .get(provider)?
+                .base_url
+                .as_ref()?
+                .as_str()
+                .to_owned(),
+        )
     }
 
     /// The models known without asking a server, as `provider/model`.
     pub(super) fn known_models(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.default_model().into_iter().map(|model| model.name()).collect();
+        let mut names: Vec<_> = self
+            .default_model()
+            .into_iter()
+            .map(|model| model.name())
+            .collect();
         let configured = self.options.providers.iter();
+        names.extend(configured.flat_map(|(provider, options)| {
+            options
+                .models
+                .keys()
+                .map(move |model| format!("{provider}/{model}"))
+        }));
         names.extend(
-            configured
-                .flat_map(|(provider, options)| options.models.keys().map(move |model| format!("{provider}/{model}"))),
+            self.providers_with_keys()
+                .map(|provider| format!("{}/{}", provider.name, provider.default_model)),
         );
-        names
-            .extend(self.providers_with_keys().map(|provider| format!("{}/{}", provider.name, provider.default_model)));
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
         names
     }
 
     fn model_of_a_key(&self) -> Option<(&'static str, &'static str)> {
-        self.providers_with_keys().next().map(|provider| (provider.name, provider.default_model))
+        self.providers_with_keys()
+            .next()
+            .map(|provider| (provider.name, provider.default_model))
     }
 
     fn providers_with_keys(&self) -> impl Iterator<Item = &'static Provider> {
         PROVIDERS.iter().filter(|provider| {
-            !provider.default_model.is_empty() && self.environment.get(provider.key_variable).is_some()
+            !provider.default_model.is_empty()
+                && self.environment.get(provider.key_variable).is_some()
         })
     }
 
@@ -268,37 +330,68 @@ impl Choice<'_> {
             )));
         };
         let configured = self.options.providers.keys().map(String::as_str);
-        let known: Vec<_> = PROVIDERS.iter().map(|provider| provider.name).chain(configured).collect();
+        let known: Vec<_> = PROVIDERS
+            .iter()
+            .map(|provider| provider.name)
+            .chain(configured)
+            .collect();
         if known.contains(&provider) && !model.is_empty() {
             return Ok((provider, model));
         }
         let hint = match nearest(provider, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("known are {}; others need `[providers.{provider}]` with a base-url", known.join(", ")),
+            None => format!(
+                "known are {}; others need `[providers.{provider}]` with a base-url",
+                known.join(", ")
+            ),
         };
-        Err(wrong(format!("model `{name}` has an unknown provider; {hint}")))
+        Err(wrong(format!(
+            "model `{name}` has an unknown provider; {hint}"
+        )))
     }
 
     fn resolve(&self, wanted: &Wanted<'_>) -> Result<ModelSettings, NoModel> {
         let (no_provider, no_model) = (ProviderOptions::default(), ModelOptions::default());
-        let provider = self.options.providers.get(wanted.provider).unwrap_or(&no_provider);
+        let provider = self
+            .options
+            .providers
+            .get(wanted.provider)
+            .unwrap_or(&no_provider);
         let model = provider.models.get(wanted.model).unwrap_or(&no_model);
         let row = Provider::named(wanted.provider);
 
-        let configured = wanted.base_url.or(provider.base_url.as_ref()).map(BaseUrl::as_str);
-        let base_url = configured.or(row.map(|row| row.base_url)).unwrap_or_default();
+        let configured = wanted
+            .base_url
+            .or(provider.base_url.as_ref())
+            .map(BaseUrl::as_str);
+        let base_url = configured
+            .or(row.map(|row| row.base_url))
+            .unwrap_or_default();
         let base_url = &*completed(wanted.provider, base_url);
         if base_url.is_empty() {
-            let example = row.map(|row| format!(", such as {}", row.example_url)).unwrap_or_default();
+            let example = row
+                .map(|row| format!(", such as {}", row.example_url))
+                .unwrap_or_default();
             return Err(wrong(format!(
                 "provider `{0}` needs a base-url in `[providers.{0}]`{example}",
                 wanted.provider
             )));
         }
-        let api = wanted.api.or(provider.api).or(row.map(|row| row.api)).unwrap_or_default();
+        let api = wanted
+            .api
+            .or(provider.api)
+            .or(row.map(|row| row.api))
+            .unwrap_or_default();
         let local = is_local(base_url);
-        let LimitOptions { connect_timeout, first_byte_timeout, idle_timeout, .. } = &self.options.limits;
-        let seconds = |limit: &Option<std::num::NonZeroU64>| limit.map(|limit| Duration::from_secs(limit.get()));
+        let LimitOptions {
+            connect_timeout,
+            first_byte_timeout,
+            idle_timeout,
+            ..
+        } = &self.options.limits;
+        let seconds = |limit: &Option<std::num::NonZeroU64>| {
+            limit.map(|limit| Duration::from_secs(limit.get()))
+        };
         Ok(ModelSettings {
             by_key: wanted.by_key,
             provider: wanted.provider.to_owned(),
@@ -313,21 +406,44 @@ impl Choice<'_> {
             context_window: model.context_window.map(Into::into),
             prices: model.prices,
             ca_file: provider.ca_file.clone(),
-            proxy: base_url.split_once("://").and_then(|(scheme, _)| self.environment.proxy(scheme)),
+            proxy: base_url
+                .split_once("://")
+                .and_then(|(scheme, _)| self.environment.proxy(scheme)),
             connect_timeout: seconds(connect_timeout).unwrap_or(Duration::from_secs(10)),
-            first_byte_timeout: seconds(first_byte_timeout).or((!local).then_some(Duration::from_mins(5))),
+            first_byte_timeout: seconds(first_byte_timeout)
+                .or((!local).then_some(Duration::from_mins(5))),
             idle_timeout: seconds(idle_timeout).unwrap_or(Duration::from_secs(90)),
         })
     }
 
     /// The key from the most specific setting; a program is used if no variable is set.
-    fn key(&self, wanted: Option<&str>, provider: &ProviderOptions, row: Option<&Provider>, local: bool) -> KeySource {
-        let well_known = row.map(|row| row.key_variable).filter(|name| !name.is_empty());
-        let variable = wanted.or(provider.api_key_env.as_deref()).or(well_known).map(str::to_owned);
-        let set = variable.as_deref().and_then(|name| self.environment.get(name));
+    fn key(
+        &self,
+        wanted: Option<&str>,
+        provider: &ProviderOptions,
+        row: Option<&Provider>,
+        local: bool,
+    ) -> KeySource {
+        let well_known = row
+            .map(|row| row.key_variable)
+            .filter(|name| !name.is_empty());
+        let variable = wanted
+            .or(provider.api_key_env.as_deref())
+            .or(well_known)
+            .map(str::to_owned);
+        let set = variable
+            .as_deref()
+            .and_then(|name| self.environment.get(name));
         let kept = || provider.api_key_keyring.as_deref().map(keyring::lookup);
-        match (variable, set, provider.api_key_command.clone().or_else(kept)) {
-            (Some(name), Some(value), _) => KeySource::Variable { name, value: value.into() },
+        match (
+            variable,
+            set,
+            provider.api_key_command.clone().or_else(kept),
+        ) {
+            (Some(name), Some(value), _) => KeySource::Variable {
+                name,
+                value: value.into(),
+            },
             (_, _, Some(command)) => KeySource::Command(command),
             (Some(name), None, None) if !local => KeySource::Missing { name },
             _ => KeySource::None,
@@ -336,7 +452,10 @@ impl Choice<'_> {
 
     /// What is missing, and the three ways to configure a model.
     fn explain(&self, what: &str) -> String {
-        let file = self.environment.config_file().unwrap_or_else(|| PathBuf::from("config.toml"));
+        let file = self
+            .environment
+            .config_file()
+            .unwrap_or_else(|| PathBuf::from("config.toml"));
         format!(
             "{what}. Do one of these:\n\
              - set TANDEM_BASE_URL and TANDEM_MODEL to your endpoint and its model (TANDEM_API_KEY if it needs a key)\n\
@@ -350,19 +469,29 @@ impl Choice<'_> {
 
 /// Something is configured, but wrong.
 fn wrong(message: String) -> NoModel {
-    NoModel { message, unset: false }
+    NoModel {
+        message,
+        unset: false,
+    }
 }
 
 /// The provider's fields, then the model's own.
 fn body(provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> {
     let mut body = json!({});
     let mut lay = |fields: &Map<String, Value>| {
-        overlay(&mut body, &Value::Object(fields.clone()), &mut Vec::new(), &mut |_, _| ());
+        overlay(
+            &mut body,
+            &Value::Object(fields.clone()),
+            &mut Vec::new(),
+            &mut |_, _| (),
+        );
     };
     // An effort needs the field that the provider's body omits.
     let is_in_the_way = |field: &str, value: &Value| {
         let is_effort = Effort::FIELDS.contains(&field);
-        model.reasoning_effort.is_some() && is_effort && matches!(value, Value::Null | Value::Bool(false))
+        model.reasoning_effort.is_some()
+            && is_effort
+            && matches!(value, Value::Null | Value::Bool(false))
     };
     lay(&provider
         .body
@@ -370,7 +499,11 @@ fn body(provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> 
         .filter(|(field, value)| !is_in_the_way(field, value))
         .map(|(field, value)| (field.clone(), value.clone()))
         .collect());
-    lay(&model.temperature.map(|temperature| ("temperature".to_owned(), json!(temperature))).into_iter().collect());
+    lay(&model
+        .temperature
+        .map(|temperature| ("temperature".to_owned(), json!(temperature)))
+        .into_iter()
+        .collect());
     lay(&model.body);
     match body {
         Value::Object(body) => body,

@@ -210,7 +210,9 @@ pub enum LogLevel {
 }
 
 /// What runs without approval, from narrow to wide.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Only reads run.
@@ -257,7 +259,10 @@ impl TryFrom<String> for BaseUrl {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let url = Url::parse(&text).map_err(|error| format!("not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("a URL begins with http:// or https://, not {}:", url.scheme()));
+            return Err(format!(
+                "a URL begins with http:// or https://, not {}:",
+                url.scheme()
+            ));
         }
         let mut rest = text.trim_end_matches('/');
         // Many documentations show the full endpoint.
@@ -271,9 +276,9 @@ impl TryFrom<String> for BaseUrl {
 /// A URL without its password, for display; any other text unchanged.
 pub(super) fn without_password(text: &str) -> String {
     match Url::parse(text) {
-        Ok(mut url) if url.password().is_some() => {
-            url.set_password(Some("***")).map_or_else(|()| "***".into(), |()| url.into())
-        }
+        Ok(mut url) if url.password().is_some() => url
+            .set_password(Some("***"))
+            .map_or_else(|()| "***".into(), |()| url.into()),
         _ => text.to_owned(),
     }
 }

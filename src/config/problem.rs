@@ -59,7 +59,11 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, key, message } = self;
+        let Self {
+            place,
+            key,
+            message,
+        } = self;
         if key.is_empty() {
             write!(formatter, "{place}: {message}")
         } else {

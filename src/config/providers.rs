@@ -49,7 +49,17 @@ const fn hosted(
 ) -> Provider {
     let completion = CompletionApi::Chat;
     let (example_url, default_model, preferred) = ("", "", &[]);
-    Provider { name, title, api: Api::Chat, base_url, example_url, key_variable, default_model, preferred, completion }
+    Provider {
+        name,
+        title,
+        api: Api::Chat,
+        base_url,
+        example_url,
+        key_variable,
+        default_model,
+        preferred,
+        completion,
+    }
 }
 
 const fn local(name: &'static str, title: &'static str, base_url: &'static str) -> Provider {
@@ -62,15 +72,26 @@ impl Provider {
     }
 
     const fn like(self, example_url: &'static str) -> Self {
-        Self { example_url, ..self }
+        Self {
+            example_url,
+            ..self
+        }
     }
 
     const fn completing(self, completion: CompletionApi) -> Self {
         Self { completion, ..self }
     }
 
-    const fn with_models(self, default_model: &'static str, preferred: &'static [&'static str]) -> Self {
-        Self { default_model, preferred, ..self }
+    const fn with_models(
+        self,
+        default_model: &'static str,
+        preferred: &'static [&'static str],
+    ) -> Self {
+        Self {
+            default_model,
+            preferred,
+            ..self
+        }
     }
 }
 
@@ -131,10 +152,15 @@ pub const PROVIDERS: &[Provider] = &[
 
 /// The best of `offered` by the patterns of `preferred`, if any matches.
 #[must_use]
-pub fn best<'a>(preferred: &[&str], offered: &(impl Iterator<Item = &'a str> + Clone)) -> Option<&'a str> {
+pub fn best<'a>(
+    preferred: &[&str],
+    offered: &(impl Iterator<Item = &'a str> + Clone),
+) -> Option<&'a str> {
     preferred.iter().find_map(|rank| {
         let fitting = offered.clone().filter_map(|name| {
-            let version = rank.split('|').find_map(|pattern| version_of(pattern, without_date(name)))?;
+            let version = rank
+                .split('|')
+                .find_map(|pattern| version_of(pattern, without_date(name)))?;
             // Of one version, the name without a date is the one that is updated.
             Some(((version, std::cmp::Reverse(name.len())), name))
         });
@@ -144,7 +170,9 @@ pub fn best<'a>(preferred: &[&str], offered: &(impl Iterator<Item = &'a str> + C
 
 /// The version in `name` in place of the `#` of `pattern`.
 fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
-    let Some((before, after)) = pattern.split_once('#') else { return (pattern == name).then_some((0, 0)) };
+    let Some((before, after)) = pattern.split_once('#') else {
+        return (pattern == name).then_some((0, 0));
+    };
     let version = name.strip_prefix(before)?.strip_suffix(after)?;
     let number = |text: &str| text.parse().ok().filter(|_| text.len() <= 2);
     match version.split_once(['.', '-']) {
@@ -155,11 +183,16 @@ fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
 
 /// A name without the date of its snapshot, `-20250929` or `-2025-08-07`.
 fn without_date(name: &str) -> &str {
-    let date = |part: &str, len: usize| part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit());
+    let date = |part: &str, len: usize| {
+        part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
     match name.rsplit_once('-') {
         Some((rest, day)) if date(day, 8) => rest,
         Some((rest, day)) if date(day, 2) => {
-            match rest.rsplit_once('-').map(|(rest, month)| (rest.rsplit_once('-'), month)) {
+            match rest
+                .rsplit_once('-')
+                .map(|(rest, month)| (rest.rsplit_once('-'), month))
+            {
                 Some((Some((rest, year)), month)) if date(month, 2) && date(year, 4) => rest,
                 _ => name,
             }
@@ -180,22 +213,65 @@ mod tests {
 
     #[test]
     fn the_newest_model_of_the_preferred_line_is_chosen() {
-        check("openai", &["text-embedding-3-large", "gpt-5.1", "gpt-5.6", "gpt-5.6-mini", "gpt-4o"], Some("gpt-5.6"));
-        check("openai", &["gpt-5.6", "gpt-6.1", "gpt-6.1-2026-11-01"], Some("gpt-6.1"));
-        check("openai", &["gpt-5-2025-08-07", "gpt-4.1"], Some("gpt-5-2025-08-07"));
+        check(
+            "openai",
+            &[
+                "text-embedding-3-large",
+                "gpt-5.1",
+                "gpt-5.6",
+                "gpt-5.6-mini",
+                "gpt-4o",
+            ],
+            Some("gpt-5.6"),
+        );
+        check(
+            "openai",
+            &["gpt-5.6", "gpt-6.1", "gpt-6.1-2026-11-01"],
+            Some("gpt-6.1"),
+        );
+        check(
+            "openai",
+            &["gpt-5-2025-08-07", "gpt-4.1"],
+            Some("gpt-5-2025-08-07"),
+        );
         check("openai", &["whisper-1"], None);
         check(
             "anthropic",
-            &["claude-opus-4-8", "claude-sonnet-4-5-20250929", "claude-sonnet-4-6"],
+            &[
+                "claude-opus-4-8",
+                "claude-sonnet-4-5-20250929",
+                "claude-sonnet-4-6",
+            ],
             Some("claude-sonnet-4-6"),
         );
-        check("anthropic", &["claude-opus-4-8", "claude-haiku-4-5"], Some("claude-opus-4-8"));
+        check(
+            "anthropic",
+            &["claude-opus-4-8", "claude-haiku-4-5"],
+            Some("claude-opus-4-8"),
+        );
         check(
             "gemini",
-            &["gemini-2.5-pro", "gemini-3.1-pro-preview", "gemini-3.5-flash"],
+            &[
+                "gemini-2.5-pro",
+                "gemini-3.1-pro-preview",
+                "gemini-3.5-flash",
+            ],
             Some("gemini-3.1-pro-preview"),
         );
-        check("xai", &["grok-3", "grok-4.3", "grok-4.20-0309-reasoning", "grok-imagine-image"], Some("grok-4.3"));
-        check("deepseek", &["deepseek-v4-flash", "deepseek-v4-pro"], Some("deepseek-v4-pro"));
+        check(
+            "xai",
+            &[
+                "grok-3",
+                "grok-4.3",
+                "grok-4.20-0309-reasoning",
+                "grok-imagine-image",
+            ],
+            Some("grok-4.3"),
+        );
+        check(
+            "deepseek",
+            &["deepseek-v4-flash", "deepseek-v4-pro"],
+            Some("deepseek-v4-pro"),
+        );
     }
 }

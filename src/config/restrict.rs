@@ -20,12 +20,19 @@ pub(super) fn restrict(layer: &mut Layer, below: &Value, problems: &mut Vec<Prob
 
 /// The keys to judge: those of the top, and one level deeper where some may stay.
 pub(super) fn written(tree: &Value) -> Vec<KeyPath> {
-    let keys =
-        |node: &Value| -> Vec<String> { node.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect() };
+    let keys = |node: &Value| -> Vec<String> {
+        node.as_object()
+            .into_iter()
+            .flat_map(|map| map.keys().cloned())
+            .collect()
+    };
     keys(tree)
         .into_iter()
         .flat_map(|key| match key.as_str() {
-            "limits" | "permissions" => keys(&tree[&key]).into_iter().map(|inner| vec![key.clone(), inner]).collect(),
+            "limits" | "permissions" => keys(&tree[&key])
+                .into_iter()
+                .map(|inner| vec![key.clone(), inner])
+                .collect(),
             _ => vec![vec![key]],
         })
         .collect()

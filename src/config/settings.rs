@@ -13,7 +13,9 @@ use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::managed;
 use super::model::{Choice, ModelSettings, NoModel, ProviderEntry};
-use super::options::{CommandLine, LogLevel, McpOptions, Mode, Options, Permissions, without_password};
+use super::options::{
+    CommandLine, LogLevel, McpOptions, Mode, Options, Permissions, without_password,
+};
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
@@ -133,7 +135,10 @@ impl Settings {
     #[must_use]
     pub fn load(environment: &Environment, sources: &Sources<'_>) -> Self {
         let mut problems = Vec::new();
-        let mut merged = Merged { tree: json!({}), origins: BTreeMap::new() };
+        let mut merged = Merged {
+            tree: json!({}),
+            origins: BTreeMap::new(),
+        };
         merged.lay(&built_in());
         if let Some(file) = environment.config_file() {
             let layer = read_file(&file, &mut problems);
@@ -147,11 +152,16 @@ impl Settings {
         }
         let editor = sources.editor.cloned().unwrap_or_else(|| json!({}));
         let flags = json!({"model": sources.flags.model, "mode": sources.flags.mode});
-        for layer in [environment_layer(environment), Layer::new(editor, Place::Editor), Layer::new(flags, Place::Flag)]
-        {
+        for layer in [
+            environment_layer(environment),
+            Layer::new(editor, Place::Editor),
+            Layer::new(flags, Place::Flag),
+        ] {
             merged.lay(&layer.checked(&mut problems));
         }
-        let managed = environment.managed_file().map(|file| managed::read(file, &merged.tree, &mut problems));
+        let managed = environment
+            .managed_file()
+            .map(|file| managed::read(file, &merged.tree, &mut problems));
         let managed = managed.unwrap_or_default();
         merged.lay(&managed.layer);
         let mut settings = Self::new(environment, merged, problems);
@@ -169,23 +179,37 @@ impl Settings {
     }
 
     fn new(environment: &Environment, merged: Merged, mut problems: Vec<Problem>) -> Self {
-        let options: Options =
-            serde_json::from_value(merged.tree.clone()).expect("layers that are valid alone are valid together");
-        let choice = Choice { options: &options, environment };
+        let options: Options = serde_json::from_value(merged.tree.clone())
+            .expect("layers that are valid alone are valid together");
+        let choice = Choice {
+            options: &options,
+            environment,
+        };
         let model = choice.default_model();
         let completion = choice.completion().unwrap_or_else(|why| {
             let path = ["completion".to_owned(), "model".to_owned()];
-            problems.push(Problem { place: merged.place(&path), key: dotted(&path), message: why.message });
+            problems.push(Problem {
+                place: merged.place(&path),
+                key: dotted(&path),
+                message: why.message,
+            });
             None
         });
-        let mcp = options.mcp.iter().filter_map(|(name, server)| match mcp_server(server) {
-            Ok(server) => Some((name.clone(), server)),
-            Err(message) => {
-                let path = ["mcp".to_owned(), name.clone()];
-                problems.push(Problem { place: merged.place(&path), key: dotted(&path), message: message.to_owned() });
-                None
-            }
-        });
+        let mcp = options
+            .mcp
+            .iter()
+            .filter_map(|(name, server)| match mcp_server(server) {
+                Ok(server) => Some((name.clone(), server)),
+                Err(message) => {
+                    let path = ["mcp".to_owned(), name.clone()];
+                    problems.push(Problem {
+                        place: merged.place(&path),
+                        key: dotted(&path),
+                        message: message.to_owned(),
+                    });
+                    None
+                }
+            });
         let mcp = mcp.collect();
         problems.sort_by(|one, other| one.place.cmp(&other.place));
         Self {
@@ -196,7 +220,10 @@ impl Settings {
             widest_mode: Mode::Auto,
             limits: limits(&options),
             permissions: options.permissions.clone(),
-            state_dir: options.state_dir.clone().or_else(|| environment.state_folder().map(Path::to_owned)),
+            state_dir: options
+                .state_dir
+                .clone()
+                .or_else(|| environment.state_folder().map(Path::to_owned)),
             log: options.log.unwrap_or_default(),
             problems,
             environment: environment.clone(),
@@ -244,7 +271,9 @@ impl Settings {
     pub fn commands(&self) -> Vec<UserCommand> {
         let file = self.environment.config_file();
         let folder = file.as_deref().and_then(Path::parent);
-        folder.map(|folder| commands::read(&folder.join("commands"))).unwrap_or_default()
+        folder
+            .map(|folder| commands::read(&folder.join("commands")))
+            .unwrap_or_default()
     }
 
     /// The environment for programs that work for the model: without keys.
@@ -257,22 +286,35 @@ impl Settings {
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
-        collect(&self.merged, &self.merged.tree, &mut Vec::new(), &mut entries);
+        collect(
+            &self.merged,
+            &self.merged.tree,
+            &mut Vec::new(),
+            &mut entries,
+        );
         entries
     }
 
     /// Where a permission rule was written: the one at `index` of the list `allow`, `ask` or `deny`.
     #[must_use]
     pub fn rule_place(&self, list: &str, index: usize) -> Place {
-        self.merged.place(&["permissions".to_owned(), list.to_owned(), index.to_string()])
+        self.merged
+            .place(&["permissions".to_owned(), list.to_owned(), index.to_string()])
     }
 
     /// The values that must not be logged, stored, shown or sent: variables whose names look like keys or that the
     /// configuration names as keys, HTTP headers, and variables of MCP servers.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
-        let Options { providers, api_key_env, .. } = &self.options;
-        let variables = providers.values().filter_map(|provider| provider.api_key_env.as_ref()).chain(api_key_env);
+        let Options {
+            providers,
+            api_key_env,
+            ..
+        } = &self.options;
+        let variables = providers
+            .values()
+            .filter_map(|provider| provider.api_key_env.as_ref())
+            .chain(api_key_env);
         let keys = variables.filter_map(|variable| self.environment.get(variable));
         let headers = providers.values().map(|provider| &provider.headers);
         // Includes those of the editor.
@@ -280,13 +322,24 @@ impl Settings {
             McpServer::Command { env, .. } => env,
             McpServer::Url { headers, .. } => headers,
         });
-        let written = headers.chain(servers).flatten().filter(|(name, _)| super::environment::is_secret(name));
+        let written = headers
+            .chain(servers)
+            .flatten()
+            .filter(|(name, _)| super::environment::is_secret(name));
         let written = written.map(|(_, value)| value.as_str());
-        self.environment.secrets().chain(keys).chain(written).map(str::to_owned).collect()
+        self.environment
+            .secrets()
+            .chain(keys)
+            .chain(written)
+            .map(str::to_owned)
+            .collect()
     }
 
     fn choice(&self) -> Choice<'_> {
-        Choice { options: &self.options, environment: &self.environment }
+        Choice {
+            options: &self.options,
+            environment: &self.environment,
+        }
     }
 }
 
@@ -294,22 +347,31 @@ impl Merged {
     /// Merges a layer on top.
     fn lay(&mut self, layer: &Layer) {
         self.place_rules(layer);
-        overlay(&mut self.tree, &layer.tree, &mut Vec::new(), &mut |path, added| {
-            let places = self.origins.entry(path.clone()).or_default();
-            if !added {
-                places.clear();
-            }
-            places.push(layer.place(path).clone());
-        });
+        overlay(
+            &mut self.tree,
+            &layer.tree,
+            &mut Vec::new(),
+            &mut |path, added| {
+                let places = self.origins.entry(path.clone()).or_default();
+                if !added {
+                    places.clear();
+                }
+                places.push(layer.place(path).clone());
+            },
+        );
     }
 
     /// Rules are added to the lower layers' ones: each has its own location.
     fn place_rules(&mut self, layer: &Layer) {
         for (list, rules) in layer.tree["permissions"].as_object().into_iter().flatten() {
-            let below = self.tree["permissions"][list].as_array().map_or(0, Vec::len);
+            let below = self.tree["permissions"][list]
+                .as_array()
+                .map_or(0, Vec::len);
             for index in 0..rules.as_array().map_or(0, Vec::len) {
-                let path = |index: usize| vec!["permissions".to_owned(), list.clone(), index.to_string()];
-                self.origins.insert(path(below + index), vec![layer.place(&path(index)).clone()]);
+                let path =
+                    |index: usize| vec!["permissions".to_owned(), list.clone(), index.to_string()];
+                self.origins
+                    .insert(path(below + index), vec![layer.place(&path(index)).clone()]);
             }
         }
     }
@@ -317,7 +379,11 @@ impl Merged {
     /// Where the first value under `path` was written.
     fn place(&self, path: &[String]) -> Place {
         let below = self.origins.iter().filter(|(key, _)| key.starts_with(path));
-        below.flat_map(|(_, places)| places).next().cloned().unwrap_or(Place::Default)
+        below
+            .flat_map(|(_, places)| places)
+            .next()
+            .cloned()
+            .unwrap_or(Place::Default)
     }
 }
 
@@ -331,16 +397,29 @@ fn limits(options: &Options) -> Limits {
         session_tokens: limits.session_tokens.map(NonZeroU64::get),
         session_cost: limits.session_cost,
         parallel: limits.parallel.map_or(1, NonZeroU32::get),
-        command_timeout: Duration::from_secs(limits.command_timeout.map_or(u64::MAX, NonZeroU64::get)),
-        connect_timeout: Duration::from_secs(limits.connect_timeout.map_or(u64::MAX, NonZeroU64::get)),
+        command_timeout: Duration::from_secs(
+            limits.command_timeout.map_or(u64::MAX, NonZeroU64::get),
+        ),
+        connect_timeout: Duration::from_secs(
+            limits.connect_timeout.map_or(u64::MAX, NonZeroU64::get),
+        ),
     }
 }
 
 fn mcp_server(options: &McpOptions) -> Result<McpServer, &'static str> {
-    let McpOptions { command, env, cwd, url, headers } = options.clone();
+    let McpOptions {
+        command,
+        env,
+        cwd,
+        url,
+        headers,
+    } = options.clone();
     match (command, url) {
         (Some(command), None) => Ok(McpServer::Command { command, env, cwd }),
-        (None, Some(url)) => Ok(McpServer::Url { url: url.as_str().to_owned(), headers }),
+        (None, Some(url)) => Ok(McpServer::Url {
+            url: url.as_str().to_owned(),
+            headers,
+        }),
         _ => Err("an MCP server needs either `command` or `url`"),
     }
 }
@@ -354,16 +433,24 @@ fn collect(merged: &Merged, node: &Value, path: &mut KeyPath, entries: &mut Vec<
         }
         return;
     }
-    let secret = path.iter().any(|key| matches!(key.as_str(), "headers" | "env"));
+    let secret = path
+        .iter()
+        .any(|key| matches!(key.as_str(), "headers" | "env"));
     entries.push(Entry {
         key: dotted(path),
-        value: if secret { "\"***\"".to_owned() } else { shown(node).to_string() },
+        value: if secret {
+            "\"***\"".to_owned()
+        } else {
+            shown(node).to_string()
+        },
         origins: merged.origins.get(path).cloned().unwrap_or_default(),
     });
 }
 
 fn shown(value: &Value) -> Value {
-    value.as_str().map_or_else(|| value.clone(), |text| json!(without_password(text)))
+    value
+        .as_str()
+        .map_or_else(|| value.clone(), |text| json!(without_password(text)))
 }
 
 #[cfg(test)]

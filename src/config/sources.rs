@@ -1,6 +1,9 @@
 //! The layers before they are checked: built-in values, files, the environment.
 
-#![expect(clippy::disallowed_methods, reason = "config reads its own files, which no workspace root names")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "config reads its own files, which no workspace root names"
+)]
 
 use std::io;
 use std::path::Path;
@@ -41,8 +44,18 @@ pub(super) fn environment_layer(environment: &Environment) -> Layer {
     ];
     for (key, variable) in variables {
         if let Some(value) = environment.get(variable) {
-            let value = if key == "api-key-env" { variable } else { value };
-            layer.set(key, value, Place::Environment { variable: variable.to_owned() });
+            let value = if key == "api-key-env" {
+                variable
+            } else {
+                value
+            };
+            layer.set(
+                key,
+                value,
+                Place::Environment {
+                    variable: variable.to_owned(),
+                },
+            );
         }
     }
     layer
@@ -51,8 +64,16 @@ pub(super) fn environment_layer(environment: &Environment) -> Layer {
 /// The options of a file; empty if there is no file.
 pub(super) fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Layer {
     let text = read_text(path).unwrap_or_else(|error| {
-        let place = Place::File { file: path.to_owned(), line: 1, column: 1 };
-        problems.push(Problem { place, key: String::new(), message: format!("cannot be read: {error}") });
+        let place = Place::File {
+            file: path.to_owned(),
+            line: 1,
+            column: 1,
+        };
+        problems.push(Problem {
+            place,
+            key: String::new(),
+            message: format!("cannot be read: {error}"),
+        });
         String::new()
     });
     Layer::from_toml(path, &text, problems)
@@ -62,7 +83,12 @@ pub(super) fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Layer {
 fn read_text(path: &Path) -> io::Result<String> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(String::new());
         }
         Err(error) => return Err(error),

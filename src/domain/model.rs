@@ -24,7 +24,15 @@ pub enum Effort {
 
 impl Effort {
     /// All of them, from little to much.
-    pub const ALL: [Self; 7] = [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+    pub const ALL: [Self; 7] = [
+        Self::None,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Xhigh,
+        Self::Max,
+    ];
 
     /// The fields of a request that express one.
     pub const FIELDS: [&str; 4] = ["reasoning_effort", "reasoning", "thinking", "output_config"];

@@ -15,7 +15,10 @@ impl Prompt {
     /// A message of text alone.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Attachment::Text(text.into())], focus: None }
+        Self {
+            parts: vec![Attachment::Text(text.into())],
+            focus: None,
+        }
     }
 
     /// The person's own text, without attachments.
@@ -31,7 +34,9 @@ impl Prompt {
     /// Whether it is empty.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Attachment::Text(text) if text.trim().is_empty()))
+        self.parts
+            .iter()
+            .all(|part| matches!(part, Attachment::Text(text) if text.trim().is_empty()))
     }
 }
 

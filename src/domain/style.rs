@@ -51,8 +51,14 @@ impl Styled {
     /// As much of it as is in `part` of the text, when that begins at `at`.
     #[must_use]
     pub fn within(&self, part: &Range<usize>, at: usize) -> Option<Self> {
-        let (start, end) = (self.range.start.max(part.start), self.range.end.min(part.end));
-        (start < end).then(|| Self { range: start - part.start + at..end - part.start + at, style: self.style })
+        let (start, end) = (
+            self.range.start.max(part.start),
+            self.range.end.min(part.end),
+        );
+        (start < end).then(|| Self {
+            range: start - part.start + at..end - part.start + at,
+            style: self.style,
+        })
     }
 }
 
@@ -124,7 +130,10 @@ mod tests {
     }
 
     fn colored(color: Color) -> Style {
-        Style { color: Some(color), ..Style::default() }
+        Style {
+            color: Some(color),
+            ..Style::default()
+        }
     }
 
     #[test]
@@ -135,16 +144,39 @@ mod tests {
         check(&[38, 5, 208], colored(Color::Rgb(255, 135, 0)));
         check(&[38, 5, 255], colored(Color::Rgb(238, 238, 238)));
         check(&[38, 2, 1, 2, 3], colored(Color::Rgb(1, 2, 3)));
-        check(&[31, 44, 39], Style { background: Some(Color::Terminal(4)), ..Style::default() });
-        check(&[1, 2, 3, 4, 22], Style { italic: true, underline: true, ..Style::default() });
-        for nothing in [&[31, 1, 0][..], &[], &[77], &[38, 5], &[38, 2, 999, 0, 0], &[38]] {
+        check(
+            &[31, 44, 39],
+            Style {
+                background: Some(Color::Terminal(4)),
+                ..Style::default()
+            },
+        );
+        check(
+            &[1, 2, 3, 4, 22],
+            Style {
+                italic: true,
+                underline: true,
+                ..Style::default()
+            },
+        );
+        for nothing in [
+            &[31, 1, 0][..],
+            &[],
+            &[77],
+            &[38, 5],
+            &[38, 2, 999, 0, 0],
+            &[38],
+        ] {
             check(nothing, Style::default());
         }
     }
 
     #[test]
     fn parts_of_a_text_keep_their_styles() {
-        let styled = Styled { range: 4..9, style: colored(Color::Terminal(1)) };
+        let styled = Styled {
+            range: 4..9,
+            style: colored(Color::Terminal(1)),
+        };
         let within = |part: Range<usize>, at| styled.within(&part, at).map(|styled| styled.range);
         assert_eq!(within(0..20, 0), Some(4..9));
         assert_eq!(within(6..20, 100), Some(100..103));

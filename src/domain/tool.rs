@@ -148,7 +148,12 @@ impl FileDiff {
     /// A change of a file whose encoding and permissions stay.
     #[must_use]
     pub fn new(path: PathBuf, old_text: Option<Arc<str>>, new_text: Arc<str>) -> Self {
-        Self { path, old_text, new_text, stored: None }
+        Self {
+            path,
+            old_text,
+            new_text,
+            stored: None,
+        }
     }
 
     /// Whether the file stays as it is. An empty file that is removed has the same text, but does not stay.
@@ -209,7 +214,9 @@ impl fmt::Display for PlanStatus {
 }
 
 /// The importance of a step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPriority {
     /// First.

@@ -40,8 +40,13 @@ impl Batch {
     pub(crate) fn arguments(&mut self, slot: usize, more: &str) {
         match self.0.back_mut() {
             _ if more.is_empty() => {}
-            Some(ModelEvent::CallDelta { slot: last, json }) if *last == slot => json.push_str(more),
-            _ => self.push(ModelEvent::CallDelta { slot, json: more.to_owned() }),
+            Some(ModelEvent::CallDelta { slot: last, json }) if *last == slot => {
+                json.push_str(more)
+            }
+            _ => self.push(ModelEvent::CallDelta {
+                slot,
+                json: more.to_owned(),
+            }),
         }
     }
 

@@ -14,22 +14,34 @@ const RESULT: &[u8] = br#"{"role":"tool""#;
 
 /// Our fields and those of the effort, overridden by the configured ones. A configured `null` removes a field; so does
 /// `false` (TOML has no null) for a field that is not a flag: not every server accepts `stream_options`.
-pub(super) fn fields(ours: Value, effort: &Map<String, Value>, endpoint: &Endpoint) -> Map<String, Value> {
-    let Value::Object(mut fields) = ours else { unreachable!("a body is an object") };
+pub(super) fn fields(
+    ours: Value,
+    effort: &Map<String, Value>,
+    endpoint: &Endpoint,
+) -> Map<String, Value> {
+    let Value::Object(mut fields) = ours else {
+        unreachable!("a body is an object")
+    };
     if let Some(tokens) = endpoint.max_tokens {
         fields.insert(endpoint.limit_field().to_owned(), tokens.into());
     }
     fields.extend(effort.clone());
     for (name, value) in &endpoint.body {
-        let structured = fields.get(name).is_some_and(|ours| ours.is_object() || ours.is_array());
+        let structured = fields
+            .get(name)
+            .is_some_and(|ours| ours.is_object() || ours.is_array());
         if value.is_null() || structured && *value == false {
             fields.remove(name);
         } else {
             fields.insert(name.clone(), value.clone());
         }
     }
-    let thinks = fields.get("thinking").is_some_and(|thinking| thinking["type"] != "disabled")
-        || fields.get("reasoning").is_some_and(|reasoning| reasoning["effort"] != "none");
+    let thinks = fields
+        .get("thinking")
+        .is_some_and(|thinking| thinking["type"] != "disabled")
+        || fields
+            .get("reasoning")
+            .is_some_and(|reasoning| reasoning["effort"] != "none");
     if endpoint.refuses_temperature(thinks) {
         fields.shift_remove("temperature");
     }
@@ -39,7 +51,10 @@ pub(super) fn fields(ours: Value, effort: &Map<String, Value>, endpoint: &Endpoi
 /// The body with these fields, left open: without [`TAIL`], which would close it.
 pub(super) fn open(fields: &Map<String, Value>) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(fields).expect("a JSON value always serializes");
-    debug_assert!(bytes.ends_with(TAIL), "the list of messages is the last field");
+    debug_assert!(
+        bytes.ends_with(TAIL),
+        "the list of messages is the last field"
+    );
     bytes.truncate(bytes.len() - TAIL.len());
     bytes
 }
@@ -58,7 +73,10 @@ pub(super) fn join(values: impl IntoIterator<Item = Value>) -> Vec<u8> {
 
 /// The whole body of a request.
 pub(super) fn close(preamble: &Preamble, messages: &[Bytes], tail: &[u8]) -> Vec<u8> {
-    let length = messages.iter().map(|message| message.len() + 1 + preamble.gap.len()).sum::<usize>();
+    let length = messages
+        .iter()
+        .map(|message| message.len() + 1 + preamble.gap.len())
+        .sum::<usize>();
     let mut body = Vec::with_capacity(preamble.bytes.len() + length + tail.len());
     body.extend_from_slice(&preamble.bytes);
     let mut add = |part: &[u8]| {
@@ -91,7 +109,9 @@ pub(super) fn tail(api: Api, preamble: &Preamble, may_call: bool) -> &'static [u
 
 /// The same body without the fields at these paths, such as `reasoning.effort`. Fields of tools are left out of each.
 pub(super) fn without(body: &[u8], paths: &[String]) -> Vec<u8> {
-    let Ok(mut value) = serde_json::from_slice::<Value>(body) else { return body.to_vec() };
+    let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
+        return body.to_vec();
+    };
     for path in paths {
         remove(&mut value, path);
         for tool in value["tools"].as_array_mut().into_iter().flatten() {
@@ -103,7 +123,11 @@ pub(super) fn without(body: &[u8], paths: &[String]) -> Vec<u8> {
 
 fn remove(value: &mut Value, path: &str) {
     let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
-    let parent = if parent.is_empty() { Some(value) } else { value.get_mut(parent) };
+    let parent = if parent.is_empty() {
+        Some(value)
+    } else {
+        value.get_mut(parent)
+    };
     if let Some(Value::Object(parent)) = parent {
         parent.shift_remove(field);
     }
@@ -119,14 +143,28 @@ pub(super) fn arguments(arguments: &Arguments) -> Value {
 
 /// A name that every server accepts. An invalid name made up by a model would break all following requests.
 pub(super) fn word(name: &str) -> String {
-    let accepted = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let accepted = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
+            c
+        } else {
+            '_'
+        }
+    };
     let word: String = name.chars().map(accepted).take(64).collect();
-    if word.is_empty() { "unknown".to_owned() } else { word }
+    if word.is_empty() {
+        "unknown".to_owned()
+    } else {
+        word
+    }
 }
 
 /// An id of at most this many characters: a longer one is replaced by its hash.
 pub(super) fn within(id: &str, longest: usize) -> String {
-    if id.len() <= longest { id.to_owned() } else { nine(id) }
+    if id.len() <= longest {
+        id.to_owned()
+    } else {
+        nine(id)
+    }
 }
 
 /// An id in the form Mistral's templates require: nine letters or digits. Any other id is replaced by its hash, so that
@@ -137,9 +175,9 @@ pub(super) fn nine(id: &str) -> String {
         return id.to_owned();
     }
     // FNV-1a: the standard library's hashes may change between versions, and this one is in histories.
-    let mut hash = id
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     let mut nine = String::with_capacity(9);
     for _ in 0..9 {
         let index = usize::try_from(hash % 62).expect("less than 62");

@@ -33,7 +33,11 @@ impl ModelInfo {
     /// A model of which only the name is known.
     #[must_use]
     pub fn named(id: &str) -> Self {
-        Self { id: id.to_owned(), is_other: is_other(id), ..Self::default() }
+        Self {
+            id: id.to_owned(),
+            is_other: is_other(id),
+            ..Self::default()
+        }
     }
 }
 
@@ -84,30 +88,48 @@ pub async fn detect() -> Vec<LocalServer> {
 }
 
 async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
-    let (http, endpoint) = (Http::default(), Endpoint::new(name, Api::Chat, &base_url, ""));
+    let (http, endpoint) = (
+        Http::default(),
+        Endpoint::new(name, Api::Chat, &base_url, ""),
+    );
     let asked = async {
         let runtime = Runtime::ask(&http, &endpoint).await;
         let listed = http.get(&endpoint, "models").await.ok()?;
         let models = runtime.is(name).then(|| runtime.fill(parse(&listed)))?;
-        Some(if name == "ollama" { with_capabilities(&http, &endpoint, models).await } else { models })
+        Some(if name == "ollama" {
+            with_capabilities(&http, &endpoint, models).await
+        } else {
+            models
+        })
     };
     let mut models = tokio::time::timeout(TIMEOUT, asked).await.ok()??;
     models.sort_by_key(|model| (model.is_other, !model.calls, model.context_window.is_none()));
-    Some(LocalServer { name, base_url, models })
+    Some(LocalServer {
+        name,
+        base_url,
+        models,
+    })
 }
 
 /// The maximum number of models whose capabilities are queried.
 const ASKED: usize = 12;
 
 /// The models with their capabilities, as Ollama reports them.
-async fn with_capabilities(http: &Http, endpoint: &Endpoint, mut models: Vec<ModelInfo>) -> Vec<ModelInfo> {
-    let shown = models
-        .iter()
-        .take(ASKED)
-        .map(async |model| http.post(endpoint, "/api/show", &json!({ "model": model.id })).await.unwrap_or_default());
+async fn with_capabilities(
+    http: &Http,
+    endpoint: &Endpoint,
+    mut models: Vec<ModelInfo>,
+) -> Vec<ModelInfo> {
+    let shown = models.iter().take(ASKED).map(async |model| {
+        http.post(endpoint, "/api/show", &json!({ "model": model.id }))
+            .await
+            .unwrap_or_default()
+    });
     let shown = join_all(shown).await;
     for (model, shown) in models.iter_mut().zip(shown) {
-        let Some(can) = shown["capabilities"].as_array() else { continue };
+        let Some(can) = shown["capabilities"].as_array() else {
+            continue;
+        };
         model.is_other |= !can.iter().any(|can| can == "completion");
         model.calls = can.iter().any(|can| can == "tools");
     }
@@ -125,7 +147,12 @@ pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<Model
 
 /// The endpoint's information about its own model, from every API it may have.
 pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo> {
-    let listed = async { http.get(endpoint, "models").await.ok().map(|listed| parse(&listed)) };
+    let listed = async {
+        http.get(endpoint, "models")
+            .await
+            .ok()
+            .map(|listed| parse(&listed))
+    };
     if !endpoint.may_be_own_server() {
         return named(listed.await?, &endpoint.model);
     }
@@ -149,11 +176,18 @@ pub(super) fn nearest(name: &str, models: &[ModelInfo]) -> Vec<String> {
         .filter(|model| !model.is_other)
         .map(|model| {
             let likeness = strsim::jaro_winkler(name, &model.id);
-            (Known::by_name(&model.id).family == family, likeness, &model.id)
+            (
+                Known::by_name(&model.id).family == family,
+                likeness,
+                &model.id,
+            )
         })
         .collect();
     near.sort_by(|(own, one, _), (its, other, _)| its.cmp(own).then(other.total_cmp(one)));
-    near.into_iter().take(3).map(|(_, _, name)| name.clone()).collect()
+    near.into_iter()
+        .take(3)
+        .map(|(_, _, name)| name.clone())
+        .collect()
 }
 
 fn named(models: Vec<ModelInfo>, name: &str) -> Option<ModelInfo> {
@@ -162,14 +196,21 @@ fn named(models: Vec<ModelInfo>, name: &str) -> Option<ModelInfo> {
 
 /// Whether both names mean the same model: Ollama adds an omitted tag, Google a prefix.
 fn is_same(listed: &str, name: &str) -> bool {
-    listed == name || listed.strip_suffix(":latest") == Some(name) || listed.strip_prefix("models/") == Some(name)
+    listed == name
+        || listed.strip_suffix(":latest") == Some(name)
+        || listed.strip_prefix("models/") == Some(name)
 }
 
 /// The configured window of an Ollama model, not the one it was trained for.
 async fn num_ctx(http: &Http, endpoint: &Endpoint) -> Option<u64> {
-    let shown = http.post(endpoint, "/api/show", &json!({ "model": endpoint.model })).await.ok()?;
+    let shown = http
+        .post(endpoint, "/api/show", &json!({ "model": endpoint.model }))
+        .await
+        .ok()?;
     let parameters = shown["parameters"].as_str()?;
-    let line = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx"))?;
+    let line = parameters
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("num_ctx"))?;
     line.trim().parse().ok()
 }
 
@@ -183,33 +224,61 @@ fn parse(listed: &Value) -> Vec<ModelInfo> {
         "/max_input_tokens",
         "/meta/n_ctx",
     ];
-    const OUTPUTS: [&str; 3] = ["/top_provider/max_completion_tokens", "/max_completion_tokens", "/max_tokens"];
-    list(if listed["data"].is_array() { &listed["data"] } else { listed })
-        .filter_map(|model| {
-            let id = model["id"].as_str().or(model["name"].as_str())?;
-            let number = |pointers: &[&str]| pointers.iter().find_map(|pointer| model.pointer(pointer)?.as_u64());
-            let other_type = model["type"].as_str().is_some_and(is_other);
-            let chats = model.pointer("/capabilities/completion_chat").and_then(Value::as_bool);
-            let modalities = model.pointer("/architecture/input_modalities").and_then(Value::as_array);
-            let info = ModelInfo::named(id);
-            Some(ModelInfo {
-                context_window: number(&WINDOWS),
-                output: number(&OUTPUTS),
-                prices: prices(&model["pricing"]),
-                images: modalities.map(|modalities| modalities.iter().any(|modality| modality == "image")),
-                is_other: info.is_other || other_type || chats == Some(false),
-                ..info
-            })
+    const OUTPUTS: [&str; 3] = [
+        "/top_provider/max_completion_tokens",
+        "/max_completion_tokens",
+        "/max_tokens",
+    ];
+    list(if listed["data"].is_array() {
+        &listed["data"]
+    } else {
+        listed
+    })
+    .filter_map(|model| {
+        let id = model["id"].as_str().or(model["name"].as_str())?;
+        let number = |pointers: &[&str]| {
+            pointers
+                .iter()
+                .find_map(|pointer| model.pointer(pointer)?.as_u64())
+        };
+        let other_type = model["type"].as_str().is_some_and(is_other);
+        let chats = model
+            .pointer("/capabilities/completion_chat")
+            .and_then(Value::as_bool);
+        let modalities = model
+            .pointer("/architecture/input_modalities")
+            .and_then(Value::as_array);
+        let info = ModelInfo::named(id);
+        Some(ModelInfo {
+            context_window: number(&WINDOWS),
+            output: number(&OUTPUTS),
+            prices: prices(&model["pricing"]),
+            images: modalities
+                .map(|modalities| modalities.iter().any(|modality| modality == "image")),
+            is_other: info.is_other || other_type || chats == Some(false),
+            ..info
         })
-        .collect()
+    })
+    .collect()
 }
 
 /// OpenRouter's prices: US dollars per token, as text.
 fn prices(pricing: &Value) -> Option<Prices> {
-    let price = |field: &str| pricing[field].as_str()?.parse::<f64>().ok().filter(|price| *price >= 0.0);
+    let price = |field: &str| {
+        pricing[field]
+            .as_str()?
+            .parse::<f64>()
+            .ok()
+            .filter(|price| *price >= 0.0)
+    };
     let (input, output) = (price("prompt")? * 1e6, price("completion")? * 1e6);
     let of = |field: &str| price(field).map_or(input, |price| price * 1e6);
-    Some(Prices { input, cached: of("input_cache_read"), written: of("input_cache_write"), output })
+    Some(Prices {
+        input,
+        cached: of("input_cache_read"),
+        written: of("input_cache_write"),
+        output,
+    })
 }
 
 /// How the three kinds of local servers report what they run.
@@ -222,7 +291,8 @@ struct Runtime {
 impl Runtime {
     async fn ask(http: &Http, endpoint: &Endpoint) -> Self {
         let get = async |path| http.get(endpoint, path).await.ok();
-        let (ollama, lmstudio, llamacpp) = join3(get("/api/ps"), get("/api/v0/models"), get("/props")).await;
+        let (ollama, lmstudio, llamacpp) =
+            join3(get("/api/ps"), get("/api/v0/models"), get("/props")).await;
         Self {
             ollama: ollama.filter(|answer| answer["models"].is_array()),
             lmstudio: lmstudio.filter(|answer| answer["data"].is_array()),
@@ -248,7 +318,8 @@ impl Runtime {
     fn window(&self, id: &str) -> Option<u64> {
         let loaded = |answer: &Option<Value>, models: &str, name: &str, window: &str| {
             let mut models = list(&answer.as_ref()?[models]);
-            models.find(|model| model[name].as_str().is_some_and(|name| is_same(name, id)))?[window].as_u64()
+            models.find(|model| model[name].as_str().is_some_and(|name| is_same(name, id)))?[window]
+                .as_u64()
         };
         loaded(&self.ollama, "models", "name", "context_length")
             .or_else(|| loaded(&self.lmstudio, "data", "id", "loaded_context_length"))
@@ -270,7 +341,10 @@ mod tests {
     #[track_caller]
     fn check(listed: &Value, expected: &[(&str, Option<u64>)]) {
         let models = parse(listed);
-        let models: Vec<_> = models.iter().map(|model| (model.id.as_str(), model.context_window)).collect();
+        let models: Vec<_> = models
+            .iter()
+            .map(|model| (model.id.as_str(), model.context_window))
+            .collect();
         assert_eq!(models, expected);
     }
 
@@ -280,7 +354,10 @@ mod tests {
             &json!({ "data": [{ "id": "a" }, { "id": "b", "context_length": 8192 }] }),
             &[("a", None), ("b", Some(8192))],
         );
-        check(&json!({ "data": [{ "id": "vllm", "max_model_len": 4096 }] }), &[("vllm", Some(4096))]);
+        check(
+            &json!({ "data": [{ "id": "vllm", "max_model_len": 4096 }] }),
+            &[("vllm", Some(4096))],
+        );
         check(&json!([{ "id": "together" }]), &[("together", None)]);
         check(&json!({ "error": "no" }), &[]);
     }
@@ -288,19 +365,40 @@ mod tests {
     #[tokio::test]
     async fn local_servers_report_the_loaded_context_window() {
         let rows = [
-            ("ollama", "/api/ps", json!({ "models": [{ "name": "m", "context_length": 4096 }] })),
-            ("lmstudio", "/api/v0/models", json!({ "data": [{ "id": "m", "loaded_context_length": 4096 }] })),
-            ("llamacpp", "/props", json!({ "default_generation_settings": { "n_ctx": 4096 } })),
+            (
+                "ollama",
+                "/api/ps",
+                json!({ "models": [{ "name": "m", "context_length": 4096 }] }),
+            ),
+            (
+                "lmstudio",
+                "/api/v0/models",
+                json!({ "data": [{ "id": "m", "loaded_context_length": 4096 }] }),
+            ),
+            (
+                "llamacpp",
+                "/props",
+                json!({ "default_generation_settings": { "n_ctx": 4096 } }),
+            ),
         ];
         for (name, path, answer) in rows {
             let server = Server::start(Script::new()).await.unwrap();
-            server.rehearsal().document("/v1/models", json!({ "data": [{ "id": "idle" }, { "id": "m" }] }));
+            server.rehearsal().document(
+                "/v1/models",
+                json!({ "data": [{ "id": "idle" }, { "id": "m" }] }),
+            );
             server.rehearsal().document(path, answer);
             let found = probe(name, server.base_url().to_owned()).await.unwrap();
             let loaded = found.models.iter().find(|model| model.id == "m").unwrap();
             assert_eq!(loaded.context_window, Some(4096), "{name}");
             let endpoint = Endpoint::new(name, Api::Chat, server.base_url(), "m");
-            assert_eq!(model(&Http::default(), &endpoint).await.unwrap().context_window, Some(4096));
+            assert_eq!(
+                model(&Http::default(), &endpoint)
+                    .await
+                    .unwrap()
+                    .context_window,
+                Some(4096)
+            );
         }
     }
 
@@ -309,23 +407,39 @@ mod tests {
         let listed = json!({ "data": [
             { "id": "nomic-embed-text" }, { "id": "bge-m3" }, { "id": "x", "type": "embeddings" }, { "id": "qwen3-coder" },
         ] });
-        let others: Vec<_> = parse(&listed).into_iter().map(|model| model.is_other).collect();
+        let others: Vec<_> = parse(&listed)
+            .into_iter()
+            .map(|model| model.is_other)
+            .collect();
         assert_eq!(others, [true, true, true, false]);
     }
 
     #[test]
     fn suggested_models_are_of_the_same_family() {
-        let models: Vec<_> =
-            ["text-embedding-3", "deepseek-v4-flash", "deepseek-v4-pro", "gpt-5"].map(ModelInfo::named).into();
-        assert_eq!(nearest("deepseek-chat", &models)[..2], ["deepseek-v4-flash", "deepseek-v4-pro"]);
+        let models: Vec<_> = [
+            "text-embedding-3",
+            "deepseek-v4-flash",
+            "deepseek-v4-pro",
+            "gpt-5",
+        ]
+        .map(ModelInfo::named)
+        .into();
+        assert_eq!(
+            nearest("deepseek-chat", &models)[..2],
+            ["deepseek-v4-flash", "deepseek-v4-pro"]
+        );
     }
 
     #[test]
     fn listed_prices_are_per_million_tokens() {
         let pricing = json!({ "prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003" });
-        let listed = parse(&json!({ "data": [{ "id": "a", "context_length": 5, "pricing": pricing }] }));
+        let listed =
+            parse(&json!({ "data": [{ "id": "a", "context_length": 5, "pricing": pricing }] }));
         let prices = listed[0].prices.unwrap();
-        assert!((prices.cached - 0.3).abs() < 1e-9 && (prices.written - 3.0).abs() < 1e-9, "{prices:?}");
+        assert!(
+            (prices.cached - 0.3).abs() < 1e-9 && (prices.written - 3.0).abs() < 1e-9,
+            "{prices:?}"
+        );
     }
 
     #[tokio::test]

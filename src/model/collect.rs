@@ -7,7 +7,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem, ToolCall, Usage};
+use super::{
+    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem,
+    ToolCall, Usage,
+};
 use crate::text::repair;
 
 /// Folds the events of one request.
@@ -85,7 +88,9 @@ impl<'a> Collector<'a> {
         match event {
             ModelEvent::Text(text) => self.text.push_str(text),
             ModelEvent::Reasoning(text) => self.reasoning.push_str(text),
-            ModelEvent::TextWasReasoning => self.reasoning.push_str(&std::mem::take(&mut self.text)),
+            ModelEvent::TextWasReasoning => {
+                self.reasoning.push_str(&std::mem::take(&mut self.text))
+            }
             ModelEvent::ReasoningItem(item) => self.items.push(item.clone()),
             ModelEvent::Refusal(text) => self.refusal.push_str(text),
             ModelEvent::CallStart { slot, id, name } => {
@@ -105,7 +110,10 @@ impl<'a> Collector<'a> {
     /// Whether the answer is complete so far.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        !matches!(self.finish, Some(Finish::Length | Finish::ContentFilter | Finish::Refusal))
+        !matches!(
+            self.finish,
+            Some(Finish::Length | Finish::ContentFilter | Finish::Refusal)
+        )
     }
 
     /// Whether the arguments of this call had to be repaired.
@@ -129,11 +137,20 @@ impl<'a> Collector<'a> {
             Err(error) => Outcome::Error(error),
         };
         let repaired = self.calls.iter().map(|call| call.repaired).collect();
-        let mut calls: Vec<ToolCall> = self.calls.into_iter().filter_map(|call| call.done).collect();
+        let mut calls: Vec<ToolCall> = self
+            .calls
+            .into_iter()
+            .filter_map(|call| call.done)
+            .collect();
         // Messages live as long as the conversation, and an open call's buffer is larger.
         calls.shrink_to_fit();
         Collected {
-            message: AssistantMessage { text: self.text, reasoning: self.items, refusal: self.refusal, calls },
+            message: AssistantMessage {
+                text: self.text,
+                reasoning: self.items,
+                refusal: self.refusal,
+                calls,
+            },
             reasoning: self.reasoning,
             usage: self.usage,
             finish: self.finish,
@@ -153,7 +170,10 @@ impl<'a> Collector<'a> {
 
     /// Parses the arguments of a call that ended; `None` if they are incomplete or were already parsed.
     fn complete(&mut self, slot: usize) -> Option<ToolCall> {
-        let call = self.calls.get(slot).filter(|call| call.done.is_none() && !call.name.is_empty())?;
+        let call = self
+            .calls
+            .get(slot)
+            .filter(|call| call.done.is_none() && !call.name.is_empty())?;
         let (arguments, repaired) = parse(&call.json, self.finish.as_ref())?;
         self.calls[slot].repaired = repaired;
         Some(self.close(slot, Arguments::Object(arguments)))
@@ -162,7 +182,11 @@ impl<'a> Collector<'a> {
     fn close(&mut self, slot: usize, arguments: Arguments) -> ToolCall {
         let id = self.unique(slot);
         let open = &mut self.calls[slot];
-        let call = ToolCall { id, name: std::mem::take(&mut open.name), arguments };
+        let call = ToolCall {
+            id,
+            name: std::mem::take(&mut open.name),
+            arguments,
+        };
         open.json = String::new();
         open.done.insert(call).clone()
     }
@@ -189,7 +213,9 @@ impl<'a> Collector<'a> {
 fn parse(json: &str, finish: Option<&Finish>) -> Option<(Map<String, Value>, bool)> {
     let json = json.trim();
     if matches!(json, "" | "null" | "None") {
-        return finish.is_some_and(|finish| *finish != Finish::Length).then(|| (Map::new(), false));
+        return finish
+            .is_some_and(|finish| *finish != Finish::Length)
+            .then(|| (Map::new(), false));
     }
     let is_whole = matches!(finish, Some(Finish::Stop | Finish::ToolCalls));
     repair::object(json, is_whole)
@@ -210,8 +236,15 @@ mod tests {
 
     fn call(slot: usize, id: &str, json: &str) -> [ModelEvent; 2] {
         [
-            ModelEvent::CallStart { slot, id: id.into(), name: "f".into() },
-            ModelEvent::CallDelta { slot, json: json.into() },
+            ModelEvent::CallStart {
+                slot,
+                id: id.into(),
+                name: "f".into(),
+            },
+            ModelEvent::CallDelta {
+                slot,
+                json: json.into(),
+            },
         ]
     }
 
@@ -220,7 +253,11 @@ mod tests {
         let mut events = call(0, "a", json).to_vec();
         events.push(ModelEvent::Finish(finish.clone()));
         let collected = collect(&events, &[]);
-        assert_eq!(collected.message.calls[0].runnable(), runnable, "{json:?} {finish:?}");
+        assert_eq!(
+            collected.message.calls[0].runnable(),
+            runnable,
+            "{json:?} {finish:?}"
+        );
     }
 
     #[test]
@@ -238,9 +275,17 @@ mod tests {
 
     #[test]
     fn call_ids_are_kept_unless_missing_or_repeated() {
-        let events: Vec<_> =
-            ["a", "", "a", "old", "b"].iter().enumerate().flat_map(|(slot, id)| call(slot, id, "{}")).collect();
-        let ids: Vec<_> = collect(&events, &["old"]).message.calls.into_iter().map(|call| call.id).collect();
+        let events: Vec<_> = ["a", "", "a", "old", "b"]
+            .iter()
+            .enumerate()
+            .flat_map(|(slot, id)| call(slot, id, "{}"))
+            .collect();
+        let ids: Vec<_> = collect(&events, &["old"])
+            .message
+            .calls
+            .into_iter()
+            .map(|call| call.id)
+            .collect();
         assert_eq!(ids, ["a", "call00002", "call00003", "call00004", "b"]);
     }
 
@@ -251,7 +296,10 @@ mod tests {
         for event in call(0, "a", r#"{"x":1}"#) {
             assert_eq!(collector.push(&event), None);
         }
-        assert_eq!(collector.push(&ModelEvent::CallEnd { slot: 0 }).unwrap().id, "a");
+        assert_eq!(
+            collector.push(&ModelEvent::CallEnd { slot: 0 }).unwrap().id,
+            "a"
+        );
         assert_eq!(collector.push(&ModelEvent::CallEnd { slot: 0 }), None);
         assert_eq!(collector.finish(Ok(())).message.calls.len(), 1);
     }

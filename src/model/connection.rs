@@ -26,11 +26,18 @@ impl Connection {
     /// The model's prices: configured, reported by the endpoint, or built-in.
     pub(super) fn prices(&self) -> Option<Prices> {
         let reported = || self.learned.info().and_then(|info| info.prices);
-        self.endpoint.prices.or_else(reported).or_else(|| self.known()?.prices)
+        self.endpoint
+            .prices
+            .or_else(reported)
+            .or_else(|| self.known()?.prices)
     }
 
     /// Built-in values for the model. A local server uses another window, and is free.
     pub(super) fn known(&self) -> Option<ModelInfo> {
-        if self.endpoint.is_own_server() { None } else { known::find(&self.endpoint.model) }
+        if self.endpoint.is_own_server() {
+            None
+        } else {
+            known::find(&self.endpoint.model)
+        }
     }
 }

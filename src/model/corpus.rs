@@ -1,7 +1,10 @@
 //! Streams of every dialect and provider, decoded whole and in six cuts: our own in `tests/streams`, and recorded ones
 //! where the shared folder has them.
 #![expect(clippy::disallowed_methods, reason = "the tests' own data")]
-#![expect(clippy::print_stderr, reason = "how many streams were decoded must be seen")]
+#![expect(
+    clippy::print_stderr,
+    reason = "how many streams were decoded must be seen"
+)]
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,7 +15,9 @@ use serde_json::Value;
 use tokio_util::codec::Decoder as _;
 
 use super::sse::SseDecoder;
-use super::{Api, Arguments, Batch, Collected, Collector, Finish, ModelError, Outcome, StreamDecoder};
+use super::{
+    Api, Arguments, Batch, Collected, Collector, Finish, ModelError, Outcome, StreamDecoder,
+};
 use crate::shared::shared;
 
 #[derive(Debug, Deserialize)]
@@ -25,8 +30,11 @@ struct Row {
 
 fn decode(api: Api, cuts: &mut dyn Iterator<Item = &[u8]>) -> Collected {
     let taken = HashSet::new();
-    let (mut decoder, mut batch, mut collector) =
-        (StreamDecoder::new(api, "m"), Batch::default(), Collector::new(&taken));
+    let (mut decoder, mut batch, mut collector) = (
+        StreamDecoder::new(api, "m"),
+        Batch::default(),
+        Collector::new(&taken),
+    );
     let mut keep = |batch: &mut Batch| {
         while let Some(event) = batch.pop() {
             collector.push(&event);
@@ -52,15 +60,22 @@ fn random(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
-        let (cut, tail) = rest.split_at_checked(1 + (seed % 40) as usize).unwrap_or((rest, &[]));
+        let (cut, tail) = rest
+            .split_at_checked(1 + (seed % 40) as usize)
+            .unwrap_or((rest, &[]));
         rest = tail;
         (!cut.is_empty()).then_some(cut)
     })
 }
 
 fn with_line_ends(bytes: &[u8], end: &[u8]) -> Vec<u8> {
-    let unix = bytes.split(|byte| *byte == b'\r').collect::<Vec<_>>().concat();
-    unix.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(end)
+    let unix = bytes
+        .split(|byte| *byte == b'\r')
+        .collect::<Vec<_>>()
+        .concat();
+    unix.split(|byte| *byte == b'\n')
+        .collect::<Vec<_>>()
+        .join(end)
 }
 
 /// What is wrong with what a stream gives, whole and in cuts.
@@ -100,8 +115,16 @@ fn differences(got: &Collected, expected: &Value) -> Vec<String> {
     };
     let message = &got.message;
     same("text", message.text.as_str().into(), &expected["text"]);
-    same("reasoning", got.reasoning.as_str().into(), &expected["reasoning"]);
-    same("refusal", message.refusal.as_str().into(), &expected["refusal"]);
+    same(
+        "reasoning",
+        got.reasoning.as_str().into(),
+        &expected["reasoning"],
+    );
+    same(
+        "refusal",
+        message.refusal.as_str().into(),
+        &expected["refusal"],
+    );
     let outcome = match &got.outcome {
         Outcome::Ok => "ok",
         Outcome::Truncated => "truncated",
@@ -126,8 +149,15 @@ fn differences(got: &Collected, expected: &Value) -> Vec<String> {
         }
     }
     if let Some(reason) = expected["finish_reason"].as_str() {
-        let fits = got.finish.as_ref().is_some_and(|finish| names(finish).contains(&reason));
-        same(&format!("finish {:?} of {reason}", got.finish), fits.into(), &(reason != "failed").into());
+        let fits = got
+            .finish
+            .as_ref()
+            .is_some_and(|finish| names(finish).contains(&reason));
+        same(
+            &format!("finish {:?} of {reason}", got.finish),
+            fits.into(),
+            &(reason != "failed").into(),
+        );
     }
     usage(got, &expected["usage"], &mut same);
     wrong
@@ -152,12 +182,24 @@ fn usage(got: &Collected, expected: &Value, same: &mut impl FnMut(&str, Value, &
     };
     let number = |field: &str| expected[field].as_u64().unwrap_or_default();
     // The corpus keeps Anthropic's numbers separate; ours has what came from the cache in the input, as everywhere else.
-    let separate = if expected.get("cache_write").is_some() { number("cached") + number("cache_write") } else { 0 };
-    same("input", usage.input.into(), &(number("input") + separate).into());
+    let separate = if expected.get("cache_write").is_some() {
+        number("cached") + number("cache_write")
+    } else {
+        0
+    };
+    same(
+        "input",
+        usage.input.into(),
+        &(number("input") + separate).into(),
+    );
     same("output", usage.output.into(), &expected["output"]);
     same("cached", usage.cached.into(), &number("cached").into());
     if expected["reasoning"].is_u64() {
-        same("reasoning tokens", usage.reasoning.into(), &expected["reasoning"]);
+        same(
+            "reasoning tokens",
+            usage.reasoning.into(),
+            &expected["reasoning"],
+        );
     }
 }
 
@@ -197,7 +239,15 @@ fn recorded_streams_decode_to_the_expected_events() {
 /// Every demand of a first line can fail.
 #[test]
 fn unexpected_events_fail_the_stream_check() {
-    let demands = ["text", "reasoning", "refusal", "outcome", "finish_reason", "usage", "tool_calls"];
+    let demands = [
+        "text",
+        "reasoning",
+        "refusal",
+        "outcome",
+        "finish_reason",
+        "usage",
+        "tool_calls",
+    ];
     for (api, bytes, expected) in own_streams() {
         for demand in demands {
             let mut other = expected.clone();
@@ -206,7 +256,10 @@ fn unexpected_events_fail_the_stream_check() {
                 "tool_calls" => serde_json::json!([{}, {}, {}, {}, {}, {}, {}]),
                 _ => "something else".into(),
             };
-            assert!(!check(&api, &bytes, &other).is_empty(), "{demand} is not checked: {expected}");
+            assert!(
+                !check(&api, &bytes, &other).is_empty(),
+                "{demand} is not checked: {expected}"
+            );
         }
     }
 }
@@ -214,7 +267,10 @@ fn unexpected_events_fail_the_stream_check() {
 /// The corpus leaves thoughts where a server that does not know them left them: in the text.
 fn separate_thoughts(expected: &mut Value) {
     let text = expected["text"].as_str().unwrap_or_default();
-    let Some((thoughts, answer)) = text.strip_prefix("<think>").and_then(|text| text.split_once("</think>")) else {
+    let Some((thoughts, answer)) = text
+        .strip_prefix("<think>")
+        .and_then(|text| text.split_once("</think>"))
+    else {
         return;
     };
     (expected["reasoning"], expected["text"]) = (thoughts.into(), answer.trim_start().into());
@@ -222,7 +278,9 @@ fn separate_thoughts(expected: &mut Value) {
 
 #[test]
 fn shared_streams_decode_to_the_expected_events() {
-    let Some(corpus) = shared("corpus/sse") else { return };
+    let Some(corpus) = shared("corpus/sse") else {
+        return;
+    };
     let (mut failed, mut counted) = (Vec::new(), 0);
     for folder in [corpus.clone(), corpus.join("quirks")] {
         let manifest = std::fs::read(folder.join("manifest.json")).unwrap();
@@ -261,7 +319,12 @@ fn framing_follows_the_standard() {
     for case in &cases {
         let input = case.input.as_bytes();
         for chunk in [1, 2, 3, input.len().max(1)] {
-            assert_eq!(frame(input, chunk), case.events, "{} in chunks of {chunk}", case.name);
+            assert_eq!(
+                frame(input, chunk),
+                case.events,
+                "{} in chunks of {chunk}",
+                case.name
+            );
         }
     }
 }
@@ -269,8 +332,14 @@ fn framing_follows_the_standard() {
 #[test]
 fn invalid_utf8_is_replaced() {
     let replaced = |bytes: &[u8]| frame(bytes, 1);
-    assert_eq!(replaced(b"data: \xff\xe2\x82 ok\n\n"), [("message".into(), "\u{fffd}\u{fffd} ok".into())]);
-    assert_eq!(replaced(b"data: \xe2\x82"), [("message".into(), "\u{fffd}".into())]);
+    assert_eq!(
+        replaced(b"data: \xff\xe2\x82 ok\n\n"),
+        [("message".into(), "\u{fffd}\u{fffd} ok".into())]
+    );
+    assert_eq!(
+        replaced(b"data: \xe2\x82"),
+        [("message".into(), "\u{fffd}".into())]
+    );
 }
 
 fn frame(input: &[u8], chunk: usize) -> Vec<(String, String)> {
@@ -285,7 +354,14 @@ fn frame(input: &[u8], chunk: usize) -> Vec<(String, String)> {
         events.push(event);
     }
     let named = |name: &[u8]| {
-        if name.is_empty() { "message".to_owned() } else { String::from_utf8_lossy(name).into() }
+        if name.is_empty() {
+            "message".to_owned()
+        } else {
+            String::from_utf8_lossy(name).into()
+        }
     };
-    events.iter().map(|event| (named(&event.name), event.text().into())).collect()
+    events
+        .iter()
+        .map(|event| (named(&event.name), event.text().into()))
+        .collect()
 }

@@ -2,12 +2,16 @@
 
 use std::time::SystemTime;
 
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
 
 /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
     let words: Vec<&str> = text.split(' ').collect();
-    let [_weekday, day, month, year, time, "GMT"] = *words.as_slice() else { return None };
+    let [_weekday, day, month, year, time, "GMT"] = *words.as_slice() else {
+        return None;
+    };
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
     humantime::parse_rfc3339(&format!("{year}-{month:02}-{day}T{time}Z")).ok()
 }
@@ -20,7 +24,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, seconds: Option<u64>) {
-        assert_eq!(parse(text), seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)), "{text}");
+        assert_eq!(
+            parse(text),
+            seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),
+            "{text}"
+        );
     }
 
     #[test]

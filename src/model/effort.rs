@@ -9,10 +9,18 @@ impl Effort {
     pub fn offered(model: &str) -> &'static [Self] {
         let known = Known::by_name(model);
         match known.family {
-            Family::Claude if known.at_least(4, 7) => &[Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max],
-            Family::Claude if known.at_least(4, 6) => &[Self::Low, Self::Medium, Self::High, Self::Max],
-            Family::Gpt if known.at_least(5, 2) => &[Self::None, Self::Low, Self::Medium, Self::High, Self::Xhigh],
-            Family::Gemini if known.at_least(3, 0) => &[Self::Minimal, Self::Low, Self::Medium, Self::High],
+            Family::Claude if known.at_least(4, 7) => {
+                &[Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max]
+            }
+            Family::Claude if known.at_least(4, 6) => {
+                &[Self::Low, Self::Medium, Self::High, Self::Max]
+            }
+            Family::Gpt if known.at_least(5, 2) => {
+                &[Self::None, Self::Low, Self::Medium, Self::High, Self::Xhigh]
+            }
+            Family::Gemini if known.at_least(3, 0) => {
+                &[Self::Minimal, Self::Low, Self::Medium, Self::High]
+            }
             Family::DeepSeek => &[Self::None, Self::High, Self::Max],
             _ => &[Self::Low, Self::Medium, Self::High],
         }
@@ -21,7 +29,10 @@ impl Effort {
     /// The nearest effort between two others.
     pub(super) fn within(self, least: Self, most: Self) -> Self {
         let clamped = (self as u8).clamp(least as u8, most as u8);
-        Self::ALL.into_iter().find(|effort| *effort as u8 == clamped).unwrap_or(self)
+        Self::ALL
+            .into_iter()
+            .find(|effort| *effort as u8 == clamped)
+            .unwrap_or(self)
     }
 
     /// Tokens of thought, for models that count them.

@@ -3,39 +3,73 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Api, Arguments, AssistantMessage, Endpoint, Instructions, Message, Part, Provider, ReasoningItem, ToolCall,
-    ToolResult, ToolSpec, body,
+    Api, Arguments, AssistantMessage, Endpoint, Instructions, Message, Part, Provider,
+    ReasoningItem, ToolCall, ToolResult, ToolSpec, body,
 };
 
 fn provider(api: Api, configured: Value) -> Provider {
-    let Value::Object(body) = configured else { panic!("no object: {configured}") };
-    Provider::http(Endpoint { body, ..Endpoint::new("p", api, "http://localhost/v1", "m") })
+    let Value::Object(body) = configured else {
+        panic!("no object: {configured}")
+    };
+    Provider::http(Endpoint {
+        body,
+        ..Endpoint::new("p", api, "http://localhost/v1", "m")
+    })
 }
 
 fn user(text: &str) -> Message {
-    Message::User { parts: vec![Part::Text { text: text.into() }] }
+    Message::User {
+        parts: vec![Part::Text { text: text.into() }],
+    }
 }
 
 fn call(id: &str, arguments: Arguments) -> ToolCall {
-    ToolCall { id: id.into(), name: "f".into(), arguments }
+    ToolCall {
+        id: id.into(),
+        name: "f".into(),
+        arguments,
+    }
 }
 
 fn results(ids: &[&str]) -> Message {
-    let result = |id: &&str| ToolResult { call_id: (*id).into(), content: "done".into(), ..ToolResult::default() };
-    Message::Results { results: ids.iter().map(result).collect() }
+    let result = |id: &&str| ToolResult {
+        call_id: (*id).into(),
+        content: "done".into(),
+        ..ToolResult::default()
+    };
+    Message::Results {
+        results: ids.iter().map(result).collect(),
+    }
 }
 
 fn instructions() -> Instructions {
     let parameters = json!({ "type": "object" });
-    let tool = ToolSpec { name: "f".into(), description: "Does f.".into(), parameters, streams: false };
-    Instructions { system: "Be brief.".into(), tools: [tool].into(), conversation: "c".into() }
+    let tool = ToolSpec {
+        name: "f".into(),
+        description: "Does f.".into(),
+        parameters,
+        streams: false,
+    };
+    Instructions {
+        system: "Be brief.".into(),
+        tools: [tool].into(),
+        conversation: "c".into(),
+    }
 }
 
 /// The whole body of a request with these messages.
 fn request(api: Api, configured: Value, messages: &[Message]) -> Value {
     let provider = provider(api, configured);
-    let messages: Vec<_> = messages.iter().map(|message| provider.encode(message)).collect();
-    serde_json::from_slice(&body::close(&provider.preamble(&instructions()), &messages, b"]}")).unwrap()
+    let messages: Vec<_> = messages
+        .iter()
+        .map(|message| provider.encode(message))
+        .collect();
+    serde_json::from_slice(&body::close(
+        &provider.preamble(&instructions()),
+        &messages,
+        b"]}",
+    ))
+    .unwrap()
 }
 
 /// A call with whole arguments and one with cut ones, after some reasoning.
@@ -48,7 +82,12 @@ fn conversation(reasoning: Vec<ReasoningItem>) -> Vec<Message> {
         refusal: String::new(),
         calls: vec![call("a", whole), call("b", cut)],
     };
-    vec![user("hello"), Message::Assistant(answer), results(&["a", "b"]), user("more")]
+    vec![
+        user("hello"),
+        Message::Assistant(answer),
+        results(&["a", "b"]),
+        user("more"),
+    ]
 }
 
 fn item(api: Api, model: &str, item: Value) -> ReasoningItem {
@@ -57,7 +96,11 @@ fn item(api: Api, model: &str, item: Value) -> ReasoningItem {
 
 /// One item that may go back in each dialect, and two of each kind that may not.
 fn reasoning(api: Api, own: &Value) -> Vec<ReasoningItem> {
-    let foreign = if api == Api::Chat { Api::Messages } else { Api::Chat };
+    let foreign = if api == Api::Chat {
+        Api::Messages
+    } else {
+        Api::Chat
+    };
     vec![
         item(foreign, "m", json!({ "foreign": 1 })),
         item(api, "other", json!({ "foreign": 2 })),
@@ -68,7 +111,11 @@ fn reasoning(api: Api, own: &Value) -> Vec<ReasoningItem> {
 #[test]
 fn chat() {
     let own = json!({ "reasoning_content": "hm" });
-    let body = request(Api::Chat, json!({ "temperature": 0 }), &conversation(reasoning(Api::Chat, &own)));
+    let body = request(
+        Api::Chat,
+        json!({ "temperature": 0 }),
+        &conversation(reasoning(Api::Chat, &own)),
+    );
     let function = |arguments| json!({ "name": "f", "arguments": arguments });
     assert_eq!(
         body,
@@ -102,12 +149,20 @@ fn chat() {
 
 #[test]
 fn responses() {
-    let own = json!({ "type": "reasoning", "id": "r", "summary": [], "encrypted_content": "secret" });
+    let own =
+        json!({ "type": "reasoning", "id": "r", "summary": [], "encrypted_content": "secret" });
     let mut reasoning = reasoning(Api::Responses, &own);
-    reasoning.push(item(Api::Responses, "m", json!({ "type": "reasoning", "id": "not stored" })));
-    let body = request(Api::Responses, json!({ "reasoning": { "effort": "low" } }), &conversation(reasoning));
-    let message =
-        |role, kind, text| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
+    reasoning.push(item(
+        Api::Responses,
+        "m",
+        json!({ "type": "reasoning", "id": "not stored" }),
+    ));
+    let body = request(
+        Api::Responses,
+        json!({ "reasoning": { "effort": "low" } }),
+        &conversation(reasoning),
+    );
+    let message = |role, kind, text| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
     assert_eq!(
         body,
         json!({
@@ -138,7 +193,11 @@ fn responses() {
 #[test]
 fn messages() {
     let own = json!({ "type": "thinking", "thinking": "hm", "signature": "s" });
-    let body = request(Api::Messages, json!({ "max_tokens": 100 }), &conversation(reasoning(Api::Messages, &own)));
+    let body = request(
+        Api::Messages,
+        json!({ "max_tokens": 100 }),
+        &conversation(reasoning(Api::Messages, &own)),
+    );
     let marker = json!({ "type": "ephemeral" });
     let result = |id| json!({ "type": "tool_result", "tool_use_id": id, "content": "done", "is_error": false });
     assert_eq!(
@@ -167,7 +226,10 @@ fn messages() {
 
 #[test]
 fn a_message_without_content_leaves_no_gap() {
-    let nothing = Message::Assistant(AssistantMessage { text: " \n".into(), ..AssistantMessage::default() });
+    let nothing = Message::Assistant(AssistantMessage {
+        text: " \n".into(),
+        ..AssistantMessage::default()
+    });
     let body = request(Api::Messages, json!({}), &[user("a"), nothing, user("b")]);
     assert_eq!(body["messages"].as_array().unwrap().len(), 2);
 }
@@ -178,26 +240,46 @@ fn unsupported_fields_can_be_omitted() {
         let body = request(Api::Chat, json!({ "stream_options": off }), &[user("a")]);
         assert!(body.get("stream_options").is_none(), "{body}");
     }
-    assert_eq!(request(Api::Responses, json!({ "store": false }), &[user("a")])["store"], false);
+    assert_eq!(
+        request(Api::Responses, json!({ "store": false }), &[user("a")])["store"],
+        false
+    );
 }
 
 #[test]
 fn images_are_encoded_for_each_dialect() {
-    let image = Part::Image { mime_type: "image/png".into(), data: "AAAA".into() };
-    let message = [Message::User { parts: vec![Part::Text { text: "see".into() }, image] }];
+    let image = Part::Image {
+        mime_type: "image/png".into(),
+        data: "AAAA".into(),
+    };
+    let message = [Message::User {
+        parts: vec![Part::Text { text: "see".into() }, image],
+    }];
     let url = "data:image/png;base64,AAAA";
     let chat = request(Api::Chat, json!({}), &message);
     assert_eq!(chat["messages"][1]["content"][1]["image_url"]["url"], url);
     let responses = request(Api::Responses, json!({}), &message);
-    assert_eq!(responses["input"][0]["content"][1], json!({ "type": "input_image", "image_url": url }));
+    assert_eq!(
+        responses["input"][0]["content"][1],
+        json!({ "type": "input_image", "image_url": url })
+    );
     let messages = request(Api::Messages, json!({}), &message);
-    assert_eq!(messages["messages"][0]["content"][1]["source"]["data"], "AAAA");
+    assert_eq!(
+        messages["messages"][0]["content"][1]["source"]["data"],
+        "AAAA"
+    );
 }
 
 #[test]
 fn invalid_names_and_ids_are_sanitized() {
-    let odd = |name: &str| ToolCall { name: name.into(), ..call("functions.f:0", Arguments::Object(Map::new())) };
-    let answer = AssistantMessage { calls: vec![odd("read file"), odd("")], ..AssistantMessage::default() };
+    let odd = |name: &str| ToolCall {
+        name: name.into(),
+        ..call("functions.f:0", Arguments::Object(Map::new()))
+    };
+    let answer = AssistantMessage {
+        calls: vec![odd("read file"), odd("")],
+        ..AssistantMessage::default()
+    };
     let history = [Message::Assistant(answer), results(&["functions.f:0"])];
     let messages = request(Api::Messages, json!({}), &history)["messages"].take();
     assert_eq!(messages[0]["content"][0]["name"], "read_file");

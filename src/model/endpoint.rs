@@ -72,7 +72,8 @@ impl Endpoint {
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {
         self.effort = Some(effort.name().to_owned());
-        self.body.retain(|field, _| !Effort::FIELDS.contains(&field.as_str()));
+        self.body
+            .retain(|field, _| !Effort::FIELDS.contains(&field.as_str()));
         self
     }
 
@@ -83,7 +84,10 @@ impl Endpoint {
 
     /// The same in another dialect.
     pub(super) fn in_dialect(&self, api: Api) -> Self {
-        Self { api, ..self.clone() }
+        Self {
+            api,
+            ..self.clone()
+        }
     }
 }
 
@@ -164,9 +168,23 @@ mod tests {
 
     #[track_caller]
     fn check(input: u64, cached: u64, output: u64, cost: f64) {
-        let prices = Prices { input: 3.0, cached: 0.25, written: 4.0, output: 16.0 };
-        let usage = Usage { input, output, cached, ..Usage::default() };
-        assert!((prices.cost(&usage) - cost).abs() < 1e-12, "{usage:?} cost {}", prices.cost(&usage));
+        let prices = Prices {
+            input: 3.0,
+            cached: 0.25,
+            written: 4.0,
+            output: 16.0,
+        };
+        let usage = Usage {
+            input,
+            output,
+            cached,
+            ..Usage::default()
+        };
+        assert!(
+            (prices.cost(&usage) - cost).abs() < 1e-12,
+            "{usage:?} cost {}",
+            prices.cost(&usage)
+        );
     }
 
     #[test]
@@ -175,8 +193,18 @@ mod tests {
         check(1_000_000, 1_000_000, 0, 0.25);
         check(2_000_000, 1_000_000, 500_000, 3.0 + 0.25 + 8.0);
         check(0, 5, 0, 0.0);
-        let prices = Prices { input: 3.0, cached: 0.25, written: 4.0, output: 16.0 };
-        let usage = Usage { input: 3_000_000, cached: 1_000_000, written: 1_000_000, ..Usage::default() };
+        let prices = Prices {
+            input: 3.0,
+            cached: 0.25,
+            written: 4.0,
+            output: 16.0,
+        };
+        let usage = Usage {
+            input: 3_000_000,
+            cached: 1_000_000,
+            written: 1_000_000,
+            ..Usage::default()
+        };
         assert!((prices.cost(&usage) - 7.25).abs() < 1e-12);
     }
 }

@@ -58,13 +58,24 @@ impl Known {
     #[must_use]
     pub fn by_name(name: &str) -> Self {
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
-        if let Some(rest) = name.strip_prefix('o').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
-            return Self { family: Family::OSeries, version: version(rest) };
+        if let Some(rest) = name
+            .strip_prefix('o')
+            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        {
+            return Self {
+                family: Family::OSeries,
+                version: version(rest),
+            };
         }
         // A distilled model belongs to its base family, which its name mentions first or not at all.
-        let mark = MARKS.iter().find_map(|(mark, family)| Some((name.split_once(mark)?.1, *family)));
+        let mark = MARKS
+            .iter()
+            .find_map(|(mark, family)| Some((name.split_once(mark)?.1, *family)));
         let (rest, family) = mark.unwrap_or((&name, Family::Other));
-        Self { family, version: version(rest) }
+        Self {
+            family,
+            version: version(rest),
+        }
     }
 
     /// Whether the version is at least this one. A name without a number counts as the newest.
@@ -76,9 +87,9 @@ impl Known {
     /// Additional instructions for models of this family.
     pub(super) fn habit(self) -> Option<&'static str> {
         match self.family {
-            Family::Gemini => {
-                Some("Never return an empty response; after an edit go on with the next call or the final answer.")
-            }
+            Family::Gemini => Some(
+                "Never return an empty response; after an edit go on with the next call or the final answer.",
+            ),
             Family::Gpt | Family::OSeries => {
                 Some("Before a group of calls say in one sentence what you are about to do.")
             }
@@ -102,16 +113,21 @@ impl Known {
 fn version(rest: &str) -> Option<(u32, u32)> {
     let start = rest.find(|c: char| c.is_ascii_digit())?;
     let (major, rest) = number(rest.get(start..)?)?;
-    let minor = rest.strip_prefix(['.', '-']).and_then(number).filter(|(_, rest)| {
-        // `4-20250514` is a date, `3-32b` a size.
-        !rest.starts_with(|c: char| c.is_ascii_alphanumeric())
-    });
+    let minor = rest
+        .strip_prefix(['.', '-'])
+        .and_then(number)
+        .filter(|(_, rest)| {
+            // `4-20250514` is a date, `3-32b` a size.
+            !rest.starts_with(|c: char| c.is_ascii_alphanumeric())
+        });
     Some((major, minor.map_or(0, |(minor, _)| minor)))
 }
 
 /// One or two digits.
 fn number(text: &str) -> Option<(u32, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, rest) = text.split_at_checked(end)?;
     if digits.len() > 2 {
         return None;
@@ -134,7 +150,11 @@ mod tests {
         check("claude-sonnet-4-20250514", Family::Claude, Some((4, 0)));
         check("claude-3-7-sonnet-20250219", Family::Claude, Some((3, 7)));
         check("anthropic/claude-sonnet-4.6", Family::Claude, Some((4, 6)));
-        check("us.anthropic.claude-sonnet-4-6-v1:0", Family::Claude, Some((4, 6)));
+        check(
+            "us.anthropic.claude-sonnet-4-6-v1:0",
+            Family::Claude,
+            Some((4, 6)),
+        );
         check("claude-sonnet-4@20250514", Family::Claude, Some((4, 0)));
         check("claude-opus-latest", Family::Claude, None);
         check("gpt-5", Family::Gpt, Some((5, 0)));
@@ -157,13 +177,28 @@ mod tests {
 
     #[test]
     fn openai_models_since_gpt_4_1_use_apply_patch() {
-        let check = |name: &str, expected: bool| assert_eq!(Known::by_name(name).patches(), expected, "{name}");
-        for name in
-            ["gpt-4.1", "gpt-5.2-codex", "openai/GPT-5", "codex-mini-latest", "o4-mini", "gpt-oss:20b", "gpt-6.1-sol"]
-        {
+        let check = |name: &str, expected: bool| {
+            assert_eq!(Known::by_name(name).patches(), expected, "{name}")
+        };
+        for name in [
+            "gpt-4.1",
+            "gpt-5.2-codex",
+            "openai/GPT-5",
+            "codex-mini-latest",
+            "o4-mini",
+            "gpt-oss:20b",
+            "gpt-6.1-sol",
+        ] {
             check(name, true);
         }
-        for name in ["gpt-4o", "gpt-4-turbo", "o1", "anthropic/claude-sonnet-4.6", "qwen3-coder", "gemini-3-pro"] {
+        for name in [
+            "gpt-4o",
+            "gpt-4-turbo",
+            "o1",
+            "anthropic/claude-sonnet-4.6",
+            "qwen3-coder",
+            "gemini-3-pro",
+        ] {
             check(name, false);
         }
     }

@@ -18,16 +18,28 @@ use words::Words;
 const WAY: &str = " — ";
 
 /// What a proxy of the environment may lack.
-const PROXY: &str =
-    "a proxy that asks for a password gets it from its variable: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT";
+const PROXY: &str = "a proxy that asks for a password gets it from its variable: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT";
 
 /// An error of an HTTP status.
 pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelError {
     let words = words::read(body);
     let code = kind::code(Some(status), &words);
-    let said = if words.message.is_empty() { "no explanation" } else { &words.message };
-    let message = format!("{}: HTTP {status}: {said}{}", endpoint.provider, way_out(endpoint, Some(status), &words));
-    ModelError { code, message, status: Some(status), retryable: kind::is_transient(Some(status), &words) }
+    let said = if words.message.is_empty() {
+        "no explanation"
+    } else {
+        &words.message
+    };
+    let message = format!(
+        "{}: HTTP {status}: {said}{}",
+        endpoint.provider,
+        way_out(endpoint, Some(status), &words)
+    );
+    ModelError {
+        code,
+        message,
+        status: Some(status),
+        retryable: kind::is_transient(Some(status), &words),
+    }
 }
 
 /// Whether the model does not exist, or no longer.
@@ -48,8 +60,16 @@ pub(super) fn remedy(endpoint: &Endpoint, status: u16, said: &str, body: &[u8]) 
 pub(super) fn in_stream(data: &str) -> ModelError {
     let words = words::read(data);
     let status = words.status;
-    let (code, retryable) = (kind::code(status, &words), kind::is_transient(status, &words));
-    ModelError { code, message: words.message, status, retryable }
+    let (code, retryable) = (
+        kind::code(status, &words),
+        kind::is_transient(status, &words),
+    );
+    ModelError {
+        code,
+        message: words.message,
+        status,
+        retryable,
+    }
 }
 
 /// The same for the person: names the provider and says what to do.
@@ -58,7 +78,12 @@ pub(super) fn explained(endpoint: &Endpoint, error: ModelError) -> ModelError {
         return error;
     }
     let words = words::read(&error.message);
-    let message = format!("{}: {}{}", endpoint.provider, error.message, way_out(endpoint, error.status, &words));
+    let message = format!(
+        "{}: {}{}",
+        endpoint.provider,
+        error.message,
+        way_out(endpoint, error.status, &words)
+    );
     ModelError { message, ..error }
 }
 
@@ -74,7 +99,10 @@ pub(super) fn truncated() -> ModelError {
 
 /// A connection that was lost during an answer.
 pub(super) fn cut_off(why: &str) -> ModelError {
-    ModelError { message: format!("the answer was cut off: {why}"), ..truncated() }
+    ModelError {
+        message: format!("the answer was cut off: {why}"),
+        ..truncated()
+    }
 }
 
 /// An answer that filled the model's window before its end.
@@ -99,7 +127,12 @@ pub(super) fn unexplained() -> ModelError {
 
 /// An invalid setting, or an unreadable answer.
 pub(super) fn invalid(what: &impl Display) -> ModelError {
-    ModelError { code: ErrorCode::InvalidRequest, message: what.to_string(), status: None, retryable: false }
+    ModelError {
+        code: ErrorCode::InvalidRequest,
+        message: what.to_string(),
+        status: None,
+        retryable: false,
+    }
 }
 
 /// A document instead of a stream: often an error with status 200.
@@ -108,10 +141,18 @@ pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> ModelError {
     if value.get("error").is_some_and(|error| !error.is_null()) {
         return explained(endpoint, in_stream(body));
     }
-    let what = if body.trim_start().starts_with('<') { "a web page" } else { "a document" };
+    let what = if body.trim_start().starts_with('<') {
+        "a web page"
+    } else {
+        "a document"
+    };
     let said = words::read(body).message;
-    let Endpoint { provider, base_url, .. } = endpoint;
-    invalid(&format!("{provider} answered with {what} instead of a stream: {said} — check base-url ({base_url})"))
+    let Endpoint {
+        provider, base_url, ..
+    } = endpoint;
+    invalid(&format!(
+        "{provider} answered with {what} instead of a stream: {said} — check base-url ({base_url})"
+    ))
 }
 
 /// Removes the key, which some providers quote.
@@ -126,26 +167,55 @@ pub(super) fn without_key(key: Option<&SecretString>, mut error: ModelError) -> 
 
 /// An endpoint that cannot be reached.
 pub(super) fn network(endpoint: &Endpoint, why: &str) -> ModelError {
-    let Endpoint { provider, base_url, .. } = endpoint;
-    let proxy = if endpoint.proxy.is_some() { format!("; {PROXY}") } else { String::new() };
+    let Endpoint {
+        provider, base_url, ..
+    } = endpoint;
+    let proxy = if endpoint.proxy.is_some() {
+        format!("; {PROXY}")
+    } else {
+        String::new()
+    };
     let way = format!("check that it runs and that base-url is right{proxy}");
     let message = format!("cannot reach {provider} at {base_url}: {why}{WAY}{way}");
-    ModelError { code: ErrorCode::Network, message, status: None, retryable: true }
+    ModelError {
+        code: ErrorCode::Network,
+        message,
+        status: None,
+        retryable: true,
+    }
 }
 
 /// Silence.
 pub(super) fn timeout(endpoint: &Endpoint, what: &str, limit: Duration) -> ModelError {
-    let message = format!("{} sent {what} for {} s", endpoint.provider, limit.as_secs_f32());
-    ModelError { code: ErrorCode::Timeout, message, status: None, retryable: true }
+    let message = format!(
+        "{} sent {what} for {} s",
+        endpoint.provider,
+        limit.as_secs_f32()
+    );
+    ModelError {
+        code: ErrorCode::Timeout,
+        message,
+        status: None,
+        retryable: true,
+    }
 }
 
 /// What to do, as the end of a message.
 fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
-    let Endpoint { provider, model, base_url, .. } = endpoint;
+    let Endpoint {
+        provider,
+        model,
+        base_url,
+        ..
+    } = endpoint;
     let way = match (status.unwrap_or_default(), kind::code(status, words)) {
-        (_, ErrorCode::ContextOverflow) => "the conversation is longer than the model's window".to_owned(),
+        (_, ErrorCode::ContextOverflow) => {
+            "the conversation is longer than the model's window".to_owned()
+        }
         _ if kind::is_quota(words) => {
-            format!("the quota is used up: check plan and billing at {provider}, or choose another model")
+            format!(
+                "the quota is used up: check plan and billing at {provider}, or choose another model"
+            )
         }
         (401, _) => format!(
             "the API key for {provider} is missing or wrong: replace it in your editor's setup, in TANDEM_API_KEY or in the variable of api-key-env"
@@ -160,7 +230,9 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
             "check the model's name ({model}) and the base URL ({base_url}); `tandem models` lists the available models"
         ),
         (407, _) => PROXY.to_owned(),
-        (413, _) => "the request is too large: start a new session or leave out large files".to_owned(),
+        (413, _) => {
+            "the request is too large: start a new session or leave out large files".to_owned()
+        }
         (300..=399, _) => "set base-url to the endpoint's actual location".to_owned(),
         (429, _) => "too many requests: wait a little, or choose another model".to_owned(),
         (500..=599, _) => "the server failed: try again later, or choose another model".to_owned(),

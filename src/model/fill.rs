@@ -76,7 +76,11 @@ impl Gap {
     }
 
     fn stop(&self) -> Value {
-        if self.one_line { json!(["\n"]) } else { json!([]) }
+        if self.one_line {
+            json!(["\n"])
+        } else {
+            json!([])
+        }
     }
 }
 
@@ -87,28 +91,48 @@ impl Provider {
     /// The endpoint cannot be reached, refuses the request, or does not answer in time.
     pub async fn fill(&self, api: FillApi, gap: &Gap) -> Result<String, ModelError> {
         let Connection { endpoint, wire, .. } = self.connection();
-        let limit = endpoint.limits.first_byte.map_or(TIMEOUT, |limit| limit.min(TIMEOUT));
+        let limit = endpoint
+            .limits
+            .first_byte
+            .map_or(TIMEOUT, |limit| limit.min(TIMEOUT));
         let answer = async {
             match &**wire {
                 Wire::Http(http) if api != FillApi::Chat => fill(http, endpoint, api, gap).await,
                 _ => chat::fill(self, gap).await,
             }
         };
-        tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
-            let why = "no completion";
-            Err(fault::timeout(endpoint, why, limit))
-        })
+        tokio::time::timeout(limit, answer)
+            .await
+            .unwrap_or_else(|_| {
+                let why = "no completion";
+                Err(fault::timeout(endpoint, why, limit))
+            })
     }
 }
 
 /// Sends one document and reads the text of another.
-async fn fill(http: &Http, endpoint: &Endpoint, api: FillApi, gap: &Gap) -> Result<String, ModelError> {
+async fn fill(
+    http: &Http,
+    endpoint: &Endpoint,
+    api: FillApi,
+    gap: &Gap,
+) -> Result<String, ModelError> {
     let (path, mut body, answer) = match api {
         FillApi::Infill => ("/infill", infill(gap), "/content"),
         FillApi::Ollama => ("/api/generate", ollama(endpoint, gap), "/response"),
-        FillApi::Mistral => ("fim/completions", completions(endpoint, gap), "/choices/0/message/content"),
-        FillApi::DeepSeek => ("/beta/completions", completions(endpoint, gap), "/choices/0/text"),
-        FillApi::Completions | FillApi::Chat => ("completions", with_tokens(endpoint, gap), "/choices/0/text"),
+        FillApi::Mistral => (
+            "fim/completions",
+            completions(endpoint, gap),
+            "/choices/0/message/content",
+        ),
+        FillApi::DeepSeek => (
+            "/beta/completions",
+            completions(endpoint, gap),
+            "/choices/0/text",
+        ),
+        FillApi::Completions | FillApi::Chat => {
+            ("completions", with_tokens(endpoint, gap), "/choices/0/text")
+        }
     };
     body.extend(endpoint.body.clone());
     let document = http.post(endpoint, path, &Value::Object(body)).await?;
@@ -122,7 +146,10 @@ async fn fill(http: &Http, endpoint: &Endpoint, api: FillApi, gap: &Gap) -> Resu
 }
 
 fn infill(gap: &Gap) -> Map<String, Value> {
-    let others = gap.others.iter().map(|Snippet { name, text }| json!({ "filename": name, "text": text }));
+    let others = gap
+        .others
+        .iter()
+        .map(|Snippet { name, text }| json!({ "filename": name, "text": text }));
     object(json!({
         "input_extra": others.collect::<Vec<_>>(),
         "input_prefix": gap.before,
@@ -184,8 +211,16 @@ mod tests {
 
     #[test]
     fn context_files_become_comments_if_the_api_has_no_field() {
-        let others = vec![Snippet { name: "b.py".to_owned(), text: "import c\nx = 1\n".to_owned() }];
-        let gap = Gap { before: "y = ".to_owned(), others, comment: "#", ..Gap::default() };
+        let others = vec![Snippet {
+            name: "b.py".to_owned(),
+            text: "import c\nx = 1\n".to_owned(),
+        }];
+        let gap = Gap {
+            before: "y = ".to_owned(),
+            others,
+            comment: "#",
+            ..Gap::default()
+        };
         assert_eq!(gap.prompt(), "# b.py\n# import c\n# x = 1\ny = ");
     }
 }

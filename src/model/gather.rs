@@ -42,7 +42,11 @@ async fn relay(
     while let Some(Ok(bytes)) = next {
         gathered.extend_from_slice(&bytes);
         step_back().await;
-        let ready = if gathered.len() < LARGEST { body.next().now_or_never() } else { None };
+        let ready = if gathered.len() < LARGEST {
+            body.next().now_or_never()
+        } else {
+            None
+        };
         next = if let Some(next) = ready {
             next
         } else {
@@ -80,14 +84,19 @@ mod tests {
     use crate::model::fault;
 
     fn chunks(count: usize, bytes: usize) -> Vec<Result<Bytes, ModelError>> {
-        (0..count).map(|n| Ok(Bytes::from(vec![u8::try_from(n % 251).unwrap(); bytes]))).collect()
+        (0..count)
+            .map(|n| Ok(Bytes::from(vec![u8::try_from(n % 251).unwrap(); bytes])))
+            .collect()
     }
 
     #[tokio::test]
     async fn ready_chunks_are_joined_up_to_a_bound() {
         let sent = chunks(1000, 177);
         let whole: Vec<u8> = sent.iter().flatten().flatten().copied().collect();
-        let pieces: Vec<_> = gather(stream::iter(sent)).map(Result::unwrap).collect().await;
+        let pieces: Vec<_> = gather(stream::iter(sent))
+            .map(Result::unwrap)
+            .collect()
+            .await;
         assert!((10..=12).contains(&pieces.len()), "{}", pieces.len());
         assert!(pieces.iter().all(|piece| piece.len() < LARGEST + 177));
         assert_eq!(pieces.concat(), whole);
@@ -101,7 +110,9 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_follows_the_bytes_before_it() {
-        let broken = chunks(3, 1).into_iter().chain([Err(fault::cut_off("reset"))]);
+        let broken = chunks(3, 1)
+            .into_iter()
+            .chain([Err(fault::cut_off("reset"))]);
         let mut body = gather(stream::iter(broken));
         assert_eq!(body.next().await.unwrap().unwrap(), [0, 1, 2].as_slice());
         assert!(body.next().await.unwrap().is_err());

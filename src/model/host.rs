@@ -41,7 +41,8 @@ impl Host {
             "xai" => Self::Xai,
             "zai" | "zhipuai" => Self::Zai,
             "anthropic" => Self::Anthropic,
-            "together" | "cerebras" | "fireworks" | "nvidia" | "github" | "huggingface" | "bedrock" => Self::Hosted,
+            "together" | "cerebras" | "fireworks" | "nvidia" | "github" | "huggingface"
+            | "bedrock" => Self::Hosted,
             _ => Self::Other,
         }
     }
@@ -70,7 +71,10 @@ impl Endpoint {
     /// Whether it is a self-hosted server: a model there has the window it was started with.
     #[must_use]
     pub fn is_own_server(&self) -> bool {
-        let local_row = matches!(self.provider.as_str(), "ollama" | "lmstudio" | "llamacpp" | "vllm");
+        let local_row = matches!(
+            self.provider.as_str(),
+            "ollama" | "lmstudio" | "llamacpp" | "vllm"
+        );
         local_row || self.provider == "custom" && self.is_local()
     }
 
@@ -81,7 +85,10 @@ impl Endpoint {
 
     /// Whether the list of models has windows that override the built-in ones.
     pub(super) fn lists_windows(&self) -> bool {
-        matches!(self.host(), Host::OpenRouter | Host::Groq | Host::Mistral | Host::Hosted | Host::Other)
+        matches!(
+            self.host(),
+            Host::OpenRouter | Host::Groq | Host::Mistral | Host::Hosted | Host::Other
+        )
     }
 
     pub(super) fn host(&self) -> Host {
@@ -98,7 +105,9 @@ impl Endpoint {
         match self.host() {
             Host::Groq | Host::Mistral => Echo::Never,
             Host::DeepSeek | Host::Moonshot => Echo::Always,
-            Host::Hosted | Host::Other if matches!(family, Family::DeepSeek | Family::Kimi) => Echo::Always,
+            Host::Hosted | Host::Other if matches!(family, Family::DeepSeek | Family::Kimi) => {
+                Echo::Always
+            }
             _ => Echo::WithCalls,
         }
     }
@@ -106,7 +115,8 @@ impl Endpoint {
     /// Whether call ids must be nine letters and digits, and an assistant message must come between `tool` and `user`.
     /// The models' own chat template checks that, so it applies wherever they run.
     pub(super) fn is_mistral(&self) -> bool {
-        self.api == Api::Chat && (self.host() == Host::Mistral || self.known().family == Family::Mistral)
+        self.api == Api::Chat
+            && (self.host() == Host::Mistral || self.known().family == Family::Mistral)
     }
 
     /// The longest id of a call, in bytes.
@@ -120,12 +130,15 @@ impl Endpoint {
 
     /// Whether calls require Gemini's signature.
     pub(super) fn wants_signatures(&self) -> bool {
-        self.api == Api::Chat && self.host() == Host::Google && self.known().family == Family::Gemini
+        self.api == Api::Chat
+            && self.host() == Host::Google
+            && self.known().family == Family::Gemini
     }
 
     /// Whether the conversation's id is sent in the body, to hit its own cache.
     pub(super) fn has_cache_key(&self) -> bool {
-        self.api == Api::Responses || self.api == Api::Chat && matches!(self.host(), Host::OpenAi | Host::Azure)
+        self.api == Api::Responses
+            || self.api == Api::Chat && matches!(self.host(), Host::OpenAi | Host::Azure)
     }
 
     /// The header that routes a conversation to the server with its cache.

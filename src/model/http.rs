@@ -52,12 +52,22 @@ impl Http {
         {
             headers.insert(name, value);
         }
-        let request = self.client(endpoint, &url)?.post(url).headers(headers).body(body);
-        let response = request.send().await.map_err(|error| broken(endpoint, error))?;
+        let request = self
+            .client(endpoint, &url)?
+            .post(url)
+            .headers(headers)
+            .body(body);
+        let response = request
+            .send()
+            .await
+            .map_err(|error| broken(endpoint, error))?;
         if response.status() == StatusCode::UNAUTHORIZED {
             self.printed.lock().await.take();
         }
-        Ok(Answer { key, ..answer(response) })
+        Ok(Answer {
+            key,
+            ..answer(response)
+        })
     }
 
     /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
@@ -66,11 +76,21 @@ impl Http {
     }
 
     /// Sends a JSON document and returns the response document.
-    pub(super) async fn post(&self, endpoint: &Endpoint, path: &str, body: &Value) -> Result<Value, ModelError> {
+    pub(super) async fn post(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        body: &Value,
+    ) -> Result<Value, ModelError> {
         self.document(endpoint, path, Some(body)).await
     }
 
-    async fn document(&self, endpoint: &Endpoint, path: &str, body: Option<&Value>) -> Result<Value, ModelError> {
+    async fn document(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, ModelError> {
         let mut url = url(endpoint, path.split('/'))?;
         if path.starts_with('/') {
             url.set_path(path);
@@ -86,11 +106,20 @@ impl Http {
             None => client.get(url),
         };
         let request = request.headers(headers).timeout(TIMEOUT);
-        let response = request.send().await.map_err(|error| broken(endpoint, error))?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| broken(endpoint, error))?;
         let status = response.status();
-        let body = response.text().await.map_err(|error| broken(endpoint, error))?;
+        let body = response
+            .text()
+            .await
+            .map_err(|error| broken(endpoint, error))?;
         if !status.is_success() {
-            return Err(fault::without_key(key.as_ref(), fault::of_status(endpoint, status.as_u16(), &body)));
+            return Err(fault::without_key(
+                key.as_ref(),
+                fault::of_status(endpoint, status.as_u16(), &body),
+            ));
         }
         serde_json::from_str(&body).map_err(|_| fault::no_stream(endpoint, &body))
     }
@@ -106,7 +135,11 @@ impl Http {
         url.set_path("/");
         url.set_query(None);
         if let Ok(client) = self.client(endpoint, &url) {
-            _ = client.head(url).timeout(endpoint.limits.connect).send().await;
+            _ = client
+                .head(url)
+                .timeout(endpoint.limits.connect)
+                .send()
+                .await;
         }
     }
 
@@ -153,13 +186,19 @@ fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
         }
     }
     builder.build().map_err(|error| {
-        fault::invalid(&format!("cannot set up a connection to {}: {}", endpoint.provider, innermost(&error)))
+        fault::invalid(&format!(
+            "cannot set up a connection to {}: {}",
+            endpoint.provider,
+            innermost(&error)
+        ))
     })
 }
 
 fn through(proxy: &Proxy) -> Result<reqwest::Proxy, ModelError> {
     // The address may have a password in it.
-    let refused = |error: reqwest::Error| fault::invalid(&format!("the proxy cannot be used: {}", innermost(&error)));
+    let refused = |error: reqwest::Error| {
+        fault::invalid(&format!("the proxy cannot be used: {}", innermost(&error)))
+    };
     let all = reqwest::Proxy::all(&proxy.url).map_err(|error| refused(error.without_url()))?;
     Ok(all.no_proxy(NoProxy::from_string(&proxy.except)))
 }
@@ -176,8 +215,15 @@ fn no_roots() -> rustls::ClientConfig {
 /// Follows what keeps method, body and origin; anything else comes back as an answer that says where it points.
 fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);
-    let same = attempt.previous().last().is_some_and(|last| last.origin() == attempt.url().origin());
-    if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
+    let same = attempt
+        .previous()
+        .last()
+        .is_some_and(|last| last.origin() == attempt.url().origin());
+    if keeps && same && attempt.previous().len() <= 3 {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
 }
 
 fn path(api: Api) -> &'static str {
@@ -188,18 +234,30 @@ fn path(api: Api) -> &'static str {
     }
 }
 
-fn url<'a>(endpoint: &Endpoint, path: impl IntoIterator<Item = &'a str>) -> Result<Url, ModelError> {
+fn url<'a>(
+    endpoint: &Endpoint,
+    path: impl IntoIterator<Item = &'a str>,
+) -> Result<Url, ModelError> {
     let base = &endpoint.base_url;
-    let mut url =
-        Url::parse(base).map_err(|error| fault::invalid(&format!("base-url {base:?} is not a URL: {error}")))?;
+    let mut url = Url::parse(base)
+        .map_err(|error| fault::invalid(&format!("base-url {base:?} is not a URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(fault::invalid(&format!("base-url {base:?} begins with neither http:// nor https://")));
+        return Err(fault::invalid(&format!(
+            "base-url {base:?} begins with neither http:// nor https://"
+        )));
     }
-    url.path_segments_mut().expect("http URLs have a path").pop_if_empty().extend(path);
+    url.path_segments_mut()
+        .expect("http URLs have a path")
+        .pop_if_empty()
+        .extend(path);
     Ok(url)
 }
 
-fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result<HeaderMap, ModelError> {
+fn headers(
+    endpoint: &Endpoint,
+    url: &Url,
+    key: Option<&SecretString>,
+) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if endpoint.api == Api::Messages {
@@ -213,17 +271,29 @@ fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result
             )));
         }
         let (name, value) = match endpoint.api {
-            Api::Messages => (HeaderName::from_static("x-api-key"), key.expose_secret().to_owned()),
-            Api::Chat | Api::Responses => (AUTHORIZATION, format!("Bearer {}", key.expose_secret())),
+            Api::Messages => (
+                HeaderName::from_static("x-api-key"),
+                key.expose_secret().to_owned(),
+            ),
+            Api::Chat | Api::Responses => {
+                (AUTHORIZATION, format!("Bearer {}", key.expose_secret()))
+            }
         };
-        let mut value = HeaderValue::try_from(value)
-            .map_err(|_| fault::invalid(&format!("the key for {} contains invalid characters", endpoint.provider)))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| {
+            fault::invalid(&format!(
+                "the key for {} contains invalid characters",
+                endpoint.provider
+            ))
+        })?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     for (name, value) in &endpoint.headers {
-        let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
-        let (name, value) = pair.ok_or_else(|| fault::invalid(&format!("the header {name:?} is not valid")))?;
+        let pair = HeaderName::try_from(name)
+            .ok()
+            .zip(HeaderValue::try_from(value).ok());
+        let (name, value) =
+            pair.ok_or_else(|| fault::invalid(&format!("the header {name:?} is not valid")))?;
         headers.insert(name, value);
     }
     Ok(headers)
@@ -233,13 +303,33 @@ fn answer(response: Response) -> Answer {
     let status = response.status();
     let retry_after = retry_after(response.headers(), SystemTime::now());
     if status.is_redirection() {
-        let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or("nowhere");
+        let target = response
+            .headers()
+            .get(LOCATION)
+            .and_then(|target| target.to_str().ok())
+            .unwrap_or("nowhere");
         let said = Bytes::from(format!("the endpoint redirects to {target}"));
         let body = futures_util::stream::iter([Ok(said)]).fuse().boxed();
-        return Answer { status: status.as_u16(), key: None, retry_after, headers: Vec::new(), body };
+        return Answer {
+            status: status.as_u16(),
+            key: None,
+            retry_after,
+            headers: Vec::new(),
+            body,
+        };
     }
-    let body = gather(response.bytes_stream().map_err(|error| fault::cut_off(&innermost(&error))));
-    Answer { status: status.as_u16(), key: None, retry_after, headers: Vec::new(), body }
+    let body = gather(
+        response
+            .bytes_stream()
+            .map_err(|error| fault::cut_off(&innermost(&error))),
+    );
+    Answer {
+        status: status.as_u16(),
+        key: None,
+        retry_after,
+        headers: Vec::new(),
+        body,
+    }
 }
 
 /// Seconds, a date, or (a common extension) milliseconds.
@@ -260,7 +350,13 @@ fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
     if error.is_timeout() {
         return ModelError {
             code: ErrorCode::Network,
-            ..fault::network(endpoint, &format!("no connection within {} s", endpoint.limits.connect.as_secs_f32()))
+            ..fault::network(
+                endpoint,
+                &format!(
+                    "no connection within {} s",
+                    endpoint.limits.connect.as_secs_f32()
+                ),
+            )
         };
     }
     let mut why = innermost(&error);
@@ -274,13 +370,21 @@ fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
 fn unknown_authority(error: &reqwest::Error) -> bool {
     chain(error).any(|cause| {
         let cause = cause.downcast_ref();
-        matches!(cause, Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)))
+        matches!(
+            cause,
+            Some(rustls::Error::InvalidCertificate(
+                CertificateError::UnknownIssuer
+            ))
+        )
     })
 }
 
 /// The innermost cause is the most specific: `connection refused`, `invalid peer certificate`.
 fn innermost(error: &reqwest::Error) -> String {
-    chain(error).last().map(ToString::to_string).unwrap_or_default()
+    chain(error)
+        .last()
+        .map(ToString::to_string)
+        .unwrap_or_default()
 }
 
 type Cause = dyn Error + 'static;

@@ -21,11 +21,18 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> {
     let failed = |why: &str| ModelError {
         code: ErrorCode::Auth,
-        ..fault::invalid(&format!("api-key-command {:?} {why}", command.first().map_or("", String::as_str)))
+        ..fault::invalid(&format!(
+            "api-key-command {:?} {why}",
+            command.first().map_or("", String::as_str)
+        ))
     };
     let (program, arguments) = command.split_first().ok_or_else(|| failed("is empty"))?;
-    let run =
-        Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).output();
+    let run = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .output();
     let output = tokio::time::timeout(TIMEOUT, run)
         .await
         .map_err(|_| failed("did not end within 60 s"))?
@@ -45,7 +52,9 @@ pub(super) fn certificates(file: &Path) -> Result<Vec<Certificate>, ModelError> 
     let failed = |why: String| fault::invalid(&format!("ca-file {}: {why}", file.display()));
     let pem = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
     match Certificate::from_pem_bundle(&pem) {
-        Ok(certificates) if certificates.is_empty() => Err(failed("it has no PEM certificate".to_owned())),
+        Ok(certificates) if certificates.is_empty() => {
+            Err(failed("it has no PEM certificate".to_owned()))
+        }
         Ok(certificates) => Ok(certificates),
         Err(error) => Err(failed(error.to_string())),
     }

@@ -12,9 +12,17 @@ const TABLE: &str = include_str!("known/table.tsv");
 #[must_use]
 pub fn find(name: &str) -> Option<ModelInfo> {
     let plain = plain(name);
-    let row = |fits: &dyn Fn(&str) -> bool| rows().find(|row| fits(row.split('\t').next().unwrap_or_default()));
+    let row = |fits: &dyn Fn(&str) -> bool| {
+        rows().find(|row| fits(row.split('\t').next().unwrap_or_default()))
+    };
     let exact = row(&|known| self::plain(known) == plain);
-    let related = || row(&|known| known.strip_suffix('*').is_some_and(|line| plain.starts_with(&self::plain(line))));
+    let related = || {
+        row(&|known| {
+            known
+                .strip_suffix('*')
+                .is_some_and(|line| plain.starts_with(&self::plain(line)))
+        })
+    };
     exact.or_else(related).and_then(|row| parse(name, row))
 }
 
@@ -22,7 +30,9 @@ impl ModelInfo {
     /// Adds built-in values where the endpoint reports nothing.
     #[must_use]
     pub fn with_known(self) -> Self {
-        let Some(known) = find(&self.id) else { return self };
+        let Some(known) = find(&self.id) else {
+            return self;
+        };
         Self {
             context_window: self.context_window.or(known.context_window),
             output: self.output.or(known.output),
@@ -39,17 +49,28 @@ fn rows() -> impl Iterator<Item = &'static str> {
 
 /// A name as the table has it: without the maker, snapshot date or `-latest`, versions with dashes.
 fn plain(name: &str) -> String {
-    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase().replace(['.', '@'], "-");
+    let name = name
+        .rsplit('/')
+        .next()
+        .unwrap_or(name)
+        .to_ascii_lowercase()
+        .replace(['.', '@'], "-");
     // Bedrock names the region and the maker, and a version of its own.
-    let name = name.rsplit_once("anthropic-").map_or(name.as_str(), |(_, name)| name);
+    let name = name
+        .rsplit_once("anthropic-")
+        .map_or(name.as_str(), |(_, name)| name);
     let name = name.split_once("-v1:").map_or(name, |(name, _)| name);
     let mut parts: Vec<&str> = name.split('-').collect();
-    let is_number = |part: &str, len: usize| part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |part: &str, len: usize| {
+        part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
     loop {
         match parts.as_slice() {
             [_, .., "latest" | "preview" | "0"] => _ = parts.pop(),
             [_, .., date] if is_number(date, 8) => _ = parts.pop(),
-            [_, .., year, month, day] if is_number(year, 4) && is_number(month, 2) && is_number(day, 2) => {
+            [_, .., year, month, day]
+                if is_number(year, 4) && is_number(month, 2) && is_number(day, 2) =>
+            {
                 parts.truncate(parts.len() - 3);
             }
             _ => return parts.join("-"),
@@ -63,7 +84,12 @@ fn parse(name: &str, row: &str) -> Option<ModelInfo> {
     let mut number = || fields.next().and_then(|field| field.parse::<f64>().ok());
     let (window, output) = (number(), number());
     let prices = match (number(), number(), number(), number()) {
-        (Some(input), Some(cached), Some(written), Some(output)) => Some(Prices { input, cached, written, output }),
+        (Some(input), Some(cached), Some(written), Some(output)) => Some(Prices {
+            input,
+            cached,
+            written,
+            output,
+        }),
         _ => None,
     };
     Some(ModelInfo {
@@ -71,12 +97,19 @@ fn parse(name: &str, row: &str) -> Option<ModelInfo> {
         output: output.map(tokens),
         prices,
         // Of a whole family nobody can say that none of it sees.
-        images: fields.next().map(|field| field == "i").filter(|sees| *sees || !is_family),
+        images: fields
+            .next()
+            .map(|field| field == "i")
+            .filter(|sees| *sees || !is_family),
         ..ModelInfo::named(name)
     })
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the table has whole, positive numbers")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the table has whole, positive numbers"
+)]
 fn tokens(number: f64) -> u64 {
     number as u64
 }
@@ -91,9 +124,15 @@ mod tests {
         for row in rows() {
             let name = row.split('\t').next().unwrap();
             let info = parse(name, row).unwrap_or_else(|| panic!("{row}"));
-            assert!(info.context_window >= Some(4096) && info.output >= Some(1024), "{row}");
+            assert!(
+                info.context_window >= Some(4096) && info.output >= Some(1024),
+                "{row}"
+            );
             assert_eq!(row.split('\t').count(), 8, "{row}");
-            assert!(name.ends_with('*') != info.prices.is_some(), "only what is sold has a price: {row}");
+            assert!(
+                name.ends_with('*') != info.prices.is_some(),
+                "only what is sold has a price: {row}"
+            );
         }
     }
 
@@ -102,7 +141,11 @@ mod tests {
         #[track_caller]
         fn check(name: &str, window: u64, input: Option<f64>) {
             let info = find(name).unwrap_or_else(|| panic!("{name} is not known"));
-            assert_eq!((info.context_window, info.prices.map(|prices| prices.input)), (Some(window), input), "{name}");
+            assert_eq!(
+                (info.context_window, info.prices.map(|prices| prices.input)),
+                (Some(window), input),
+                "{name}"
+            );
         }
         check("gpt-5.1", 272_000, Some(1.25));
         check("gpt-5.1-2025-11-13", 272_000, Some(1.25));

@@ -9,8 +9,8 @@ use super::http::Http;
 use super::learned::Taught;
 use super::rehearsal::Rehearsal;
 use super::{
-    Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, Prices, body,
-    catalog, chat, messages, request, responses, silence,
+    Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream,
+    Preamble, Prices, body, catalog, chat, messages, request, responses, silence,
 };
 
 /// A model at an endpoint. Clones share one client and its connections.
@@ -19,7 +19,11 @@ pub struct Provider(Arc<Connection>);
 
 impl Provider {
     fn new(endpoint: Endpoint, wire: Wire) -> Self {
-        Self(Arc::new(Connection { endpoint, wire: Arc::new(wire), learned: Arc::default() }))
+        Self(Arc::new(Connection {
+            endpoint,
+            wire: Arc::new(wire),
+            learned: Arc::default(),
+        }))
     }
 
     /// A model reached over HTTP. Nothing is opened before the first request or [`Provider::warm`].
@@ -31,23 +35,45 @@ impl Provider {
     /// A model that plays a script in this process, through the real decoder and with retries.
     #[must_use]
     pub fn scripted(script: impl Into<Rehearsal>) -> Self {
-        Self::new(Endpoint::new("rehearsal", Api::Chat, "rehearsal:", "script"), Wire::Rehearsal(script.into()))
+        Self::new(
+            Endpoint::new("rehearsal", Api::Chat, "rehearsal:", "script"),
+            Wire::Rehearsal(script.into()),
+        )
     }
 
     /// The same model in the dialect its server asked for; `None` if that is the current one.
     #[must_use]
     pub fn switched(&self) -> Option<Self> {
-        let Connection { endpoint, wire, learned } = &*self.0;
+        let Connection {
+            endpoint,
+            wire,
+            learned,
+        } = &*self.0;
         let api = learned.api().filter(|api| *api != endpoint.api)?;
-        let (endpoint, wire, learned) = (endpoint.in_dialect(api), Arc::clone(wire), Arc::clone(learned));
-        Some(Self(Arc::new(Connection { endpoint, wire, learned })))
+        let (endpoint, wire, learned) = (
+            endpoint.in_dialect(api),
+            Arc::clone(wire),
+            Arc::clone(learned),
+        );
+        Some(Self(Arc::new(Connection {
+            endpoint,
+            wire,
+            learned,
+        })))
     }
 
     /// Another model of the same endpoint, over the same connections.
     #[must_use]
     pub fn with_model(&self, model: &str) -> Self {
-        let endpoint = Endpoint { model: model.to_owned(), ..self.0.endpoint.clone() };
-        Self(Arc::new(Connection { endpoint, wire: Arc::clone(&self.0.wire), learned: Arc::default() }))
+        let endpoint = Endpoint {
+            model: model.to_owned(),
+            ..self.0.endpoint.clone()
+        };
+        Self(Arc::new(Connection {
+            endpoint,
+            wire: Arc::clone(&self.0.wire),
+            learned: Arc::default(),
+        }))
     }
 
     /// Takes over what is known about the server from `before`, if it is the same model.
@@ -109,9 +135,18 @@ impl Provider {
             Api::Messages => messages::preamble,
         };
         let bytes = preamble(&self.0.endpoint, instructions).into();
-        let tools = instructions.tools.iter().map(|tool| tool.name.clone()).collect();
+        let tools = instructions
+            .tools
+            .iter()
+            .map(|tool| tool.name.clone())
+            .collect();
         let instructions = Arc::new(instructions.clone());
-        Preamble { bytes, tools, instructions, gap: chat::gap(&self.0.endpoint).into() }
+        Preamble {
+            bytes,
+            tools,
+            instructions,
+            gap: chat::gap(&self.0.endpoint).into(),
+        }
     }
 
     /// The bytes of one message; made once and never changed, so that requests share them.
@@ -131,7 +166,11 @@ impl Provider {
     /// Sends a request when the stream is first polled. Dropping the stream cancels it.
     #[must_use]
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
-        let ModelRequest { preamble, messages, may_call } = request;
+        let ModelRequest {
+            preamble,
+            messages,
+            may_call,
+        } = request;
         let tail = body::tail(self.api(), &preamble, may_call);
         let body = body::close(&preamble, &messages, tail).into();
         let events = request::stream(Arc::clone(&self.0), body, &preamble);
@@ -153,9 +192,14 @@ impl Provider {
     /// built-in value.
     #[must_use]
     pub fn window(&self) -> Option<u64> {
-        let Connection { endpoint, learned, .. } = &*self.0;
+        let Connection {
+            endpoint, learned, ..
+        } = &*self.0;
         let reported = || learned.info().and_then(|info| info.context_window);
-        let window = endpoint.context_window.or_else(reported).or_else(|| self.0.known()?.context_window);
+        let window = endpoint
+            .context_window
+            .or_else(reported)
+            .or_else(|| self.0.known()?.context_window);
         match (learned.cut(), window) {
             (Some(cut), Some(window)) => Some(cut.min(window)),
             (cut, window) => cut.or(window),
@@ -191,8 +235,13 @@ impl Provider {
     /// unknown.
     #[must_use]
     pub fn is_to_learn(&self) -> bool {
-        let Connection { endpoint, learned, wire } = &*self.0;
-        let unknown = || endpoint.is_local() || self.0.known().is_none() || endpoint.lists_windows();
+        let Connection {
+            endpoint,
+            learned,
+            wire,
+        } = &*self.0;
+        let unknown =
+            || endpoint.is_local() || self.0.known().is_none() || endpoint.lists_windows();
         matches!(&**wire, Wire::Http(_)) && learned.info().is_none() && unknown()
     }
 
@@ -204,7 +253,11 @@ impl Provider {
 
     /// Asks the endpoint about its model. What it does not report stays unknown.
     pub async fn learn(&self) {
-        let Connection { endpoint, learned, wire } = &*self.0;
+        let Connection {
+            endpoint,
+            learned,
+            wire,
+        } = &*self.0;
         if let Wire::Http(http) = &**wire {
             let info = catalog::model(http, endpoint).await;
             learned.set_info(info.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));

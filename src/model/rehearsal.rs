@@ -43,7 +43,10 @@ struct State {
 
 impl From<Script> for Rehearsal {
     fn from(script: Script) -> Self {
-        let state = State { replies: script.into(), ..State::default() };
+        let state = State {
+            replies: script.into(),
+            ..State::default()
+        };
         Self(Arc::new(watch::Sender::new(state)))
     }
 }
@@ -61,12 +64,14 @@ impl Rehearsal {
 
     /// Answers a GET of `path` with a document; there is none unless it was given here.
     pub fn document(&self, path: &str, document: Value) {
-        self.0.send_modify(|state| _ = state.documents.insert(path.to_owned(), document));
+        self.0
+            .send_modify(|state| _ = state.documents.insert(path.to_owned(), document));
     }
 
     /// Lets every answer pass a gate, those to come included.
     pub fn open(&self, gate: &str) {
-        self.0.send_modify(|state| _ = state.open.insert(gate.to_owned()));
+        self.0
+            .send_modify(|state| _ = state.open.insert(gate.to_owned()));
     }
 
     /// The bodies of the requests so far.
@@ -89,7 +94,8 @@ impl Rehearsal {
 
     /// Waits until an answer stands at a gate.
     pub async fn waiting_at(&self, gate: &str) {
-        self.until(|state| state.waiting.iter().any(|name| name == gate)).await;
+        self.until(|state| state.waiting.iter().any(|name| name == gate))
+            .await;
     }
 
     /// Waits until there were `n` requests.
@@ -103,27 +109,52 @@ impl Rehearsal {
     }
 
     async fn until(&self, condition: impl Fn(&State) -> bool) {
-        let held = self.0.subscribe().wait_for(|state| condition(state)).await.is_ok();
+        let held = self
+            .0
+            .subscribe()
+            .wait_for(|state| condition(state))
+            .await
+            .is_ok();
         assert!(held, "the sender lives in self");
     }
 
     /// Takes a request and begins the next reply.
     pub(super) fn answer(&self, body: &[u8], api: Api) -> Answer {
-        let request = serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
+        let request =
+            serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
         let mut reply = None;
         self.0.send_modify(|state| {
             state.requests.push(request);
             reply = state.replies.pop_front();
         });
-        let Played { status, headers, pieces } = script::play(reply.unwrap_or_else(script::exhausted), api, body.len());
+        let Played {
+            status,
+            headers,
+            pieces,
+        } = script::play(reply.unwrap_or_else(script::exhausted), api, body.len());
         let retry_after = headers
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
             .and_then(|(_, value)| value.parse().ok())
             .map(Duration::from_secs);
-        let play = Play { rehearsal: self.clone(), pieces: pieces.into(), ended: false };
-        let body = stream::unfold(play, |mut play| async move { Some((play.next().await?, play)) }).fuse().boxed();
-        Answer { status, key: None, retry_after, headers, body }
+        let play = Play {
+            rehearsal: self.clone(),
+            pieces: pieces.into(),
+            ended: false,
+        };
+        let body = stream::unfold(
+            play,
+            |mut play| async move { Some((play.next().await?, play)) },
+        )
+        .fuse()
+        .boxed();
+        Answer {
+            status,
+            key: None,
+            retry_after,
+            headers,
+            body,
+        }
     }
 }
 
@@ -158,7 +189,9 @@ impl Play {
     async fn gate(&self, gate: String) {
         let Rehearsal(state) = &self.rehearsal;
         state.send_modify(|state| state.waiting.push(gate.clone()));
-        self.rehearsal.until(|state| state.open.contains(&gate)).await;
+        self.rehearsal
+            .until(|state| state.open.contains(&gate))
+            .await;
         state.send_modify(|state| state.waiting.retain(|name| *name != gate));
     }
 }
@@ -166,7 +199,9 @@ impl Play {
 impl Drop for Play {
     fn drop(&mut self) {
         if !self.ended {
-            self.rehearsal.0.send_modify(|state| state.closed_early += 1);
+            self.rehearsal
+                .0
+                .send_modify(|state| state.closed_early += 1);
         }
     }
 }

@@ -17,7 +17,9 @@ use super::batch::Batch;
 use super::connection::{Connection, Wire};
 use super::decoder::StreamDecoder;
 use super::fault::Remedy;
-use super::{Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, Preamble, body, catalog, fault, whole};
+use super::{
+    Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, Preamble, body, catalog, fault, whole,
+};
 
 /// The maximum number of attempts for one answer.
 const TRIES: u32 = 5;
@@ -102,7 +104,9 @@ impl Request {
 
     fn hand_out(&mut self, mut event: ModelEvent) -> Result<ModelEvent, ModelError> {
         if let ModelEvent::Usage(usage) = &mut event {
-            usage.cost = usage.cost.or_else(|| Some(self.provider.prices()?.cost(usage)));
+            usage.cost = usage
+                .cost
+                .or_else(|| Some(self.provider.prices()?.cost(usage)));
         }
         if let ModelEvent::ReasoningItem(item) = &mut event {
             item.provider.clone_from(&self.provider.endpoint.provider);
@@ -113,7 +117,10 @@ impl Request {
             self.phase = Phase::Over;
             self.batch = Batch::default();
             self.failed = None;
-            return Err(fault::invalid(&format!("the answer is larger than {} MiB", LARGEST >> 20)));
+            return Err(fault::invalid(&format!(
+                "the answer is larger than {} MiB",
+                LARGEST >> 20
+            )));
         }
         Ok(event)
     }
@@ -133,12 +140,20 @@ impl Request {
         }
         let wait = asked.unwrap_or_else(|| backoff(self.tries));
         if self.waited + wait > LONGEST_WAIT {
-            error.message = format!("{} (the server asks for a wait of {} s)", error.message, wait.as_secs());
+            error.message = format!(
+                "{} (the server asks for a wait of {} s)",
+                error.message,
+                wait.as_secs()
+            );
             return Err(error);
         }
         self.waited += wait;
         self.phase = Phase::Wait(wait);
-        Ok(ModelEvent::Retry { attempt: self.tries, wait, reason: fault::cause(&error.message).to_owned() })
+        Ok(ModelEvent::Retry {
+            attempt: self.tries,
+            wait,
+            reason: fault::cause(&error.message).to_owned(),
+        })
     }
 
     /// Advances by one wait, answer or read; `false` when nothing is left.
@@ -162,25 +177,37 @@ impl Request {
     async fn send(&mut self) {
         self.tries += 1;
         let provider = Arc::clone(&self.provider);
-        let Connection { endpoint, wire, learned } = &*provider;
+        let Connection {
+            endpoint,
+            wire,
+            learned,
+        } = &*provider;
         let refused = learned.refused();
         if !refused.is_empty() {
             self.body = body::without(&self.body, &refused).into();
         }
         let sending = async {
             match &**wire {
-                Wire::Http(http) => http.send(endpoint, &self.conversation, self.body.clone()).await,
+                Wire::Http(http) => {
+                    http.send(endpoint, &self.conversation, self.body.clone())
+                        .await
+                }
                 Wire::Rehearsal(rehearsal) => Ok(rehearsal.answer(&self.body, endpoint.api)),
             }
         };
-        let sent = within_first_byte(endpoint, sending).await.and_then(|sent| sent);
+        let sent = within_first_byte(endpoint, sending)
+            .await
+            .and_then(|sent| sent);
         let mut answer = match sent {
             Ok(answer) => answer,
             Err(error) => return self.failed = Some(error),
         };
         self.key = answer.key.take();
         if (200..300).contains(&answer.status) {
-            self.phase = Phase::Read(answer, StreamDecoder::new(endpoint.api, &endpoint.model).into());
+            self.phase = Phase::Read(
+                answer,
+                StreamDecoder::new(endpoint.api, &endpoint.model).into(),
+            );
             return;
         }
         let status = answer.status;
@@ -196,7 +223,12 @@ impl Request {
             && let near = catalog::nearest(&endpoint.model, &models)
             && !near.is_empty()
         {
-            error.message = format!("{}; {} offers {}", error.message, endpoint.provider, near.join(", "));
+            error.message = format!(
+                "{}; {} offers {}",
+                error.message,
+                endpoint.provider,
+                near.join(", ")
+            );
         }
         self.failed = Some(error);
     }
@@ -205,20 +237,24 @@ impl Request {
     /// cause. A different dialect requires the messages, so it is only recorded here for the turn.
     fn adapt(&mut self, status: u16, said: &str) -> bool {
         let provider = Arc::clone(&self.provider);
-        let Connection { endpoint, learned, .. } = &*provider;
+        let Connection {
+            endpoint, learned, ..
+        } = &*provider;
         let (name, model) = (&endpoint.provider, &endpoint.model);
         match fault::remedy(endpoint, status, said, &self.body) {
             Some(Remedy::Without(path)) if learned.refuse(&path) => {
-                let notice =
-                    format!("{name} does not accept `{path}` for {model}; omitting it for the rest of this session");
+                let notice = format!(
+                    "{name} does not accept `{path}` for {model}; omitting it for the rest of this session"
+                );
                 self.batch.push(ModelEvent::Notice(notice));
                 self.tries -= 1;
                 self.phase = Phase::Send;
                 true
             }
             Some(Remedy::Dialect(api)) if learned.switch(api) => {
-                let notice =
-                    format!("{name} expects the `{api}` dialect for {model}; using it for the rest of this session");
+                let notice = format!(
+                    "{name} expects the `{api}` dialect for {model}; using it for the rest of this session"
+                );
                 self.batch.push(ModelEvent::Notice(notice));
                 false
             }
@@ -233,7 +269,9 @@ impl Request {
             within_first_byte(endpoint, answer.body.next()).await
         } else {
             let limit = endpoint.limits.between;
-            timeout(limit, answer.body.next()).await.map_err(|_| fault::timeout(endpoint, "no more", limit))
+            timeout(limit, answer.body.next())
+                .await
+                .map_err(|_| fault::timeout(endpoint, "no more", limit))
         };
         let ended = match bytes {
             Ok(Some(Ok(bytes))) => {
@@ -241,7 +279,8 @@ impl Request {
                     return self.document(answer, decoder, bytes).await;
                 }
                 let fed = decoder.feed(&bytes, &mut self.batch);
-                fed.map(|()| decoder.done()).map_err(|error| fault::explained(endpoint, error))
+                fed.map(|()| decoder.done())
+                    .map_err(|error| fault::explained(endpoint, error))
             }
             Ok(None) => Ok(true),
             Ok(Some(Err(error))) | Err(error) => Err(error),
@@ -267,22 +306,34 @@ impl Request {
         self.failed = match whole::stream(endpoint.api, &body) {
             Some(stream) => {
                 let fed = decoder.feed(&stream, &mut self.batch);
-                fed.and(decoder.end(&mut self.batch)).map_err(|error| fault::explained(endpoint, error)).err()
+                fed.and(decoder.end(&mut self.batch))
+                    .map_err(|error| fault::explained(endpoint, error))
+                    .err()
             }
             None => Some(fault::no_stream(endpoint, &body)),
         };
     }
 }
 
-async fn within_first_byte<T>(endpoint: &Endpoint, work: impl Future<Output = T>) -> Result<T, ModelError> {
+async fn within_first_byte<T>(
+    endpoint: &Endpoint,
+    work: impl Future<Output = T>,
+) -> Result<T, ModelError> {
     match endpoint.limits.first_byte {
-        Some(limit) => timeout(limit, work).await.map_err(|_| fault::timeout(endpoint, "nothing", limit)),
+        Some(limit) => timeout(limit, work)
+            .await
+            .map_err(|_| fault::timeout(endpoint, "nothing", limit)),
         None => Ok(work.await),
     }
 }
 
 /// The rest of a body that is not a stream, as far as it arrives in time.
-async fn text(endpoint: &Endpoint, mut answer: Answer, mut body: Vec<u8>, largest: usize) -> String {
+async fn text(
+    endpoint: &Endpoint,
+    mut answer: Answer,
+    mut body: Vec<u8>,
+    largest: usize,
+) -> String {
     while body.len() < largest
         && let Ok(Some(Ok(bytes))) = timeout(endpoint.limits.between, answer.body.next()).await
     {
@@ -306,7 +357,9 @@ fn backoff(tries: u32) -> Duration {
 
 fn size(event: &ModelEvent) -> usize {
     match event {
-        ModelEvent::Text(text) | ModelEvent::Reasoning(text) | ModelEvent::Refusal(text) => text.len(),
+        ModelEvent::Text(text) | ModelEvent::Reasoning(text) | ModelEvent::Refusal(text) => {
+            text.len()
+        }
         ModelEvent::CallDelta { json, .. } => json.len(),
         ModelEvent::CallStart { id, name, .. } => id.len() + name.len() + size_of::<ModelEvent>(),
         _ => 0,

@@ -12,8 +12,16 @@ const FIRST: Duration = Duration::from_secs(15);
 
 /// The same stream with a notice wherever it is silent for long. Pings and comments are silence.
 pub(super) fn with_notices(stream: ModelStream, provider: String) -> ModelStream {
-    let watched = Watched { stream, provider, since: Instant::now(), limit: FIRST };
-    stream::unfold(watched, |mut watched| async move { Some((watched.next().await?, watched)) }).boxed()
+    let watched = Watched {
+        stream,
+        provider,
+        since: Instant::now(),
+        limit: FIRST,
+    };
+    stream::unfold(watched, |mut watched| async move {
+        Some((watched.next().await?, watched))
+    })
+    .boxed()
 }
 
 struct Watched {
@@ -26,7 +34,11 @@ struct Watched {
 impl Watched {
     async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         let Ok(item) = timeout_at(self.since + self.limit, self.stream.next()).await else {
-            let notice = format!("{} has been silent for {} s; still waiting", self.provider, self.limit.as_secs());
+            let notice = format!(
+                "{} has been silent for {} s; still waiting",
+                self.provider,
+                self.limit.as_secs()
+            );
             self.limit *= 2;
             return Some(Ok(ModelEvent::Notice(notice)));
         };
@@ -47,15 +59,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_is_reported_until_the_timeout() {
-        let provider = Provider::scripted(vec![vec![Step::Text { text: "a".into() }, Step::Hang { hang: true }]]);
+        let provider = Provider::scripted(vec![vec![
+            Step::Text { text: "a".into() },
+            Step::Hang { hang: true },
+        ]]);
         let preamble = provider.preamble(&Instructions::default());
-        let mut events = provider.stream(ModelRequest { preamble, messages: vec![], may_call: true });
+        let mut events = provider.stream(ModelRequest {
+            preamble,
+            messages: vec![],
+            may_call: true,
+        });
         assert_eq!(events.next().await, Some(Ok(ModelEvent::Text("a".into()))));
         for seconds in [15, 30, 60] {
             let notice = format!("rehearsal has been silent for {seconds} s; still waiting");
             assert_eq!(events.next().await, Some(Ok(ModelEvent::Notice(notice))));
         }
-        assert_eq!(events.next().await.unwrap().unwrap_err().code, ErrorCode::Timeout);
+        assert_eq!(
+            events.next().await.unwrap().unwrap_err().code,
+            ErrorCode::Timeout
+        );
         assert_eq!(events.next().await, None);
     }
 }

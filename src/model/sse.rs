@@ -30,7 +30,8 @@ impl Event {
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         // The lossy conversion alone would be twice as slow.
-        std::str::from_utf8(&self.data).map_or_else(|_| String::from_utf8_lossy(&self.data), Cow::Borrowed)
+        std::str::from_utf8(&self.data)
+            .map_or_else(|_| String::from_utf8_lossy(&self.data), Cow::Borrowed)
     }
 }
 
@@ -119,7 +120,9 @@ impl SseDecoder {
                 src.advance(1);
             }
         }
-        let found = src.get(self.scanned..).and_then(|rest| memchr2(b'\n', b'\r', rest));
+        let found = src
+            .get(self.scanned..)
+            .and_then(|rest| memchr2(b'\n', b'\r', rest));
         let end = found.map(|at| self.scanned + at);
         self.scanned = if end.is_some() { 0 } else { src.len() };
         if end.unwrap_or(src.len()) > MAX_EVENT {
@@ -156,7 +159,10 @@ impl SseDecoder {
         match std::mem::take(&mut self.data) {
             Data::None => None,
             Data::Line(data) => Some(Event { name, data }),
-            Data::Lines(data) => Some(Event { name, data: data.freeze() }),
+            Data::Lines(data) => Some(Event {
+                name,
+                data: data.freeze(),
+            }),
         }
     }
 }
@@ -171,7 +177,10 @@ const NAMES: [&[u8]; 4] = [
 
 fn name(name: &[u8]) -> Bytes {
     let known = NAMES.iter().find(|known| **known == name);
-    known.map_or_else(|| Bytes::copy_from_slice(name), |known| Bytes::from_static(known))
+    known.map_or_else(
+        || Bytes::copy_from_slice(name),
+        |known| Bytes::from_static(known),
+    )
 }
 
 impl Data {
@@ -201,9 +210,13 @@ mod tests {
     use super::*;
 
     fn decode(input: &[u8], chunk: usize) -> Vec<(String, String)> {
-        let (mut decoder, mut buf, mut events) = (SseDecoder::default(), BytesMut::new(), Vec::new());
+        let (mut decoder, mut buf, mut events) =
+            (SseDecoder::default(), BytesMut::new(), Vec::new());
         let mut keep = |event: Event| {
-            events.push((String::from_utf8_lossy(&event.name).into_owned(), event.text().into_owned()));
+            events.push((
+                String::from_utf8_lossy(&event.name).into_owned(),
+                event.text().into_owned(),
+            ));
         };
         for piece in input.chunks(chunk.max(1)) {
             buf.extend_from_slice(piece);
@@ -221,7 +234,10 @@ mod tests {
     fn check(input: &str, expected: &[(&str, &str)]) {
         for chunk in [1, 2, 3, 7, input.len()] {
             let events = decode(input.as_bytes(), chunk);
-            let events: Vec<_> = events.iter().map(|(name, data)| (name.as_str(), data.as_str())).collect();
+            let events: Vec<_> = events
+                .iter()
+                .map(|(name, data)| (name.as_str(), data.as_str()))
+                .collect();
             assert_eq!(events, expected, "{input:?} in chunks of {chunk}");
         }
     }
@@ -229,9 +245,15 @@ mod tests {
     #[test]
     fn every_line_end_ends_a_line() {
         for end in ["\n", "\r\n", "\r"] {
-            check(&"event: x\n: note\ndata: a\ndata:b\n\ndata: c\n\n".replace('\n', end), &[("x", "a\nb"), ("", "c")]);
+            check(
+                &"event: x\n: note\ndata: a\ndata:b\n\ndata: c\n\n".replace('\n', end),
+                &[("x", "a\nb"), ("", "c")],
+            );
         }
-        check("data: a\r\n\ndata: b\n\rdata: c\r\r\n", &[("", "a"), ("", "b"), ("", "c")]);
+        check(
+            "data: a\r\n\ndata: b\n\rdata: c\r\r\n",
+            &[("", "a"), ("", "b"), ("", "c")],
+        );
     }
 
     #[test]

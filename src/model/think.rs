@@ -33,7 +33,12 @@ const MARKS: &[(&str, &str)] = &[
 /// What a message begins with.
 const HEADER: &str = "<|start|>assistant";
 /// What stands before the answer proper and says nothing.
-const NOISE: &[&str] = &["</think>", HEADER, "<|channel|>final<|message|>", "<|START_RESPONSE|>"];
+const NOISE: &[&str] = &[
+    "</think>",
+    HEADER,
+    "<|channel|>final<|message|>",
+    "<|START_RESPONSE|>",
+];
 
 /// Stands between a dialect and the way out.
 #[derive(Debug)]
@@ -71,8 +76,18 @@ enum State {
 
 impl Thoughts {
     pub(super) fn new() -> Self {
-        let released = Released { last: '\n', line: String::new(), is_in_fence: false, has_beginning: false };
-        Self { state: State::Beginning, held: String::new(), any: false, released }
+        let released = Released {
+            last: '\n',
+            line: String::new(),
+            is_in_fence: false,
+            has_beginning: false,
+        };
+        Self {
+            state: State::Beginning,
+            held: String::new(),
+            any: false,
+            released,
+        }
     }
 
     /// Whether events have to come through here at all.
@@ -94,7 +109,12 @@ impl Thoughts {
                 }
                 ModelEvent::Text(text) => out.text(&text),
                 event => {
-                    if matches!(event, ModelEvent::CallStart { .. } | ModelEvent::Refusal(_) | ModelEvent::Finish(_)) {
+                    if matches!(
+                        event,
+                        ModelEvent::CallStart { .. }
+                            | ModelEvent::Refusal(_)
+                            | ModelEvent::Finish(_)
+                    ) {
                         self.flush(out);
                         if self.state == State::Answering {
                             self.state = State::Over;
@@ -108,7 +128,9 @@ impl Thoughts {
 
     /// Whether text of the answer contains no mark, nor the beginning or rest of one: nearly all of it.
     fn is_plain(&self, text: &str) -> bool {
-        self.state == State::Answering && self.held.is_empty() && memchr::memchr2(b'<', b'[', text.as_bytes()).is_none()
+        self.state == State::Answering
+            && self.held.is_empty()
+            && memchr::memchr2(b'<', b'[', text.as_bytes()).is_none()
     }
 
     /// No more text comes.
@@ -145,13 +167,18 @@ impl Thoughts {
 
     fn begin(&mut self, out: &mut Batch) -> bool {
         let text = self.held.trim_start();
-        if let Some((rest, end)) = MARKS.iter().find_map(|(mark, end)| Some((text.strip_prefix(mark)?, end))) {
+        if let Some((rest, end)) = MARKS
+            .iter()
+            .find_map(|(mark, end)| Some((text.strip_prefix(mark)?, end)))
+        {
             (self.state, self.any) = (State::Thinking(end), true);
             self.held = rest.to_owned();
             return true;
         }
         // With a recipient after it the header is part of a call.
-        let is_header = text.strip_prefix(HEADER).is_some_and(|rest| !rest.starts_with('<'));
+        let is_header = text
+            .strip_prefix(HEADER)
+            .is_some_and(|rest| !rest.starts_with('<'));
         let noise = || NOISE.iter().find_map(|noise| text.strip_prefix(noise));
         if let Some(rest) = noise().filter(|_| !is_header) {
             self.any = true;
@@ -184,8 +211,13 @@ impl Thoughts {
             return true;
         }
         let marks = ENDS.iter().chain(MARKS.iter().map(|(begin, _)| begin));
-        let unclear =
-            |mark: &str| if self.held.ends_with(mark) { mark.len() } else { beginning_at_end(&self.held, mark) };
+        let unclear = |mark: &str| {
+            if self.held.ends_with(mark) {
+                mark.len()
+            } else {
+                beginning_at_end(&self.held, mark)
+            }
+        };
         let certain = self.held.len() - marks.map(|mark| unclear(mark)).max().unwrap_or(0);
         let (text, rest) = self.held.split_at(certain);
         out.text(text);
@@ -204,7 +236,8 @@ impl Released {
                 self.is_in_fence ^= self.line.trim_start().starts_with(FENCE);
                 self.line.clear();
             }
-            self.line.extend(line.chars().take(LINE.saturating_sub(self.line.len())));
+            self.line
+                .extend(line.chars().take(LINE.saturating_sub(self.line.len())));
         }
     }
 }
@@ -214,7 +247,8 @@ const LINE: usize = 16;
 const FENCE: &str = "```";
 
 fn mentions_beginning(text: &str) -> bool {
-    memchr::memchr2(b'<', b'[', text.as_bytes()).is_some() && MARKS.iter().any(|(begin, _)| text.contains(begin))
+    memchr::memchr2(b'<', b'[', text.as_bytes()).is_some()
+        && MARKS.iter().any(|(begin, _)| text.contains(begin))
 }
 
 /// Ends of thoughts that no answer contains by accident.
@@ -224,24 +258,38 @@ const ENDS: [&str; 4] = ["</think>", "</thinking>", "</seed:think>", "[/THINK]"]
 /// mentioned stands in a sentence, in quotes or behind a beginning.
 fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
     let is_end = |(before, _, after): &(&str, &str, &str)| {
-        let fences = before.lines().filter(|line| line.trim_start().starts_with(FENCE)).count() % 2 == 1;
+        let fences = before
+            .lines()
+            .filter(|line| line.trim_start().starts_with(FENCE))
+            .count()
+            % 2
+            == 1;
         let last = |text: &str| text.chars().next_back().unwrap_or(released.last);
         let is_line = last(before.trim_end_matches([' ', '\t'])) == '\n';
-        let is_glued = !last(before).is_whitespace() && last(before) != '`' && after.starts_with(['\n', '\r']);
+        let is_glued =
+            !last(before).is_whitespace() && last(before) != '`' && after.starts_with(['\n', '\r']);
         fences == released.is_in_fence && !mentions_beginning(before) && (is_line || is_glued)
     };
     if released.has_beginning {
         return None;
     }
     let ends = ENDS.iter().flat_map(|mark| text.match_indices(mark));
-    let parts = ends.map(|(at, mark)| (text.split_at(at).0, mark, text.split_at(at + mark.len()).1));
-    parts.filter(is_end).map(|(before, _, after)| (before, after)).min_by_key(|(before, _)| before.len())
+    let parts =
+        ends.map(|(at, mark)| (text.split_at(at).0, mark, text.split_at(at + mark.len()).1));
+    parts
+        .filter(is_end)
+        .map(|(before, _, after)| (before, after))
+        .min_by_key(|(before, _)| before.len())
 }
 
 /// How many bytes at the end of `text` may be the beginning of `mark`.
 fn beginning_at_end(text: &str, mark: &str) -> usize {
     let beginnings = mark.char_indices().map(|(at, _)| mark.split_at(at).0);
-    beginnings.filter(|beginning| text.ends_with(beginning)).map(str::len).max().unwrap_or(0)
+    beginnings
+        .filter(|beginning| text.ends_with(beginning))
+        .map(str::len)
+        .max()
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -270,7 +318,11 @@ mod tests {
                     _ => {}
                 }
             }
-            assert_eq!((thought.trim_end(), said.as_str()), (thoughts.trim_end(), text), "{answer} by {size}");
+            assert_eq!(
+                (thought.trim_end(), said.as_str()),
+                (thoughts.trim_end(), text),
+                "{answer} by {size}"
+            );
         }
     }
 
@@ -282,9 +334,17 @@ mod tests {
         check("<think>never ends </thi", "never ends </thi", "");
         check("<think>a</think>", "a", "");
         check("</think>\nYes.", "", "Yes.");
-        check("<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Yes.", "a", "Yes.");
+        check(
+            "<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Yes.",
+            "a",
+            "Yes.",
+        );
         check("<|channel>thought\na<channel|>Yes.", "a", "Yes.");
-        check("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Yes.", "a", "Yes.");
+        check(
+            "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+            "a",
+            "Yes.",
+        );
     }
 
     #[test]
@@ -305,9 +365,21 @@ mod tests {
         ] {
             check(text, "", text);
         }
-        for text in ["Use <think>x</think>.", "", " \n", "<thin", "<p>x</p>", "<think", "[x]"] {
+        for text in [
+            "Use <think>x</think>.",
+            "",
+            " \n",
+            "<thin",
+            "<p>x</p>",
+            "<think",
+            "[x]",
+        ] {
             check(text, "", text);
         }
-        check("<think>a</think>b <think>c</think>", "a", "b <think>c</think>");
+        check(
+            "<think>a</think>b <think>c</think>",
+            "a",
+            "b <think>c</think>",
+        );
     }
 }

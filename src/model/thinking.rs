@@ -33,8 +33,15 @@ impl Endpoint {
     #[must_use]
     pub fn effort_sent(&self) -> Option<String> {
         let fields = Value::Object(fields(self));
-        let places = ["/reasoning/effort", "/reasoning_effort", "/output_config/effort", "/thinking/type"];
-        let said = places.iter().find_map(|place| fields.pointer(place)?.as_str());
+        let places = [
+            "/reasoning/effort",
+            "/reasoning_effort",
+            "/output_config/effort",
+            "/thinking/type",
+        ];
+        let said = places
+            .iter()
+            .find_map(|place| fields.pointer(place)?.as_str());
         said.map(str::to_owned)
     }
 }
@@ -42,7 +49,11 @@ impl Endpoint {
 /// The effort somebody chose, in the words of a family that knows those from `least` to `most`.
 fn chosen(endpoint: &Endpoint, least: Effort, most: Effort) -> Option<String> {
     let word = endpoint.effort.as_deref()?;
-    Some(Effort::named(word).map_or(word, |effort| effort.within(least, most).name()).to_owned())
+    Some(
+        Effort::named(word)
+            .map_or(word, |effort| effort.within(least, most).name())
+            .to_owned(),
+    )
 }
 
 /// Without an effort gpt-5.1 and later do not reason at all.
@@ -57,7 +68,9 @@ fn of_openai(endpoint: &Endpoint) -> Option<String> {
         return None;
     }
     if endpoint.model.contains("-pro") {
-        return Some(chosen(endpoint, Effort::High, Effort::Xhigh).unwrap_or_else(|| "high".to_owned()));
+        return Some(
+            chosen(endpoint, Effort::High, Effort::Xhigh).unwrap_or_else(|| "high".to_owned()),
+        );
     }
     let (least, most) = match known.family {
         Family::Gpt if known.at_least(5, 2) => (Effort::None, Effort::Xhigh),
@@ -83,7 +96,8 @@ fn responses(endpoint: &Endpoint) -> Option<Value> {
 
 fn chat(endpoint: &Endpoint) -> Option<Value> {
     let known = endpoint.known();
-    let toggle = |on: bool| json!({ "thinking": { "type": if on { "enabled" } else { "disabled" } } });
+    let toggle =
+        |on: bool| json!({ "thinking": { "type": if on { "enabled" } else { "disabled" } } });
     let word = endpoint.effort.as_deref();
     match endpoint.host() {
         // From 5.4 on the chat dialect refuses tools beside an effort.
@@ -102,20 +116,28 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
             Some(json!({ "reasoning": { "effort": effort } }))
         }
         Host::DeepSeek if word? == "none" => Some(toggle(false)),
-        Host::DeepSeek => {
-            Some(json!({ "reasoning_effort": chosen(endpoint, Effort::High, Effort::Max)?.replace("xhigh", "max") }))
-        }
+        Host::DeepSeek => Some(
+            json!({ "reasoning_effort": chosen(endpoint, Effort::High, Effort::Max)?.replace("xhigh", "max") }),
+        ),
         // It refuses `reasoning_effort` beside `thinking`, and older models know neither.
         Host::Moonshot if known.at_least(2, 5) => Some(toggle(word? != "none")),
         Host::Moonshot => None,
         Host::Zai => Some(toggle(word? != "none")),
-        Host::Mistral => Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "high" } })),
+        Host::Mistral => {
+            Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "high" } }))
+        }
         Host::Groq if known.family == Family::Qwen => {
             Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "default" } }))
         }
-        Host::Groq => Some(json!({ "reasoning_effort": chosen(endpoint, Effort::Low, Effort::High)? })),
-        Host::Google => Some(json!({ "reasoning_effort": chosen(endpoint, Effort::None, Effort::High)? })),
-        Host::Xai | Host::Anthropic | Host::Hosted | Host::Other => Some(json!({ "reasoning_effort": word? })),
+        Host::Groq => {
+            Some(json!({ "reasoning_effort": chosen(endpoint, Effort::Low, Effort::High)? }))
+        }
+        Host::Google => {
+            Some(json!({ "reasoning_effort": chosen(endpoint, Effort::None, Effort::High)? }))
+        }
+        Host::Xai | Host::Anthropic | Host::Hosted | Host::Other => {
+            Some(json!({ "reasoning_effort": word? }))
+        }
     }
 }
 
@@ -125,14 +147,27 @@ fn messages(endpoint: &Endpoint) -> Value {
     let most = longest(endpoint);
     if known.family != Family::Claude {
         let budget = chosen_budget(endpoint, 0);
-        return budgeted(budget, endpoint.max_tokens.unwrap_or_else(|| (ROOM + budget).into()));
+        return budgeted(
+            budget,
+            endpoint
+                .max_tokens
+                .unwrap_or_else(|| (ROOM + budget).into()),
+        );
     }
     if known.at_least(4, 6) {
-        let limit = endpoint.max_tokens.map_or(json!(LONGEST.min(most)), |tokens| json!(tokens));
+        let limit = endpoint
+            .max_tokens
+            .map_or(json!(LONGEST.min(most)), |tokens| json!(tokens));
         if endpoint.effort.as_deref() == Some("none") {
             return json!({ "max_tokens": limit, "thinking": { "type": "disabled" } });
         }
-        let hardest = |effort: String| if known.at_least(4, 7) { effort } else { effort.replace("xhigh", "high") };
+        let hardest = |effort: String| {
+            if known.at_least(4, 7) {
+                effort
+            } else {
+                effort.replace("xhigh", "high")
+            }
+        };
         let mut fields = json!({ "max_tokens": limit, "thinking": { "type": "adaptive" } });
         if let Some(effort) = chosen(endpoint, Effort::Low, Effort::Max).map(hardest) {
             fields["output_config"] = json!({ "effort": effort });
@@ -142,7 +177,11 @@ fn messages(endpoint: &Endpoint) -> Value {
     if !known.at_least(3, 7) {
         return json!({ "max_tokens": endpoint.max_tokens.unwrap_or_else(|| most.into()) });
     }
-    let limit = |budget: u32| endpoint.max_tokens.unwrap_or_else(|| most.min(budget + ROOM).into());
+    let limit = |budget: u32| {
+        endpoint
+            .max_tokens
+            .unwrap_or_else(|| most.min(budget + ROOM).into())
+    };
     // Half of the limit stays for the answer.
     let wanted = chosen_budget(endpoint, Effort::Medium.budget());
     let half = u32::try_from(limit(wanted) / 2).unwrap_or(u32::MAX);
@@ -185,12 +224,28 @@ mod tests {
     #[test]
     fn the_effort_that_is_sent_is_told() {
         let check = |provider: &str, api, model: &str, expected: Option<&str>| {
-            assert_eq!(Endpoint::new(provider, api, "", model).effort_sent().as_deref(), expected, "{model}");
+            assert_eq!(
+                Endpoint::new(provider, api, "", model)
+                    .effort_sent()
+                    .as_deref(),
+                expected,
+                "{model}"
+            );
         };
         check("openai", Api::Responses, "gpt-5.5", Some("medium"));
         check("openai", Api::Responses, "gpt-4.1", None);
-        check("anthropic", Api::Messages, "claude-sonnet-4-6", Some("adaptive"));
-        check("anthropic", Api::Messages, "claude-sonnet-4-5", Some("enabled"));
+        check(
+            "anthropic",
+            Api::Messages,
+            "claude-sonnet-4-6",
+            Some("adaptive"),
+        );
+        check(
+            "anthropic",
+            Api::Messages,
+            "claude-sonnet-4-5",
+            Some("enabled"),
+        );
         check("xai", Api::Chat, "grok-4.3", None);
     }
 }

@@ -35,20 +35,28 @@ fn chat(mut answer: Value) -> Option<Vec<Value>> {
         _ => "stop".to_owned(),
     };
     let choice = json!({ "index": 0, "delta": message, "finish_reason": finish });
-    Some(vec![json!({ "choices": [choice], "usage": answer["usage"] })])
+    Some(vec![
+        json!({ "choices": [choice], "usage": answer["usage"] }),
+    ])
 }
 
 fn responses(answer: &Value) -> Option<Vec<Value>> {
     answer["output"].as_array()?;
-    let kind = if answer["status"] == "incomplete" { "response.incomplete" } else { "response.completed" };
+    let kind = if answer["status"] == "incomplete" {
+        "response.incomplete"
+    } else {
+        "response.completed"
+    };
     Some(vec![json!({ "type": kind, "response": answer })])
 }
 
 fn messages(answer: &Value) -> Option<Vec<Value>> {
     let content = answer["content"].as_array()?;
-    let mut events = vec![json!({ "type": "message_start", "message": { "usage": answer["usage"] } })];
+    let mut events =
+        vec![json!({ "type": "message_start", "message": { "usage": answer["usage"] } })];
     for (index, block) in content.iter().enumerate() {
-        events.push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        events
+            .push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
         events.push(json!({ "type": "content_block_stop", "index": index }));
     }
     let reason = answer["stop_reason"].as_str().unwrap_or("end_turn");

@@ -37,7 +37,10 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
              tandem continues with a window of {read} tokens",
             provider.name()
         );
-        return inner.learned.warn().then(|| format!("{warning}; {}", remedy(provider)));
+        return inner
+            .learned
+            .warn()
+            .then(|| format!("{warning}; {}", remedy(provider)));
     }
     let window = provider.window().filter(|window| *window < SMALL)?;
     let own = inner.endpoint.context_window.is_none();
@@ -57,6 +60,8 @@ fn remedy(provider: &Provider) -> &'static str {
         "lmstudio" => "load the model in LM Studio with a context length of 64000",
         "llamacpp" => "start llama-server with `-c 65536`",
         "vllm" => "start vLLM with `--max-model-len 65536`",
-        _ => "start the server with a larger context (Ollama: `OLLAMA_CONTEXT_LENGTH=64000 ollama serve`)",
+        _ => {
+            "start the server with a larger context (Ollama: `OLLAMA_CONTEXT_LENGTH=64000 ollama serve`)"
+        }
     }
 }

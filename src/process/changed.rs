@@ -41,7 +41,12 @@ pub(super) struct Watched {
 impl Watched {
     fn new(workspace: &Workspace, snapshots: Snapshots) -> Self {
         let written = workspace.documents().watch_writes();
-        Self { snapshots, written, by_jobs: ChangeSet::default(), notes: Vec::new() }
+        Self {
+            snapshots,
+            written,
+            by_jobs: ChangeSet::default(),
+            notes: Vec::new(),
+        }
     }
 
     /// What has changed since the last look, without what people and tools wrote.
@@ -140,14 +145,28 @@ impl Shared {
     fn reach(&self, workspace: &Workspace) -> Reach {
         match self.coverage(workspace) {
             Err(error) => Reach::nothing(&error.to_string()),
-            Ok(Coverage { problem: Some(problem), .. }) => Reach::nothing(&problem),
-            Ok(Coverage { left_out, has_objects, .. }) if left_out.is_empty() => {
-                let undo = if has_objects { Undo::ExceptObjects } else { Undo::Everything };
+            Ok(Coverage {
+                problem: Some(problem),
+                ..
+            }) => Reach::nothing(&problem),
+            Ok(Coverage {
+                left_out,
+                has_objects,
+                ..
+            }) if left_out.is_empty() => {
+                let undo = if has_objects {
+                    Undo::ExceptObjects
+                } else {
+                    Undo::Everything
+                };
                 Reach { undo, note: None }
             }
             Ok(Coverage { left_out, .. }) => {
                 let note = format!("undo does not cover {}", sorted(workspace, left_out.iter()));
-                Reach { undo: Undo::ExceptIgnored, note: Some(note) }
+                Reach {
+                    undo: Undo::ExceptIgnored,
+                    note: Some(note),
+                }
             }
         }
     }
@@ -168,30 +187,46 @@ impl Shared {
         let looked = self.with_snapshots(workspace, |watched| {
             watched.look_between(self.has_jobs());
             self.mark_running(&mut watched.snapshots);
-            watched.snapshots.coverage().and_then(|coverage| coverage.problem.clone())
+            watched
+                .snapshots
+                .coverage()
+                .and_then(|coverage| coverage.problem.clone())
         });
         match looked {
             _ if undo == Undo::Nothing => Ok(()),
             Ok(None) => Ok(()),
-            Ok(Some(problem)) => Err(io::Error::other(format!("undo would no longer cover it: {problem}; try again"))),
+            Ok(Some(problem)) => Err(io::Error::other(format!(
+                "undo would no longer cover it: {problem}; try again"
+            ))),
             Err(error) => Err(error),
         }
     }
 
     /// Leaves on the disk what is needed to find out what the command changed if tandem does not see its end.
     fn mark_running(&self, snapshots: &mut Snapshots) {
-        let (Some(session), Ok(scratch)) = (&self.surroundings.session, self.scratch()) else { return };
+        let (Some(session), Ok(scratch)) = (&self.surroundings.session, self.scratch()) else {
+            return;
+        };
         let _none_of_an_earlier_command = std::fs::remove_file(scratch.ended());
-        let marked = snapshots.save(&scratch.manifest()).and_then(|()| std::fs::write(scratch.running(), session));
+        let marked = snapshots
+            .save(&scratch.manifest())
+            .and_then(|()| std::fs::write(scratch.running(), session));
         if let Err(error) = marked {
-            tracing::warn!("the changes of an interrupted command could not be determined: {error}");
+            tracing::warn!(
+                "the changes of an interrupted command could not be determined: {error}"
+            );
         }
     }
 
     /// Removes the mark of a command that has ended, unless the next one has begun. Blocks.
     fn recorded(&self) {
-        let _no_command_begins = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(scratch) = self.running().scratch.clone() else { return };
+        let _no_command_begins = self
+            .snapshots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(scratch) = self.running().scratch.clone() else {
+            return;
+        };
         if scratch.ended().exists() {
             let _was_not_marked = std::fs::remove_file(scratch.running());
         }
@@ -201,20 +236,30 @@ impl Shared {
     fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
         let left = self.left_behind()?;
         let roots = with_repositories(workspace.roots());
-        let mut snapshots = Snapshots::new(roots, &left.images(), &self.surroundings.hidden).ok()?;
+        let mut snapshots =
+            Snapshots::new(roots, &left.images(), &self.surroundings.hidden).ok()?;
         snapshots.load(&left.manifest()).ok()?;
         let mut changes = snapshots.look();
-        let later = left.ended().map(|ended| retain_until(&mut changes, ended)).unwrap_or_default();
+        let later = left
+            .ended()
+            .map(|ended| retain_until(&mut changes, ended))
+            .unwrap_or_default();
         let mut changed = self.report(workspace, &snapshots, changes);
         if !later.is_empty() {
-            changed.told.push(format!("changed since, and left as is: {}", sorted(workspace, later.iter())));
+            changed.told.push(format!(
+                "changed since, and left as is: {}",
+                sorted(workspace, later.iter())
+            ));
         }
         Some(changed).filter(|changed| !changed.changes.is_empty())
     }
 
     /// What is left of an interrupted command of this session.
     fn left_behind(&self) -> Option<Interrupted> {
-        Interrupted::find(&self.surroundings.commands()?, self.surroundings.session.as_ref()?)
+        Interrupted::find(
+            &self.surroundings.commands()?,
+            self.surroundings.session.as_ref()?,
+        )
     }
 
     /// What jobs in the background changed that no call has reported; `None` when none runs. Blocks.
@@ -225,7 +270,8 @@ impl Shared {
     /// Takes the workspace as it is now for what jobs in the background go on from. Blocks.
     fn look_past(&self, workspace: &Workspace) {
         if self.has_jobs()
-            && let Err(error) = self.with_snapshots(workspace, |watched| watched.look_between(false))
+            && let Err(error) =
+                self.with_snapshots(workspace, |watched| watched.look_between(false))
         {
             tracing::warn!("the workspace cannot be read: {error}");
         }
@@ -237,13 +283,19 @@ impl Shared {
         let changed = self.with_snapshots(workspace, |watched| {
             let before = watched.snapshots.coverage().cloned().unwrap_or_default();
             let changes = watched.look();
-            let earlier = if is_job { std::mem::take(&mut watched.by_jobs) } else { ChangeSet::default() };
+            let earlier = if is_job {
+                std::mem::take(&mut watched.by_jobs)
+            } else {
+                ChangeSet::default()
+            };
             let mut changed = self.report(workspace, &watched.snapshots, earlier.then(changes));
             changed.told.append(&mut watched.notes);
             let lost = watched.snapshots.lost(&before);
             if !lost.is_empty() {
                 let names = sorted(workspace, lost.iter());
-                changed.notes.push(format!("it removed what undo does not cover: {names}"));
+                changed
+                    .notes
+                    .push(format!("it removed what undo does not cover: {names}"));
             }
             if has_jobs {
                 self.mark_running(&mut watched.snapshots);
@@ -252,31 +304,67 @@ impl Shared {
         });
         if let Some(scratch) = self.scratch().ok().filter(|_| !has_jobs) {
             // Until its changes are recorded, they are found out once more if tandem is killed.
-            let marked = File::create(scratch.ended()).and_then(|file| file.set_modified(SystemTime::now() + TICK));
+            let marked = File::create(scratch.ended())
+                .and_then(|file| file.set_modified(SystemTime::now() + TICK));
             if let Err(error) = marked {
                 tracing::debug!("nothing says when the command ended: {error}");
             }
         }
         changed.unwrap_or_else(|error| {
             let notes = vec![format!("its changes are unknown ({error})")];
-            Changed { notes, ..Changed::default() }
+            Changed {
+                notes,
+                ..Changed::default()
+            }
         })
     }
 
     /// Stores the images of `changes`, and says what there is to say of them.
-    pub(super) fn report(&self, workspace: &Workspace, snapshots: &Snapshots, changes: ChangeSet) -> Changed {
-        let images = self.surroundings.state.as_ref().map(|state| state.join("checkpoints"));
+    pub(super) fn report(
+        &self,
+        workspace: &Workspace,
+        snapshots: &Snapshots,
+        changes: ChangeSet,
+    ) -> Changed {
+        let images = self
+            .surroundings
+            .state
+            .as_ref()
+            .map(|state| state.join("checkpoints"));
         let stored = images.map_or(Ok(()), |images| snapshots.publish(&changes, &images));
-        let Shown { diffs, besides, is_cut } = shown(workspace, snapshots, &changes);
-        let lost = |error| format!("the changes of commands cannot be undone: the images cannot be stored ({error})");
+        let Shown {
+            diffs,
+            besides,
+            is_cut,
+        } = shown(workspace, snapshots, &changes);
+        let lost = |error| {
+            format!(
+                "the changes of commands cannot be undone: the images cannot be stored ({error})"
+            )
+        };
         let told = stored.err().map(lost).into_iter().collect();
         let besides = (!besides.is_empty()).then(|| first_names(besides.into_iter(), |what| what));
-        let notes = summary(workspace, &changes, is_cut.then_some(diffs.len())).into_iter().chain(besides).collect();
-        Changed { changes: Arc::new(changes), diffs, notes, told }
+        let notes = summary(workspace, &changes, is_cut.then_some(diffs.len()))
+            .into_iter()
+            .chain(besides)
+            .collect();
+        Changed {
+            changes: Arc::new(changes),
+            diffs,
+            notes,
+            told,
+        }
     }
 
-    fn with_snapshots<T>(&self, workspace: &Workspace, work: impl FnOnce(&mut Watched) -> T) -> io::Result<T> {
-        let mut watched = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+    fn with_snapshots<T>(
+        &self,
+        workspace: &Workspace,
+        work: impl FnOnce(&mut Watched) -> T,
+    ) -> io::Result<T> {
+        let mut watched = self
+            .snapshots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let watched = match &mut *watched {
             Some(watched) => watched,
             none => {
@@ -284,7 +372,10 @@ impl Shared {
                 let mut hidden = self.surroundings.hidden.clone();
                 hidden.push(scratch.folder());
                 let roots = with_repositories(workspace.roots());
-                none.insert(Watched::new(workspace, Snapshots::new(roots, &scratch.images(), &hidden)?))
+                none.insert(Watched::new(
+                    workspace,
+                    Snapshots::new(roots, &scratch.images(), &hidden)?,
+                ))
             }
         };
         Ok(work(watched))
@@ -292,13 +383,19 @@ impl Shared {
 
     /// Goes on from these snapshots of the workspace.
     pub(super) fn watch(&self, workspace: &Workspace, snapshots: Snapshots) {
-        *self.snapshots.lock().unwrap_or_else(PoisonError::into_inner) = Some(Watched::new(workspace, snapshots));
+        *self
+            .snapshots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Watched::new(workspace, snapshots));
     }
 }
 
 impl Reach {
     fn nothing(why: &str) -> Self {
-        Self { undo: Undo::Nothing, note: Some(format!("undo cannot cover this workspace: {why}")) }
+        Self {
+            undo: Undo::Nothing,
+            note: Some(format!("undo cannot cover this workspace: {why}")),
+        }
     }
 }
 
@@ -329,13 +426,17 @@ fn shown(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> S
     let (mut shown, mut bytes) = (Shown::default(), 0);
     for change in &changes.files {
         let diff = diff(change);
-        shown
-            .besides
-            .extend(besides(change, diff.is_some()).map(|what| format!("{}: {what}", workspace.shown(&change.path))));
+        shown.besides.extend(
+            besides(change, diff.is_some())
+                .map(|what| format!("{}: {what}", workspace.shown(&change.path))),
+        );
         let Some(diff) = diff else { continue };
         bytes += diff.old_text.as_ref().map_or(0, |old| old.len()) + diff.new_text.len();
         if shown.diffs.len() == DIFFS || bytes > TEXTS {
-            return Shown { is_cut: true, ..shown };
+            return Shown {
+                is_cut: true,
+                ..shown
+            };
         }
         shown.diffs.push(diff);
     }
@@ -344,15 +445,30 @@ fn shown(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> S
 
 /// What changed at a path besides its text, which may be shown.
 fn besides(change: &EntryChange, has_diff: bool) -> Option<String> {
-    let mode = |before: &u32, after: &u32| (before != after).then(|| format!("permissions {before:o} → {after:o}"));
+    let mode = |before: &u32, after: &u32| {
+        (before != after).then(|| format!("permissions {before:o} → {after:o}"))
+    };
     let unseen = |what: &str, size: &u64| {
-        let why = if *size > TEXT { "too large to show" } else { "not text" };
+        let why = if *size > TEXT {
+            "too large to show"
+        } else {
+            "not text"
+        };
         (!has_diff).then(|| format!("{what} ({why})"))
     };
     match (&change.before, &change.after) {
-        (Entry::File { image, mode: before, .. }, Entry::File { image: same, size, mode: after }) => {
-            mode(before, after).or_else(|| unseen("changed", size).filter(|_| image != same))
-        }
+        (
+            Entry::File {
+                image,
+                mode: before,
+                ..
+            },
+            Entry::File {
+                image: same,
+                size,
+                mode: after,
+            },
+        ) => mode(before, after).or_else(|| unseen("changed", size).filter(|_| image != same)),
         (Entry::Folder { mode: before }, Entry::Folder { mode: after }) => mode(before, after),
         (_, Entry::Link { target }) => Some(format!("a link to {}", native::shown(target))),
         (Entry::Link { .. }, Entry::Absent) => Some("removed (a link)".to_owned()),
@@ -365,13 +481,27 @@ fn besides(change: &EntryChange, has_diff: bool) -> Option<String> {
 
 /// What the diffs do not show.
 fn summary(workspace: &Workspace, changes: &ChangeSet, shown: Option<usize>) -> Option<String> {
-    let gone = changes.files.iter().filter(|change| change.after == Entry::Absent);
-    let gone: Vec<_> = gone.filter(|change| !matches!(change.before, Entry::Folder { .. })).collect();
-    let files = changes.files.iter().filter(|change| !matches!(change.after, Entry::Folder { .. })).count();
+    let gone = changes
+        .files
+        .iter()
+        .filter(|change| change.after == Entry::Absent);
+    let gone: Vec<_> = gone
+        .filter(|change| !matches!(change.before, Entry::Folder { .. }))
+        .collect();
+    let files = changes
+        .files
+        .iter()
+        .filter(|change| !matches!(change.after, Entry::Folder { .. }))
+        .count();
     let mut note = String::new();
     if gone.len() >= MANY {
         let named = workspace.named(gone.iter().map(|change| &change.path));
-        write!(note, "it removed {} files: {named}; undo restores them", gone.len()).ok()?;
+        write!(
+            note,
+            "it removed {} files: {named}; undo restores them",
+            gone.len()
+        )
+        .ok()?;
     } else if let Some(shown) = shown {
         write!(note, "it changed {files} files, of which {shown} are shown").ok()?;
     }
@@ -379,7 +509,10 @@ fn summary(workspace: &Workspace, changes: &ChangeSet, shown: Option<usize>) -> 
 }
 
 /// Names the first of these files in their order, and counts the others.
-fn sorted<'a>(workspace: &Workspace, paths: impl Iterator<Item = &'a std::path::PathBuf>) -> String {
+fn sorted<'a>(
+    workspace: &Workspace,
+    paths: impl Iterator<Item = &'a std::path::PathBuf>,
+) -> String {
     let mut paths: Vec<_> = paths.collect();
     paths.sort_unstable();
     workspace.named(paths.into_iter())

@@ -46,7 +46,9 @@ impl Ended {
     /// Its exit code as shells report it: 128 plus the signal that ended it.
     pub fn code(&self) -> Option<i32> {
         #[cfg(unix)]
-        let signal = self.status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
+        let signal = self
+            .status
+            .and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
         #[cfg(not(unix))]
         let signal = None::<i32>;
         self.status?.code().or(signal.map(|signal| 128 + signal))
@@ -57,8 +59,18 @@ impl Job {
     /// Waits for its end.
     pub async fn ended(&self) -> Arc<Ended> {
         let mut ended = self.ended.clone();
-        let end = ended.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
-        end.unwrap_or_else(|| Arc::new(Ended { status: None, ran: Duration::ZERO, notes: Vec::new() }))
+        let end = ended
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|end| end.clone());
+        end.unwrap_or_else(|| {
+            Arc::new(Ended {
+                status: None,
+                ran: Duration::ZERO,
+                notes: Vec::new(),
+            })
+        })
     }
 
     /// Kills it and everything it started, and waits until they are gone.
@@ -89,7 +101,16 @@ pub(super) fn spawn(
     live: Option<Live>,
     stop: CancellationToken,
 ) -> io::Result<(Job, impl Future<Output = ()> + use<>)> {
-    let Prepared { invocation, variables, cwd, guard, workspace, stand_ins, scratch: _, _scratch: scratch } = prepared;
+    let Prepared {
+        invocation,
+        variables,
+        cwd,
+        guard,
+        workspace,
+        stand_ins,
+        scratch: _,
+        _scratch: scratch,
+    } = prepared;
     let (reader, writer) = io::pipe()?;
     let mut command = command(&invocation.program);
     invocation.add_arguments(&mut command);
@@ -101,7 +122,15 @@ pub(super) fn spawn(
     let listening = tokio::task::spawn_blocking(move || reader_side.listen(reader, live.as_ref()));
     let (sender, ended) = watch::channel(None);
     let reported = AtomicBool::new(false);
-    let job = Job { id, output, stand_ins, ended, reported, stop: stop.clone(), _stop: stop.clone().drop_guard() };
+    let job = Job {
+        id,
+        output,
+        stand_ins,
+        ended,
+        reported,
+        stop: stop.clone(),
+        _stop: stop.clone().drop_guard(),
+    };
     let tend = async move {
         let status = tend(tree, &stop).await;
         let ran = begun.elapsed();
@@ -131,9 +160,13 @@ async fn gone(listening: JoinHandle<()>) {
 }
 
 async fn restore(guard: Option<(Arc<Guard>, bool)>, workspace: Workspace) -> Vec<String> {
-    let Some((guard, pinned)) = guard else { return Vec::new() };
-    let restored =
-        tokio::task::spawn_blocking(move || guard.restore(pinned, &|path| workspace.is_approved(path))).await;
+    let Some((guard, pinned)) = guard else {
+        return Vec::new();
+    };
+    let restored = tokio::task::spawn_blocking(move || {
+        guard.restore(pinned, &|path| workspace.is_approved(path))
+    })
+    .await;
     restored.unwrap_or_else(|error| {
         tracing::error!("checking protected files panicked: {error}");
         vec!["protected files could not be checked; tell the user".to_owned()]

@@ -23,9 +23,15 @@ impl Live {
         if text.is_empty() {
             return;
         }
-        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self
+            .0
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if waiting.len() + text.len() > WAITING {
-            let newest = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(WAITING / 2))).1;
+            let newest = text
+                .split_at(text.ceil_char_boundary(text.len().saturating_sub(WAITING / 2)))
+                .1;
             let room = WAITING / 2 - newest.len().min(WAITING / 2);
             let cut = waiting.ceil_char_boundary(waiting.len().saturating_sub(room));
             waiting.replace_range(..cut, "[…]\n");
@@ -40,7 +46,13 @@ impl Live {
     /// Waits for output and takes all of it.
     pub async fn next(&self) -> String {
         loop {
-            let said = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            let said = std::mem::take(
+                &mut *self
+                    .0
+                    .waiting
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner),
+            );
             if !said.is_empty() {
                 return said;
             }
@@ -61,7 +73,10 @@ mod tests {
         }
         let said = live.next().await;
         assert!(said.len() <= WAITING + 8, "{}", said.len());
-        assert!(said.starts_with("[…]\n") && said.ends_with("line 9999\n"), "{said}");
+        assert!(
+            said.starts_with("[…]\n") && said.ends_with("line 9999\n"),
+            "{said}"
+        );
         live.say(&"é".repeat(1_000_000));
         assert!(live.next().await.len() <= WAITING + 8);
     }

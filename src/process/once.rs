@@ -32,9 +32,13 @@ impl Shell {
         network: bool,
         limit: Duration,
     ) -> Result<Ran, ToolError> {
-        let Some(root) = workspace.roots().first() else { return Err(ToolError("there is no folder".to_owned())) };
+        let Some(root) = workspace.roots().first() else {
+            return Err(ToolError("there is no folder".to_owned()));
+        };
         if !self.holds(workspace).await {
-            return Err(ToolError("commands are not sandboxed here; nothing was run".to_owned()));
+            return Err(ToolError(
+                "commands are not sandboxed here; nothing was run".to_owned(),
+            ));
         }
         let line = CommandLine {
             command,
@@ -44,19 +48,28 @@ impl Shell {
             network,
             undo: Undo::Nothing,
         };
-        let job = self.start_once(workspace.clone(), line).await.map_err(|error| ToolError(error.to_string()))?;
+        let job = self
+            .start_once(workspace.clone(), line)
+            .await
+            .map_err(|error| ToolError(error.to_string()))?;
         let (ended, code) = tokio::select! {
             ended = job.ended() => (Arc::clone(&ended), ended.code()),
             () = tokio::time::sleep(limit) => (job.stop().await, None),
         };
         tracing::debug!("a command of our own ran for {:?}", ended.ran);
-        Ok(Ran { code, output: job.output.take(MOST) })
+        Ok(Ran {
+            code,
+            output: job.output.take(MOST),
+        })
     }
 
     async fn start_once(&self, workspace: Workspace, line: CommandLine) -> std::io::Result<Job> {
         let shared = Arc::clone(&self.0);
         let prepared = blocking(move || shared.prepare(&workspace, &line, Vec::new())).await?;
-        let output = Arc::new(Output::new("output".to_owned(), prepared.scratch.as_deref()));
+        let output = Arc::new(Output::new(
+            "output".to_owned(),
+            prepared.scratch.as_deref(),
+        ));
         let (job, task) = job::spawn(0, prepared, output, None, self.0.end.child_token())?;
         self.0.running().tasks.spawn(task);
         Ok(job)

@@ -67,7 +67,12 @@ impl Output {
     /// Empty; the file will be in `folder`.
     pub fn new(name: String, folder: Option<&Path>) -> Self {
         let folder = folder.map(Path::to_owned);
-        Self { name, folder, state: Mutex::default(), news: Notify::new() }
+        Self {
+            name,
+            folder,
+            state: Mutex::default(),
+            news: Notify::new(),
+        }
     }
 
     /// Reads from the pipe until nothing holds its other end. Blocks.
@@ -119,7 +124,11 @@ impl Output {
     /// The same, with its styles.
     pub fn take_styled(&self, bytes: usize) -> (String, Vec<Styled>) {
         let mut state = self.state();
-        let Kept { mut head, tail, skipped } = std::mem::take(&mut state.fresh).within(bytes);
+        let Kept {
+            mut head,
+            tail,
+            skipped,
+        } = std::mem::take(&mut state.fresh).within(bytes);
         let (before, after) = (head.len(), tail.len());
         if skipped > 0 {
             let whole = match &state.missing {
@@ -132,7 +141,9 @@ impl Output {
         head.push_str(&tail);
         let said = match std::mem::take(&mut state.invalid) {
             0 => head,
-            invalid => format!("{head}\n[{invalid} bytes were not UTF-8 and are shown as \u{fffd}]\n"),
+            invalid => {
+                format!("{head}\n[{invalid} bytes were not UTF-8 and are shown as \u{fffd}]\n")
+            }
         };
         (said, styles)
     }
@@ -166,7 +177,9 @@ impl Output {
     /// The file cannot be read.
     pub fn lines(&self, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
         let mut state = self.state();
-        let Some(file) = &mut state.file else { return Ok((String::new(), false)) };
+        let Some(file) = &mut state.file else {
+            return Ok((String::new(), false));
+        };
         file.seek(SeekFrom::Start(0))?;
         let read = lines(BufReader::new(&*file), offset, limit, bytes);
         file.seek(SeekFrom::End(0))?;
@@ -183,7 +196,10 @@ impl State {
     fn style(&mut self, styles: &[Styled]) {
         let at = usize::try_from(self.total).unwrap_or(usize::MAX / 2);
         for Styled { range, style } in styles {
-            let styled = Styled { range: range.start + at..range.end + at, style: *style };
+            let styled = Styled {
+                range: range.start + at..range.end + at,
+                style: *style,
+            };
             if self.first.len() < STYLES {
                 self.first.push(styled);
             } else {
@@ -197,12 +213,15 @@ impl State {
 
     /// The styles in a text of the first `head` and the last `tail` bytes, which begin at 0 and at `at`.
     fn take_styles(&mut self, head: usize, tail: usize, at: usize) -> Vec<Styled> {
-        let [from, to] = [self.taken, self.total].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX / 2));
+        let [from, to] =
+            [self.taken, self.total].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX / 2));
         self.taken = self.total;
         let (head, tail) = (from..from + head, to - tail..to);
         let all: Vec<_> = self.first.drain(..).chain(self.last.drain(..)).collect();
         let begin = all.iter().filter_map(|styled| styled.within(&head, 0));
-        begin.chain(all.iter().filter_map(|styled| styled.within(&tail, at))).collect()
+        begin
+            .chain(all.iter().filter_map(|styled| styled.within(&tail, at)))
+            .collect()
     }
 
     fn store(&mut self, text: &str, folder: Option<&Path>) -> io::Result<()> {
@@ -210,7 +229,9 @@ impl State {
             return Ok(());
         }
         if self.stored + text.len() as u64 > SPILLED {
-            return Err(io::Error::other(format!("only the first {SPILLED} bytes are")));
+            return Err(io::Error::other(format!(
+                "only the first {SPILLED} bytes are"
+            )));
         }
         let file = match &mut self.file {
             Some(file) => file,
@@ -238,10 +259,14 @@ impl Kept {
             return self;
         }
         if self.tail.is_empty() {
-            self.tail = self.head.split_off(self.head.floor_char_boundary(self.head.len() / 2));
+            self.tail = self
+                .head
+                .split_off(self.head.floor_char_boundary(self.head.len() / 2));
         }
         let head = self.head.floor_char_boundary(bytes / 2);
-        let tail = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(bytes / 2));
+        let tail = self
+            .tail
+            .ceil_char_boundary(self.tail.len().saturating_sub(bytes / 2));
         self.skipped += (self.head.len() - head + tail) as u64;
         self.head.truncate(head);
         self.tail.drain(..tail);
@@ -249,8 +274,11 @@ impl Kept {
     }
 
     fn add(&mut self, text: &str) {
-        let room =
-            if self.tail.is_empty() { text.floor_char_boundary(KEPT.saturating_sub(self.head.len())) } else { 0 };
+        let room = if self.tail.is_empty() {
+            text.floor_char_boundary(KEPT.saturating_sub(self.head.len()))
+        } else {
+            0
+        };
         let (head, rest) = text.split_at(room);
         self.head.push_str(head);
         self.tail.push_str(rest);
@@ -275,10 +303,16 @@ mod tests {
 
     #[test]
     fn small_windows_get_both_ends_of_long_output() {
-        let lines = (1..=1000).fold(String::new(), |lines, line| lines + &format!("line {line}\n"));
+        let lines = (1..=1000).fold(String::new(), |lines, line| {
+            lines + &format!("line {line}\n")
+        });
         let text = said(&lines).take(2000);
         assert!(text.len() < 2200, "{}", text.len());
-        assert!(text.starts_with("line 1\n") && text.ends_with("line 1000\n") && text.contains("bytes left out"));
+        assert!(
+            text.starts_with("line 1\n")
+                && text.ends_with("line 1000\n")
+                && text.contains("bytes left out")
+        );
     }
 
     #[test]
@@ -290,7 +324,9 @@ mod tests {
 
     #[test]
     fn long_output_keeps_both_ends_and_is_complete_on_disk() {
-        let lines: Vec<_> = (1..=200_000).map(|line| format!("line {line} é\n")).collect();
+        let lines: Vec<_> = (1..=200_000)
+            .map(|line| format!("line {line} é\n"))
+            .collect();
         let lines = lines.concat();
         let output = said(&lines);
         let memory = |output: &Output| {
@@ -305,19 +341,36 @@ mod tests {
         assert!(text.len() < 3 * KEPT + 200, "{}", text.len());
         let middle = output.lines(100_000, 2, 1000).unwrap();
         assert_eq!(middle, ("line 100000 é\nline 100001 é\n".to_owned(), true));
-        assert_eq!(output.lines(200_000, 9, 1000).unwrap(), ("line 200000 é\n".to_owned(), false));
-        assert_eq!(output.lines(300_000, 9, 1000).unwrap(), (String::new(), false));
+        assert_eq!(
+            output.lines(200_000, 9, 1000).unwrap(),
+            ("line 200000 é\n".to_owned(), false)
+        );
+        assert_eq!(
+            output.lines(300_000, 9, 1000).unwrap(),
+            (String::new(), false)
+        );
     }
 
     #[test]
     fn styles_follow_both_ends_of_long_output_and_are_bounded() {
-        let lines = (1..=5000).fold(String::new(), |lines, line| lines + &format!("\x1b[3{}mline {line}\n", line % 8));
+        let lines = (1..=5000).fold(String::new(), |lines, line| {
+            lines + &format!("\x1b[3{}mline {line}\n", line % 8)
+        });
         let output = said(&lines);
         let (text, styles) = output.take_styled(2000);
-        assert!(text.starts_with("line 1\n") && text.ends_with("line 5000\n"), "{text}");
-        let looks: Vec<_> = styles.iter().map(|styled| text.get(styled.range.clone()).unwrap()).collect();
+        assert!(
+            text.starts_with("line 1\n") && text.ends_with("line 5000\n"),
+            "{text}"
+        );
+        let looks: Vec<_> = styles
+            .iter()
+            .map(|styled| text.get(styled.range.clone()).unwrap())
+            .collect();
         assert_eq!((looks[0], looks[looks.len() - 1]), ("line 1", "line 5000"));
-        assert!(looks.iter().all(|look| !look.contains("left out")), "{looks:?}");
+        assert!(
+            looks.iter().all(|look| !look.contains("left out")),
+            "{looks:?}"
+        );
         let flood = said(&"\x1b[31mx\x1b[32my".repeat(100_000));
         let state = flood.state();
         assert_eq!((state.first.len(), state.last.len()), (STYLES, STYLES));
@@ -331,8 +384,13 @@ mod tests {
             let text = plain.text(bytes);
             output.add(&text, &plain.styles);
             let (said, styles) = output.take_styled(usize::MAX);
-            let [styled] = &*styles else { panic!("{styles:?}") };
-            assert_eq!(said.get(styled.range.clone()), Some(if said == "one\n" { "one" } else { "three" }));
+            let [styled] = &*styles else {
+                panic!("{styles:?}")
+            };
+            assert_eq!(
+                said.get(styled.range.clone()),
+                Some(if said == "one\n" { "one" } else { "three" })
+            );
         }
     }
 
@@ -347,6 +405,9 @@ mod tests {
     fn binary_output_is_reported() {
         let output = Output::new("output:1".to_owned(), None);
         output.listen(&b"a\xff\xfe"[..], None);
-        assert_eq!(output.take(usize::MAX), "a\u{fffd}\u{fffd}\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n");
+        assert_eq!(
+            output.take(usize::MAX),
+            "a\u{fffd}\u{fffd}\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n"
+        );
     }
 }

@@ -37,7 +37,9 @@ impl Plain {
             text.push_str(chunk.valid());
             match chunk.invalid() {
                 [] => {}
-                unfinished if chunks.peek().is_none() && may_go_on(unfinished) => self.cut = unfinished.to_vec(),
+                unfinished if chunks.peek().is_none() && may_go_on(unfinished) => {
+                    self.cut = unfinished.to_vec()
+                }
                 invalid => {
                     self.invalid += invalid.len() as u64;
                     text.push(char::REPLACEMENT_CHARACTER);
@@ -112,9 +114,16 @@ impl Screen {
     /// The text from `start` on has the current style.
     fn styled(&mut self, start: usize) {
         let (style, end) = (self.style, self.text.len());
-        match self.styles.last_mut().filter(|last| last.style == style && last.range.end == start) {
+        match self
+            .styles
+            .last_mut()
+            .filter(|last| last.style == style && last.range.end == start)
+        {
             Some(last) => last.range.end = end,
-            None if style != Style::default() => self.styles.push(Styled { range: start..end, style }),
+            None if style != Style::default() => self.styles.push(Styled {
+                range: start..end,
+                style,
+            }),
             None => {}
         }
     }
@@ -162,7 +171,11 @@ mod tests {
         use crate::domain::{Color, Weight};
         let mut plain = Plain::default();
         assert_eq!(plain.text(b"a \x1b[1;31mred\nmo"), "a red\nmo");
-        let red = Style { color: Some(Color::Terminal(1)), weight: Weight::Bold, ..Style::default() };
+        let red = Style {
+            color: Some(Color::Terminal(1)),
+            weight: Weight::Bold,
+            ..Style::default()
+        };
         let styled = |range| Styled { range, style: red };
         assert_eq!(plain.styles, [styled(2..5), styled(6..8)]);
         assert_eq!(plain.text("re\x1b[m é\x1b[?25h\x1b[2J".as_bytes()), "re é");

@@ -54,7 +54,9 @@ impl Shared {
         unsaved: Vec<Unsaved>,
     ) -> io::Result<Prepared> {
         let surroundings = &self.surroundings;
-        let folder = workspace.resolve_path(&line.cwd).map_err(io::Error::other)?;
+        let folder = workspace
+            .resolve_path(&line.cwd)
+            .map_err(io::Error::other)?;
         let (cwd, place) = (folder.real(), folder.place());
         let argv = surroundings.shell().argv(&line.command)?;
         let mut variables = variables(surroundings);
@@ -71,7 +73,9 @@ impl Shared {
         let home = surroundings.home();
         let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
         let (folder, is_fixed) = (scratch.unsaved(), !sandbox.covers());
-        let stand_ins = unsaved.into_iter().map(|unsaved| StandIn::new(workspace, unsaved, &folder, is_fixed));
+        let stand_ins = unsaved
+            .into_iter()
+            .map(|unsaved| StandIn::new(workspace, unsaved, &folder, is_fixed));
         let stand_ins: Vec<_> = stand_ins.collect::<io::Result<_>>()?;
         let confined = Confined {
             roots: &roots,
@@ -79,13 +83,20 @@ impl Shared {
             lent: &lent,
             hidden: &surroundings.hidden,
             home: home.as_deref(),
-            places: &Places::find(&surroundings.variables, home.as_deref(), &write, line.network),
+            places: &Places::find(
+                &surroundings.variables,
+                home.as_deref(),
+                &write,
+                line.network,
+            ),
             stand_ins: &stand_ins,
             scratch: &scratch,
             cwd: &cwd,
             network: line.network,
         };
-        let invocation = sandbox.invocation(&confined, surroundings, argv)?.marked(scratch.ended());
+        let invocation = sandbox
+            .invocation(&confined, surroundings, argv)?
+            .marked(scratch.ended());
         let own = sandbox.variables(&scratch).into_iter();
         variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
         let (folder, guard) = (scratch.folder(), Some((guard, sandbox.pins())));
@@ -110,18 +121,37 @@ impl Shared {
         cwd: PathBuf,
     ) -> io::Result<Prepared> {
         if workspace.is_copy() {
-            return Err(io::Error::other("nothing would keep it in the copy of the workspace"));
+            return Err(io::Error::other(
+                "nothing would keep it in the copy of the workspace",
+            ));
         }
         let dialect = self.surroundings.shell().dialect;
-        let invocation = self.surroundings.plainly(argv, dialect)?.marked(self.scratch()?.ended());
+        let invocation = self
+            .surroundings
+            .plainly(argv, dialect)?
+            .marked(self.scratch()?.ended());
         let (workspace, guard, stand_ins, scratch) = (workspace.clone(), None, Vec::new(), None);
-        Ok(Prepared { invocation, variables, cwd, guard, workspace, stand_ins, scratch, _scratch: None })
+        Ok(Prepared {
+            invocation,
+            variables,
+            cwd,
+            guard,
+            workspace,
+            stand_ins,
+            scratch,
+            _scratch: None,
+        })
     }
 }
 
 fn variables(surroundings: &Surroundings) -> BTreeMap<String, OsString> {
-    let fixed = FIXED.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
-    let given = surroundings.variables.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
+    let fixed = FIXED
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
+    let given = surroundings
+        .variables
+        .iter()
+        .map(|(name, value)| (name.clone(), OsString::from(value)));
     #[cfg(unix)]
     let fixed = fixed.chain([("PATH".to_owned(), surroundings.path().into())]);
     given.chain(fixed).collect()
@@ -129,9 +159,17 @@ fn variables(surroundings: &Surroundings) -> BTreeMap<String, OsString> {
 
 /// Has the command alone look for libraries where its variables say: they may name a folder of the workspace, from which
 /// what starts the command must load nothing.
-fn with_libraries(argv: Vec<OsString>, variables: &mut BTreeMap<String, OsString>) -> Vec<OsString> {
-    let Some(folders) = variables.remove(LIBRARIES) else { return argv };
+fn with_libraries(
+    argv: Vec<OsString>,
+    variables: &mut BTreeMap<String, OsString>,
+) -> Vec<OsString> {
+    let Some(folders) = variables.remove(LIBRARIES) else {
+        return argv;
+    };
     let mut set = OsString::from(format!("{LIBRARIES}="));
     set.push(folders);
-    ["/usr/bin/env".into(), set].into_iter().chain(argv).collect()
+    ["/usr/bin/env".into(), set]
+        .into_iter()
+        .chain(argv)
+        .collect()
 }

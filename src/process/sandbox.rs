@@ -8,9 +8,18 @@
 
 #![cfg_attr(
     windows,
-    allow(dead_code, unused_imports, unused_variables, unreachable_patterns, reason = "this system has no sandbox")
+    allow(
+        dead_code,
+        unused_imports,
+        unused_variables,
+        unreachable_patterns,
+        reason = "this system has no sandbox"
+    )
 )]
-#![cfg_attr(target_os = "macos", allow(dead_code, reason = "bubblewrap and Landlock are Linux's"))]
+#![cfg_attr(
+    target_os = "macos",
+    allow(dead_code, reason = "bubblewrap and Landlock are Linux's")
+)]
 
 #[cfg(target_os = "linux")]
 mod bubblewrap;
@@ -85,8 +94,13 @@ impl Confined<'_> {
     #[cfg(target_os = "linux")]
     fn place(&self, path: &Path) -> PathBuf {
         let inside = |root: &&Arc<Root>| path.starts_with(root.real());
-        let root = self.roots.iter().filter(inside).max_by_key(|root| root.real().components().count());
-        let place = root.and_then(|root| Some(root.place().join(path.strip_prefix(root.real()).ok()?)));
+        let root = self
+            .roots
+            .iter()
+            .filter(inside)
+            .max_by_key(|root| root.real().components().count());
+        let place =
+            root.and_then(|root| Some(root.place().join(path.strip_prefix(root.real()).ok()?)));
         place.unwrap_or_else(|| path.to_owned())
     }
 }
@@ -119,7 +133,9 @@ impl Invocation {
     /// Has the supervisor write the file `ended` when it ends the command because tandem is gone.
     #[cfg(unix)]
     pub fn marked(mut self, ended: PathBuf) -> Self {
-        self.arguments.splice(1..1, ["--ended".into(), ended.into()]).for_each(drop);
+        self.arguments
+            .splice(1..1, ["--ended".into(), ended.into()])
+            .for_each(drop);
         self
     }
 
@@ -157,7 +173,10 @@ pub(super) fn enter(cwd: &Path, argv: &[OsString]) -> io::Error {
     #[cfg(target_os = "linux")]
     return cover::filter(cwd, argv);
     #[cfg(not(target_os = "linux"))]
-    io::Error::other(format!("there is no filter for {argv:?} in {}", cwd.display()))
+    io::Error::other(format!(
+        "there is no filter for {argv:?} in {}",
+        cwd.display()
+    ))
 }
 
 /// The rules for Landlock.
@@ -187,17 +206,32 @@ impl Sandbox {
     pub async fn find(surroundings: &Surroundings) -> Self {
         let mut lacking = Vec::new();
         match surroundings.which("bwrap") {
-            None => lacking.push("bubblewrap is not installed (its program is called bwrap)".to_owned()),
-            Some(program) => match bubblewrap::Bubblewrap::find(program, surroundings.program.as_deref()).await {
-                Ok(found) => return Self { level: Level::Bubblewrap(found), lacking },
-                Err(why) => lacking.push(format!("bubblewrap does not work here: {why}")),
-            },
+            None => {
+                lacking.push("bubblewrap is not installed (its program is called bwrap)".to_owned())
+            }
+            Some(program) => {
+                match bubblewrap::Bubblewrap::find(program, surroundings.program.as_deref()).await {
+                    Ok(found) => {
+                        return Self {
+                            level: Level::Bubblewrap(found),
+                            lacking,
+                        };
+                    }
+                    Err(why) => lacking.push(format!("bubblewrap does not work here: {why}")),
+                }
+            }
         }
         match landlock::probe() {
-            Ok(()) => Self { level: Level::Landlock, lacking },
+            Ok(()) => Self {
+                level: Level::Landlock,
+                lacking,
+            },
             Err(why) => {
                 lacking.push(format!("Landlock does not work here: {why}"));
-                Self { level: Level::None, lacking }
+                Self {
+                    level: Level::None,
+                    lacking,
+                }
             }
         }
     }
@@ -207,10 +241,17 @@ impl Sandbox {
     pub async fn find(_surroundings: &Surroundings) -> Self {
         #[cfg(target_os = "macos")]
         if Path::new(seatbelt::PROGRAM).exists() {
-            return Self { level: Level::Seatbelt, lacking: Vec::new() };
+            return Self {
+                level: Level::Seatbelt,
+                lacking: Vec::new(),
+            };
         }
         let lacking = vec!["tandem has no sandbox for this system".to_owned()];
-        std::future::ready(Self { level: Level::None, lacking }).await
+        std::future::ready(Self {
+            level: Level::None,
+            lacking,
+        })
+        .await
     }
 
     /// Its name; `None` without a sandbox.
@@ -266,17 +307,23 @@ impl Sandbox {
 
     /// Whether a command that may change these folders can be sandboxed: hidden files must not be in them.
     pub(super) fn holds(&self, roots: &[Arc<Root>], home: Option<&Path>) -> bool {
-        let within =
-            |inner: &Path, root: &Arc<Root>| inner.canonicalize().is_ok_and(|inner| inner.starts_with(root.real()));
-        let is_home =
-            |root: &Arc<Root>| home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root.real()));
+        let within = |inner: &Path, root: &Arc<Root>| {
+            inner
+                .canonicalize()
+                .is_ok_and(|inner| inner.starts_with(root.real()))
+        };
+        let is_home = |root: &Arc<Root>| {
+            home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root.real()))
+        };
         let too_wide = |root: &Arc<Root>| is_home(root) || within(Path::new("/usr"), root);
         match self.level {
             Level::None => false,
             #[cfg(target_os = "linux")]
             Level::Bubblewrap(_) => !roots.iter().any(too_wide),
             // Only allowed paths can be listed, so nothing inside them can be excluded.
-            _ => !roots.iter().any(|root| too_wide(root) || home.is_some_and(|home| within(home, root))),
+            _ => !roots
+                .iter()
+                .any(|root| too_wide(root) || home.is_some_and(|home| within(home, root))),
         }
     }
 
@@ -291,7 +338,9 @@ impl Sandbox {
         argv: Vec<OsString>,
     ) -> io::Result<Invocation> {
         if !self.shows_unsaved() && confined.roots.iter().any(|root| root.original().is_some()) {
-            return Err(io::Error::other("this sandbox would not keep it in the copy of the workspace"));
+            return Err(io::Error::other(
+                "this sandbox would not keep it in the copy of the workspace",
+            ));
         }
         match &self.level {
             #[cfg(target_os = "linux")]
@@ -300,12 +349,17 @@ impl Sandbox {
                 surroundings.supervised(&start, argv)
             }
             #[cfg(target_os = "linux")]
-            Level::Landlock => surroundings.supervised(&Start::Restricted(restriction(confined)?), argv),
-            #[cfg(target_os = "macos")]
-            Level::Seatbelt => surroundings.supervised(&Start::Plainly, seatbelt::held(confined, argv)),
-            Level::None => {
-                Err(io::Error::other(format!("there is no sandbox for a command in {}", confined.cwd.display())))
+            Level::Landlock => {
+                surroundings.supervised(&Start::Restricted(restriction(confined)?), argv)
             }
+            #[cfg(target_os = "macos")]
+            Level::Seatbelt => {
+                surroundings.supervised(&Start::Plainly, seatbelt::held(confined, argv))
+            }
+            Level::None => Err(io::Error::other(format!(
+                "there is no sandbox for a command in {}",
+                confined.cwd.display()
+            ))),
         }
     }
 
@@ -324,24 +378,50 @@ impl Sandbox {
 /// The paths for Landlock, which cannot exclude anything from what it allows.
 #[cfg(target_os = "linux")]
 fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
-    const DEVICES: [&str; 8] =
-        ["/dev/full", "/dev/null", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/shm", "/dev/urandom", "/dev/zero"];
-    let Places { system, home, secrets } = confined.places;
-    let (split, whole): (Vec<&PathBuf>, _) =
-        system.iter().partition(|place| secrets.iter().any(|secret| secret.starts_with(place)));
+    const DEVICES: [&str; 8] = [
+        "/dev/full",
+        "/dev/null",
+        "/dev/ptmx",
+        "/dev/pts",
+        "/dev/random",
+        "/dev/shm",
+        "/dev/urandom",
+        "/dev/zero",
+    ];
+    let Places {
+        system,
+        home,
+        secrets,
+    } = confined.places;
+    let (split, whole): (Vec<&PathBuf>, _) = system
+        .iter()
+        .partition(|place| secrets.iter().any(|secret| secret.starts_with(place)));
     let mut read: Vec<PathBuf> = whole.into_iter().cloned().collect();
     for place in split {
-        let entries = std::fs::read_dir(place)?.flatten().map(|entry| entry.path());
+        let entries = std::fs::read_dir(place)?
+            .flatten()
+            .map(|entry| entry.path());
         read.extend(entries.filter(|entry| !secrets.contains(entry)));
     }
     read.push("/proc".into());
     if let Some(folder) = confined.home {
-        let real: Vec<PathBuf> = home.iter().filter_map(|place| folder.join(place).canonicalize().ok()).collect();
+        let real: Vec<PathBuf> = home
+            .iter()
+            .filter_map(|place| folder.join(place).canonicalize().ok())
+            .collect();
         confined.scratch.link(folder, home)?;
         read.extend(real);
     }
-    let mut write: Vec<PathBuf> = confined.roots.iter().map(|root| root.real().to_owned()).collect();
+    let mut write: Vec<PathBuf> = confined
+        .roots
+        .iter()
+        .map(|root| root.real().to_owned())
+        .collect();
     write.extend([confined.scratch.temporary(), confined.scratch.home()]);
     write.extend(DEVICES.map(PathBuf::from));
-    Ok(Restriction { read, write, network: confined.network })
+    Ok(Restriction {
+        read,
+        write,
+        network: confined.network,
+    })
 }

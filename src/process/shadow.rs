@@ -53,7 +53,11 @@ impl Shell {
     ///
     /// # Errors
     /// It is too large, cancelled, or the system refuses. Nothing of the copy stays.
-    pub async fn shadow(&self, workspace: &Workspace, cancel: &CancellationToken) -> Result<Shadow, ToolError> {
+    pub async fn shadow(
+        &self,
+        workspace: &Workspace,
+        cancel: &CancellationToken,
+    ) -> Result<Shadow, ToolError> {
         let unsaved = workspace.unsaved_texts().await;
         let (shared, workspace, cancel) = (Arc::clone(&self.0), workspace.clone(), cancel.clone());
         let made = blocking(move || shared.shadow(&workspace, &unsaved, &cancel)).await;
@@ -63,31 +67,63 @@ impl Shell {
     /// Removes what sessions left behind that were killed.
     pub async fn remove_leftovers(&self) {
         let shared = Arc::clone(&self.0);
-        blocking(move || shared.surroundings.commands().map(|folder| Scratch::sweep(&folder))).await;
+        blocking(move || {
+            shared
+                .surroundings
+                .commands()
+                .map(|folder| Scratch::sweep(&folder))
+        })
+        .await;
     }
 }
 
 impl Shared {
     /// Blocks.
-    fn shadow(&self, workspace: &Workspace, unsaved: &[Unsaved], cancel: &CancellationToken) -> io::Result<Shadow> {
+    fn shadow(
+        &self,
+        workspace: &Workspace,
+        unsaved: &[Unsaved],
+        cancel: &CancellationToken,
+    ) -> io::Result<Shadow> {
         let coverage = self.coverage(workspace)?;
         if let Some(problem) = coverage.problem {
             return Err(io::Error::other(problem));
         }
         // What an interrupted command did to a copy is of no interest.
-        let surroundings = Surroundings { session: None, ..self.surroundings.clone() };
+        let surroundings = Surroundings {
+            session: None,
+            ..self.surroundings.clone()
+        };
         let sandbox = OnceCell::new_with(self.sandbox.get().cloned());
-        let shell = Shell(Arc::new(Self { surroundings, sandbox, ..Self::default() }));
+        let shell = Shell(Arc::new(Self {
+            surroundings,
+            sandbox,
+            ..Self::default()
+        }));
         let (scratch, own) = (shell.0.scratch()?, self.scratch()?);
-        let hidden = self.surroundings.hidden.iter().filter_map(|path| native::canonical(path).ok());
+        let hidden = self
+            .surroundings
+            .hidden
+            .iter()
+            .filter_map(|path| native::canonical(path).ok());
         let hidden: Vec<_> = hidden.chain([scratch.folder(), own.folder()]).collect();
-        let left_out = LeftOut { ignored: coverage.left_out, hidden };
+        let left_out = LeftOut {
+            ignored: coverage.left_out,
+            hidden,
+        };
         let workspace = workspace.copy_to(&scratch.copies()?, unsaved, &left_out, cancel)?;
         // Nearly all of its files have an image there.
-        let mut snapshots = Snapshots::new(workspace.roots().to_vec(), &own.images(), &left_out.hidden)?;
+        let mut snapshots =
+            Snapshots::new(workspace.roots().to_vec(), &own.images(), &left_out.hidden)?;
         let _as_it_was_made = snapshots.look();
         shell.0.watch(&workspace, snapshots.fork()?);
-        Ok(Shadow { shell, workspace, snapshots, _scratch: scratch, images: own })
+        Ok(Shadow {
+            shell,
+            workspace,
+            snapshots,
+            _scratch: scratch,
+            images: own,
+        })
     }
 }
 
@@ -97,7 +133,10 @@ impl Shadow {
         self.shell.end().await;
         blocking(move || {
             let changes = self.snapshots.look();
-            let changed = self.shell.0.report(&self.workspace, &self.snapshots, changes);
+            let changed = self
+                .shell
+                .0
+                .report(&self.workspace, &self.snapshots, changes);
             (self, changed)
         })
         .await
@@ -119,11 +158,23 @@ impl Shadow {
         let (mut merged, mut written) = (Vec::new(), Vec::new());
         for change in &changed.changes.files {
             let in_editor = self.is_new_text(change) && is_in_editor(original, &change.path).await;
-            if in_editor { merged.push(change) } else { written.push(change.reversed()) }
+            if in_editor {
+                merged.push(change)
+            } else {
+                written.push(change.reversed())
+            }
         }
         // Of git's, a copy has only the repositories that were made in it.
-        let git = changed.changes.git.iter().map(EntryChange::reversed).collect();
-        let written = ChangeSet { files: written, git };
+        let git = changed
+            .changes
+            .git
+            .iter()
+            .map(EntryChange::reversed)
+            .collect();
+        let written = ChangeSet {
+            files: written,
+            git,
+        };
         let reverted = revert_in(&original, written, self.images.images()).await;
         let is_done = |diff: &&FileDiff| {
             let path = original.identity(&diff.path);
@@ -135,9 +186,15 @@ impl Shadow {
             left: Vec::new(),
         };
         for left in reverted.left {
-            let change = changed.changes.files.iter().find(|change| change.path == left.path);
+            let change = changed
+                .changes
+                .files
+                .iter()
+                .find(|change| change.path == left.path);
             match change.filter(|change| self.is_new_text(change)) {
-                Some(change) if matches!(left.reason, Reason::Changed | Reason::Open) => merged.push(change),
+                Some(change) if matches!(left.reason, Reason::Changed | Reason::Open) => {
+                    merged.push(change)
+                }
                 _ => applied.left.push((left.path, left.reason.to_string())),
             }
         }
@@ -159,7 +216,8 @@ impl Shadow {
 
     /// Whether a file has another text and nothing else is different.
     fn is_new_text(&self, change: &EntryChange) -> bool {
-        let (Entry::File { mode: before, .. }, Entry::File { mode: after, .. }) = (&change.before, &change.after)
+        let (Entry::File { mode: before, .. }, Entry::File { mode: after, .. }) =
+            (&change.before, &change.after)
         else {
             return false;
         };
@@ -171,9 +229,14 @@ impl Shadow {
     async fn merge(&self, original: &Workspace, change: &EntryChange, applied: &mut Applied) {
         match self.merged(original, change).await {
             Ok((diff, skipped)) => {
-                applied.diffs.extend(Some(diff).filter(|diff| diff.old_text.as_ref() != Some(&diff.new_text)));
+                applied.diffs.extend(
+                    Some(diff).filter(|diff| diff.old_text.as_ref() != Some(&diff.new_text)),
+                );
                 let lines = |lines: Range<usize>| {
-                    (change.path.clone(), format!("lines {}-{} were changed since", lines.start + 1, lines.end))
+                    (
+                        change.path.clone(),
+                        format!("lines {}-{} were changed since", lines.start + 1, lines.end),
+                    )
                 };
                 applied.left.extend(skipped.into_iter().map(lines));
             }
@@ -189,18 +252,35 @@ impl Shadow {
     ) -> Result<(FileDiff, Vec<Range<usize>>), String> {
         let texts = self.text(&change.before).zip(self.text(&change.after));
         let (old, new) = texts.ok_or_else(|| "its text is not known".to_owned())?;
-        let path = original.resolve_path(&change.path).map_err(|error| error.to_string())?;
-        let now = original.peek(&path).await.map_err(|error| error.to_string())?.text;
+        let path = original
+            .resolve_path(&change.path)
+            .map_err(|error| error.to_string())?;
+        let now = original
+            .peek(&path)
+            .await
+            .map_err(|error| error.to_string())?
+            .text;
         let (before, after) = (Arc::clone(&new), Arc::clone(&old));
         let (_, skipped) = blocking(move || without(&before, &after, &now)).await;
-        let done = original.undo(&path, &FileChange::new(Some(new), old)).await.map_err(|error| error.to_string())?;
+        let done = original
+            .undo(&path, &FileChange::new(Some(new), old))
+            .await
+            .map_err(|error| error.to_string())?;
         // From now on the session knows this text.
         let _known = original.read(&path).await;
-        Ok((FileDiff::new(path.real(), done.old_text, done.new_text), skipped))
+        Ok((
+            FileDiff::new(path.real(), done.old_text, done.new_text),
+            skipped,
+        ))
     }
 }
 
 async fn is_in_editor(workspace: &Workspace, path: &Path) -> bool {
-    let Ok(path) = workspace.resolve_path(path) else { return false };
-    workspace.peek(&path).await.is_ok_and(|file| matches!(file.source, Source::Buffer { .. }))
+    let Ok(path) = workspace.resolve_path(path) else {
+        return false;
+    };
+    workspace
+        .peek(&path)
+        .await
+        .is_ok_and(|file| matches!(file.source, Source::Buffer { .. }))
 }

@@ -37,14 +37,26 @@ pub(crate) struct TakenOver {
 
 impl StandIn {
     /// Writes the text of `unsaved` to a new file in `folder`. If it `is_fixed`, a command can only write to it.
-    pub fn new(workspace: &Workspace, unsaved: Unsaved, folder: &Path, is_fixed: bool) -> io::Result<Self> {
+    pub fn new(
+        workspace: &Workspace,
+        unsaved: Unsaved,
+        folder: &Path,
+        is_fixed: bool,
+    ) -> io::Result<Self> {
         let mut file = NamedTempFile::new_in(folder)?;
         file.write_all(&unsaved.bytes)?;
         let permissions = unsaved.path.real().metadata()?.permissions();
         file.as_file().set_permissions(permissions.clone())?;
         let is_fixed = is_fixed || unsaved.path.is_protected();
-        let covered = (!is_fixed).then(|| Covered::new(workspace, &unsaved.path)).transpose();
-        Ok(Self { unsaved, file, permissions, covered: covered.map_err(io::Error::other)?.map(Arc::new) })
+        let covered = (!is_fixed)
+            .then(|| Covered::new(workspace, &unsaved.path))
+            .transpose();
+        Ok(Self {
+            unsaved,
+            file,
+            permissions,
+            covered: covered.map_err(io::Error::other)?.map(Arc::new),
+        })
     }
 
     /// The file with the text.
@@ -76,24 +88,35 @@ impl StandIn {
     /// Applies the command's changes as an edit of the document; what was typed meanwhile stays.
     pub async fn take_over(&self, workspace: &Workspace) -> TakenOver {
         let path = self.source().to_owned();
-        let Ok(written) = blocking(move || std::fs::read(path)).await else { return TakenOver::default() };
-        let Some(covered) = self.covered.clone() else { return self.edit(workspace, written).await };
+        let Ok(written) = blocking(move || std::fs::read(path)).await else {
+            return TakenOver::default();
+        };
+        let Some(covered) = self.covered.clone() else {
+            return self.edit(workspace, written).await;
+        };
         let name = self.display();
         match self.fate(&covered).await {
             Fate::Same => self.edit(workspace, written).await,
             Fate::Removed => TakenOver::default(),
             Fate::Moved(to) => {
                 let followed = blocking(move || covered.follow(&to, &written)).await;
-                let note = followed.err().map(|error| format!("the unsaved text of {name} was not moved: {error}"));
+                let note = followed
+                    .err()
+                    .map(|error| format!("the unsaved text of {name} was not moved: {error}"));
                 TakenOver { note, diff: None }
             }
             Fate::Replaced(replaced) => {
                 let taken = self.edit(workspace, replaced.bytes.clone()).await;
                 if taken.note.is_some() {
-                    return TakenOver { note: Some(format!("{name} on the disk is what the command wrote")), ..taken };
+                    return TakenOver {
+                        note: Some(format!("{name} on the disk is what the command wrote")),
+                        ..taken
+                    };
                 }
                 let restored = blocking(move || covered.restore(&replaced)).await;
-                let note = restored.err().map(|error| format!("{name} was not restored on the disk: {error}"));
+                let note = restored
+                    .err()
+                    .map(|error| format!("{name} was not restored on the disk: {error}"));
                 TakenOver { note, ..taken }
             }
         }
@@ -101,7 +124,11 @@ impl StandIn {
 
     /// What the command did to the file; other permissions of the text become the file's.
     async fn fate(&self, covered: &Arc<Covered>) -> Fate {
-        let (covered, path, before) = (Arc::clone(covered), self.source().to_owned(), self.permissions.clone());
+        let (covered, path, before) = (
+            Arc::clone(covered),
+            self.source().to_owned(),
+            self.permissions.clone(),
+        );
         blocking(move || {
             let fate = covered.fate();
             if let Ok(now) = path.metadata().map(|found| found.permissions())
@@ -109,7 +136,9 @@ impl StandIn {
                 && now != before
                 && let Err(error) = covered.set_permissions(now)
             {
-                tracing::warn!("the permissions of an unsaved file are not what a command made them: {error}");
+                tracing::warn!(
+                    "the permissions of an unsaved file are not what a command made them: {error}"
+                );
             }
             fate
         })
@@ -122,12 +151,22 @@ impl StandIn {
             return TakenOver::default();
         }
         match workspace.take_over(&self.unsaved, bytes).await {
-            Ok(FileChange { old_text, new_text, .. }) => {
-                TakenOver { diff: Some(FileDiff::new(self.unsaved.path.absolute(), old_text, new_text)), note: None }
-            }
+            Ok(FileChange {
+                old_text, new_text, ..
+            }) => TakenOver {
+                diff: Some(FileDiff::new(
+                    self.unsaved.path.absolute(),
+                    old_text,
+                    new_text,
+                )),
+                note: None,
+            },
             Err(error) => TakenOver {
                 diff: None,
-                note: Some(format!("what it wrote to {} is not in the editor: {error}", self.display())),
+                note: Some(format!(
+                    "what it wrote to {} is not in the editor: {error}",
+                    self.display()
+                )),
             },
         }
     }

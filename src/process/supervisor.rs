@@ -81,10 +81,16 @@ pub fn run(args: Args) -> io::Result<u8> {
         // The other thread ends this process.
         let _never = end.join();
     }
-    let Some(status) = status else { return Ok(KILLED) };
+    let Some(status) = status else {
+        return Ok(KILLED);
+    };
     tree::end(pid);
-    let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal));
-    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+    let code = status
+        .exit_status()
+        .or_else(|| status.terminating_signal().map(|signal| 128 + signal));
+    Ok(code
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(u8::MAX))
 }
 
 /// Writes the file whose time says that all of the command has ended.
@@ -99,19 +105,27 @@ fn mark(ended: Option<&Path>) {
 /// Starts the command: what restricts itself from a thread that is held, everything else from this one, whose end with
 /// the process bubblewrap listens to.
 fn start(args: Args) -> io::Result<Child> {
-    let Some(restriction) = args.restrict else { return spawn(&args.argv, args.filtered) };
+    let Some(restriction) = args.restrict else {
+        return spawn(&args.argv, args.filtered);
+    };
     let held = move || {
         serde_json::from_str::<Restriction>(&restriction)?.apply()?;
         spawn(&args.argv, args.filtered)
     };
-    std::thread::spawn(held).join().map_err(|_panic| io::Error::other("starting the command panicked"))?
+    std::thread::spawn(held)
+        .join()
+        .map_err(|_panic| io::Error::other("starting the command panicked"))?
 }
 
 fn spawn(argv: &[OsString], filtered: bool) -> io::Result<Child> {
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     // Open until the command is started.
-    let filter = if filtered { Some(sandbox::filter()?) } else { None };
+    let filter = if filtered {
+        Some(sandbox::filter()?)
+    } else {
+        None
+    };
     if let Some(filter) = &filter {
         rustix::io::fcntl_setfd(filter, rustix::io::FdFlags::empty())?;
         command.args(["--seccomp", &filter.as_raw_fd().to_string()]);
@@ -166,9 +180,17 @@ mod tree {
     fn descendants(of: Pid) -> Vec<Pid> {
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if let Some((state, parent)) =
-                std::fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(stat)
+            let Some(pid) = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok())
+            else {
+                continue;
+            };
+            if let Some((state, parent)) = std::fs::read_to_string(entry.path().join("stat"))
+                .ok()
+                .as_deref()
+                .and_then(stat)
                 && state != "Z"
             {
                 children.entry(parent).or_default().push(pid);
@@ -208,7 +230,10 @@ mod tree {
     /// Marks all that the command will start.
     pub(super) fn mark(command: &mut Command) {
         let outer = std::env::var(left::VARIABLE).unwrap_or_default();
-        command.env(left::VARIABLE, outer + &left::mark(getpid().as_raw_nonzero().get()));
+        command.env(
+            left::VARIABLE,
+            outer + &left::mark(getpid().as_raw_nonzero().get()),
+        );
     }
 
     /// Kills everything this process started, until nothing is left.
@@ -217,10 +242,17 @@ mod tree {
         // At once, whatever the table says.
         let _gone = kill_process_group(first, Signal::KILL);
         while begun.elapsed() < TIMEOUT {
-            let (group, supervisor) = (first.as_raw_nonzero().get(), getpid().as_raw_nonzero().get());
+            let (group, supervisor) = (
+                first.as_raw_nonzero().get(),
+                getpid().as_raw_nonzero().get(),
+            );
             let left = table().map(|(ps, table)| (ps, left::left(&table, group, supervisor)));
             let Some((ps, left)) = left else { return };
-            let left: Vec<Pid> = left.into_iter().filter(|pid| *pid != ps).filter_map(Pid::from_raw).collect();
+            let left: Vec<Pid> = left
+                .into_iter()
+                .filter(|pid| *pid != ps)
+                .filter_map(Pid::from_raw)
+                .collect();
             if left.is_empty() {
                 return;
             }
@@ -246,6 +278,9 @@ mod tree {
         // The other thread may have waited for it.
         let _ended = ps.wait();
         read.ok()?;
-        Some((i32::try_from(ps.id()).ok()?, String::from_utf8_lossy(&table).into_owned()))
+        Some((
+            i32::try_from(ps.id()).ok()?,
+            String::from_utf8_lossy(&table).into_owned(),
+        ))
     }
 }

@@ -54,7 +54,9 @@ impl Tree {
     /// Starts a program.
     pub fn start(mut command: Command) -> io::Result<Self> {
         command.stdin(std::process::Stdio::null());
-        Ok(Self { first: super::windows::in_job(command)? })
+        Ok(Self {
+            first: super::windows::in_job(command)?,
+        })
     }
 
     /// Waits for its exit, then ends what it left behind.

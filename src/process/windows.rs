@@ -14,7 +14,11 @@ pub(crate) type InJob = Box<dyn ChildWrapper>;
 /// Starts a program in a job object of its own.
 pub(crate) fn in_job(command: Command) -> io::Result<InJob> {
     let mut command = CommandWrap::from(command);
-    command.wrap(CreationFlags(CREATE_NO_WINDOW)).wrap(KillOnDrop).wrap(JobObject).spawn()
+    command
+        .wrap(CreationFlags(CREATE_NO_WINDOW))
+        .wrap(KillOnDrop)
+        .wrap(JobObject)
+        .spawn()
 }
 
 /// The file that a program's name means: `npx` is `npx.cmd`. The name itself where nothing is found.
@@ -24,13 +28,24 @@ pub(crate) fn find_program(name: &str, variables: &BTreeMap<String, String>) -> 
         return named.to_owned();
     }
     let get = |variable: &str| variables.get(variable).map(String::as_str);
-    let endings: Vec<&str> = get("PATHEXT").unwrap_or(".COM;.EXE;.BAT;.CMD").split(';').collect();
+    let endings: Vec<&str> = get("PATHEXT")
+        .unwrap_or(".COM;.EXE;.BAT;.CMD")
+        .split(';')
+        .collect();
     let folders: Vec<PathBuf> = if named.components().count() > 1 {
         vec![PathBuf::new()]
     } else {
-        std::env::split_paths(get("PATH").unwrap_or_default()).filter(|folder| folder.is_absolute()).collect()
+        std::env::split_paths(get("PATH").unwrap_or_default())
+            .filter(|folder| folder.is_absolute())
+            .collect()
     };
-    let files =
-        folders.iter().flat_map(|folder| endings.iter().map(move |ending| folder.join(format!("{name}{ending}"))));
-    files.into_iter().find(|file| file.is_file()).unwrap_or_else(|| named.to_owned())
+    let files = folders.iter().flat_map(|folder| {
+        endings
+            .iter()
+            .map(move |ending| folder.join(format!("{name}{ending}")))
+    });
+    files
+        .into_iter()
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| named.to_owned())
 }

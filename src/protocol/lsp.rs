@@ -51,20 +51,26 @@ impl Handshake {
     /// The capability at a path such as `window.workDoneProgress`.
     #[must_use]
     pub fn capability(&self, path: &str) -> Option<&Value> {
-        path.split('.').try_fold(&self.capabilities, |value, key| value.get(key)).filter(|value| !value.is_null())
+        path.split('.')
+            .try_fold(&self.capabilities, |value, key| value.get(key))
+            .filter(|value| !value.is_null())
     }
 
     /// Whether the client sets a capability to `true`.
     #[must_use]
     pub fn can(&self, path: &str) -> bool {
-        self.capability(path).and_then(Value::as_bool).unwrap_or_default()
+        self.capability(path)
+            .and_then(Value::as_bool)
+            .unwrap_or_default()
     }
 
     /// The URIs of all folders, the older field included.
     #[must_use]
     pub fn folders(&self) -> Vec<String> {
         match &self.workspace_folders {
-            Some(folders) if !folders.is_empty() => folders.iter().map(|folder| folder.uri.clone()).collect(),
+            Some(folders) if !folders.is_empty() => {
+                folders.iter().map(|folder| folder.uri.clone()).collect()
+            }
             _ => self.root_uri.iter().cloned().collect(),
         }
     }

@@ -28,7 +28,8 @@ impl Framing {
     pub(crate) fn write(self, out: &mut Vec<u8>, body: &[u8]) {
         match self {
             Self::Header => {
-                write!(out, "Content-Length: {}\r\n\r\n", body.len()).expect("a Vec takes every write");
+                write!(out, "Content-Length: {}\r\n\r\n", body.len())
+                    .expect("a Vec takes every write");
                 out.extend_from_slice(body);
             }
             Self::Line => {
@@ -107,7 +108,10 @@ impl FrameReader {
     /// A reader at the start of a stream.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
-        Self { framing, state: State::start(framing) }
+        Self {
+            framing,
+            state: State::start(framing),
+        }
     }
 
     /// Consumes bytes from the front of `input` until a frame is complete (and returns it) or `input` is empty.
@@ -187,7 +191,10 @@ impl FrameReader {
             }
             // The announced length is not allocated: the body grows as bytes arrive.
             1..=MAX_BODY => {
-                self.state = State::Body { left: length, body: Vec::new() };
+                self.state = State::Body {
+                    left: length,
+                    body: Vec::new(),
+                };
                 Ok(None)
             }
             _ if length <= MAX_SKIP => {
@@ -250,7 +257,11 @@ impl HeaderSection {
             return Ok(());
         }
         let length = parse_length(value.trim_ascii())?;
-        if self.length.replace(length).is_some_and(|before| before != length) {
+        if self
+            .length
+            .replace(length)
+            .is_some_and(|before| before != length)
+        {
             return Err(Fatal::TwoLengths);
         }
         Ok(())
@@ -259,10 +270,15 @@ impl HeaderSection {
 
 fn parse_length(value: &[u8]) -> Result<u64, Fatal> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-        return Err(Fatal::BadLength(String::from_utf8_lossy(value).into_owned()));
+        return Err(Fatal::BadLength(
+            String::from_utf8_lossy(value).into_owned(),
+        ));
     }
     // Only digits are left, so the number can only be too large.
-    str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).ok_or(Fatal::HugeBody)
+    str::from_utf8(value)
+        .ok()
+        .and_then(|digits| digits.parse().ok())
+        .ok_or(Fatal::HugeBody)
 }
 
 /// A blank line is not a message.
@@ -315,10 +331,17 @@ mod tests {
     }
 
     fn check(framing: Framing, input: &str, bodies: &[&str], fatal: Option<&Fatal>) {
-        let bodies: Vec<_> = bodies.iter().map(|body| Frame::Body(body.as_bytes().to_vec())).collect();
+        let bodies: Vec<_> = bodies
+            .iter()
+            .map(|body| Frame::Body(body.as_bytes().to_vec()))
+            .collect();
         let ones = vec![1; input.len()];
         for pieces in [&[][..], &ones] {
-            assert_eq!(frames(framing, input.as_bytes(), pieces), (bodies.clone(), fatal.cloned()), "{input:?}");
+            assert_eq!(
+                frames(framing, input.as_bytes(), pieces),
+                (bodies.clone(), fatal.cloned()),
+                "{input:?}"
+            );
         }
     }
 
@@ -333,7 +356,12 @@ mod tests {
         ] {
             check(Framing::Header, input, &["{}"], None);
         }
-        check(Framing::Header, "Content-Length: 1\r\n\r\n1\r\nContent-Length: 0\r\n\r\n", &["1", ""], None);
+        check(
+            Framing::Header,
+            "Content-Length: 1\r\n\r\n1\r\nContent-Length: 0\r\n\r\n",
+            &["1", ""],
+            None,
+        );
         check(Framing::Header, "Content-Length: 9\r\n\r\ncut", &[], None);
     }
 
@@ -343,11 +371,20 @@ mod tests {
             ("Content-Type: x\r\n\r\n", Fatal::MissingLength),
             ("Content-Length: -5\r\n\r\n", Fatal::BadLength("-5".into())),
             ("Content-Length: +5\r\n\r\n", Fatal::BadLength("+5".into())),
-            ("Content-Length: five\r\n\r\n", Fatal::BadLength("five".into())),
+            (
+                "Content-Length: five\r\n\r\n",
+                Fatal::BadLength("five".into()),
+            ),
             ("Content-Length:\r\n\r\n", Fatal::BadLength(String::new())),
-            ("Content-Length: 1\r\nContent-Length: 2\r\n\r\n", Fatal::TwoLengths),
+            (
+                "Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
+                Fatal::TwoLengths,
+            ),
             ("Content-Length: 1073741825\r\n\r\n", Fatal::HugeBody),
-            ("Content-Length: 99999999999999999999999\r\n\r\n", Fatal::HugeBody),
+            (
+                "Content-Length: 99999999999999999999999\r\n\r\n",
+                Fatal::HugeBody,
+            ),
             (&"A".repeat(8193), Fatal::LongHeader),
             (&"\n".repeat(8193), Fatal::LongHeader),
         ] {
@@ -372,7 +409,12 @@ mod tests {
 
     #[test]
     fn lines_are_bodies_and_blank_ones_are_not() {
-        check(Framing::Line, "{}\r\n\n  \n[]\nlast", &["{}\r", "[]", "last"], None);
+        check(
+            Framing::Line,
+            "{}\r\n\n  \n[]\nlast",
+            &["{}\r", "[]", "last"],
+            None,
+        );
     }
 
     proptest! {

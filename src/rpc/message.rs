@@ -62,9 +62,14 @@ impl Params {
 impl Response {
     /// The outcome. An error object that does not match the standard still ends the wait.
     pub(super) fn outcome(&self) -> Result<Value, ResponseError> {
-        let read = |text: &str| serde_json::from_str(text).map_err(|error| unknown_error(error.to_string()));
+        let read = |text: &str| {
+            serde_json::from_str(text).map_err(|error| unknown_error(error.to_string()))
+        };
         match (&self.error, &self.result) {
-            (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| unknown_error(error.get()))),
+            (Some(error), _) => {
+                Err(serde_json::from_str(error.get())
+                    .unwrap_or_else(|_| unknown_error(error.get())))
+            }
             (None, Some(result)) => read(result.get()),
             (None, None) => Ok(Value::Null),
         }
@@ -72,7 +77,11 @@ impl Response {
 }
 
 fn unknown_error(message: impl Into<String>) -> ResponseError {
-    ResponseError { code: ErrorCode::UnknownErrorCode as i32, message: message.into(), data: None }
+    ResponseError {
+        code: ErrorCode::UnknownErrorCode as i32,
+        message: message.into(),
+        data: None,
+    }
 }
 
 /// A body that is not a message; answered with [`crate::rpc::Peer::reject`].
@@ -93,12 +102,20 @@ impl Malformed {
     }
 
     fn parse(message: impl Into<String>) -> Self {
-        Self { id: RawValue::NULL.to_owned(), code: ErrorCode::ParseError, message: message.into() }
+        Self {
+            id: RawValue::NULL.to_owned(),
+            code: ErrorCode::ParseError,
+            message: message.into(),
+        }
     }
 
     fn invalid(id: Option<&RawValue>, message: impl Into<String>) -> Self {
         let id = id.unwrap_or(RawValue::NULL).to_owned();
-        Self { id, code: ErrorCode::InvalidRequest, message: message.into() }
+        Self {
+            id,
+            code: ErrorCode::InvalidRequest,
+            message: message.into(),
+        }
     }
 }
 
@@ -120,17 +137,23 @@ struct Envelope<'a> {
 }
 
 /// Distinguishes `"id": null` from no id at all.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
 /// Parses a body; `None` for a response that matches no possible request.
 pub(crate) fn parse(body: &[u8]) -> Result<Option<Message>, Box<Malformed>> {
-    let text = str::from_utf8(body).map_err(|error| Malformed::parse(format!("body is not UTF-8: {error}")))?;
+    let text = str::from_utf8(body)
+        .map_err(|error| Malformed::parse(format!("body is not UTF-8: {error}")))?;
     // Checked by hand: derived structs would accept an array (a batch) as their members in order.
     if !text.trim_ascii_start().starts_with('{') {
         return Err(Box::new(match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Malformed::invalid(None, "a message is a JSON object; batches are not supported"),
+            Ok(_) => Malformed::invalid(
+                None,
+                "a message is a JSON object; batches are not supported",
+            ),
             Err(error) => Malformed::parse(format!("body is not JSON: {error}")),
         }));
     }
@@ -151,17 +174,29 @@ impl Envelope<'_> {
         let id = raw.map(|id| serde_json::from_str::<RequestId>(id.get()));
         let Some(method) = self.method else {
             // A response is never answered, whatever is wrong with it: two such peers would answer each other forever.
-            let (result, error) = (self.result.map(ToOwned::to_owned), self.error.map(ToOwned::to_owned));
+            let (result, error) = (
+                self.result.map(ToOwned::to_owned),
+                self.error.map(ToOwned::to_owned),
+            );
             if result.is_none() && error.is_none() {
                 return Err(invalid("neither method nor result"));
             }
-            return Ok(id.and_then(Result::ok).map(|id| Message::Response(Response { id, result, error })));
+            return Ok(id
+                .and_then(Result::ok)
+                .map(|id| Message::Response(Response { id, result, error })));
         };
-        if self.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+        if self
+            .jsonrpc
+            .is_none_or(|version| version.get() != "\"2.0\"")
+        {
             return Err(invalid("`jsonrpc` is not \"2.0\""));
         }
-        let method = serde_json::from_str(method.get()).map_err(|_| invalid("`method` is not a string"))?;
-        if self.params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
+        let method =
+            serde_json::from_str(method.get()).map_err(|_| invalid("`method` is not a string"))?;
+        if self
+            .params
+            .is_some_and(|params| !params.get().starts_with(['{', '[']))
+        {
             return Err(invalid("`params` is neither an object nor an array"));
         }
         let params = Params(self.params.map(ToOwned::to_owned));
@@ -174,7 +209,11 @@ impl Envelope<'_> {
 }
 
 /// The body of a request (with an id) or a notification (without); `null` params are left out.
-pub(crate) fn call(id: Option<i32>, method: &str, params: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn call(
+    id: Option<i32>,
+    method: &str,
+    params: &impl Serialize,
+) -> serde_json::Result<Vec<u8>> {
     let mut body = br#"{"jsonrpc":"2.0""#.to_vec();
     if let Some(id) = id {
         member(&mut body, "id", &id)?;
@@ -204,7 +243,11 @@ pub(crate) fn answer<T: Serialize>(
 }
 
 /// Appends `,"name":value`; `name` needs no escaping.
-fn member<T: Serialize + ?Sized>(body: &mut Vec<u8>, name: &str, value: &T) -> serde_json::Result<()> {
+fn member<T: Serialize + ?Sized>(
+    body: &mut Vec<u8>,
+    name: &str,
+    value: &T,
+) -> serde_json::Result<()> {
     body.extend_from_slice(b",\"");
     body.extend_from_slice(name.as_bytes());
     body.extend_from_slice(b"\":");
@@ -228,7 +271,10 @@ mod tests {
             }
             Ok(Some(Message::Response(response))) => match response.outcome() {
                 Ok(value) => format!("response {} {value}", response.id),
-                Err(error) => format!("response {} error {} {}", response.id, error.code, error.message),
+                Err(error) => format!(
+                    "response {} error {} {}",
+                    response.id, error.code, error.message
+                ),
             },
             Err(malformed) => format!("{} id {}", malformed.code as i32, malformed.id),
         }
@@ -240,31 +286,71 @@ mod tests {
 
     #[test]
     fn message_kinds_are_distinguished() {
-        check(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#, r#"request 1 m {"a":[]}"#);
-        check(r#"{"params":null,"method":"m","id":"x","jsonrpc":"2.0","more":1}"#, r#"request "x" m null"#);
-        check(r#"{"jsonrpc":"2.0","id":-3,"method":"m"}"#, "request -3 m null");
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#,
+            r#"request 1 m {"a":[]}"#,
+        );
+        check(
+            r#"{"params":null,"method":"m","id":"x","jsonrpc":"2.0","more":1}"#,
+            r#"request "x" m null"#,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":-3,"method":"m"}"#,
+            "request -3 m null",
+        );
         check(r#" {"jsonrpc":"2.0","method":"m"}"#, "notification m null");
-        check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "response 1 null");
-        check(r#"{"jsonrpc":"2.0","id":1,"result":2,"error":null}"#, "response 1 2");
-        check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#, "response 1 error 1 x");
-        check(r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#, r#"response 1 error -32001 "x""#);
-        check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#, "nothing");
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            "response 1 null",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":2,"error":null}"#,
+            "response 1 2",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#,
+            "response 1 error 1 x",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#,
+            r#"response 1 error -32001 "x""#,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#,
+            "nothing",
+        );
         check(r#"{"jsonrpc":"2.0","result":1}"#, "nothing");
     }
 
     #[test]
     fn invalid_json_is_a_parse_error() {
-        for body in ["", "{", r#"{"jsonrpc":"2.0","id":5,"method":"#, "nope", "[1,", r#"{"id":5}}"#] {
+        for body in [
+            "",
+            "{",
+            r#"{"jsonrpc":"2.0","id":5,"method":"#,
+            "nope",
+            "[1,",
+            r#"{"id":5}}"#,
+        ] {
             check(body, "-32700 id null");
         }
-        assert_eq!(describe(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}"), "-32700 id null");
+        assert_eq!(
+            describe(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}"),
+            "-32700 id null"
+        );
     }
 
     #[test]
     fn json_that_is_not_a_message_is_an_invalid_request() {
-        for body in
-            ["1", "null", "\"hi\"", "[]", r#"[{"jsonrpc":"2.0","id":7,"method":"m"}]"#, "{}", r#"{"id":1,"id":2}"#]
-        {
+        for body in [
+            "1",
+            "null",
+            "\"hi\"",
+            "[]",
+            r#"[{"jsonrpc":"2.0","id":7,"method":"m"}]"#,
+            "{}",
+            r#"{"id":1,"id":2}"#,
+        ] {
             check(body, "-32600 id null");
         }
         for body in [
@@ -280,8 +366,20 @@ mod tests {
 
     #[test]
     fn unusual_ids_are_echoed_byte_for_byte() {
-        for id in ["null", "true", "1.50", "1e3", "2147483648", "-99999999999999999999999", r#"{"a" : 1}"#, "[1]"] {
-            check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#), &format!("-32600 id {id}"));
+        for id in [
+            "null",
+            "true",
+            "1.50",
+            "1e3",
+            "2147483648",
+            "-99999999999999999999999",
+            r#"{"a" : 1}"#,
+            "[1]",
+        ] {
+            check(
+                &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#),
+                &format!("-32600 id {id}"),
+            );
         }
     }
 
@@ -290,7 +388,9 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
         check(&deep, "-32600 id null");
         let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{deep}}}"#);
-        let Ok(Some(Message::Request(request))) = parse(body.as_bytes()) else { panic!("a request") };
+        let Ok(Some(Message::Request(request))) = parse(body.as_bytes()) else {
+            panic!("a request")
+        };
         assert!(request.params.read::<Value>().is_err());
         assert!(request.params.read::<IgnoredAny>().is_ok());
     }
@@ -298,14 +398,24 @@ mod tests {
     #[test]
     fn messages_are_encoded_per_json_rpc() {
         let text = |body: serde_json::Result<Vec<u8>>| String::from_utf8(body.unwrap()).unwrap();
-        assert_eq!(text(call(None, "m", &())), r#"{"jsonrpc":"2.0","method":"m"}"#);
+        assert_eq!(
+            text(call(None, "m", &())),
+            r#"{"jsonrpc":"2.0","method":"m"}"#
+        );
         assert_eq!(
             text(call(Some(3), "m", &json!({"params": null}))),
             r#"{"jsonrpc":"2.0","id":3,"method":"m","params":{"params":null}}"#
         );
         let id = RequestId::from("a\"b".to_owned());
-        assert_eq!(text(answer(&id, Ok(&json!(null)))), r#"{"jsonrpc":"2.0","id":"a\"b","result":null}"#);
-        let error = ResponseError { code: -32601, message: "no".into(), data: None };
+        assert_eq!(
+            text(answer(&id, Ok(&json!(null)))),
+            r#"{"jsonrpc":"2.0","id":"a\"b","result":null}"#
+        );
+        let error = ResponseError {
+            code: -32601,
+            message: "no".into(),
+            data: None,
+        };
         assert_eq!(
             text(answer::<()>(&RawValue::NULL, Err(&error))),
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#

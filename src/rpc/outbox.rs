@@ -60,7 +60,10 @@ pub(crate) enum Item {
     /// A finished JSON body.
     Body(Vec<u8>),
     /// Text that becomes a `session/update` when it is written; until then more may be appended.
-    Text { source: Arc<TextSource>, text: String },
+    Text {
+        source: Arc<TextSource>,
+        text: String,
+    },
 }
 
 impl Item {
@@ -107,12 +110,16 @@ impl Outbox {
     pub(crate) fn push_text(&self, source: &Arc<TextSource>, piece: &str) {
         self.add(|queue| match queue.items.back_mut() {
             Some(Item::Text { source: last, text })
-                if text.len() + piece.len() <= MAX_MERGED && (Arc::ptr_eq(last, source) || last == source) =>
+                if text.len() + piece.len() <= MAX_MERGED
+                    && (Arc::ptr_eq(last, source) || last == source) =>
             {
                 text.push_str(piece);
                 queue.bytes += piece.len();
             }
-            _ => queue.append(Item::Text { source: Arc::clone(source), text: piece.to_owned() }),
+            _ => queue.append(Item::Text {
+                source: Arc::clone(source),
+                text: piece.to_owned(),
+            }),
         });
     }
 
@@ -136,7 +143,10 @@ impl Outbox {
                 return false;
             }
             queue.writer_waits = true;
-            queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self
+                .filled
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         mem::swap(&mut queue.items, items);
         true
@@ -161,7 +171,10 @@ impl Outbox {
     /// Drops everything queued and wakes all waiters: nothing can be written any more.
     pub(crate) fn fail(&self) {
         let mut queue = self.lock();
-        *queue = Queue { ended: true, ..Queue::default() };
+        *queue = Queue {
+            ended: true,
+            ..Queue::default()
+        };
         drop(queue);
         self.broken.cancel();
         self.drained.notify_waiters();

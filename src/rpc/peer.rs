@@ -54,7 +54,11 @@ impl Peer {
                 }
             }
         }
-        PendingResponse { peer: self.clone(), id, receiver }
+        PendingResponse {
+            peer: self.clone(),
+            id,
+            receiver,
+        }
     }
 
     /// Passes a response to whoever waits for it.
@@ -67,7 +71,11 @@ impl Peer {
 
     /// Answers a body that was not a message.
     pub fn reject(&self, malformed: &Malformed) {
-        let error = ResponseError { code: malformed.code as i32, message: malformed.message.clone(), data: None };
+        let error = ResponseError {
+            code: malformed.code as i32,
+            message: malformed.message.clone(),
+            data: None,
+        };
         self.answer::<()>(&malformed.id, Err(&error));
     }
 
@@ -102,7 +110,11 @@ impl Peer {
     }
 
     /// Sends a response; a result that cannot be serialized becomes an internal error.
-    pub(super) fn answer<T: Serialize>(&self, id: &impl Serialize, answer: Result<&T, &ResponseError>) {
+    pub(super) fn answer<T: Serialize>(
+        &self,
+        id: &impl Serialize,
+        answer: Result<&T, &ResponseError>,
+    ) {
         let body = message::answer(id, answer)
             .or_else(|error| message::answer::<()>(id, Err(&unserializable(&error))))
             .expect("an id and an error of strings and numbers serialize");
@@ -112,7 +124,11 @@ impl Peer {
 
 fn unserializable(error: &serde_json::Error) -> ResponseError {
     let message = format!("cannot be written as JSON: {error}");
-    ResponseError { code: ErrorCode::InternalError as i32, message, data: None }
+    ResponseError {
+        code: ErrorCode::InternalError as i32,
+        message,
+        data: None,
+    }
 }
 
 /// The future response to a request of ours.
@@ -138,11 +154,13 @@ impl Future for PendingResponse {
     type Output = Result<Value, RequestError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.receiver).poll(context).map(|received| match received {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(RequestError::Refused(error)),
-            Err(_) => Err(RequestError::Closed),
-        })
+        Pin::new(&mut self.receiver)
+            .poll(context)
+            .map(|received| match received {
+                Ok(Ok(value)) => Ok(value),
+                Ok(Err(error)) => Err(RequestError::Refused(error)),
+                Err(_) => Err(RequestError::Closed),
+            })
     }
 }
 

@@ -18,7 +18,11 @@ pub struct Responder {
 
 impl Responder {
     pub(super) fn new(id: RequestId, peer: Peer) -> Self {
-        Self { id, peer, answered: false }
+        Self {
+            id,
+            peer,
+            answered: false,
+        }
     }
 
     /// The request's id.
@@ -34,7 +38,11 @@ impl Responder {
 
     /// Responds with an error without data.
     pub fn error(self, code: ErrorCode, message: impl Into<String>) {
-        self.respond(Err(ResponseError { code: code as i32, message: message.into(), data: None }));
+        self.respond(Err(ResponseError {
+            code: code as i32,
+            message: message.into(),
+            data: None,
+        }));
     }
 
     /// Responds with a result or an error.
@@ -55,7 +63,11 @@ impl Drop for Responder {
     fn drop(&mut self) {
         if !self.answered {
             let message = "the request ended without an answer; internal error".to_owned();
-            self.send::<()>(Err(&ResponseError { code: ErrorCode::InternalError as i32, message, data: None }));
+            self.send::<()>(Err(&ResponseError {
+                code: ErrorCode::InternalError as i32,
+                message,
+                data: None,
+            }));
         }
     }
 }

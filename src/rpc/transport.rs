@@ -97,28 +97,46 @@ pub fn connect(
     let peer = Peer::default();
     let budget = Arc::new(Semaphore::new(BUDGET));
     let (sender, receiver) = mpsc::channel(MESSAGES);
-    let feed = Feed { sender, budget: Arc::clone(&budget), runtime: Handle::current() };
-    thread::Builder::new().name("rpc-reader".into()).spawn(move || read_loop(framing, input, &feed))?;
+    let feed = Feed {
+        sender,
+        budget: Arc::clone(&budget),
+        runtime: Handle::current(),
+    };
+    thread::Builder::new()
+        .name("rpc-reader".into())
+        .spawn(move || read_loop(framing, input, &feed))?;
 
     let (done_sender, done) = oneshot::channel();
     let writer = peer.clone();
-    thread::Builder::new().name("rpc-writer".into()).spawn(move || {
-        let result = write_loop(framing, &writer, output);
-        if let Err(error) = &result {
-            tracing::warn!(%error, "the client stopped reading");
-            writer.outbox().fail();
-            writer.pending().close();
-        }
-        // The server may have ended without waiting.
-        let _ = done_sender.send(result);
-    })?;
-    Ok((peer.clone(), Inbox { receiver, budget, peer: peer.clone() }, Writer { peer, done }))
+    thread::Builder::new()
+        .name("rpc-writer".into())
+        .spawn(move || {
+            let result = write_loop(framing, &writer, output);
+            if let Err(error) = &result {
+                tracing::warn!(%error, "the client stopped reading");
+                writer.outbox().fail();
+                writer.pending().close();
+            }
+            // The server may have ended without waiting.
+            let _ = done_sender.send(result);
+        })?;
+    Ok((
+        peer.clone(),
+        Inbox {
+            receiver,
+            budget,
+            peer: peer.clone(),
+        },
+        Writer { peer, done },
+    ))
 }
 
 impl Inbox {
     /// The next message. Cancel safe.
     pub async fn recv(&mut self) -> Incoming {
-        let Some((parsed, weight)) = self.receiver.recv().await else { return Incoming::Closed };
+        let Some((parsed, weight)) = self.receiver.recv().await else {
+            return Incoming::Closed;
+        };
         self.budget.add_permits(weight as usize);
         match parsed {
             Ok(Ok(Message::Request(request))) => {
@@ -218,7 +236,12 @@ fn read_frames(framing: Framing, mut input: impl Read, feed: &Feed) -> Result<()
 
 /// Writes what is queued until the queue is closed or writing fails.
 fn write_loop(framing: Framing, peer: &Peer, mut output: impl Write) -> io::Result<()> {
-    let mut batch = Batch { framing, bytes: Vec::new(), cost: 0, scratch: Vec::new() };
+    let mut batch = Batch {
+        framing,
+        bytes: Vec::new(),
+        cost: 0,
+        scratch: Vec::new(),
+    };
     let mut items = VecDeque::new();
     while peer.outbox().take(&mut items) {
         for item in items.drain(..) {
@@ -273,7 +296,10 @@ fn text_update(out: &mut Vec<u8>, source: &TextSource, text: &str) {
         out.extend_from_slice(raw);
         serde_json::to_writer(&mut *out, value).expect("a string serializes");
     };
-    put(br#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"#, &source.session_id);
+    put(
+        br#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"#,
+        &source.session_id,
+    );
     put(br#","update":{"sessionUpdate":"#, source.kind.name());
     put(br#","content":{"type":"text","text":"#, text);
     out.push(b'}');

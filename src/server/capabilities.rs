@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use crate::protocol::lsp::Handshake;
 
 /// The capabilities of a language client. The default is the least: those of one that announces nothing.
-#[expect(clippy::struct_excessive_bools, reason = "each is a capability the client announces by itself")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a capability the client announces by itself"
+)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Capabilities {
     /// `workspace/applyEdit`.
@@ -28,7 +31,8 @@ pub(super) struct Capabilities {
 }
 
 /// Why an edit is not sent to a client that takes none.
-pub(super) const TAKES_NO_EDITS: &str = "the editor takes no edits: it did not announce `workspace.applyEdit`";
+pub(super) const TAKES_NO_EDITS: &str =
+    "the editor takes no edits: it did not announce `workspace.applyEdit`";
 
 impl Capabilities {
     pub fn of(handshake: &Handshake) -> Self {
@@ -43,7 +47,8 @@ impl Capabilities {
             shows_progress: handshake.can("window.workDoneProgress"),
             completes_inline: names("textDocument.inlineCompletion"),
             code_action_literals: names("textDocument.codeAction.codeActionLiteralSupport"),
-            nested_symbols: handshake.can("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
+            nested_symbols: handshake
+                .can("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
         }
     }
 

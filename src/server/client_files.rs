@@ -25,7 +25,10 @@ impl FileAccess {
     /// Reads `clientCapabilities`.
     pub fn of(capabilities: &Value) -> Self {
         let says = |name: &str| capabilities["fs"][name] == true;
-        Self { read: says("readTextFile"), write: says("writeTextFile") }
+        Self {
+            read: says("readTextFile"),
+            write: says("writeTextFile"),
+        }
     }
 }
 
@@ -68,13 +71,25 @@ impl Editor for SessionEditor {
         async move { answer.await.ok()?["content"].as_str().map(str::to_owned) }.boxed()
     }
 
-    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+    fn write<'a>(
+        &'a self,
+        path: &'a Path,
+        text: &'a str,
+    ) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
         if !self.access.write {
             return ready(None).boxed();
         }
         let request = acp::WriteTextFileRequest::new(Arc::clone(&self.session), path, text);
         let answer = self.peer.request("fs/write_text_file", &request);
-        async move { Some(answer.await.map(drop).map_err(|error| EditorError(error.to_string()))) }.boxed()
+        async move {
+            Some(
+                answer
+                    .await
+                    .map(drop)
+                    .map_err(|error| EditorError(error.to_string())),
+            )
+        }
+        .boxed()
     }
 
     fn saves(&self) -> bool {

@@ -19,13 +19,20 @@ impl Server {
         let focus = self.focus.clone();
         self.tasks.spawn(async move {
             let offered = completer.complete(&query, focus.as_ref()).await;
-            responder.ok(&ext::Completions { items: offered.into_iter().map(wire).collect() });
+            responder.ok(&ext::Completions {
+                items: offered.into_iter().map(wire).collect(),
+            });
         });
     }
 }
 
 fn wire(offered: Completion) -> ext::Completion {
-    let Completion { insert, label, kind, detail } = offered;
+    let Completion {
+        insert,
+        label,
+        kind,
+        detail,
+    } = offered;
     let kind = match kind {
         Mentionable::File => ext::CompletionKind::File,
         Mentionable::Folder => ext::CompletionKind::Folder,
@@ -33,5 +40,10 @@ fn wire(offered: Completion) -> ext::Completion {
         Mentionable::Diagnostics => ext::CompletionKind::Diagnostics,
         Mentionable::Selection => ext::CompletionKind::Selection,
     };
-    ext::Completion { insert, label, kind, detail }
+    ext::Completion {
+        insert,
+        label,
+        kind,
+        detail,
+    }
 }

@@ -50,9 +50,13 @@ impl Conversation {
     /// Closes the session. Waiting requests are answered and the turn is cancelled.
     pub async fn close(mut self) {
         if let Some(Opening { responder, .. }) = self.opening.take() {
-            responder.error(ErrorCode::RequestFailed, "the session was closed before it was loaded");
+            responder.error(
+                ErrorCode::RequestFailed,
+                "the session was closed before it was loaded",
+            );
         }
-        self.prompts.end(&mut *self.front, &Ok(Termination::Cancelled));
+        self.prompts
+            .end(&mut *self.front, &Ok(Termination::Cancelled));
         self.session.close().await;
     }
 
@@ -68,8 +72,14 @@ impl Server {
     pub(super) fn new_session(&mut self, responder: Responder, params: &Params) {
         let started = read::<NewSession>(params).and_then(|request| {
             self.require_acp()?;
-            let servers = request.mcp_servers.into_iter().map(mcp_server).collect::<Answer<_>>()?;
-            let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
+            let servers = request
+                .mcp_servers
+                .into_iter()
+                .map(mcp_server)
+                .collect::<Answer<_>>()?;
+            let roots = std::iter::once(request.cwd)
+                .chain(request.additional_directories)
+                .collect();
             let id = session::new_id();
             let front = self.front_end(&id);
             self.start_session((id, Start::New), roots, servers, front)
@@ -80,7 +90,9 @@ impl Server {
         };
         let state = conversation.session.state();
         let response = acp::NewSessionResponse::new(Arc::clone(conversation.session.id()));
-        responder.ok(&response.modes(modes(state.mode)).config_options(config_options(&state)));
+        responder.ok(&response
+            .modes(modes(state.mode))
+            .config_options(config_options(&state)));
         conversation.show();
     }
 
@@ -104,13 +116,26 @@ impl Server {
                 Err(problem) => tracing::warn!("workspace folder left out: {}", problem.message),
             }
         }
-        let sources = Sources { folders: roots.iter().map(|root| root.path().to_owned()).collect(), servers };
+        let sources = Sources {
+            folders: roots.iter().map(|root| root.path().to_owned()).collect(),
+            servers,
+        };
         let settings = self.settings(sources.clone());
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
         let setup = crate::session::setup(Arc::clone(&id), start, &settings, workspace);
         let session = Session::start(setup, self.events.clone(), &self.end);
-        let conversation = Conversation { session, sources, front, opening: None, prompts: Prompts::default() };
-        Ok(self.conversations.entry(id).insert_entry(conversation).into_mut())
+        let conversation = Conversation {
+            session,
+            sources,
+            front,
+            opening: None,
+            prompts: Prompts::default(),
+        };
+        Ok(self
+            .conversations
+            .entry(id)
+            .insert_entry(conversation)
+            .into_mut())
     }
 
     /// The settings of a conversation, as they are now.
@@ -123,14 +148,20 @@ impl Server {
 
     /// A conversation without a model reads the configuration again: the person may have written one since.
     pub(super) fn reconfigure(&mut self, id: &str) {
-        let Some(conversation) = self.conversations.get(id) else { return };
+        let Some(conversation) = self.conversations.get(id) else {
+            return;
+        };
         if conversation.session.state().model.is_ok() {
             return;
         }
         let settings = self.settings(conversation.sources.clone());
         if let Some(conversation) = self.conversations.get(id) {
             // Taken before what is sent after it.
-            drop(conversation.session.change(Change::Settings(Box::new(settings))));
+            drop(
+                conversation
+                    .session
+                    .change(Change::Settings(Box::new(settings))),
+            );
         }
     }
 
@@ -155,8 +186,7 @@ impl Server {
         if self.client.speaks_acp || self.transport == Transport::Acp {
             return Ok(());
         }
-        let message =
-            "this client cannot open sessions: it did not announce capabilities.experimental.tandem in `initialize`";
+        let message = "this client cannot open sessions: it did not announce capabilities.experimental.tandem in `initialize`";
         Err(error(ErrorCode::InvalidRequest, message))
     }
 }
@@ -165,11 +195,15 @@ impl Server {
     /// A session panicked: waiting requests are answered.
     pub(super) fn session_panicked(&mut self, id: &SessionId, failure: &Failure) {
         self.requests.forget(id);
-        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        let Some(conversation) = self.conversations.get_mut(id) else {
+            return;
+        };
         if conversation.opening.is_some() {
             return self.not_opened(id, &failure.message);
         }
-        conversation.prompts.end(&mut *conversation.front, &Err(failure.clone()));
+        conversation
+            .prompts
+            .end(&mut *conversation.front, &Err(failure.clone()));
     }
 }
 
@@ -186,11 +220,19 @@ struct NewSession {
 
 /// The error for an unknown session id.
 pub(super) fn unknown(id: &str) -> ResponseError {
-    error(ErrorCode::InvalidParams, format!("unknown session `{id}`; `session/new` starts one"))
+    error(
+        ErrorCode::InvalidParams,
+        format!("unknown session `{id}`; `session/new` starts one"),
+    )
 }
 
 fn open_root(folder: &Path) -> Answer<Root> {
-    let refused = |why: &str| error(ErrorCode::InvalidParams, format!("cwd {}: {why}", folder.display()));
+    let refused = |why: &str| {
+        error(
+            ErrorCode::InvalidParams,
+            format!("cwd {}: {why}", folder.display()),
+        )
+    };
     if !folder.is_absolute() {
         return Err(refused("expected an absolute path"));
     }

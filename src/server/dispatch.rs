@@ -19,8 +19,12 @@ impl Server {
             return responder.respond(Err(error));
         }
         match (method.as_str(), self.transport) {
-            ("initialize", Transport::Lsp) => reply(responder, &params, |params| Ok(self.initialize_lsp(params))),
-            ("initialize", Transport::Acp) => reply(responder, &params, |params| self.initialize_acp(&params)),
+            ("initialize", Transport::Lsp) => {
+                reply(responder, &params, |params| Ok(self.initialize_lsp(params)))
+            }
+            ("initialize", Transport::Acp) => {
+                reply(responder, &params, |params| self.initialize_acp(&params))
+            }
             ("shutdown", Transport::Lsp) => self.shutdown(responder),
             ("authenticate", _) => self.authenticate(responder, &params),
             ("session/new", _) => self.new_session(responder, &params),
@@ -51,10 +55,17 @@ impl Server {
             ("textDocument/foldingRange", Transport::Lsp) => {
                 reply(responder, &params, |params| Ok(self.chat_folds(&params)));
             }
-            ("textDocument/inlineCompletion", Transport::Lsp) => self.inline_completion(responder, &params),
+            ("textDocument/inlineCompletion", Transport::Lsp) => {
+                self.inline_completion(responder, &params)
+            }
             ("textDocument/hover", Transport::Lsp) => self.hover(responder, &params),
-            ("workspace/executeCommand", Transport::Lsp) => reply(responder, &params, |params| self.execute(params)),
-            _ => responder.error(ErrorCode::MethodNotFound, format!("unknown method `{method}`")),
+            ("workspace/executeCommand", Transport::Lsp) => {
+                reply(responder, &params, |params| self.execute(params))
+            }
+            _ => responder.error(
+                ErrorCode::MethodNotFound,
+                format!("unknown method `{method}`"),
+            ),
         }
     }
 
@@ -68,7 +79,9 @@ impl Server {
         match (method.as_str(), self.transport) {
             ("exit", Transport::Lsp) => self.exit(),
             ("initialized", Transport::Lsp) => self.announce(),
-            ("session/cancel", _) => on_notification(&method, &params, |params| self.cancel(&params)),
+            ("session/cancel", _) => {
+                on_notification(&method, &params, |params| self.cancel(&params))
+            }
             ("$/cancelRequest" | "$/cancel_request", _) => {
                 on_notification(&method, &params, |params| self.cancel_request(&params));
             }
@@ -85,7 +98,9 @@ impl Server {
                 on_notification(&method, &params, |params| self.did_close(&params));
             }
             ("workspace/didChangeConfiguration", Transport::Lsp) => {
-                on_notification(&method, &params, |params| self.did_change_configuration(&params));
+                on_notification(&method, &params, |params| {
+                    self.did_change_configuration(&params)
+                });
             }
             ("workspace/didChangeWorkspaceFolders", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.did_change_folders(params));
@@ -93,22 +108,27 @@ impl Server {
             ("window/workDoneProgress/cancel", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.progress_cancelled(&params));
             }
-            ("_tandem/didFocus", _) => on_notification(&method, &params, |params| self.did_focus(&params)),
+            ("_tandem/didFocus", _) => {
+                on_notification(&method, &params, |params| self.did_focus(&params))
+            }
             _ => tracing::debug!(method, "unknown notification"),
         }
     }
 
     fn may_call(&self, method: &str) -> Answer<()> {
         match self.phase {
-            Phase::Fresh if method != "initialize" => {
-                Err(error(ErrorCode::ServerNotInitialized, "send `initialize` first"))
-            }
-            Phase::Serving if method == "initialize" => {
-                Err(error(ErrorCode::InvalidRequest, "`initialize` was already called"))
-            }
-            Phase::ShutDown => {
-                Err(error(ErrorCode::InvalidRequest, "the server was shut down; only `exit` can follow"))
-            }
+            Phase::Fresh if method != "initialize" => Err(error(
+                ErrorCode::ServerNotInitialized,
+                "send `initialize` first",
+            )),
+            Phase::Serving if method == "initialize" => Err(error(
+                ErrorCode::InvalidRequest,
+                "`initialize` was already called",
+            )),
+            Phase::ShutDown => Err(error(
+                ErrorCode::InvalidRequest,
+                "the server was shut down; only `exit` can follow",
+            )),
             _ => Ok(()),
         }
     }
@@ -129,12 +149,18 @@ impl Server {
 
 /// An error answer without data.
 pub(super) fn error(code: ErrorCode, message: impl Into<String>) -> ResponseError {
-    ResponseError { code: code as i32, message: message.into(), data: None }
+    ResponseError {
+        code: code as i32,
+        message: message.into(),
+        data: None,
+    }
 }
 
 /// Deserializes params; the error names what does not match.
 pub(super) fn read<P: DeserializeOwned>(params: &Params) -> Answer<P> {
-    params.read().map_err(|problem| error(ErrorCode::InvalidParams, format!("params: {problem}")))
+    params
+        .read()
+        .map_err(|problem| error(ErrorCode::InvalidParams, format!("params: {problem}")))
 }
 
 fn reply<P: DeserializeOwned, R: Serialize>(

@@ -10,16 +10,32 @@ use crate::workspace::ContentChange;
 
 impl Server {
     pub(super) fn did_open(&mut self, params: lsp::DidOpenTextDocumentParams) {
-        let lsp::TextDocumentItem { uri, language_id, version, text } = params.text_document;
+        let lsp::TextDocumentItem {
+            uri,
+            language_id,
+            version,
+            text,
+        } = params.text_document;
         let language = serde_json::to_value(language_id).ok();
-        let language = language.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let language = language
+            .as_ref()
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         self.documents.open(&uri.0, version, language, &text);
     }
 
     pub(super) fn did_change(&mut self, params: lsp::DidChangeTextDocumentParams) {
-        let lsp::VersionedTextDocumentIdentifier { version, text_document_identifier } = params.text_document;
-        let changes: Vec<_> = params.content_changes.into_iter().map(content_change).collect();
-        self.documents.change(&text_document_identifier.uri.0, version, &changes);
+        let lsp::VersionedTextDocumentIdentifier {
+            version,
+            text_document_identifier,
+        } = params.text_document;
+        let changes: Vec<_> = params
+            .content_changes
+            .into_iter()
+            .map(content_change)
+            .collect();
+        self.documents
+            .change(&text_document_identifier.uri.0, version, &changes);
     }
 
     pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {
@@ -33,8 +49,16 @@ impl Server {
     }
 
     pub(super) fn did_change_folders(&mut self, params: lsp::DidChangeWorkspaceFoldersParams) {
-        self.client.folders.retain(|folder| params.event.removed.iter().all(|removed| removed.uri.0 != *folder));
-        self.client.folders.extend(params.event.added.into_iter().map(|added| added.uri.0));
+        self.client.folders.retain(|folder| {
+            params
+                .event
+                .removed
+                .iter()
+                .all(|removed| removed.uri.0 != *folder)
+        });
+        self.client
+            .folders
+            .extend(params.event.added.into_iter().map(|added| added.uri.0));
     }
 
     pub(super) fn did_change_configuration(&mut self, params: &Value) {
@@ -52,7 +76,10 @@ impl Server {
     /// A document that is no file clears the focus.
     pub(super) fn did_focus(&mut self, params: &ext::DidFocus) {
         let selection = &params.selection;
-        let lines = (selection.start.line.saturating_add(1), last_line(selection).saturating_add(1));
+        let lines = (
+            selection.start.line.saturating_add(1),
+            last_line(selection).saturating_add(1),
+        );
         self.focus = path_of(&params.text_document.uri.0).map(|path| Focus { path, lines });
     }
 }
@@ -60,29 +87,49 @@ impl Server {
 fn content_change(event: lsp::TextDocumentContentChangeEvent) -> ContentChange {
     use lsp::TextDocumentContentChangeEvent as Event;
     match event {
-        Event::TextDocumentContentChangePartial(part) => {
-            ContentChange { range: Some(range(part.range)), text: part.text }
-        }
-        Event::TextDocumentContentChangeWholeDocument(whole) => ContentChange { range: None, text: whole.text },
+        Event::TextDocumentContentChangePartial(part) => ContentChange {
+            range: Some(range(part.range)),
+            text: part.text,
+        },
+        Event::TextDocumentContentChangeWholeDocument(whole) => ContentChange {
+            range: None,
+            text: whole.text,
+        },
     }
 }
 
 /// The last line of a range; a range that ends before the first character of a line does not include that line.
 pub(super) fn last_line(range: &lsp::Range) -> u32 {
-    let last = if range.end.character == 0 { range.end.line.saturating_sub(1) } else { range.end.line };
+    let last = if range.end.character == 0 {
+        range.end.line.saturating_sub(1)
+    } else {
+        range.end.line
+    };
     last.max(range.start.line)
 }
 
 /// Converts a range of the protocol to ours.
 pub(super) fn range(range: lsp::Range) -> text::Range {
-    let position = |at: lsp::Position| text::Position { line: at.line, character: at.character };
-    text::Range { start: position(range.start), end: position(range.end) }
+    let position = |at: lsp::Position| text::Position {
+        line: at.line,
+        character: at.character,
+    };
+    text::Range {
+        start: position(range.start),
+        end: position(range.end),
+    }
 }
 
 /// Converts one of our ranges to the protocol's.
 pub(super) fn wire_range(range: text::Range) -> lsp::Range {
-    let position = |at: text::Position| lsp::Position { line: at.line, character: at.character };
-    lsp::Range { start: position(range.start), end: position(range.end) }
+    let position = |at: text::Position| lsp::Position {
+        line: at.line,
+        character: at.character,
+    };
+    lsp::Range {
+        start: position(range.start),
+        end: position(range.end),
+    }
 }
 
 /// The path a `file:` URI names.

@@ -21,12 +21,18 @@ impl Server {
     }
 
     fn agent_event(&mut self, id: &SessionId, event: AgentEvent) {
-        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        let Some(conversation) = self.conversations.get_mut(id) else {
+            return;
+        };
         match event {
             AgentEvent::Resumed { title, .. } => self.opened(id, title),
-            AgentEvent::Error { message, .. } if conversation.opening.is_some() => self.not_opened(id, &message),
+            AgentEvent::Error { message, .. } if conversation.opening.is_some() => {
+                self.not_opened(id, &message)
+            }
             AgentEvent::PermissionRequested { .. } => self.ask_permission(id, event),
-            AgentEvent::PermissionResolved { call_id, outcome } => self.permission_resolved(id, &call_id, &outcome),
+            AgentEvent::PermissionResolved { call_id, outcome } => {
+                self.permission_resolved(id, &call_id, &outcome)
+            }
             event => conversation.front.event(event),
         }
     }

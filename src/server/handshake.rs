@@ -51,7 +51,9 @@ impl Client {
 
 #[cfg(unix)]
 fn runs(id: u32) -> bool {
-    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    let id = i32::try_from(id)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     id.is_none_or(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
 }
 
@@ -64,23 +66,41 @@ fn runs(_id: u32) -> bool {
 impl Server {
     pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Value {
         let encoding = negotiate(&handshake);
-        let sync = if shuffles_changes(&handshake) { WHOLE_TEXTS } else { INCREMENTS };
+        let sync = if shuffles_changes(&handshake) {
+            WHOLE_TEXTS
+        } else {
+            INCREMENTS
+        };
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
             shows_forms: false,
-            files: handshake.capability("experimental.tandem").map(FileAccess::of).unwrap_or_default(),
+            files: handshake
+                .capability("experimental.tandem")
+                .map(FileAccess::of)
+                .unwrap_or_default(),
             can: Capabilities::of(&handshake),
             shows_last_line: !is_neovim(&handshake),
             folders: handshake.folders(),
         };
-        let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
+        let label = handshake
+            .client_info
+            .as_ref()
+            .is_some_and(|client| client.name.contains("Code"));
         self.documents = Documents::new(encoding);
         let tandem = handshake.capability("experimental.tandem");
         let does = |what: &str| tandem.is_some_and(|tandem| tandem["_meta"][what] == true);
-        let operations = tandem.map(|tandem| operations(&tandem["_meta"]["tandem.language"])).unwrap_or_default();
+        let operations = tandem
+            .map(|tandem| operations(&tandem["_meta"]["tandem.language"]))
+            .unwrap_or_default();
         let (diagnostics, saves) = (does("tandem.diagnostics"), does("tandem.save"));
-        let can = Abilities { standard: self.client.can, label, diagnostics, saves, operations };
+        let can = Abilities {
+            standard: self.client.can,
+            label,
+            diagnostics,
+            saves,
+            operations,
+        };
         self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), can));
         self.options = handshake.initialization_options;
         self.phase = Phase::Serving;
@@ -99,8 +119,13 @@ impl Server {
             capabilities["experimental"] = json!({ "tandem": acp_answer() });
         } else {
             let kinds = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
-            capabilities["codeActionProvider"] = if self.client.can.code_action_literals { kinds } else { true.into() };
-            capabilities["completionProvider"] = json!({ "triggerCharacters": super::lsp::TRIGGERS });
+            capabilities["codeActionProvider"] = if self.client.can.code_action_literals {
+                kinds
+            } else {
+                true.into()
+            };
+            capabilities["completionProvider"] =
+                json!({ "triggerCharacters": super::lsp::TRIGGERS });
             capabilities["executeCommandProvider"] = json!({ "commands": super::lsp::COMMANDS });
             capabilities["documentLinkProvider"] = json!({});
             for reads in ["definition", "documentSymbol", "foldingRange", "hover"] {
@@ -116,11 +141,21 @@ impl Server {
     pub(super) fn initialize_acp(&mut self, params: &Value) -> Answer<acp::InitializeResponse> {
         // Read leniently: a client of a later version learns which one tandem speaks, whatever else it sends.
         if !params.is_object() {
-            return Err(error(ErrorCode::InvalidParams, "params: expected an object with `protocolVersion`"));
+            return Err(error(
+                ErrorCode::InvalidParams,
+                "params: expected an object with `protocolVersion`",
+            ));
         }
         let files = FileAccess::of(&params["clientCapabilities"]);
-        let shows_forms = params.pointer("/clientCapabilities/elicitation/form").is_some_and(Value::is_object);
-        self.client = Client { speaks_acp: true, shows_forms, files, ..Client::default() };
+        let shows_forms = params
+            .pointer("/clientCapabilities/elicitation/form")
+            .is_some_and(Value::is_object);
+        self.client = Client {
+            speaks_acp: true,
+            shows_forms,
+            files,
+            ..Client::default()
+        };
         self.phase = Phase::Serving;
         Ok(acp_answer())
     }
@@ -132,7 +167,8 @@ impl Server {
             Err(problem) => return responder.respond(Err(problem)),
         };
         if &*method.0 != CONFIGURATION {
-            let message = format!("unknown authentication method `{method}`; expected `{CONFIGURATION}`");
+            let message =
+                format!("unknown authentication method `{method}`; expected `{CONFIGURATION}`");
             return responder.error(ErrorCode::InvalidParams, message);
         }
         let settings = (self.load)(&self.options, &[]);
@@ -141,7 +177,12 @@ impl Server {
                 Ok(()) => responder.ok(&acp::AuthenticateResponse::new()),
                 Err(why) => {
                     let session::NoProvider { message, code, .. } = why;
-                    responder.respond(Err(failure(&Failure { message, code, status: None, retryable: false })));
+                    responder.respond(Err(failure(&Failure {
+                        message,
+                        code,
+                        status: None,
+                        retryable: false,
+                    })));
                 }
             }
         });
@@ -151,19 +192,32 @@ impl Server {
 /// Whether changes may arrive out of order: Helix before 25.07 sends each from a task of its own. Ranges are useless
 /// then; full texts, of which the highest version counts, are not.
 fn shuffles_changes(handshake: &lsp::Handshake) -> bool {
-    let Some(lsp::Client { name, version: Some(version) }) = &handshake.client_info else { return false };
-    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    let Some(lsp::Client {
+        name,
+        version: Some(version),
+    }) = &handshake.client_info
+    else {
+        return false;
+    };
+    let mut numbers = version
+        .split('.')
+        .map_while(|number| number.parse::<u32>().ok());
     name == "helix" && (numbers.next(), numbers.next()) < (Some(25), Some(7))
 }
 
 /// Neovim drops empty lines at the end after an edit; `window/showDocument` then fails on a position in them.
 fn is_neovim(handshake: &lsp::Handshake) -> bool {
-    handshake.client_info.as_ref().is_some_and(|client| client.name == "Neovim")
+    handshake
+        .client_info
+        .as_ref()
+        .is_some_and(|client| client.name == "Neovim")
 }
 
 /// UTF-8 if the client supports it, because tandem's texts are UTF-8; otherwise UTF-16, which every client supports.
 fn negotiate(handshake: &lsp::Handshake) -> Encoding {
-    let offered = handshake.capability("general.positionEncodings").and_then(Value::as_array);
+    let offered = handshake
+        .capability("general.positionEncodings")
+        .and_then(Value::as_array);
     let offers = |name: &str| offered.is_some_and(|names| names.iter().any(|offer| offer == name));
     if offers("utf-8") {
         Encoding::Utf8
@@ -183,18 +237,25 @@ fn encoding_name(encoding: Encoding) -> &'static str {
 }
 
 fn acp_answer() -> acp::InitializeResponse {
-    let prompt = acp::PromptCapabilities::new().image(true).embedded_context(true);
+    let prompt = acp::PromptCapabilities::new()
+        .image(true)
+        .embedded_context(true);
     let session = acp::SessionCapabilities::new()
         .list(acp::SessionListCapabilities::new())
         .delete(acp::SessionDeleteCapabilities::new())
         .resume(acp::SessionResumeCapabilities::new())
         .close(acp::SessionCloseCapabilities::new());
-    let capabilities =
-        acp::AgentCapabilities::new().load_session(true).prompt_capabilities(prompt).session_capabilities(session);
+    let capabilities = acp::AgentCapabilities::new()
+        .load_session(true)
+        .prompt_capabilities(prompt)
+        .session_capabilities(session);
     acp::InitializeResponse::new(acp::ProtocolVersion::V1)
         .agent_capabilities(capabilities.mcp_capabilities(acp::McpCapabilities::new().http(true)))
         .auth_methods(vec![acp::AuthMethod::Agent(log_in())])
-        .agent_info(acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION")).title("tandem".to_owned()))
+        .agent_info(
+            acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION"))
+                .title("tandem".to_owned()),
+        )
 }
 
 fn log_in() -> acp::AuthMethodAgent {

@@ -26,14 +26,24 @@ pub(super) struct Inline {
 
 impl Server {
     pub(super) fn inline(&mut self, responder: Responder, params: &Params) {
-        let rewrite = match read::<ext::InlineParams>(params).and_then(|params| self.rewrite(params)) {
-            Ok(rewrite) => rewrite,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        let folders: Vec<_> = self.client.folders.iter().filter_map(|uri| path_of(uri)).collect();
+        let rewrite =
+            match read::<ext::InlineParams>(params).and_then(|params| self.rewrite(params)) {
+                Ok(rewrite) => rewrite,
+                Err(error) => return responder.respond(Err(error)),
+            };
+        let folders: Vec<_> = self
+            .client
+            .folders
+            .iter()
+            .filter_map(|uri| path_of(uri))
+            .collect();
         let settings = (self.load)(&self.options, &folders);
         let (id, cancel) = (responder.id().clone(), self.cancellable(responder.id()));
-        let mut updates = Updates { peer: self.peer.clone(), id, reported: None };
+        let mut updates = Updates {
+            peer: self.peer.clone(),
+            id,
+            reported: None,
+        };
         self.tasks.spawn(async move {
             let _over = cancel.clone().drop_guard();
             let answer = tokio::select! {
@@ -55,12 +65,26 @@ impl Server {
     /// `_tandem/inline/keep`.
     pub(super) fn keep_inline(&mut self, responder: Responder, params: &Params) {
         let asked = read::<ext::KeepInline>(params).and_then(|params| {
-            let ext::KeepInline { session_id, text_document, instruction, before, after } = params;
+            let ext::KeepInline {
+                session_id,
+                text_document,
+                instruction,
+                before,
+                after,
+            } = params;
             let uri = &text_document.uri.0;
-            let path = path_of(uri).ok_or_else(|| error(ErrorCode::InvalidParams, format!("{uri} is not a file")))?;
-            let edit = EditInPlace { path, instruction, before: before.into(), after: after.into() };
+            let path = path_of(uri)
+                .ok_or_else(|| error(ErrorCode::InvalidParams, format!("{uri} is not a file")))?;
+            let edit = EditInPlace {
+                path,
+                instruction,
+                before: before.into(),
+                after: after.into(),
+            };
             let session = &self.conversation(&session_id)?.session;
-            session.edited(edit).map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
+            session
+                .edited(edit)
+                .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
         });
         self.answer_later(responder, asked, |turn| ext::KeptInline { turn });
     }
@@ -69,7 +93,10 @@ impl Server {
     pub(super) fn cancellable(&mut self, id: &RequestId) -> CancellationToken {
         let cancel = self.end.child_token();
         self.inlines.retain(|inline| !inline.cancel.is_cancelled());
-        self.inlines.push(Inline { id: id.clone(), cancel: cancel.clone() });
+        self.inlines.push(Inline {
+            id: id.clone(),
+            cancel: cancel.clone(),
+        });
         cancel
     }
 
@@ -81,17 +108,36 @@ impl Server {
     }
 
     fn rewrite(&self, params: ext::InlineParams) -> Answer<Rewrite> {
-        let ext::InlineParams { text_document, range: at, instruction, previous } = params;
+        let ext::InlineParams {
+            text_document,
+            range: at,
+            instruction,
+            previous,
+        } = params;
         let refused = |why: String| error(ErrorCode::InvalidParams, why);
         let uri = &text_document.uri.0;
-        let document = self.documents.get(uri).ok_or_else(|| refused(format!("{uri} is not open")))?;
+        let document = self
+            .documents
+            .get(uri)
+            .ok_or_else(|| refused(format!("{uri} is not open")))?;
         if instruction.trim().is_empty() {
-            return Err(refused("`instruction` is empty: say what should change".to_owned()));
+            return Err(refused(
+                "`instruction` is empty: say what should change".to_owned(),
+            ));
         }
         let text = document.text.clone();
-        let span = document.lines.span(&text, range(at), self.documents.encoding());
-        let name = path_of(uri).and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-        Ok(Rewrite { name: name.unwrap_or_else(|| uri.clone()), text, range: span, instruction, previous })
+        let span = document
+            .lines
+            .span(&text, range(at), self.documents.encoding());
+        let name =
+            path_of(uri).and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        Ok(Rewrite {
+            name: name.unwrap_or_else(|| uri.clone()),
+            text,
+            range: span,
+            instruction,
+            previous,
+        })
     }
 }
 
@@ -104,11 +150,20 @@ struct Updates {
 
 impl Updates {
     fn tell(&mut self, text: &str) {
-        if self.reported.is_some_and(|reported| reported.elapsed() < PACE) {
+        if self
+            .reported
+            .is_some_and(|reported| reported.elapsed() < PACE)
+        {
             return;
         }
         self.reported = Some(Instant::now());
         let id = serde_json::to_value(&self.id).unwrap_or_default();
-        self.peer.notify("_tandem/inline/update", &ext::InlineUpdate { id, text: text.to_owned() });
+        self.peer.notify(
+            "_tandem/inline/update",
+            &ext::InlineUpdate {
+                id,
+                text: text.to_owned(),
+            },
+        );
     }
 }

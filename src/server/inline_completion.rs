@@ -24,7 +24,8 @@ impl Server {
 
     pub(super) fn inline_completion(&mut self, responder: Responder, params: &Params) {
         let Some(completer) = &mut self.completer else {
-            let message = "inline completion is off: set `model` in the section [completion] of config.toml";
+            let message =
+                "inline completion is off: set `model` in the section [completion] of config.toml";
             return responder.error(ErrorCode::MethodNotFound, message);
         };
         let params = match read::<lsp::InlineCompletionParams>(params) {
@@ -32,10 +33,11 @@ impl Server {
             Err(error) => return responder.respond(Err(error)),
         };
         let at = params.text_document_position_params.position;
-        let request = match completer.ask(&self.documents, place(params, self.client.folders.clone())) {
-            Asked::Known(text) => return responder.ok(&items(text, at)),
-            Asked::Request(request) => request,
-        };
+        let request =
+            match completer.ask(&self.documents, place(params, self.client.folders.clone())) {
+                Asked::Known(text) => return responder.ok(&items(text, at)),
+                Asked::Request(request) => request,
+            };
         let (cancel, peer) = (self.cancellable(responder.id()), self.peer.clone());
         self.tasks.spawn(async move {
             let _over = cancel.clone().drop_guard();
@@ -55,10 +57,21 @@ impl Server {
 }
 
 fn place(params: lsp::InlineCompletionParams, folders: Vec<String>) -> Place {
-    let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
-    let at = Position { line: position.line, character: position.character };
+    let lsp::TextDocumentPositionParams {
+        text_document,
+        position,
+    } = params.text_document_position_params;
+    let at = Position {
+        line: position.line,
+        character: position.character,
+    };
     let invoked = params.context.trigger_kind == lsp::InlineCompletionTriggerKind::Invoked;
-    Place { uri: text_document.uri.0, at, invoked, folders }
+    Place {
+        uri: text_document.uri.0,
+        at,
+        invoked,
+        folders,
+    }
 }
 
 /// The suggestion as one insertion, with the place it is for: by then the cursor may be somewhere else.
@@ -69,5 +82,9 @@ fn items(text: Option<String>, at: lsp::Position) -> Value {
 }
 
 fn report(peer: &Peer, problem: &str) {
-    show_message(peer, lsp::MessageType::Warning, &format!("tandem: inline completion: {problem}"));
+    show_message(
+        peer,
+        lsp::MessageType::Warning,
+        &format!("tandem: inline completion: {problem}"),
+    );
 }

@@ -15,7 +15,11 @@ impl Server {
     pub(super) fn providers(&mut self, responder: Responder) {
         let settings = self.setup_settings();
         self.tasks.spawn(async move {
-            let mut providers: Vec<_> = session::providers(&settings).await.into_iter().map(provider).collect();
+            let mut providers: Vec<_> = session::providers(&settings)
+                .await
+                .into_iter()
+                .map(provider)
+                .collect();
             providers.sort_by_key(|provider| !provider.found_locally);
             responder.ok(&ext::Providers { providers });
         });
@@ -30,7 +34,9 @@ impl Server {
         self.tasks.spawn(async move {
             let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
             match candidate.models(&settings).await {
-                Ok(models) => responder.ok(&ext::Models { models: models.into_iter().map(model).collect() }),
+                Ok(models) => responder.ok(&ext::Models {
+                    models: models.into_iter().map(model).collect(),
+                }),
                 Err(why) => refuse(responder, &why),
             }
         });
@@ -50,7 +56,9 @@ impl Server {
             };
             let mut findings = Vec::new();
             check::check(&provider, |found| findings.push(finding(found))).await;
-            let ok = findings.iter().all(|finding| finding.verdict != ext::Verdict::Bad);
+            let ok = findings
+                .iter()
+                .all(|finding| finding.verdict != ext::Verdict::Bad);
             responder.ok(&ext::Checked { ok, findings });
         });
     }
@@ -63,7 +71,12 @@ impl Server {
 
 fn refuse(responder: Responder, why: &NoProvider) {
     let (message, code) = (why.message.clone(), why.code);
-    responder.respond(Err(failure(&Failure { message, code, status: None, retryable: false })));
+    responder.respond(Err(failure(&Failure {
+        message,
+        code,
+        status: None,
+        retryable: false,
+    })));
 }
 
 fn provider(OfferedProvider { entry, is_running }: OfferedProvider) -> ext::ProviderInfo {
@@ -77,8 +90,14 @@ fn provider(OfferedProvider { entry, is_running }: OfferedProvider) -> ext::Prov
 }
 
 fn model(model: OfferedModel) -> ext::ModelInfo {
-    let price = model.price.map(|(input, output)| ext::ModelPrice { input, output });
-    ext::ModelInfo { id: model.id, context_window: model.context_window, price }
+    let price = model
+        .price
+        .map(|(input, output)| ext::ModelPrice { input, output });
+    ext::ModelInfo {
+        id: model.id,
+        context_window: model.context_window,
+        price,
+    }
 }
 
 fn finding(finding: Finding) -> ext::Finding {
@@ -87,5 +106,10 @@ fn finding(finding: Finding) -> ext::Finding {
         Verdict::Warning => ext::Verdict::Warning,
         Verdict::Bad => ext::Verdict::Bad,
     };
-    ext::Finding { check: finding.check.to_owned(), verdict, found: finding.found, advice: finding.advice }
+    ext::Finding {
+        check: finding.check.to_owned(),
+        verdict,
+        found: finding.found,
+        advice: finding.advice,
+    }
 }

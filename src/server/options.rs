@@ -18,14 +18,20 @@ impl Server {
     pub(super) fn set_mode(&mut self, responder: Responder, params: &Params) {
         let taken = read::<acp::SetSessionModeRequest>(params).and_then(|request| {
             let mode = parse_mode(&request.mode_id.0)?;
-            Ok(self.conversation(&request.session_id.0)?.session.change(Change::Mode(mode)))
+            Ok(self
+                .conversation(&request.session_id.0)?
+                .session
+                .change(Change::Mode(mode)))
         });
         self.answer_change(responder, taken, |_| acp::SetSessionModeResponse::new());
     }
 
     pub(super) fn set_config_option(&mut self, responder: Responder, params: &Params) {
-        let taken = read::<acp::SetSessionConfigOptionRequest>(params).and_then(|request| self.set_option(&request));
-        self.answer_change(responder, taken, |state| acp::SetSessionConfigOptionResponse::new(config_options(state)));
+        let taken = read::<acp::SetSessionConfigOptionRequest>(params)
+            .and_then(|request| self.set_option(&request));
+        self.answer_change(responder, taken, |state| {
+            acp::SetSessionConfigOptionResponse::new(config_options(state))
+        });
     }
 
     fn set_option(&mut self, request: &acp::SetSessionConfigOptionRequest) -> Answer<Taken> {
@@ -39,7 +45,12 @@ impl Server {
             "mode" => Change::Mode(parse_mode(value)?),
             "model" => Change::Model(value.to_owned()),
             "effort" => Change::Effort(parse_effort(value)?),
-            other => return Err(error(ErrorCode::InvalidParams, format!("unknown option `{other}`"))),
+            other => {
+                return Err(error(
+                    ErrorCode::InvalidParams,
+                    format!("unknown option `{other}`"),
+                ));
+            }
         };
         Ok(session.change(change))
     }

@@ -37,11 +37,21 @@ impl Request {
 
     pub fn choices(&self) -> Vec<Choice> {
         if self.about == About::Apply {
-            return [("allow_once", "Apply", Permission::AllowOnce), ("reject_once", "Discard", Permission::Reject)]
-                .map(|(id, title, permission)| Choice { id: id.to_owned(), title: title.to_owned(), permission })
-                .into();
+            return [
+                ("allow_once", "Apply", Permission::AllowOnce),
+                ("reject_once", "Discard", Permission::Reject),
+            ]
+            .map(|(id, title, permission)| Choice {
+                id: id.to_owned(),
+                title: title.to_owned(),
+                permission,
+            })
+            .into();
         }
-        self.preview.answers.as_deref().map_or_else(|| choices(self.rule.as_deref()), answers)
+        self.preview
+            .answers
+            .as_deref()
+            .map_or_else(|| choices(self.rule.as_deref()), answers)
     }
 }
 
@@ -55,12 +65,23 @@ pub(super) struct Choice {
 
 /// The choices, from narrow to wide, the refusal last. Titles begin with how long they apply, because menus truncate.
 pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
-    let choice = |id: &str, title: &str, permission| Choice { id: id.to_owned(), title: title.to_owned(), permission };
+    let choice = |id: &str, title: &str, permission| Choice {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        permission,
+    };
     let mut choices = vec![choice("allow_once", "Allow", Permission::AllowOnce)];
     if let Some(rule) = rule.map(display::escape_line) {
-        let always = [("allow_always", "session", Scope::Session), ("allow_always_project", "project", Scope::Project)];
+        let always = [
+            ("allow_always", "session", Scope::Session),
+            ("allow_always_project", "project", Scope::Project),
+        ];
         choices.extend(always.map(|(id, place, scope)| {
-            choice(id, &format!("Always ({place}): {rule}"), Permission::AllowAlways(Grant::offered(scope)))
+            choice(
+                id,
+                &format!("Always ({place}): {rule}"),
+                Permission::AllowAlways(Grant::offered(scope)),
+            )
         }));
     }
     choices.push(choice("reject_once", "Reject", Permission::Reject));
@@ -68,8 +89,7 @@ pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
 }
 
 /// What the model reads when the person wants to write the answer, for clients that offer only choices.
-const IN_CHAT: &str =
-    "in their next message. End your turn now by repeating the question, and go on when it is answered";
+const IN_CHAT: &str = "in their next message. End your turn now by repeating the question, and go on when it is answered";
 
 /// The answers to a question of the model's, and the ways to write another one or none.
 fn answers(options: &[String]) -> Vec<Choice> {
@@ -83,8 +103,17 @@ fn answers(options: &[String]) -> Vec<Choice> {
         title: "Answer in the Chat".to_owned(),
         permission: Permission::Answered(IN_CHAT.to_owned()),
     };
-    let none = Choice { id: "reject_once".to_owned(), title: "No Answer".to_owned(), permission: Permission::Reject };
-    options.iter().enumerate().map(answer).chain([in_chat, none]).collect()
+    let none = Choice {
+        id: "reject_once".to_owned(),
+        title: "No Answer".to_owned(),
+        permission: Permission::Reject,
+    };
+    options
+        .iter()
+        .enumerate()
+        .map(answer)
+        .chain([in_chat, none])
+        .collect()
 }
 
 /// The open requests.
@@ -106,7 +135,11 @@ struct Open {
 impl Default for Requests {
     fn default() -> Self {
         let (decisions, decided) = mpsc::channel(DECISIONS);
-        Self { open: Vec::new(), decisions, decided }
+        Self {
+            open: Vec::new(),
+            decisions,
+            decided,
+        }
     }
 }
 
@@ -124,18 +157,28 @@ impl Requests {
     /// Answers the request with this key or for the call with this id, or else the oldest.
     pub fn answer(&mut self, wanted: Option<&str>, permission: Permission) -> Answer<()> {
         let refused = |why: &str| error(ErrorCode::InvalidRequest, why);
-        let nothing = || refused("no pending permission request with that id; it may already have been answered");
-        let matches = |open: &Open| wanted.is_none_or(|name| name == open.request.key || name == open.request.call_id);
+        let nothing = || {
+            refused("no pending permission request with that id; it may already have been answered")
+        };
+        let matches = |open: &Open| {
+            wanted.is_none_or(|name| name == open.request.key || name == open.request.call_id)
+        };
         let mut meant = self.open.iter_mut().filter(|open| matches(open));
         let open = meant.next().ok_or_else(nothing)?;
         if wanted.is_some() && meant.next().is_some() {
-            return Err(refused("two conversations have a pending call with that id; answer with a code action"));
+            return Err(refused(
+                "two conversations have a pending call with that id; answer with a code action",
+            ));
         }
         if matches!(permission, Permission::AllowAlways(_)) && open.request.rule.is_none() {
-            return Err(refused("this requires approval every time; `tandem.allow` allows it once"));
+            return Err(refused(
+                "this requires approval every time; `tandem.allow` allows it once",
+            ));
         }
         if matches!(permission, Permission::Answered(_)) && open.request.preview.answers.is_none() {
-            return Err(refused("this is not a question; `tandem.allow` without an answer allows it"));
+            return Err(refused(
+                "this is not a question; `tandem.allow` without an answer allows it",
+            ));
         }
         let reply = open.reply.take().ok_or_else(nothing)?;
         let _turn_gone = reply.send(permission);
@@ -166,11 +209,32 @@ impl Requests {
 impl Server {
     /// Asks the person to decide about a call.
     pub(super) fn ask_permission(&mut self, id: &SessionId, event: AgentEvent) {
-        let AgentEvent::PermissionRequested { about, call_id, kind, preview, rule, reply, .. } = event else { return };
-        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        let AgentEvent::PermissionRequested {
+            about,
+            call_id,
+            kind,
+            preview,
+            rule,
+            reply,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let Some(conversation) = self.conversations.get_mut(id) else {
+            return;
+        };
         let key = format!("{id}/{call_id}");
         let session = SessionId::clone(id);
-        let request = Request { key: key.clone(), session, call_id, about, kind, preview: *preview, rule };
+        let request = Request {
+            key: key.clone(),
+            session,
+            call_id,
+            about,
+            kind,
+            preview: *preview,
+            rule,
+        };
         let answer = conversation.front.ask(&request);
         let decisions = self.requests.decisions.clone();
         let task = self.tasks.spawn(async move {
@@ -178,11 +242,20 @@ impl Server {
                 let _server_gone = decisions.send((key, permission)).await;
             }
         });
-        self.requests.open.push(Open { request, reply, task });
+        self.requests.open.push(Open {
+            request,
+            reply,
+            task,
+        });
     }
 
     /// A request is decided, wherever the answer came from.
-    pub(super) fn permission_resolved(&mut self, id: &SessionId, call_id: &str, decision: &Permission) {
+    pub(super) fn permission_resolved(
+        &mut self,
+        id: &SessionId,
+        call_id: &str,
+        decision: &Permission,
+    ) {
         self.requests.remove(id, call_id);
         if let Some(conversation) = self.conversations.get_mut(id) {
             conversation.front.resolved(call_id, decision);

@@ -11,7 +11,11 @@ use crate::workspace::Root;
 impl Server {
     /// Shows what is wrong with the configuration, each problem once.
     pub(super) fn show_problems(&mut self, settings: &Settings) {
-        for problem in settings.problems.iter().chain(&crate::session::rule_problems(settings)) {
+        for problem in settings
+            .problems
+            .iter()
+            .chain(&crate::session::rule_problems(settings))
+        {
             let text = problem.to_string();
             tracing::warn!("{text}");
             if self.transport == super::Transport::Lsp && !self.reported.contains(&text) {
@@ -31,7 +35,12 @@ impl Server {
 
     /// Removes what a killed process left in the workspace folders, on start rather than with the first session.
     fn sweep(&mut self) {
-        for folder in self.client.folders.iter().filter_map(|folder| path_of(folder)) {
+        for folder in self
+            .client
+            .folders
+            .iter()
+            .filter_map(|folder| path_of(folder))
+        {
             self.tasks.spawn(async move {
                 // Opening a workspace sweeps it. A folder that cannot be opened is reported when a session needs it.
                 let _ = tokio::task::spawn_blocking(move || Root::open(&folder)).await;
@@ -42,5 +51,8 @@ impl Server {
 
 /// `window/showMessage`. The text is escaped, because it may quote a file, a model or an editor.
 pub(super) fn show_message(peer: &Peer, kind: MessageType, text: &str) {
-    peer.notify("window/showMessage", &serde_json::json!({ "type": kind, "message": display::escape(text) }));
+    peer.notify(
+        "window/showMessage",
+        &serde_json::json!({ "type": kind, "message": display::escape(text) }),
+    );
 }

@@ -59,11 +59,22 @@ impl Waits {
         match (self, state) {
             (Self::Steer(responder), PromptState::Joined { .. }) => responder.ok(&json!({})),
             (waits, PromptState::Returned { reason, .. }) => waits.answer_returned(*reason),
-            (waits, PromptState::Ended { end: Err(why), .. }) => waits.responder().respond(Err(failure(why))),
-            (waits, PromptState::Ended { end: Ok(reason), .. }) => {
-                waits.responder().ok(&acp::PromptResponse::new(stop_reason(*reason)));
+            (waits, PromptState::Ended { end: Err(why), .. }) => {
+                waits.responder().respond(Err(failure(why)))
             }
-            (waits, _) => waits.responder().ok(&acp::PromptResponse::new(acp::StopReason::EndTurn)),
+            (
+                waits,
+                PromptState::Ended {
+                    end: Ok(reason), ..
+                },
+            ) => {
+                waits
+                    .responder()
+                    .ok(&acp::PromptResponse::new(stop_reason(*reason)));
+            }
+            (waits, _) => waits
+                .responder()
+                .ok(&acp::PromptResponse::new(acp::StopReason::EndTurn)),
         }
     }
 
@@ -96,7 +107,10 @@ impl Prompts {
         name: Option<&str>,
     ) -> Result<(), Box<(ResponseError, Option<Waits>)>> {
         if prompt.is_blank() {
-            return Err(Box::new((error(ErrorCode::InvalidParams, "the prompt is empty"), waits)));
+            return Err(Box::new((
+                error(ErrorCode::InvalidParams, "the prompt is empty"),
+                waits,
+            )));
         }
         let id = match self.name(name) {
             Ok(id) => id,
@@ -110,19 +124,42 @@ impl Prompts {
         };
         match sent {
             Ok(cancel) => {
-                self.open.insert(id, Open { waits, said, cancel, turn: None });
+                self.open.insert(
+                    id,
+                    Open {
+                        waits,
+                        said,
+                        cancel,
+                        turn: None,
+                    },
+                );
                 Ok(())
             }
-            Err(busy) => Err(Box::new((error(ErrorCode::RequestFailed, busy.to_string()), waits))),
+            Err(busy) => Err(Box::new((
+                error(ErrorCode::RequestFailed, busy.to_string()),
+                waits,
+            ))),
         }
     }
 
     /// The session is gone: ends every prompt.
     pub fn end(&mut self, front: &mut dyn FrontEnd, end: &Result<Termination, Failure>) {
-        for (id, Open { waits, said, turn, .. }) in self.open.drain() {
+        for (
+            id,
+            Open {
+                waits, said, turn, ..
+            },
+        ) in self.open.drain()
+        {
             let state = match turn {
-                Some(turn) => PromptState::Ended { turn, end: end.clone() },
-                None => PromptState::Returned { said, reason: ReturnReason::Closed },
+                Some(turn) => PromptState::Ended {
+                    turn,
+                    end: end.clone(),
+                },
+                None => PromptState::Returned {
+                    said,
+                    reason: ReturnReason::Closed,
+                },
             };
             front.prompt(&id, &state);
             if let Some(waits) = waits {
@@ -155,7 +192,9 @@ impl Prompts {
 
     /// The prompt of a request.
     fn of_request(&self, id: &RequestId) -> Option<&Open> {
-        self.open.values().find(|open| open.waits.as_ref().is_some_and(|waits| waits.id() == id))
+        self.open
+            .values()
+            .find(|open| open.waits.as_ref().is_some_and(|waits| waits.id() == id))
     }
 
     /// Records a prompt's state and answers the request that waits for it.
@@ -167,7 +206,9 @@ impl Prompts {
                     open.turn = Some(turn.clone());
                 }
             }
-            PromptState::Joined { .. } | PromptState::Returned { .. } | PromptState::Ended { .. } => {
+            PromptState::Joined { .. }
+            | PromptState::Returned { .. }
+            | PromptState::Ended { .. } => {
                 if let Some(waits) = self.open.remove(prompt).and_then(|open| open.waits) {
                     waits.answer(state);
                 }
@@ -223,9 +264,17 @@ impl Server {
             Err(problem) => return waits.responder().respond(Err(problem)),
         };
         let said = serde_json::to_value(&blocks).unwrap_or_default();
-        let prompt = Prompt { parts: blocks.into_iter().filter_map(attachment).collect(), focus };
-        let name = meta.and_then(|meta| meta.get(ext::PROMPT_ID)).and_then(Value::as_str);
-        let sent = conversation.prompts.send(&conversation.session, prompt, said, Some(waits), name);
+        let prompt = Prompt {
+            parts: blocks.into_iter().filter_map(attachment).collect(),
+            focus,
+        };
+        let name = meta
+            .and_then(|meta| meta.get(ext::PROMPT_ID))
+            .and_then(Value::as_str);
+        let sent =
+            conversation
+                .prompts
+                .send(&conversation.session, prompt, said, Some(waits), name);
         if let Err((problem, Some(waits))) = sent.map_err(|refused| *refused) {
             waits.responder().respond(Err(problem));
         }
@@ -235,7 +284,9 @@ impl Server {
     pub(super) fn withdraw(&mut self, responder: Responder, params: &Params) {
         let asked = read::<ext::Withdraw>(params).and_then(|request| {
             let session = &self.conversation(&request.session_id)?.session;
-            session.withdraw(request.prompt_id.into()).map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
+            session
+                .withdraw(request.prompt_id.into())
+                .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
         });
         let withdrawn = match asked {
             Ok(withdrawn) => withdrawn,
@@ -259,8 +310,14 @@ impl Server {
 
     /// `$/cancelRequest` on a prompt: stops its turn, or returns only the prompt if it is queued.
     pub(super) fn cancel_request(&mut self, params: &Value) {
-        let id = params.get("id").or_else(|| params.get("requestId")).cloned().unwrap_or_default();
-        let Ok(id) = serde_json::from_value::<RequestId>(id) else { return };
+        let id = params
+            .get("id")
+            .or_else(|| params.get("requestId"))
+            .cloned()
+            .unwrap_or_default();
+        let Ok(id) = serde_json::from_value::<RequestId>(id) else {
+            return;
+        };
         self.cancel_inline(&id);
         for conversation in self.conversations.values() {
             if let Some(open) = conversation.prompts.of_request(&id) {
@@ -271,8 +328,15 @@ impl Server {
     }
 
     /// The session reports a prompt's state. Every update of its turn has been queued by then.
-    pub(super) fn prompt_changed(&mut self, id: &SessionId, prompt: &PromptId, state: &PromptState) {
-        let Some(conversation) = self.conversations.get_mut(id) else { return };
+    pub(super) fn prompt_changed(
+        &mut self,
+        id: &SessionId,
+        prompt: &PromptId,
+        state: &PromptState,
+    ) {
+        let Some(conversation) = self.conversations.get_mut(id) else {
+            return;
+        };
         conversation.front.prompt(prompt, state);
         conversation.prompts.note(prompt, state);
         if matches!(state, PromptState::Ended { .. }) {

@@ -44,7 +44,13 @@ pub(super) enum ReviewCommand {
 impl Server {
     pub(super) fn review(&mut self, responder: Responder, params: &Params) {
         let asked = read::<ext::Review>(params).and_then(|request| {
-            let ext::Review { session_id, action, turn, path, hunk } = request;
+            let ext::Review {
+                session_id,
+                action,
+                turn,
+                path,
+                hunk,
+            } = request;
             let selection = Selection { turn, path, hunk };
             let review = match action {
                 ext::ReviewAction::List => session::Review::List,
@@ -53,7 +59,12 @@ impl Server {
                 ext::ReviewAction::Undo => session::Review::Undo(turn),
                 ext::ReviewAction::Redo => session::Review::Redo(turn),
                 ext::ReviewAction::Restore => {
-                    let none = || error(ErrorCode::InvalidParams, "`restore` needs the `turn` to go back to before");
+                    let none = || {
+                        error(
+                            ErrorCode::InvalidParams,
+                            "`restore` needs the `turn` to go back to before",
+                        )
+                    };
                     session::Review::Restore(turn.ok_or_else(none)?)
                 }
             };
@@ -76,26 +87,54 @@ impl Server {
         self.tasks.spawn(async move {
             match answer.await {
                 Ok(Ok(done)) => responder.ok(&wire(done)),
-                Ok(Err(ReviewError(why))) => responder.error(ErrorCode::RequestFailed, display::escape(&why)),
-                Err(_session_gone) => responder.error(ErrorCode::RequestFailed, "the session has ended"),
+                Ok(Err(ReviewError(why))) => {
+                    responder.error(ErrorCode::RequestFailed, display::escape(&why))
+                }
+                Err(_session_gone) => {
+                    responder.error(ErrorCode::RequestFailed, "the session has ended")
+                }
             }
         });
     }
 
     /// Reviews what a conversation changed (the one that changed something last, unless one is named); shows the
     /// outcome as a message.
-    pub(super) fn review_by_command(&mut self, argument: Value, command: ReviewCommand) -> Answer<()> {
-        let usage = || error(ErrorCode::InvalidParams, "expected no argument, or {sessionId?, turn?, path?, hunk?}");
+    pub(super) fn review_by_command(
+        &mut self,
+        argument: Value,
+        command: ReviewCommand,
+    ) -> Answer<()> {
+        let usage = || {
+            error(
+                ErrorCode::InvalidParams,
+                "expected no argument, or {sessionId?, turn?, path?, hunk?}",
+            )
+        };
         let which: Option<Which> = serde_json::from_value(argument).map_err(|_| usage())?;
-        let Which { session_id, turn, path, hunk } = which.unwrap_or_default();
+        let Which {
+            session_id,
+            turn,
+            path,
+            hunk,
+        } = which.unwrap_or_default();
         let named = session_id.map(SessionId::from);
         let Some(id) = named.or_else(|| self.last_changed(command).cloned()) else {
-            let what = if command == ReviewCommand::Redo { "redo" } else { "undo" };
-            show_message(&self.peer, MessageType::Info, &format!("tandem: there is nothing to {what}"));
+            let what = if command == ReviewCommand::Redo {
+                "redo"
+            } else {
+                "undo"
+            };
+            show_message(
+                &self.peer,
+                MessageType::Info,
+                &format!("tandem: there is nothing to {what}"),
+            );
             return Ok(());
         };
         let review = match command {
-            ReviewCommand::Undo if path.is_some() => session::Review::Reject(Selection { turn, path, hunk }),
+            ReviewCommand::Undo if path.is_some() => {
+                session::Review::Reject(Selection { turn, path, hunk })
+            }
             ReviewCommand::Undo => session::Review::Undo(turn),
             ReviewCommand::Redo => session::Review::Redo(turn),
             ReviewCommand::Keep => session::Review::Keep(Selection { turn, path, hunk }),
@@ -122,14 +161,20 @@ impl Server {
             ReviewCommand::Undo | ReviewCommand::Keep => conversation.session.undoable().undo,
             ReviewCommand::Redo => conversation.session.undoable().redo,
         };
-        let changed = self.conversations.iter().filter_map(|(id, conversation)| Some((id, since(conversation)?)));
+        let changed = self
+            .conversations
+            .iter()
+            .filter_map(|(id, conversation)| Some((id, since(conversation)?)));
         changed.max_by_key(|(_, since)| *since).map(|(id, _)| id)
     }
 }
 
 /// Sends a review request to a conversation's session.
 pub(super) fn ask(conversation: &Conversation, review: session::Review) -> Answer<Reviewing> {
-    conversation.session.review(review).map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
+    conversation
+        .session
+        .review(review)
+        .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
 }
 
 fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
@@ -142,14 +187,24 @@ fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
         turn: turn.turn,
         files: turn.files.into_iter().map(file).collect(),
     };
-    let message = reviewed.message.map(|message| display::escape(&message).into_owned());
+    let message = reviewed
+        .message
+        .map(|message| display::escape(&message).into_owned());
     let left = |left: session::Left| ext::Left {
         path: left.path,
         lines: left.lines.map(lines),
         reason: display::escape(&left.reason).into_owned(),
     };
-    let (turns, left) = (reviewed.turns.into_iter().map(turn).collect(), reviewed.left.into_iter().map(left).collect());
-    ext::Reviewed { turns, message, left, cut_from: reviewed.cut_from }
+    let (turns, left) = (
+        reviewed.turns.into_iter().map(turn).collect(),
+        reviewed.left.into_iter().map(left).collect(),
+    );
+    ext::Reviewed {
+        turns,
+        message,
+        left,
+        cut_from: reviewed.cut_from,
+    }
 }
 
 fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {
@@ -163,5 +218,8 @@ fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {
 }
 
 fn lines(lines: std::ops::Range<usize>) -> ext::Lines {
-    ext::Lines { start: lines.start + 1, count: lines.len() }
+    ext::Lines {
+        start: lines.start + 1,
+        count: lines.len(),
+    }
 }

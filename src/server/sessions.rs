@@ -37,11 +37,19 @@ impl Server {
             self.require_acp()?;
             let id: SessionId = request.session_id.into();
             if self.conversations.contains_key(&id) {
-                let message = format!("session `{id}` is already open on this connection; send session/close first");
+                let message = format!(
+                    "session `{id}` is already open on this connection; send session/close first"
+                );
                 return Err(error(ErrorCode::InvalidRequest, message));
             }
-            let servers = request.mcp_servers.into_iter().map(mcp_server).collect::<Answer<_>>()?;
-            let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
+            let servers = request
+                .mcp_servers
+                .into_iter()
+                .map(mcp_server)
+                .collect::<Answer<_>>()?;
+            let roots = std::iter::once(request.cwd)
+                .chain(request.additional_directories)
+                .collect();
             let front = self.front_end(&id);
             self.start_session((id, start), roots, servers, front)
         });
@@ -53,14 +61,22 @@ impl Server {
 
     /// The conversation is loaded: answers its request and sends its title.
     pub(super) fn opened(&mut self, id: &SessionId, title: String) {
-        let Some(conversation) = self.conversations.get_mut(id) else { return };
-        let Some(Opening { responder, start }) = conversation.opening.take() else { return };
+        let Some(conversation) = self.conversations.get_mut(id) else {
+            return;
+        };
+        let Some(Opening { responder, start }) = conversation.opening.take() else {
+            return;
+        };
         let state = conversation.session.state();
         let (modes, options) = (modes(state.mode), config_options(&state));
         if start == Start::Replay {
-            responder.ok(&acp::LoadSessionResponse::new().modes(modes).config_options(options));
+            responder.ok(&acp::LoadSessionResponse::new()
+                .modes(modes)
+                .config_options(options));
         } else {
-            responder.ok(&acp::ResumeSessionResponse::new().modes(modes).config_options(options));
+            responder.ok(&acp::ResumeSessionResponse::new()
+                .modes(modes)
+                .config_options(options));
         }
         conversation.front.event(AgentEvent::SessionTitle { title });
         conversation.show();
@@ -68,7 +84,9 @@ impl Server {
 
     /// The conversation cannot be loaded: answers its request with the error.
     pub(super) fn not_opened(&mut self, id: &SessionId, why: &str) {
-        let Some(mut conversation) = self.conversations.remove(id) else { return };
+        let Some(mut conversation) = self.conversations.remove(id) else {
+            return;
+        };
         if let Some(Opening { responder, .. }) = conversation.opening.take() {
             responder.error(ErrorCode::InvalidParams, why);
         }
@@ -82,15 +100,23 @@ impl Server {
         };
         let sessions = self.sessions();
         self.tasks.spawn(async move {
-            let Some(sessions) = sessions else { return responder.ok(&acp::ListSessionsResponse::new(Vec::new())) };
-            match sessions.page(request.cwd.as_deref(), request.cursor.as_deref(), PAGE).await {
+            let Some(sessions) = sessions else {
+                return responder.ok(&acp::ListSessionsResponse::new(Vec::new()));
+            };
+            match sessions
+                .page(request.cwd.as_deref(), request.cursor.as_deref(), PAGE)
+                .await
+            {
                 Ok((page, more)) => {
                     let next = page.last().filter(|_| more).map(|listed| listed.id.clone());
                     let page = page.into_iter().map(info).collect();
                     responder.ok(&acp::ListSessionsResponse::new(page).next_cursor(next));
                 }
                 Err(problem) => {
-                    responder.error(ErrorCode::RequestFailed, format!("the sessions cannot be listed: {problem}"));
+                    responder.error(
+                        ErrorCode::RequestFailed,
+                        format!("the sessions cannot be listed: {problem}"),
+                    );
                 }
             }
         });
@@ -132,7 +158,9 @@ impl Server {
             };
             match removed {
                 // It is gone already, which is what the client wanted.
-                Ok(()) | Err(StoreError::Unknown(_)) => responder.ok(&acp::DeleteSessionResponse::new()),
+                Ok(()) | Err(StoreError::Unknown(_)) => {
+                    responder.ok(&acp::DeleteSessionResponse::new())
+                }
                 Err(problem) => responder.respond(Err(refused(&problem))),
             }
         });
@@ -150,7 +178,12 @@ fn refused(problem: &StoreError) -> ResponseError {
 }
 
 fn info(listed: Listed) -> acp::SessionInfo {
-    let Listed { id, mut folders, title, updated } = listed;
+    let Listed {
+        id,
+        mut folders,
+        title,
+        updated,
+    } = listed;
     let more = folders.split_off(folders.len().min(1));
     acp::SessionInfo::new(id, folders.pop().unwrap_or_default())
         .additional_directories(more)

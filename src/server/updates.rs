@@ -11,7 +11,9 @@ use serde_json::{Map, json};
 
 use super::styles;
 use crate::agent::event::{AgentEvent, ExecutionResult};
-use crate::domain::{Exit, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
+use crate::domain::{
+    Exit, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
+};
 use crate::protocol::{acp, ext};
 use crate::text::{display, without_middle};
 
@@ -52,11 +54,18 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             let title = display::escape_line(&title).into_owned();
             acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title))
         }
-        AgentEvent::UserMessage { content, turn, attached, .. } => {
+        AgentEvent::UserMessage {
+            content,
+            turn,
+            attached,
+            ..
+        } => {
             let content = display::escape(&content).into_owned();
-            let attached = (!attached.is_empty()).then(|| (ext::ATTACHED.to_owned(), attached.into()));
+            let attached =
+                (!attached.is_empty()).then(|| (ext::ATTACHED.to_owned(), attached.into()));
             let turn = turn.map(|turn| (ext::TURN.to_owned(), turn.into()));
-            let meta = Some(turn.into_iter().chain(attached).collect::<Map<_, _>>()).filter(|meta| !meta.is_empty());
+            let meta = Some(turn.into_iter().chain(attached).collect::<Map<_, _>>())
+                .filter(|meta| !meta.is_empty());
             acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(content.into()).meta(meta))
         }
         AgentEvent::ReasoningDelta { content } => {
@@ -66,12 +75,20 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             let call = acp::ToolCall::new(id, display::escape_line(&name)).kind(tool_kind(kind));
             acp::SessionUpdate::ToolCall(call.status(acp::ToolCallStatus::Pending))
         }
-        AgentEvent::ToolCallComplete { call } => change(call.id, fields().raw_input(call.arguments)),
-        AgentEvent::ToolPreview { call_id, kind, preview } => change(call_id, previewed(kind, preview)),
+        AgentEvent::ToolCallComplete { call } => {
+            change(call.id, fields().raw_input(call.arguments))
+        }
+        AgentEvent::ToolPreview {
+            call_id,
+            kind,
+            preview,
+        } => change(call_id, previewed(kind, preview)),
         AgentEvent::ToolExecutionStart { call_id, .. } => {
             change(call_id, fields().status(acp::ToolCallStatus::InProgress))
         }
-        AgentEvent::ToolExecutionEnd { call_id, result, .. } => {
+        AgentEvent::ToolExecutionEnd {
+            call_id, result, ..
+        } => {
             let meta = ended_meta(&result);
             let update = acp::ToolCallUpdate::new(call_id, executed(result, proposed)).meta(meta);
             acp::SessionUpdate::ToolCallUpdate(update)
@@ -79,7 +96,9 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
         AgentEvent::Plan { entries } => {
             acp::SessionUpdate::Plan(acp::Plan::new(entries.iter().map(plan_entry).collect()))
         }
-        AgentEvent::Retry { wait_ms, reason, .. } => {
+        AgentEvent::Retry {
+            wait_ms, reason, ..
+        } => {
             let seconds = wait_ms.div_ceil(1000);
             return Some(notice(&format!("{reason}; next try in {seconds} s")));
         }
@@ -103,14 +122,22 @@ impl Said {
     /// The update for more output of a call.
     pub fn more(&mut self, call_id: String, piece: &str) -> acp::SessionUpdate {
         if self.call_id != call_id {
-            *self = Self { call_id, tail: String::new() };
+            *self = Self {
+                call_id,
+                tail: String::new(),
+            };
         }
         self.tail.push_str(piece);
-        let cut = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(SHOWN));
+        let cut = self
+            .tail
+            .ceil_char_boundary(self.tail.len().saturating_sub(SHOWN));
         if cut > 0 {
             self.tail.replace_range(..cut, "…");
         }
-        change(self.call_id.clone(), fields().content(vec![content(&self.tail)]))
+        change(
+            self.call_id.clone(),
+            fields().content(vec![content(&self.tail)]),
+        )
     }
 }
 
@@ -120,7 +147,10 @@ fn text(chunk: Chunk, content: String) -> Projected {
         Cow::Borrowed(_) => None,
         Cow::Owned(escaped) => Some(escaped),
     };
-    Projected::Text { chunk, text: escaped.unwrap_or(content) }
+    Projected::Text {
+        chunk,
+        text: escaped.unwrap_or(content),
+    }
 }
 
 fn notice(text: &str) -> Projected {
@@ -135,7 +165,9 @@ pub(crate) fn question(call_id: &str, kind: ToolKind, mut preview: Preview) -> a
         content.push(acp::ContentBlock::from(description).into());
     }
     content.extend(diffs(&std::mem::take(&mut preview.diffs)));
-    let fields = previewed(kind, preview).status(acp::ToolCallStatus::Pending).content(content);
+    let fields = previewed(kind, preview)
+        .status(acp::ToolCallStatus::Pending)
+        .content(content);
     acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }
 
@@ -161,13 +193,25 @@ fn change(call_id: String, fields: acp::ToolCallUpdateFields) -> acp::SessionUpd
 
 /// How a command ended, and how a terminal would show its output.
 fn ended_meta(result: &ExecutionResult) -> Option<acp::Meta> {
-    let exit =
-        result.exit.map(|Exit { code, ran_ms }| (ext::EXIT.to_owned(), json!(ext::Exit { code, duration_ms: ran_ms })));
+    let exit = result.exit.map(|Exit { code, ran_ms }| {
+        (
+            ext::EXIT.to_owned(),
+            json!(ext::Exit {
+                code,
+                duration_ms: ran_ms
+            }),
+        )
+    });
     let styles = if result.styles.is_empty() {
         Vec::new()
     } else {
         let (display, parts) = without_most(&result.content);
-        styles::shown(&result.content, &parts, &display::escape(&display), &result.styles)
+        styles::shown(
+            &result.content,
+            &parts,
+            &display::escape(&display),
+            &result.styles,
+        )
     };
     let styles = (!styles.is_empty()).then(|| (ext::STYLES.to_owned(), json!(styles)));
     Some(exit.into_iter().chain(styles).collect::<Map<_, _>>()).filter(|meta| !meta.is_empty())
@@ -178,25 +222,45 @@ fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
     if let Some(caution) = &preview.caution {
         title = format!("{title} ({})", display::escape_line(caution));
     }
-    let fields = fields().title(title).kind(tool_kind(kind)).locations(locations(preview.locations));
+    let fields = fields()
+        .title(title)
+        .kind(tool_kind(kind))
+        .locations(locations(preview.locations));
     // A preview takes the place of the one before, also when the edit turned out to match nothing.
-    if preview.diffs.is_empty() && kind != ToolKind::Edit { fields } else { fields.content(diffs(&preview.diffs)) }
+    if preview.diffs.is_empty() && kind != ToolKind::Edit {
+        fields
+    } else {
+        fields.content(diffs(&preview.diffs))
+    }
 }
 
 fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpdateFields {
-    let status = if result.is_error { acp::ToolCallStatus::Failed } else { acp::ToolCallStatus::Completed };
+    let status = if result.is_error {
+        acp::ToolCallStatus::Failed
+    } else {
+        acp::ToolCallStatus::Completed
+    };
     let mut fields = fields().status(status);
     if !result.locations.is_empty() {
         fields = fields.locations(locations(result.locations));
     }
     let content = if result.is_error {
-        let tried = if result.diffs.is_empty() { proposed } else { &result.diffs };
-        diffs(tried).into_iter().chain([shown(&result.content)]).collect()
+        let tried = if result.diffs.is_empty() {
+            proposed
+        } else {
+            &result.diffs
+        };
+        diffs(tried)
+            .into_iter()
+            .chain([shown(&result.content)])
+            .collect()
     } else if result.diffs.is_empty() {
         vec![shown(&result.content)]
     } else if result.changes.is_some() {
         // A command's output comes first, then its changes.
-        std::iter::once(shown(&result.content)).chain(diffs(&result.diffs)).collect()
+        std::iter::once(shown(&result.content))
+            .chain(diffs(&result.diffs))
+            .collect()
     } else {
         diffs(&result.diffs)
     };
@@ -214,7 +278,13 @@ fn without_most(text: &str) -> (Cow<'_, str>, Vec<(Range<usize>, usize)>) {
     };
     let display = format!("{head}\n… ({more} bytes more)\n{tail}");
     let at = display.len() - tail.len();
-    (Cow::Owned(display), vec![(0..head.len(), 0), (text.len() - tail.len()..text.len(), at)])
+    (
+        Cow::Owned(display),
+        vec![
+            (0..head.len(), 0),
+            (text.len() - tail.len()..text.len(), at),
+        ],
+    )
 }
 
 fn content(text: &str) -> acp::ToolCallContent {
@@ -224,14 +294,21 @@ fn content(text: &str) -> acp::ToolCallContent {
 fn diffs(diffs: &[FileDiff]) -> Vec<acp::ToolCallContent> {
     let content = |diff: &FileDiff| {
         let (old, new, skipped) = diff.shown();
-        let meta = (skipped > 0).then(|| Map::from_iter([(ext::SKIPPED_LINES.to_owned(), json!(skipped))]));
-        acp::Diff::new(as_text(&diff.path), new).old_text(old.map(str::to_owned)).meta(meta).into()
+        let meta = (skipped > 0)
+            .then(|| Map::from_iter([(ext::SKIPPED_LINES.to_owned(), json!(skipped))]));
+        acp::Diff::new(as_text(&diff.path), new)
+            .old_text(old.map(str::to_owned))
+            .meta(meta)
+            .into()
     };
     diffs.iter().map(content).collect()
 }
 
 fn locations(locations: Vec<Location>) -> Vec<acp::ToolCallLocation> {
-    locations.into_iter().map(|Location { path, line }| acp::ToolCallLocation::new(as_text(&path)).line(line)).collect()
+    locations
+        .into_iter()
+        .map(|Location { path, line }| acp::ToolCallLocation::new(as_text(&path)).line(line))
+        .collect()
 }
 
 /// A path for a message, which cannot have the bytes of every name.

@@ -17,12 +17,21 @@ use crate::workspace::native;
 pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
     match block {
         acp::ContentBlock::Text(text) => Some(Attachment::Text(text.text)),
-        acp::ContentBlock::Image(image) => Some(Attachment::Image { mime_type: image.mime_type, data: image.data }),
-        acp::ContentBlock::ResourceLink(link) => Some(Attachment::Mention { name: name_of(&link.uri).0 }),
+        acp::ContentBlock::Image(image) => Some(Attachment::Image {
+            mime_type: image.mime_type,
+            data: image.data,
+        }),
+        acp::ContentBlock::ResourceLink(link) => Some(Attachment::Mention {
+            name: name_of(&link.uri).0,
+        }),
         acp::ContentBlock::Resource(resource) => match resource.resource {
             acp::EmbeddedResourceResource::TextResourceContents(text) => {
                 let (name, lines) = name_of(&text.uri);
-                Some(Attachment::Excerpt { name, lines, text: text.text })
+                Some(Attachment::Excerpt {
+                    name,
+                    lines,
+                    text: text.text,
+                })
             }
             _ => None,
         },
@@ -34,7 +43,9 @@ pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
 fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
     let (base, fragment) = uri.split_once('#').unwrap_or((uri, ""));
     let name = path_of(base).map_or_else(|| base.to_owned(), |path| native::shown(&path));
-    let mut numbers = fragment.split(['-', ':']).map(|part| part.trim_start_matches('L').parse::<u32>().ok());
+    let mut numbers = fragment
+        .split(['-', ':'])
+        .map(|part| part.trim_start_matches('L').parse::<u32>().ok());
     let first = numbers.next().flatten();
     let last = numbers.next().flatten().or(first);
     (name, first.zip(last))
@@ -42,45 +53,87 @@ fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
 
 /// The name and configuration of a client's MCP server.
 pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> {
-    let refused = |name: &str, why: &str| error(ErrorCode::InvalidParams, format!("MCP server `{name}`: {why}"));
+    let refused = |name: &str, why: &str| {
+        error(
+            ErrorCode::InvalidParams,
+            format!("MCP server `{name}`: {why}"),
+        )
+    };
     match server {
         acp::McpServer::Stdio(server) => {
             let program = server.command.into_os_string().into_string();
             let words = program.into_iter().chain(server.args).collect::<Vec<_>>();
             let command = CommandLine::try_from(words).map_err(|why| refused(&server.name, why))?;
-            let env = server.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
+            let env = server
+                .env
+                .into_iter()
+                .map(|variable| (variable.name, variable.value))
+                .collect();
             // The editor has approved the folder along with the program.
-            Ok((server.name, McpServer::Command { command, env, cwd: Some(PathBuf::new()) }))
+            Ok((
+                server.name,
+                McpServer::Command {
+                    command,
+                    env,
+                    cwd: Some(PathBuf::new()),
+                },
+            ))
         }
         acp::McpServer::Http(server) => {
-            let headers = server.headers.into_iter().map(|header| (header.name, header.value)).collect();
-            Ok((server.name, McpServer::Url { url: server.url, headers }))
+            let headers = server
+                .headers
+                .into_iter()
+                .map(|header| (header.name, header.value))
+                .collect();
+            Ok((
+                server.name,
+                McpServer::Url {
+                    url: server.url,
+                    headers,
+                },
+            ))
         }
-        acp::McpServer::Sse(server) => Err(refused(&server.name, "SSE is not supported; use `http` or stdio")),
-        _ => Err(error(ErrorCode::InvalidParams, "unknown transport of an MCP server; use `http` or stdio")),
+        acp::McpServer::Sse(server) => Err(refused(
+            &server.name,
+            "SSE is not supported; use `http` or stdio",
+        )),
+        _ => Err(error(
+            ErrorCode::InvalidParams,
+            "unknown transport of an MCP server; use `http` or stdio",
+        )),
     }
 }
 
 pub(super) fn parse_mode(id: &str) -> Answer<Mode> {
-    id.parse().map_err(|problem: String| error(ErrorCode::InvalidParams, problem))
+    id.parse()
+        .map_err(|problem: String| error(ErrorCode::InvalidParams, problem))
 }
 
 pub(super) fn modes(current: Mode) -> acp::SessionModeState {
-    let available = Mode::ALL
-        .iter()
-        .map(|mode| acp::SessionMode::new(mode.name(), mode.title()).description(mode.description().to_owned()));
+    let available = Mode::ALL.iter().map(|mode| {
+        acp::SessionMode::new(mode.name(), mode.title()).description(mode.description().to_owned())
+    });
     acp::SessionModeState::new(current.name(), available.collect())
 }
 
 /// All config options: clients expect the full list each time.
 pub(super) fn config_options(state: &State) -> Vec<acp::SessionConfigOption> {
-    let all = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
-    let mode = acp::SessionConfigOption::select("mode", "Mode", state.mode.name(), all.collect::<Vec<_>>())
-        .category(acp::SessionConfigOptionCategory::Mode);
+    let all = Mode::ALL
+        .iter()
+        .map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
+    let mode = acp::SessionConfigOption::select(
+        "mode",
+        "Mode",
+        state.mode.name(),
+        all.collect::<Vec<_>>(),
+    )
+    .category(acp::SessionConfigOptionCategory::Mode);
     let current = state.model.as_ref().ok();
     let model = current.map(|name| {
         let models = state.models.iter();
-        let all: Vec<_> = models.map(|name| acp::SessionConfigSelectOption::new(name.clone(), name.clone())).collect();
+        let all: Vec<_> = models
+            .map(|name| acp::SessionConfigSelectOption::new(name.clone(), name.clone()))
+            .collect();
         acp::SessionConfigOption::select("model", "Model", name.clone(), all)
             .category(acp::SessionConfigOptionCategory::Model)
     });
@@ -88,7 +141,9 @@ pub(super) fn config_options(state: &State) -> Vec<acp::SessionConfigOption> {
         let all = std::iter::once((AS_CONFIGURED, "As configured"));
         let offered = Effort::offered(current.map_or("", String::as_str)).iter();
         let all = all.chain(offered.map(|effort| (effort.name(), effort.title())));
-        let all: Vec<_> = all.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).collect();
+        let all: Vec<_> = all
+            .map(|(id, name)| acp::SessionConfigSelectOption::new(id, name))
+            .collect();
         let now = state.effort.map_or(AS_CONFIGURED, Effort::name);
         acp::SessionConfigOption::select("effort", "Reasoning effort", now, all)
             .category(acp::SessionConfigOptionCategory::ThoughtLevel)
@@ -105,7 +160,10 @@ pub(super) fn parse_effort(id: &str) -> Answer<Option<Effort>> {
     }
     Effort::named(id).map(Some).ok_or_else(|| {
         let known = Effort::ALL.map(Effort::name).join(", ");
-        error(ErrorCode::InvalidParams, format!("unknown effort `{id}`; expected default, {known}"))
+        error(
+            ErrorCode::InvalidParams,
+            format!("unknown effort `{id}`; expected default, {known}"),
+        )
     })
 }
 
@@ -132,7 +190,10 @@ pub(super) fn failure_code(code: FailureCode) -> String {
 
 fn word(value: &impl serde::Serialize) -> String {
     let word = serde_json::to_value(value).ok();
-    word.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    word.as_ref()
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The error response for a failed turn.
@@ -141,8 +202,17 @@ pub(super) fn failure(failure: &Failure) -> ResponseError {
         FailureCode::NoModel | FailureCode::Auth => ErrorCode::ServerErrorEnd,
         _ => ErrorCode::InternalError,
     };
-    let Failure { code, status, retryable, .. } = *failure;
-    let data = ext::Failure { code: failure_code(code), status, retryable };
+    let Failure {
+        code,
+        status,
+        retryable,
+        ..
+    } = *failure;
+    let data = ext::Failure {
+        code: failure_code(code),
+        status,
+        retryable,
+    };
     ResponseError {
         code: number as i32,
         message: display::escape(&failure.message).into_owned(),

@@ -7,7 +7,9 @@ use futures_util::StreamExt as _;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::model::{Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
+use crate::model::{
+    Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec,
+};
 
 /// A smaller window holds little more than the instructions, in tokens.
 const SMALL_WINDOW: u64 = 16_384;
@@ -44,19 +46,38 @@ impl Finding {
     /// A check that passed.
     #[must_use]
     pub fn good(check: &'static str, found: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Good, found: found.into(), advice: None }
+        Self {
+            check,
+            verdict: Verdict::Good,
+            found: found.into(),
+            advice: None,
+        }
     }
 
     /// Something that works but could be better, and how.
     #[must_use]
-    pub fn warning(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Warning, found: found.into(), advice: Some(advice.into()) }
+    pub fn warning(
+        check: &'static str,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self {
+            check,
+            verdict: Verdict::Warning,
+            found: found.into(),
+            advice: Some(advice.into()),
+        }
     }
 
     /// Something that does not work, and what to do.
     #[must_use]
     pub fn bad(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Bad, found: found.into(), advice: Some(advice.into()) }
+        Self {
+            check,
+            verdict: Verdict::Bad,
+            found: found.into(),
+            advice: Some(advice.into()),
+        }
     }
 }
 
@@ -64,9 +85,10 @@ impl Finding {
 pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {
     let text = probe(provider, "Answer with the single word: ready", Arc::new([])).await;
     report(match text {
-        Ok(Probe { text, first, .. }) if !text.trim().is_empty() => {
-            Finding::good("streaming", format!("first words after {} ms", first.as_millis()))
-        }
+        Ok(Probe { text, first, .. }) if !text.trim().is_empty() => Finding::good(
+            "streaming",
+            format!("first words after {} ms", first.as_millis()),
+        ),
         Ok(_) => Finding::warning("streaming", "an answer without text", "try another model"),
         Err(error) => return report(unreachable(&error)),
     });
@@ -104,7 +126,9 @@ fn window(provider: &Provider) -> Finding {
     match (provider.reported_window(), configured) {
         (Some(reported), Some(configured)) if configured > reported => Finding::warning(
             "window",
-            format!("the endpoint offers {reported} tokens, but the configuration says {configured}"),
+            format!(
+                "the endpoint offers {reported} tokens, but the configuration says {configured}"
+            ),
             "lower context-window, or start the local server with a larger context",
         ),
         (Some(reported), _) if reported < SMALL_WINDOW => Finding::warning(
@@ -112,10 +136,18 @@ fn window(provider: &Provider) -> Finding {
             format!("{reported} tokens, reported by the endpoint"),
             format!("too small for a project: {}", provider.larger_window()),
         ),
-        (Some(reported), _) => Finding::good("window", format!("{reported} tokens, reported by the endpoint")),
-        (None, Some(configured)) => Finding::good("window", format!("{configured} tokens, configured")),
+        (Some(reported), _) => Finding::good(
+            "window",
+            format!("{reported} tokens, reported by the endpoint"),
+        ),
+        (None, Some(configured)) => {
+            Finding::good("window", format!("{configured} tokens, configured"))
+        }
         (None, None) => match provider.window() {
-            Some(known) => Finding::good("window", format!("{known} tokens, built-in value for this model")),
+            Some(known) => Finding::good(
+                "window",
+                format!("{known} tokens, built-in value for this model"),
+            ),
             None => Finding::warning(
                 "window",
                 "the endpoint does not report the model's context window",
@@ -136,7 +168,9 @@ pub fn unreachable(error: &ModelError) -> Finding {
         Some(401 | 403) => "the key is not accepted: check its variable or api-key-command",
         Some(404) => "check base-url (it ends before /chat/completions) and the model's name",
         Some(_) => "the endpoint answered with an error; see its message",
-        None => "check the address, whether the server runs, the proxy (HTTPS_PROXY, NO_PROXY) and the CA file",
+        None => {
+            "check the address, whether the server runs, the proxy (HTTPS_PROXY, NO_PROXY) and the CA file"
+        }
     };
     Finding::bad("reachability", error.message.clone(), advice)
 }
@@ -149,13 +183,21 @@ struct Probe {
     first: Duration,
 }
 
-async fn probe(provider: &Provider, question: &str, tools: Arc<[ToolSpec]>) -> Result<Probe, ModelError> {
+async fn probe(
+    provider: &Provider,
+    question: &str,
+    tools: Arc<[ToolSpec]>,
+) -> Result<Probe, ModelError> {
     let instructions = Instructions {
         system: "You are being checked by `tandem doctor`.".to_owned(),
         tools,
         ..Instructions::default()
     };
-    let message = Message::User { parts: vec![Part::Text { text: question.to_owned() }] };
+    let message = Message::User {
+        parts: vec![Part::Text {
+            text: question.to_owned(),
+        }],
+    };
     let request = ModelRequest {
         preamble: provider.preamble(&instructions),
         messages: vec![provider.encode(&message)],

@@ -10,7 +10,8 @@ use crate::model::ErrorCode;
 impl Actor {
     /// Takes these settings if there is no model for want of a configuration.
     pub(super) async fn configure(&mut self, settings: Settings) {
-        let is_unconfigured = |why: &NoProvider| matches!(why.code, ErrorCode::NoModel | ErrorCode::Auth);
+        let is_unconfigured =
+            |why: &NoProvider| matches!(why.code, ErrorCode::NoModel | ErrorCode::Auth);
         if !self.model.as_ref().is_err_and(is_unconfigured) {
             return;
         }
@@ -19,9 +20,22 @@ impl Actor {
             self.mode = settings.mode;
         }
         self.mode = self.mode.min(settings.widest_mode);
-        let setup = connect::setup(self.id.clone(), self.start, &settings, self.workspace.clone());
+        let setup = connect::setup(
+            self.id.clone(),
+            self.start,
+            &settings,
+            self.workspace.clone(),
+        );
         self.better = search(&setup);
-        let Setup { provider, servers, server_timeout, policy, secrets, limits, .. } = setup;
+        let Setup {
+            provider,
+            servers,
+            server_timeout,
+            policy,
+            secrets,
+            limits,
+            ..
+        } = setup;
         (self.servers, self.server_timeout) = (servers, server_timeout);
         (self.policy, self.secrets, self.limits) = (policy, secrets, limits);
         self.settings = settings;

@@ -10,7 +10,9 @@ use super::{SessionId, store};
 use crate::agent::{Allowance, Limits};
 use crate::changes::texts;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
-use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits};
+use crate::model::{
+    Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits,
+};
 use crate::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace, skills};
@@ -89,7 +91,9 @@ pub enum Start {
 pub fn new_id() -> SessionId {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{:x}-{:x}-{count}", now.as_millis(), std::process::id()).into()
 }
@@ -98,11 +102,20 @@ pub fn new_id() -> SessionId {
 #[must_use]
 pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
-    let roots: Vec<_> = workspace.roots().iter().map(|root| root.path().to_owned()).collect();
+    let roots: Vec<_> = workspace
+        .roots()
+        .iter()
+        .map(|root| root.path().to_owned())
+        .collect();
     let remembered = remembered(settings, &workspace);
-    let own_files = settings.config_file().and_then(|file| file.parent().map(Path::to_owned));
+    let own_files = settings
+        .config_file()
+        .and_then(|file| file.parent().map(Path::to_owned));
     let skills = skills::find(own_files.as_deref(), &workspace).into();
-    let editing = settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model));
+    let editing = settings
+        .model
+        .as_ref()
+        .map_or(Editing::Replacements, |model| editing(&model.model));
     let surroundings = surroundings(settings);
     Setup {
         id,
@@ -111,7 +124,10 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         tools: tools::offered(editing, surroundings.shell().dialect, &workspace, &skills),
         skills,
         workspace,
-        servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.limits.command_timeout),
+        servers: mcp::Servers::new(
+            mcp_servers(settings, &roots),
+            settings.limits.command_timeout,
+        ),
         server_timeout: settings.limits.connect_timeout,
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny),
@@ -131,7 +147,11 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
 
 fn limits(limits: &config::Limits) -> Limits {
     Limits {
-        turn: Allowance { iterations: Some(limits.iterations.into()), tokens: limits.tokens, cost: limits.cost },
+        turn: Allowance {
+            iterations: Some(limits.iterations.into()),
+            tokens: limits.tokens,
+            cost: limits.cost,
+        },
         session: Allowance {
             iterations: limits.session_iterations,
             tokens: limits.session_tokens,
@@ -150,7 +170,12 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
         program: environment.program().map(Path::to_owned),
         state: settings.state_dir.clone(),
         session: None,
-        hidden: settings.state_dir.clone().into_iter().chain(settings.config_file()).collect(),
+        hidden: settings
+            .state_dir
+            .clone()
+            .into_iter()
+            .chain(settings.config_file())
+            .collect(),
         timeout: Some(settings.limits.command_timeout),
     }
 }
@@ -162,17 +187,31 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
 #[must_use]
 pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
     let inherited = settings.harmless_environment();
-    let home = ["HOME", "USERPROFILE"].into_iter().find_map(|name| inherited.get(name)).map(PathBuf::from);
-    let home = home.filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from("/"));
+    let home = ["HOME", "USERPROFILE"]
+        .into_iter()
+        .find_map(|name| inherited.get(name))
+        .map(PathBuf::from);
+    let home = home
+        .filter(|home| home.is_dir())
+        .unwrap_or_else(|| PathBuf::from("/"));
     let way = |server: &McpServer| match server {
         McpServer::Command { command, env, cwd } => {
             let mut environment = inherited.clone();
             environment.extend(env.clone());
             let workspace = roots.first().unwrap_or(&home);
-            let folder = cwd.as_ref().map_or_else(|| home.clone(), |cwd| workspace.join(cwd));
-            mcp::Way::Command { words: command.words().to_vec(), environment, folder }
+            let folder = cwd
+                .as_ref()
+                .map_or_else(|| home.clone(), |cwd| workspace.join(cwd));
+            mcp::Way::Command {
+                words: command.words().to_vec(),
+                environment,
+                folder,
+            }
         }
-        McpServer::Url { url, headers } => mcp::Way::Url { url: url.clone(), headers: headers.clone() },
+        McpServer::Url { url, headers } => mcp::Way::Url {
+            url: url.clone(),
+            headers: headers.clone(),
+        },
     };
     let server = |(name, server): (&String, &McpServer)| mcp::Server {
         name: name.clone(),
@@ -184,13 +223,20 @@ pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
 
 /// How a model with this name edits files, whoever serves it (`openai/gpt-5`).
 fn editing(model: &str) -> Editing {
-    if Known::by_name(model).patches() { Editing::Patches } else { Editing::Replacements }
+    if Known::by_name(model).patches() {
+        Editing::Patches
+    } else {
+        Editing::Replacements
+    }
 }
 
 /// The stored permissions for the first folder of `workspace`.
 #[must_use]
 pub fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remembered> {
-    Some(Remembered::of(settings.state_dir.as_ref()?, workspace.roots().first()?.real()))
+    Some(Remembered::of(
+        settings.state_dir.as_ref()?,
+        workspace.roots().first()?.real(),
+    ))
 }
 
 /// Problems with the permission rules, with their locations.
@@ -223,9 +269,11 @@ pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
 pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
     match &settings.model {
         Ok(model) => endpoint(model).map(Provider::http),
-        Err(config::NoModel { message, unset }) => {
-            Err(NoProvider { message: message.clone(), code: ErrorCode::NoModel, unset: *unset })
-        }
+        Err(config::NoModel { message, unset }) => Err(NoProvider {
+            message: message.clone(),
+            code: ErrorCode::NoModel,
+            unset: *unset,
+        }),
     }
 }
 
@@ -244,12 +292,18 @@ pub async fn ready(settings: &Settings) -> Result<(), NoProvider> {
 ///
 /// # Errors
 /// It is not configured, or its key is missing.
-pub fn provider_named(settings: &Settings, name: &str, effort: Option<Effort>) -> Result<Provider, NoProvider> {
-    let model = settings.model_named(name).map_err(|config::NoModel { message, unset }| NoProvider {
-        message,
-        code: ErrorCode::NoModel,
-        unset,
-    })?;
+pub fn provider_named(
+    settings: &Settings,
+    name: &str,
+    effort: Option<Effort>,
+) -> Result<Provider, NoProvider> {
+    let model = settings
+        .model_named(name)
+        .map_err(|config::NoModel { message, unset }| NoProvider {
+            message,
+            code: ErrorCode::NoModel,
+            unset,
+        })?;
     let endpoint = endpoint(&model)?;
     Ok(Provider::http(match effort {
         Some(effort) => endpoint.with_effort(effort),
@@ -280,7 +334,11 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
                 model.name(),
                 config::keyring::store(provider)
             );
-            return Err(NoProvider { message, code: ErrorCode::Auth, unset: false });
+            return Err(NoProvider {
+                message,
+                code: ErrorCode::Auth,
+                unset: false,
+            });
         }
     };
     Ok(Endpoint {
@@ -298,7 +356,10 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         max_tokens: model.max_tokens,
         body: model.body.clone(),
         ca_file: model.ca_file.clone(),
-        proxy: model.proxy.as_ref().map(|proxy| Proxy { url: proxy.url.clone(), except: proxy.except.clone() }),
+        proxy: model.proxy.as_ref().map(|proxy| Proxy {
+            url: proxy.url.clone(),
+            except: proxy.except.clone(),
+        }),
         context_window: model.context_window,
         prices: model.prices.map(|prices| Prices {
             input: prices.input,
@@ -317,11 +378,17 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
 /// The first model of a local server.
 pub(super) async fn local() -> Option<Provider> {
     let chats = |model: &ModelInfo| !model.is_other;
-    let server = crate::model::detect().await.into_iter().find(|server| server.models.iter().any(chats))?;
+    let server = crate::model::detect()
+        .await
+        .into_iter()
+        .find(|server| server.models.iter().any(chats))?;
     let model = server.models.into_iter().find(chats)?;
     Some(Provider::http(Endpoint {
         context_window: model.context_window,
-        limits: TimeLimits { first_byte: None, ..TimeLimits::default() },
+        limits: TimeLimits {
+            first_byte: None,
+            ..TimeLimits::default()
+        },
         ..Endpoint::new(server.name, Api::Chat, &server.base_url, &model.id)
     }))
 }

@@ -46,9 +46,13 @@ impl Actor {
         for part in &mut parts {
             if let Attachment::Skill(name) = part
                 && let Some(skill) = self.skills.iter().find(|skill| skill.name == *name)
-                && let Ok(Ok(text)) = timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await
+                && let Ok(Ok(text)) =
+                    timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await
             {
-                *part = Attachment::Shown { heading: format!("The skill {}", skill.name), text };
+                *part = Attachment::Shown {
+                    heading: format!("The skill {}", skill.name),
+                    text,
+                };
             }
         }
         let mut seen = Vec::new();
@@ -69,14 +73,22 @@ impl Actor {
             }
         }
         parts.extend(timeout_at(until, self.news()).await.ok().flatten());
-        prompt.parts = rules.into_iter().map(|rules| Attachment::Text(rules.to_string())).chain(parts).collect();
+        prompt.parts = rules
+            .into_iter()
+            .map(|rules| Attachment::Text(rules.to_string()))
+            .chain(parts)
+            .collect();
     }
 
     /// Changes by others to files the model has read, so that it does not rely on outdated text.
     async fn news(&self) -> Option<Attachment> {
         let news = self.workspace.news().await;
         let name = |News { path, gone }: &News| {
-            format!("{}{}", complete::shown(&self.workspace, path), if *gone { " (deleted)" } else { "" })
+            format!(
+                "{}{}",
+                complete::shown(&self.workspace, path),
+                if *gone { " (deleted)" } else { "" }
+            )
         };
         let mut names: Vec<String> = news.iter().take(NEWS).map(name).collect();
         match news.len() {
@@ -84,7 +96,10 @@ impl Actor {
             all if all > NEWS => names.push(format!("{} more", all - NEWS)),
             _ => {}
         }
-        Some(note(&format!("changed since you read them: {}", names.join(", "))))
+        Some(note(&format!(
+            "changed since you read them: {}",
+            names.join(", ")
+        )))
     }
 
     /// The workspace's and the person's instructions, unless the model has them.
@@ -109,12 +124,17 @@ impl Actor {
     async fn mentioned(&self, mention: &Mention, focus: Option<&Focus>) -> Option<Attachment> {
         match (mention, focus) {
             (Mention::Place { name, lines }, _) => self.place(name, *lines).await,
-            (Mention::Selection, Some(Focus { path, lines })) => self.place(path.to_str()?, Some(*lines)).await,
+            (Mention::Selection, Some(Focus { path, lines })) => {
+                self.place(path.to_str()?, Some(*lines)).await
+            }
             (Mention::Selection, None) => Some(note("the editor does not report the selection")),
             (Mention::Diagnostics, _) => Some(match tools::problems(&self.workspace).await {
                 Some(text) => {
                     let heading = "Diagnostics, as the editor shows them".to_owned();
-                    Attachment::Shown { heading, text: cut(&text, self.most_of_a_mention(), "fix these first") }
+                    Attachment::Shown {
+                        heading,
+                        text: cut(&text, self.most_of_a_mention(), "fix these first"),
+                    }
                 }
                 None => note("the editor does not report diagnostics"),
             }),
@@ -124,13 +144,19 @@ impl Actor {
     async fn place(&self, name: &str, lines: Option<(u32, u32)>) -> Option<Attachment> {
         let path = match self.workspace.resolve(name) {
             Ok(path) => path,
-            Err(PathError::Outside { .. }) if Path::new(name).is_absolute() || name.contains("..") => {
-                return Some(note(&format!("{name} is outside the workspace and was not included")));
+            Err(PathError::Outside { .. })
+                if Path::new(name).is_absolute() || name.contains("..") =>
+            {
+                return Some(note(&format!(
+                    "{name} is outside the workspace and was not included"
+                )));
             }
             Err(_) => return None,
         };
         if path.is_secret() {
-            return Some(note(&format!("{name} may hold secrets and was not included; read_file asks")));
+            return Some(note(&format!(
+                "{name} may hold secrets and was not included; read_file asks"
+            )));
         }
         let text = match self.workspace.read(&path).await {
             Ok(file) => file.text,
@@ -139,38 +165,71 @@ impl Actor {
             Err(_) => return None,
         };
         let (text, lines) = match lines {
-            None => (cut(&text, self.most_of_a_mention(), "read_file shows the rest"), None),
+            None => (
+                cut(&text, self.most_of_a_mention(), "read_file shows the rest"),
+                None,
+            ),
             Some(lines) => match excerpt(&text, lines) {
-                Ok((text, lines)) => (cut(&text, self.most_of_a_mention(), "read_file shows the rest"), Some(lines)),
-                Err(count) => return Some(note(&format!("{name} has only {count} lines, not {}", lines.0))),
+                Ok((text, lines)) => (
+                    cut(&text, self.most_of_a_mention(), "read_file shows the rest"),
+                    Some(lines),
+                ),
+                Err(count) => {
+                    return Some(note(&format!(
+                        "{name} has only {count} lines, not {}",
+                        lines.0
+                    )));
+                }
             },
         };
-        Some(Attachment::Excerpt { name: complete::shown(&self.workspace, &path), lines, text })
+        Some(Attachment::Excerpt {
+            name: complete::shown(&self.workspace, &path),
+            lines,
+            text,
+        })
     }
 
     /// The maximum size of a mention, in bytes: a quarter of the model's window, at four bytes a token.
     fn most_of_a_mention(&self) -> usize {
-        let window = self.model.as_ref().ok().and_then(|model| model.provider.window());
-        window.and_then(|window| usize::try_from(window).ok()).map_or(MENTIONED, |window| window.min(MENTIONED))
+        let window = self
+            .model
+            .as_ref()
+            .ok()
+            .and_then(|model| model.provider.window());
+        window
+            .and_then(|window| usize::try_from(window).ok())
+            .map_or(MENTIONED, |window| window.min(MENTIONED))
     }
 
     /// An image; for other files that are not text, a note why it is not attached.
     async fn image(&self, path: WorkspacePath, name: &str) -> Option<Attachment> {
         let bytes = self.workspace.bytes(&path).await.ok()?;
         Some(match image_type(&bytes) {
-            Some(_) if bytes.len() > IMAGE => note(&format!("{name} is too large for an image and was not included")),
-            Some(mime_type) => {
-                Attachment::Image { mime_type: mime_type.to_owned(), data: BASE64_STANDARD.encode(bytes) }
-            }
+            Some(_) if bytes.len() > IMAGE => note(&format!(
+                "{name} is too large for an image and was not included"
+            )),
+            Some(mime_type) => Attachment::Image {
+                mime_type: mime_type.to_owned(),
+                data: BASE64_STANDARD.encode(bytes),
+            },
             None => note(&format!("{name} is not text and was not included")),
         })
     }
 
     async fn folder(&self, path: WorkspacePath) -> Option<Attachment> {
-        let heading = format!("Contents of the folder {}", complete::shown(&self.workspace, &path));
+        let heading = format!(
+            "Contents of the folder {}",
+            complete::shown(&self.workspace, &path)
+        );
         let workspace = self.workspace.clone();
-        let tree = tokio::task::spawn_blocking(move || tools::tree(&workspace, &path)).await.ok()?.ok()?;
-        Some(Attachment::Shown { heading, text: cut(&tree, self.most_of_a_mention(), "list_files shows the rest") })
+        let tree = tokio::task::spawn_blocking(move || tools::tree(&workspace, &path))
+            .await
+            .ok()?
+            .ok()?;
+        Some(Attachment::Shown {
+            heading,
+            text: cut(&tree, self.most_of_a_mention(), "list_files shows the rest"),
+        })
     }
 }
 
@@ -181,10 +240,18 @@ fn split(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachm
     for part in all {
         match &part {
             Attachment::Mention { name } => {
-                mentioned.push((Mention::Place { name: name.clone(), lines: None }, Some(part)));
+                mentioned.push((
+                    Mention::Place {
+                        name: name.clone(),
+                        lines: None,
+                    },
+                    Some(part),
+                ));
                 continue;
             }
-            Attachment::Text(text) => mentioned.extend(mentions(text).into_iter().map(|mention| (mention, None))),
+            Attachment::Text(text) => {
+                mentioned.extend(mentions(text).into_iter().map(|mention| (mention, None)))
+            }
             _ => {}
         }
         parts.push(part);
@@ -198,7 +265,21 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
         _ => None,
     }
 }
@@ -209,7 +290,10 @@ fn note(words: &str) -> Attachment {
 
 /// These lines of a text, as far as they exist; `Err` with the line count if the first does not.
 fn excerpt(text: &str, (first, last): (u32, u32)) -> Result<(String, (u32, u32)), usize> {
-    let wanted = text.split_inclusive('\n').skip(first as usize - 1).take((last - first) as usize + 1);
+    let wanted = text
+        .split_inclusive('\n')
+        .skip(first as usize - 1)
+        .take((last - first) as usize + 1);
     let lines: Vec<&str> = wanted.collect();
     match u32::try_from(lines.len()) {
         Ok(count @ 1..) => Ok((lines.concat(), (first, first + count - 1))),

@@ -66,8 +66,16 @@ struct Waiting {
 
 impl Control {
     pub fn new(end: &CancellationToken) -> Self {
-        let waiting = Waiting { changes: Vec::new(), returned: false, sent: end.child_token() };
-        Self { waiting: Mutex::new(waiting), changed: Notify::new(), end: end.clone() }
+        let waiting = Waiting {
+            changes: Vec::new(),
+            returned: false,
+            sent: end.child_token(),
+        };
+        Self {
+            waiting: Mutex::new(waiting),
+            changed: Notify::new(),
+            end: end.clone(),
+        }
     }
 
     /// Requests a change. The receiver fails if the session ends first.

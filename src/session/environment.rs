@@ -44,8 +44,9 @@ impl Actor {
         };
         let git = self.git().await;
         let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
-        self.journal.environment =
-            format!("System: {system} {machine}; shell: {shell}; today: {today}; {git}; commands: {commands}");
+        self.journal.environment = format!(
+            "System: {system} {machine}; shell: {shell}; today: {today}; {git}; commands: {commands}"
+        );
         self.describe();
     }
 
@@ -58,23 +59,47 @@ impl Actor {
 
     /// The branch that is checked out, and how many files differ from its last commit.
     async fn git(&self) -> String {
-        let Some(root) = self.workspace.roots().first() else { return "no git".to_owned() };
+        let Some(root) = self.workspace.roots().first() else {
+            return "no git".to_owned();
+        };
         let branch = branch(root);
         // In a linked worktree `.git` is a file.
         if branch.is_none() && root.open_file(Path::new(".git")).is_err() {
             return "no git".to_owned();
         }
-        let status = self.shell.run_once(&self.workspace, STATUS.to_owned(), false, TIMEOUT).await;
-        let state = status.ok().filter(|ran| ran.code == Some(0)).and_then(|ran| state(&ran.output));
-        state.unwrap_or_else(|| format!("git branch {}", branch.unwrap_or_else(|| "unknown".to_owned())))
+        let status = self
+            .shell
+            .run_once(&self.workspace, STATUS.to_owned(), false, TIMEOUT)
+            .await;
+        let state = status
+            .ok()
+            .filter(|ran| ran.code == Some(0))
+            .and_then(|ran| state(&ran.output));
+        state.unwrap_or_else(|| {
+            format!(
+                "git branch {}",
+                branch.unwrap_or_else(|| "unknown".to_owned())
+            )
+        })
     }
 }
 
 /// The branch in git's own file, read without starting a process.
 fn branch(root: &Root) -> Option<String> {
     let mut head = String::new();
-    root.open_file(Path::new(".git/HEAD")).ok()?.take(1024).read_to_string(&mut head).ok()?;
-    Some(head.trim().strip_prefix("ref: refs/heads/").unwrap_or("(detached)").chars().take(BRANCH).collect())
+    root.open_file(Path::new(".git/HEAD"))
+        .ok()?
+        .take(1024)
+        .read_to_string(&mut head)
+        .ok()?;
+    Some(
+        head.trim()
+            .strip_prefix("ref: refs/heads/")
+            .unwrap_or("(detached)")
+            .chars()
+            .take(BRANCH)
+            .collect(),
+    )
 }
 
 /// The state of a repository, from what [`STATUS`] prints.
@@ -84,7 +109,10 @@ fn state(printed: &str) -> Option<String> {
     Some(match files.trim() {
         "0" => format!("git branch {branch}, no changed files"),
         "1" => format!("git branch {branch}, 1 changed file"),
-        number => format!("git branch {branch}, {} changed files", number.parse::<u64>().ok()?),
+        number => format!(
+            "git branch {branch}, {} changed files",
+            number.parse::<u64>().ok()?
+        ),
     })
 }
 
@@ -96,8 +124,14 @@ mod tests {
     fn the_state_of_a_repository_is_its_branch_and_how_many_files_differ() {
         for (printed, expected) in [
             ("main\n2\n", Some("git branch main, 2 changed files")),
-            ("fix/a.b\n       1\n", Some("git branch fix/a.b, 1 changed file")),
-            ("(detached)\n0\n", Some("git branch (detached), no changed files")),
+            (
+                "fix/a.b\n       1\n",
+                Some("git branch fix/a.b, 1 changed file"),
+            ),
+            (
+                "(detached)\n0\n",
+                Some("git branch (detached), no changed files"),
+            ),
             ("main\nsort: not found\n", None),
             ("", None),
         ] {

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::control::Control;
 use super::event::{Failure, PromptId, Recorded, SessionEvent, State};
 use super::{
-    Actor, Change, ChangeError, Completer, EditInPlace, Offered, Prompt, Review, ReviewError, Reviewed, SessionId,
-    Setup, Undoable,
+    Actor, Change, ChangeError, Completer, EditInPlace, Offered, Prompt, Review, ReviewError,
+    Reviewed, SessionId, Setup, Undoable,
 };
 use crate::model::ErrorCode;
 
@@ -62,7 +62,11 @@ pub struct Session {
 impl Session {
     /// Starts a conversation that sends its events to `events`.
     #[must_use]
-    pub fn start(setup: Setup, events: mpsc::Sender<(SessionId, SessionEvent)>, parent: &CancellationToken) -> Self {
+    pub fn start(
+        setup: Setup,
+        events: mpsc::Sender<(SessionId, SessionEvent)>,
+        parent: &CancellationToken,
+    ) -> Self {
         let (mailbox, commands) = mpsc::channel(MAILBOX);
         let end = parent.child_token();
         let (changed, undoable) = watch::channel(Undoable::default());
@@ -70,13 +74,30 @@ impl Session {
         let completer = Completer::new(setup.workspace.clone(), end.clone());
         let control = Arc::new(Control::new(&end));
         let actor = Actor::new(setup, events, changed, Arc::clone(&control), end.clone());
-        let (state, offered) = (actor.published.subscribe(), actor.commands.available().into());
+        let (state, offered) = (
+            actor.published.subscribe(),
+            actor.commands.available().into(),
+        );
         let task = tokio::spawn(async move {
-            if AssertUnwindSafe(Box::pin(actor.run(commands))).catch_unwind().await.is_err() {
+            if AssertUnwindSafe(Box::pin(actor.run(commands)))
+                .catch_unwind()
+                .await
+                .is_err()
+            {
                 on_panic(id, &broken).await;
             }
         });
-        Self { id: name, mailbox, control, state, commands: offered, undoable, completer, end, task }
+        Self {
+            id: name,
+            mailbox,
+            control,
+            state,
+            commands: offered,
+            undoable,
+            completer,
+            end,
+            task,
+        }
     }
 
     /// Its id.
@@ -90,7 +111,12 @@ impl Session {
     ///
     /// # Errors
     /// The session is gone or overloaded.
-    pub fn prompt(&self, id: PromptId, prompt: Prompt, said: Arc<Value>) -> Result<CancellationToken, SessionBusy> {
+    pub fn prompt(
+        &self,
+        id: PromptId,
+        prompt: Prompt,
+        said: Arc<Value>,
+    ) -> Result<CancellationToken, SessionBusy> {
         self.completer.forget();
         self.post(id, prompt, said, Command::Prompt)
     }
@@ -99,7 +125,12 @@ impl Session {
     ///
     /// # Errors
     /// The session is gone or overloaded.
-    pub fn steer(&self, id: PromptId, prompt: Prompt, said: Arc<Value>) -> Result<CancellationToken, SessionBusy> {
+    pub fn steer(
+        &self,
+        id: PromptId,
+        prompt: Prompt,
+        said: Arc<Value>,
+    ) -> Result<CancellationToken, SessionBusy> {
         self.post(id, prompt, said, Command::Steer)
     }
 
@@ -111,7 +142,12 @@ impl Session {
         command: fn(Sent) -> Command,
     ) -> Result<CancellationToken, SessionBusy> {
         let cancel = self.control.token();
-        self.send(command(Sent { id, prompt, said, cancel: cancel.clone() }))?;
+        self.send(command(Sent {
+            id,
+            prompt,
+            said,
+            cancel: cancel.clone(),
+        }))?;
         Ok(cancel)
     }
 
@@ -129,7 +165,10 @@ impl Session {
     ///
     /// # Errors
     /// The session is gone or overloaded.
-    pub fn review(&self, review: Review) -> Result<oneshot::Receiver<Result<Reviewed, ReviewError>>, SessionBusy> {
+    pub fn review(
+        &self,
+        review: Review,
+    ) -> Result<oneshot::Receiver<Result<Reviewed, ReviewError>>, SessionBusy> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Review(review, reply))?;
         Ok(answer)
@@ -139,7 +178,10 @@ impl Session {
     ///
     /// # Errors
     /// The session is gone or overloaded.
-    pub fn edited(&self, edit: EditInPlace) -> Result<oneshot::Receiver<Result<u64, ReviewError>>, SessionBusy> {
+    pub fn edited(
+        &self,
+        edit: EditInPlace,
+    ) -> Result<oneshot::Receiver<Result<u64, ReviewError>>, SessionBusy> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Edited(edit, reply))?;
         Ok(answer)
@@ -208,8 +250,15 @@ impl Session {
 /// Ends a session that panicked; waiting requests are answered.
 async fn on_panic(id: SessionId, events: &mpsc::Sender<(SessionId, SessionEvent)>) {
     tracing::error!("session {id} panicked");
-    let message = "internal error: the session ended (its log has the cause); start or load a session".to_owned();
-    let failure = Failure { message, code: ErrorCode::Internal, status: None, retryable: false };
+    let message =
+        "internal error: the session ended (its log has the cause); start or load a session"
+            .to_owned();
+    let failure = Failure {
+        message,
+        code: ErrorCode::Internal,
+        status: None,
+        retryable: false,
+    };
     let _nobody_listens = events.send((id, SessionEvent::Panicked(failure))).await;
 }
 

@@ -57,23 +57,44 @@ impl Actor {
             let recorded = self.record_edit(edit).await;
             self.write().await;
             self.journal.sync().await;
-            self.outgoing.push_back(SessionEvent::Edited(reply, recorded));
+            self.outgoing
+                .push_back(SessionEvent::Edited(reply, recorded));
         }
     }
 
     async fn record_edit(&mut self, edit: EditInPlace) -> Result<u64, ReviewError> {
-        let EditInPlace { path, instruction, before, after } = edit;
-        let path = self.workspace.resolve_path(&path).map_err(|error| ReviewError(error.to_string()))?;
+        let EditInPlace {
+            path,
+            instruction,
+            before,
+            after,
+        } = edit;
+        let path = self
+            .workspace
+            .resolve_path(&path)
+            .map_err(|error| ReviewError(error.to_string()))?;
         let provider = self.provider().map_err(|why| ReviewError(why.message))?;
         self.look_around().await;
         self.close_last_turn(&provider);
         let diff = unified(&before, &after, 1);
-        let shown = diff.get(..diff.floor_char_boundary(SHOWN)).unwrap_or_default();
+        let shown = diff
+            .get(..diff.floor_char_boundary(SHOWN))
+            .unwrap_or_default();
         let name = path.display();
-        let done = format!("(the user had {name} edited in place for this, and kept the result:\n{shown})");
+        let done = format!(
+            "(the user had {name} edited in place for this, and kept the result:\n{shown})"
+        );
         let words = [instruction.clone(), self.secrets.redact(&done).into_owned()];
-        let message = Prompt { parts: words.map(Attachment::Text).into(), focus: None };
-        self.begin_turn(&instruction, Vec::new(), prompt::render(message, self.stage()), &provider);
+        let message = Prompt {
+            parts: words.map(Attachment::Text).into(),
+            focus: None,
+        };
+        self.begin_turn(
+            &instruction,
+            Vec::new(),
+            prompt::render(message, self.stage()),
+            &provider,
+        );
         let turn = self.turns;
         self.tell(AgentEvent::UserMessage {
             content: instruction,
@@ -82,27 +103,67 @@ impl Actor {
             attached: Vec::new(),
         });
         let title = self.title.take();
-        self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
+        self.outgoing
+            .extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
         let diff = FileDiff::new(path.recorded(), Some(before), after);
-        self.show_edit(format!("{NAME}-{turn}"), format!("Edit {name} in place"), diff).await;
-        let answer = AssistantMessage { text: DONE.to_owned(), ..AssistantMessage::default() };
+        self.show_edit(
+            format!("{NAME}-{turn}"),
+            format!("Edit {name} in place"),
+            diff,
+        )
+        .await;
+        let answer = AssistantMessage {
+            text: DONE.to_owned(),
+            ..AssistantMessage::default()
+        };
         self.keep(Entry::new(Message::Assistant(answer), &provider));
-        self.tell(AgentEvent::IterationStart { iteration: 1, message_count: 0 });
-        self.tell(AgentEvent::TextDelta { content: DONE.to_owned() });
+        self.tell(AgentEvent::IterationStart {
+            iteration: 1,
+            message_count: 0,
+        });
+        self.tell(AgentEvent::TextDelta {
+            content: DONE.to_owned(),
+        });
         Ok(turn)
     }
 
     /// Shows and records the edit as a call that has ended.
     async fn show_edit(&mut self, call_id: String, title: String, diff: FileDiff) {
         let (id, name, kind) = (call_id.clone(), NAME.to_owned(), ToolKind::Edit);
-        let locations = vec![Location { path: diff.path.clone(), line: None }];
-        let preview = Preview { title, locations: locations.clone(), ..Preview::default() };
-        let result = ExecutionResult { diffs: vec![diff], locations, ..ExecutionResult::default() };
+        let locations = vec![Location {
+            path: diff.path.clone(),
+            line: None,
+        }];
+        let preview = Preview {
+            title,
+            locations: locations.clone(),
+            ..Preview::default()
+        };
+        let result = ExecutionResult {
+            diffs: vec![diff],
+            locations,
+            ..ExecutionResult::default()
+        };
         let (wait_ms, execute_duration_ms) = (0.0, 0.0);
         for event in [
-            AgentEvent::ToolCallStart { index: 0, id, name: name.clone(), kind },
-            AgentEvent::ToolPreview { call_id: call_id.clone(), kind, preview },
-            AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms, execute_duration_ms },
+            AgentEvent::ToolCallStart {
+                index: 0,
+                id,
+                name: name.clone(),
+                kind,
+            },
+            AgentEvent::ToolPreview {
+                call_id: call_id.clone(),
+                kind,
+                preview,
+            },
+            AgentEvent::ToolExecutionEnd {
+                call_id,
+                name,
+                result,
+                wait_ms,
+                execute_duration_ms,
+            },
         ] {
             self.step(Step::Event(event)).await;
         }

@@ -53,15 +53,34 @@ impl Rewrite {
     ///
     /// # Errors
     /// There is no model, it fails, or its answer is empty.
-    pub async fn ask(self, settings: &Settings, mut progress: impl FnMut(&str)) -> Result<String, NotRewritten> {
+    pub async fn ask(
+        self,
+        settings: &Settings,
+        mut progress: impl FnMut(&str),
+    ) -> Result<String, NotRewritten> {
         let provider = match provider(settings) {
             Err(why) if why.unset => local().await.ok_or(why)?,
             configured => configured?,
         };
-        let instructions = Instructions { system: SYSTEM.to_owned(), tools: [].into(), conversation: "inline".into() };
-        let message = Message::User { parts: vec![Part::Text { text: self.prompt() }] };
-        let (preamble, messages) = (provider.preamble(&instructions), vec![provider.encode(&message)]);
-        let mut stream = provider.stream(ModelRequest { preamble, messages, may_call: false });
+        let instructions = Instructions {
+            system: SYSTEM.to_owned(),
+            tools: [].into(),
+            conversation: "inline".into(),
+        };
+        let message = Message::User {
+            parts: vec![Part::Text {
+                text: self.prompt(),
+            }],
+        };
+        let (preamble, messages) = (
+            provider.preamble(&instructions),
+            vec![provider.encode(&message)],
+        );
+        let mut stream = provider.stream(ModelRequest {
+            preamble,
+            messages,
+            may_call: false,
+        });
         let mut answer = String::new();
         while let Some(event) = stream.next().await {
             if let ModelEvent::Text(text) | ModelEvent::Refusal(text) = event? {
@@ -82,9 +101,15 @@ impl Rewrite {
         let part = |range: Range<usize>| self.text.get(range).unwrap_or_default();
         let (before, selected, after) = (part(begin..start), part(start..end), part(end..stop));
         let mut prompt = format!("<document name=\"{}\">\n{before}", self.name);
-        let _ = write!(prompt, "<selection>{selected}</selection>{after}\n</document>\n\n");
+        let _ = write!(
+            prompt,
+            "<selection>{selected}</selection>{after}\n</document>\n\n"
+        );
         if let Some(previous) = &self.previous {
-            let _ = write!(prompt, "You proposed this replacement before:\n<previous>\n{previous}\n</previous>\n\n");
+            let _ = write!(
+                prompt,
+                "You proposed this replacement before:\n<previous>\n{previous}\n</previous>\n\n"
+            );
         }
         let _ = write!(prompt, "What the person wants: {}", self.instruction);
         prompt
@@ -93,16 +118,25 @@ impl Rewrite {
     /// If the range is whole lines, so is the replacement.
     fn with_line_end(&self, replacement: &str) -> String {
         let selected = self.text.get(self.range.clone()).unwrap_or_default();
-        let end = if selected.ends_with("\r\n") { "\r\n" } else { "\n" };
+        let end = if selected.ends_with("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        };
         let lacks_end = selected.ends_with('\n') && !replacement.ends_with('\n');
-        if lacks_end { format!("{replacement}{end}") } else { replacement.to_owned() }
+        if lacks_end {
+            format!("{replacement}{end}")
+        } else {
+            replacement.to_owned()
+        }
     }
 }
 
 impl NotRewritten {
     fn empty() -> Self {
         Self {
-            message: "the model's answer was empty; try again or rephrase the instruction".to_owned(),
+            message: "the model's answer was empty; try again or rephrase the instruction"
+                .to_owned(),
             code: ErrorCode::Truncated,
             status: None,
             retryable: true,
@@ -112,13 +146,30 @@ impl NotRewritten {
 
 impl From<NoProvider> for NotRewritten {
     fn from(NoProvider { message, code, .. }: NoProvider) -> Self {
-        Self { message, code, status: None, retryable: false }
+        Self {
+            message,
+            code,
+            status: None,
+            retryable: false,
+        }
     }
 }
 
 impl From<ModelError> for NotRewritten {
-    fn from(ModelError { message, code, status, retryable }: ModelError) -> Self {
-        Self { message, code, status, retryable }
+    fn from(
+        ModelError {
+            message,
+            code,
+            status,
+            retryable,
+        }: ModelError,
+    ) -> Self {
+        Self {
+            message,
+            code,
+            status,
+            retryable,
+        }
     }
 }
 
@@ -141,12 +192,22 @@ mod tests {
     fn the_prompt_marks_the_range_and_is_cut_at_characters() {
         let long = format!("{}{}", "é".repeat(20_000), "here");
         let prompt = rewrite(&long, "here").prompt();
-        assert!(prompt.contains("<selection>here</selection>") && prompt.len() < 18_000, "{}", prompt.len());
+        assert!(
+            prompt.contains("<selection>here</selection>") && prompt.len() < 18_000,
+            "{}",
+            prompt.len()
+        );
         let mut again = rewrite("let x = 1;\n", "x");
         again.previous = Some("y".to_owned());
         let prompt = again.prompt();
-        assert!(prompt.contains("<document name=\"a.rs\">\nlet <selection>x</selection> = 1;\n"), "{prompt}");
-        assert!(prompt.ends_with("<previous>\ny\n</previous>\n\nWhat the person wants: shorter"), "{prompt}");
+        assert!(
+            prompt.contains("<document name=\"a.rs\">\nlet <selection>x</selection> = 1;\n"),
+            "{prompt}"
+        );
+        assert!(
+            prompt.ends_with("<previous>\ny\n</previous>\n\nWhat the person wants: shorter"),
+            "{prompt}"
+        );
     }
 
     #[test]

@@ -24,7 +24,12 @@ pub async fn providers(settings: &Settings) -> Vec<OfferedProvider> {
     let running = detect().await;
     let is_running = |entry: &ProviderEntry| running.iter().any(|server| server.name == entry.name);
     let entries = settings.providers().into_iter();
-    entries.map(|entry| OfferedProvider { is_running: is_running(&entry), entry }).collect()
+    entries
+        .map(|entry| OfferedProvider {
+            is_running: is_running(&entry),
+            entry,
+        })
+        .collect()
 }
 
 /// A provider that is being set up.
@@ -41,7 +46,9 @@ pub struct Candidate {
 /// The key is not shown.
 impl fmt::Debug for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Candidate").field("provider", &self.provider).finish_non_exhaustive()
+        f.debug_struct("Candidate")
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,7 +68,11 @@ impl Candidate {
     #[must_use]
     pub fn new(provider: &str, key: Option<String>, base_url: Option<String>) -> Self {
         let given = |text: &String| !text.trim().is_empty();
-        Self { provider: provider.to_owned(), key: key.filter(given).map(Into::into), base_url: base_url.filter(given) }
+        Self {
+            provider: provider.to_owned(),
+            key: key.filter(given).map(Into::into),
+            base_url: base_url.filter(given),
+        }
     }
 
     /// The provider with this model, or with the best one it offers.
@@ -86,11 +97,15 @@ impl Candidate {
     /// # Errors
     /// The provider cannot be reached, refuses the key, or has no list of models.
     pub async fn models(&self, settings: &Settings) -> Result<Vec<OfferedModel>, NoProvider> {
-        let listed = self.with_model(settings, "")?.models().await.map_err(|error| NoProvider {
-            message: error.message,
-            code: error.code,
-            unset: false,
-        })?;
+        let listed = self
+            .with_model(settings, "")?
+            .models()
+            .await
+            .map_err(|error| NoProvider {
+                message: error.message,
+                code: error.code,
+                unset: false,
+            })?;
         let mut models: Vec<_> = listed.into_iter().filter(|model| !model.is_other).collect();
         if let Some(best) = best(&self.provider, &models)
             && let Some(index) = models.iter().position(|model| named(model) == best)
@@ -98,19 +113,36 @@ impl Candidate {
         {
             upto.rotate_right(1);
         }
-        let own_server = config::Provider::named(&self.provider).is_some_and(config::Provider::is_local);
-        let known = |model: ModelInfo| if own_server { model } else { model.with_known() };
-        Ok(models.into_iter().map(known).map(OfferedModel::from).collect())
+        let own_server =
+            config::Provider::named(&self.provider).is_some_and(config::Provider::is_local);
+        let known = |model: ModelInfo| {
+            if own_server {
+                model
+            } else {
+                model.with_known()
+            }
+        };
+        Ok(models
+            .into_iter()
+            .map(known)
+            .map(OfferedModel::from)
+            .collect())
     }
 
     fn with_model(&self, settings: &Settings, model: &str) -> Result<Provider, NoProvider> {
         // A provider is reached in the same way for every model.
-        let name = format!("{}/{}", self.provider, if model.is_empty() { "?" } else { model });
-        let mut model = settings.model_at(&name, self.base_url.as_deref()).map_err(|why| NoProvider {
-            message: why.message,
-            code: ErrorCode::NoModel,
-            unset: false,
-        })?;
+        let name = format!(
+            "{}/{}",
+            self.provider,
+            if model.is_empty() { "?" } else { model }
+        );
+        let mut model = settings
+            .model_at(&name, self.base_url.as_deref())
+            .map_err(|why| NoProvider {
+                message: why.message,
+                code: ErrorCode::NoModel,
+                unset: false,
+            })?;
         if self.key.is_some() {
             model.key = KeySource::None;
         }
@@ -148,7 +180,11 @@ pub(super) async fn better(provider: Provider) -> Option<Provider> {
 /// The best model by the provider's preferences.
 pub(super) fn best(provider: &str, models: &[ModelInfo]) -> Option<String> {
     let row = config::Provider::named(provider)?;
-    config::best(row.preferred, &models.iter().filter(|model| !model.is_other).map(named)).map(str::to_owned)
+    config::best(
+        row.preferred,
+        &models.iter().filter(|model| !model.is_other).map(named),
+    )
+    .map(str::to_owned)
 }
 
 /// The model for a new session, and why it was chosen.
@@ -159,17 +195,33 @@ pub async fn chosen(settings: &Settings) -> Result<(Provider, String), NoProvide
     let configured = match connect::provider(settings) {
         Err(why) if why.unset => {
             let found = connect::local().await.ok_or(why)?;
-            return Ok((found, "nothing is configured, and this server runs on this machine".to_owned()));
+            return Ok((
+                found,
+                "nothing is configured, and this server runs on this machine".to_owned(),
+            ));
         }
         configured => configured?,
     };
-    let key = settings.model.as_ref().ok().filter(|model| model.by_key).map(|model| model.key.to_string());
+    let key = settings
+        .model
+        .as_ref()
+        .ok()
+        .filter(|model| model.by_key)
+        .map(|model| model.key.to_string());
     let Some(key) = key else {
-        let entry = settings.entries().into_iter().find(|entry| entry.key == "model");
+        let entry = settings
+            .entries()
+            .into_iter()
+            .find(|entry| entry.key == "model");
         let place = entry.and_then(|entry| entry.origins.last().map(ToString::to_string));
-        return Ok((configured, place.map_or_else(String::new, |place| format!("chosen in {place}"))));
+        return Ok((
+            configured,
+            place.map_or_else(String::new, |place| format!("chosen in {place}")),
+        ));
     };
     let best = better(configured.clone()).await;
-    let why = format!("{key} is set, and this is the best model tandem knows for it; set `model` to choose another");
+    let why = format!(
+        "{key} is set, and this is the best model tandem knows for it; set `model` to choose another"
+    );
     Ok((best.unwrap_or(configured), why))
 }

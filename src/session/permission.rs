@@ -78,24 +78,48 @@ impl Facts {
 
     /// The facts in a call's preview.
     #[must_use]
-    pub fn new(tool: &str, about: About, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
+    pub fn new(
+        tool: &str,
+        about: About,
+        kind: ToolKind,
+        preview: &Preview,
+        workspace: &Workspace,
+    ) -> Self {
         // Both as named and as resolved: a restricting rule must apply to either.
         let named = preview.locations.iter().map(|location| &location.path);
         let mut targets: Vec<Target> = Vec::new();
-        for target in preview.targets.iter().chain(named).map(|path| Target::new(path, workspace)) {
+        for target in preview
+            .targets
+            .iter()
+            .chain(named)
+            .map(|path| Target::new(path, workspace))
+        {
             if !targets.contains(&target) {
                 targets.push(target);
             }
         }
         targets.extend(preview.origin.clone().map(Target::origin));
-        let roots: Vec<PathBuf> = workspace.roots().iter().map(|root| root.real().to_owned()).collect();
+        let roots: Vec<PathBuf> = workspace
+            .roots()
+            .iter()
+            .map(|root| root.real().to_owned())
+            .collect();
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
         // No mode and no rule applies a trial.
         let cautious = preview.caution.is_some() || empties || about == About::Apply;
         let (command, follows_up) = (command.map(Line::new), preview.follows_up);
         let is_question = preview.answers.is_some();
-        Self { tool: tool.to_owned(), about, kind, targets, command, follows_up, cautious, is_question }
+        Self {
+            tool: tool.to_owned(),
+            about,
+            kind,
+            targets,
+            command,
+            follows_up,
+            cautious,
+            is_question,
+        }
     }
 
     /// The name used in rules about its tool.
@@ -122,7 +146,11 @@ impl Facts {
 
     /// Whether the rule may allow it: a rule for its tool, or for `network` if it reaches the network.
     fn is_allowed_by(&self, rule: &Rule) -> bool {
-        if self.reaches_network() { rule.names(NETWORK) } else { self.is_named_by(rule) }
+        if self.reaches_network() {
+            rule.names(NETWORK)
+        } else {
+            self.is_named_by(rule)
+        }
     }
 
     /// The rule that would allow exactly this; `None` if it requires approval every time.
@@ -131,12 +159,20 @@ impl Facts {
             return None;
         }
         if let Some(line) = &self.command {
-            let [words] = line.commands.as_deref()? else { return None };
-            let name = if line.network { NETWORK } else { self.rule_name() };
+            let [words] = line.commands.as_deref()? else {
+                return None;
+            };
+            let name = if line.network {
+                NETWORK
+            } else {
+                self.rule_name()
+            };
             return line.sandboxed.then(|| of_words(name, words));
         }
         match (self.kind, self.targets.as_slice()) {
-            (ToolKind::Edit, [target]) if target.is_alone => Some(of_path(self.rule_name(), &target.relative)),
+            (ToolKind::Edit, [target]) if target.is_alone => {
+                Some(of_path(self.rule_name(), &target.relative))
+            }
             (ToolKind::Edit, [target]) => Some(of_path(self.rule_name(), &target.absolute)),
             (ToolKind::Other, [origin]) => Some(of_path(self.rule_name(), &origin.relative)),
             _ => None,
@@ -148,17 +184,28 @@ impl Target {
     fn new(path: &Path, workspace: &Workspace) -> Self {
         let roots = workspace.roots();
         let inside = roots.iter().find_map(|root| {
-            let relative = path.strip_prefix(root.real()).or_else(|_| path.strip_prefix(root.path())).ok()?;
+            let relative = path
+                .strip_prefix(root.real())
+                .or_else(|_| path.strip_prefix(root.path()))
+                .ok()?;
             Some((root.real().join(relative), relative))
         });
         let is_alone = roots.len() == 1 && inside.is_some();
         let (absolute, relative) = inside.unwrap_or((path.to_owned(), path));
-        Self { relative: native::shown(relative), absolute: native::shown(&absolute), is_alone }
+        Self {
+            relative: native::shown(relative),
+            absolute: native::shown(&absolute),
+            is_alone,
+        }
     }
 
     /// The server that provides a tool, by its fingerprint.
     fn origin(fingerprint: String) -> Self {
-        Self { relative: fingerprint.clone(), absolute: fingerprint, is_alone: false }
+        Self {
+            relative: fingerprint.clone(),
+            absolute: fingerprint,
+            is_alone: false,
+        }
     }
 
     fn is_meant(&self, rule: &Rule) -> bool {
@@ -179,7 +226,10 @@ impl Target {
 
 impl Line {
     fn new(line: &CommandLine) -> Self {
-        Self { sandboxed: line.sandboxed, ..Self::read(&line.command, line.dialect, line.network, line.undo) }
+        Self {
+            sandboxed: line.sandboxed,
+            ..Self::read(&line.command, line.dialect, line.network, line.undo)
+        }
     }
 
     /// A line as its shell reads it, with nothing that holds it.
@@ -188,7 +238,13 @@ impl Line {
             Dialect::Posix => command::parse(line).ok(),
             Dialect::PowerShell | Dialect::Cmd => windows::parse(line),
         };
-        Self { commands, dialect, sandboxed: false, network, undo }
+        Self {
+            commands,
+            dialect,
+            sandboxed: false,
+            network,
+            undo,
+        }
     }
 
     /// Whether a restricting rule matches it.
@@ -196,7 +252,9 @@ impl Line {
         if rule.is_bare() {
             return Touch::Surely;
         }
-        let Some(commands) = &self.commands else { return Touch::Perhaps };
+        let Some(commands) = &self.commands else {
+            return Touch::Perhaps;
+        };
         let touched = commands.iter().map(|words| match self.dialect {
             Dialect::Posix => touched(rule, words),
             Dialect::PowerShell | Dialect::Cmd => touched_on_windows(rule, words),
@@ -208,8 +266,13 @@ impl Line {
 /// How certainly a rule that restricts speaks of a simple command.
 fn touched(rule: &Rule, words: &[String]) -> Touch {
     // `/bin/rm` is `rm`, and so is `RM` where the disk does not care about case.
-    let base = words.first().map(|program| programs::name(program)).unwrap_or_default();
-    let by_name: Vec<String> = std::iter::once(base).chain(words.iter().skip(1).cloned()).collect();
+    let base = words
+        .first()
+        .map(|program| programs::name(program))
+        .unwrap_or_default();
+    let by_name: Vec<String> = std::iter::once(base)
+        .chain(words.iter().skip(1).cloned())
+        .collect();
     if rule.has_words(words) || rule.has_words(&by_name) {
         Touch::Surely
     } else if programs::runs_others(words) {
@@ -221,13 +284,21 @@ fn touched(rule: &Rule, words: &[String]) -> Touch {
 
 /// The same where a program has several names, case never counts, and options can be shortened.
 fn touched_on_windows(rule: &Rule, words: &[String]) -> Touch {
-    let Some((program, arguments)) = words.split_first() else { return Touch::Perhaps };
+    let Some((program, arguments)) = words.split_first() else {
+        return Touch::Perhaps;
+    };
     let arguments = arguments.iter().map(|word| word.to_lowercase());
-    let canonical: Vec<String> = std::iter::once(windows::canonical(program)).chain(arguments).collect();
+    let canonical: Vec<String> = std::iter::once(windows::canonical(program))
+        .chain(arguments)
+        .collect();
     let rule = rule.on_windows();
     if rule.has_words(&canonical) {
         Touch::Surely
-    } else if windows::runs_others(program) || canonical.first().is_some_and(|program| rule.is_about_program(program)) {
+    } else if windows::runs_others(program)
+        || canonical
+            .first()
+            .is_some_and(|program| rule.is_about_program(program))
+    {
         Touch::Perhaps
     } else {
         Touch::Not
@@ -283,8 +354,17 @@ impl Policy {
     /// something, no other rule allows anything: each call requires approval.
     #[must_use]
     pub fn new(allow: &[String], ask: &[String], deny: &[String]) -> Self {
-        let read = |rules: &[String]| -> Vec<Rule> { rules.iter().filter_map(|rule| Rule::parse(rule).ok()).collect() };
-        let mut policy = Self { allow: read(allow), ask: read(ask), deny: read(deny) };
+        let read = |rules: &[String]| -> Vec<Rule> {
+            rules
+                .iter()
+                .filter_map(|rule| Rule::parse(rule).ok())
+                .collect()
+        };
+        let mut policy = Self {
+            allow: read(allow),
+            ask: read(ask),
+            deny: read(deny),
+        };
         if policy.ask.len() < ask.len() || policy.deny.len() < deny.len() {
             policy.allow.clear();
         }
@@ -302,13 +382,22 @@ impl Policy {
         }
         let denied = touch(&self.deny, facts);
         if denied == Touch::Surely {
-            return Verdict::Forbid(format!("a rule of the user forbids `{}` here; find another way", facts.tool));
+            return Verdict::Forbid(format!(
+                "a rule of the user forbids `{}` here; find another way",
+                facts.tool
+            ));
         }
-        if denied == Touch::Perhaps || facts.cautious || facts.is_question || touch(&self.ask, facts) != Touch::Not {
+        if denied == Touch::Perhaps
+            || facts.cautious
+            || facts.is_question
+            || touch(&self.ask, facts) != Touch::Not
+        {
             return Verdict::Ask;
         }
-        let is_held =
-            facts.command.as_ref().is_some_and(|line| line.sandboxed && !line.network && line.undo != Undo::Nothing);
+        let is_held = facts
+            .command
+            .as_ref()
+            .is_some_and(|line| line.sandboxed && !line.network && line.undo != Undo::Nothing);
         let is_free = match facts.kind {
             ToolKind::Edit => matches!(mode, Mode::Edit | Mode::Auto),
             // Managing jobs that already run.
@@ -331,10 +420,17 @@ impl Policy {
 
     /// Whether the allow rules cover all of the call.
     fn covers(&self, facts: &Facts) -> bool {
-        let rules: Vec<&Rule> = self.allow.iter().filter(|rule| facts.is_allowed_by(rule)).collect();
+        let rules: Vec<&Rule> = self
+            .allow
+            .iter()
+            .filter(|rule| facts.is_allowed_by(rule))
+            .collect();
         let any_covers = |fits: &dyn Fn(&Rule) -> bool| rules.iter().any(|rule| fits(rule));
         let Some(line) = &facts.command else {
-            let all_targets = facts.targets.iter().all(|target| any_covers(&|rule| target.is_meant(rule)));
+            let all_targets = facts
+                .targets
+                .iter()
+                .all(|target| any_covers(&|rule| target.is_meant(rule)));
             return any_covers(&Rule::is_bare) || (!facts.targets.is_empty() && all_targets);
         };
         let Some(commands) = line.commands.as_deref().filter(|_| line.sandboxed) else {
@@ -354,7 +450,8 @@ impl Policy {
     /// The rule that "always" would add for this call; `None` if it would change nothing.
     #[must_use]
     pub fn offer(&self, facts: &Facts) -> Option<String> {
-        let asks_anyway = touch(&self.deny, facts) != Touch::Not || touch(&self.ask, facts) != Touch::Not;
+        let asks_anyway =
+            touch(&self.deny, facts) != Touch::Not || touch(&self.ask, facts) != Touch::Not;
         facts.exactly().filter(|_| !asks_anyway)
     }
 
@@ -364,15 +461,22 @@ impl Policy {
     /// # Errors
     /// It is not; the text is for the person.
     pub fn remember(&mut self, facts: &Facts, edited: Option<&str>) -> Result<Rule, String> {
-        let offered = self.offer(facts).ok_or("this requires approval every time")?;
+        let offered = self
+            .offer(facts)
+            .ok_or("this requires approval every time")?;
         let rule = Rule::parse(edited.unwrap_or(&offered))?;
         if edited.is_some_and(|edited| edited != offered) {
-            let alone = Self { allow: vec![rule.clone()], ..Self::default() };
+            let alone = Self {
+                allow: vec![rule.clone()],
+                ..Self::default()
+            };
             if !alone.covers(facts) {
                 return Err(format!("`{rule}` does not allow this call"));
             }
             if !rule.is_narrow() {
-                return Err(format!("`{rule}` is too broad to add here; write it into config.toml"));
+                return Err(format!(
+                    "`{rule}` is too broad to add here; write it into config.toml"
+                ));
             }
         }
         self.allow.push(rule.clone());
@@ -387,12 +491,18 @@ impl Policy {
 
 /// Whether any of the restricting rules matches the call.
 fn touch(rules: &[Rule], facts: &Facts) -> Touch {
-    let is_about = |rule: &&Rule| facts.is_named_by(rule) || (facts.reaches_network() && rule.names(NETWORK));
+    let is_about =
+        |rule: &&Rule| facts.is_named_by(rule) || (facts.reaches_network() && rule.names(NETWORK));
     let about = rules.iter().filter(is_about);
     let touches = about.map(|rule| match &facts.command {
         Some(line) => line.touched(rule),
         None if rule.is_bare() => Touch::Surely,
-        None => facts.targets.iter().map(|target| target.touched(rule)).max().unwrap_or(Touch::Not),
+        None => facts
+            .targets
+            .iter()
+            .map(|target| target.touched(rule))
+            .max()
+            .unwrap_or(Touch::Not),
     });
     touches.max().unwrap_or(Touch::Not)
 }

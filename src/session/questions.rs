@@ -60,25 +60,50 @@ impl Questions {
 impl Actor {
     /// The person writes while the model asks them something: what they write is the answer, and joins the turn.
     pub(super) fn answer_by_message(&mut self) {
-        let open = self.running.as_ref().and_then(|running| running.questions.open.as_ref());
+        let open = self
+            .running
+            .as_ref()
+            .and_then(|running| running.questions.open.as_ref());
         if open.is_some_and(|open| open.facts.is_question()) {
-            self.decided(Permission::Answered("see the message that follows".to_owned()));
+            self.decided(Permission::Answered(
+                "see the message that follows".to_owned(),
+            ));
         }
     }
 
     /// Decides about a call, or asks the person after all earlier requests.
     pub(super) fn question(&mut self, event: AgentEvent) {
-        let AgentEvent::PermissionRequested { about, call_id, name, kind, preview, reply, asked, .. } = event else {
+        let AgentEvent::PermissionRequested {
+            about,
+            call_id,
+            name,
+            kind,
+            preview,
+            reply,
+            asked,
+            ..
+        } = event
+        else {
             return;
         };
-        let (Some(running), Some(reply)) = (self.running.as_mut(), reply) else { return };
+        let (Some(running), Some(reply)) = (self.running.as_mut(), reply) else {
+            return;
+        };
         let facts = Facts::new(&name, about.clone(), kind, &preview, &self.workspace);
         let outcome = match self.policy.decide(self.mode, &facts) {
             Verdict::Allow => Permission::AllowOnce,
             Verdict::Forbid(why) => Permission::Forbidden(why),
             Verdict::Ask => {
                 let _turn_gone = asked.map(|asked| asked.send(()));
-                running.questions.waiting.push_back(Request { about, call_id, name, kind, preview, facts, reply });
+                running.questions.waiting.push_back(Request {
+                    about,
+                    call_id,
+                    name,
+                    kind,
+                    preview,
+                    facts,
+                    reply,
+                });
                 return self.ask_next();
             }
         };
@@ -91,15 +116,31 @@ impl Actor {
             && running.questions.open.is_none()
             && let Some(request) = running.questions.waiting.pop_front()
         {
-            let Request { about, call_id, name, kind, preview, facts, reply } = request;
+            let Request {
+                about,
+                call_id,
+                name,
+                kind,
+                preview,
+                facts,
+                reply,
+            } = request;
             match self.policy.decide(self.mode, &facts) {
                 Verdict::Allow => running.decide(&call_id, kind, reply, Permission::AllowOnce),
-                Verdict::Forbid(why) => running.decide(&call_id, kind, reply, Permission::Forbidden(why)),
+                Verdict::Forbid(why) => {
+                    running.decide(&call_id, kind, reply, Permission::Forbidden(why))
+                }
                 Verdict::Ask => {
                     let rule = self.policy.offer(&facts);
                     let (person, answer) = oneshot::channel();
                     let (id, reply) = (call_id.clone(), Some(reply));
-                    running.questions.open = Some(Open { call_id: id, kind, facts, reply, answer });
+                    running.questions.open = Some(Open {
+                        call_id: id,
+                        kind,
+                        facts,
+                        reply,
+                        answer,
+                    });
                     let reply = Some(person);
                     self.tell(AgentEvent::PermissionRequested {
                         about,
@@ -118,9 +159,15 @@ impl Actor {
 
     /// The person answered the open request. What the mode forbids by now stays forbidden.
     pub(super) fn decided(&mut self, permission: Permission) {
-        let Some(running) = self.running.as_mut() else { return };
-        let Some(open) = running.questions.open.as_mut() else { return };
-        let Some(reply) = open.reply.take() else { return };
+        let Some(running) = self.running.as_mut() else {
+            return;
+        };
+        let Some(open) = running.questions.open.as_mut() else {
+            return;
+        };
+        let Some(reply) = open.reply.take() else {
+            return;
+        };
         let outcome = match self.policy.decide(self.mode, &open.facts) {
             Verdict::Forbid(why) => Permission::Forbidden(why),
             _ => permission,
@@ -131,9 +178,15 @@ impl Actor {
 
     /// The mode changed: answers an open request that it forbids.
     pub(super) fn reconsider(&mut self) {
-        let open = self.running.as_ref().and_then(|running| running.questions.open.as_ref());
+        let open = self
+            .running
+            .as_ref()
+            .and_then(|running| running.questions.open.as_ref());
         if let Some(open) = open
-            && matches!(self.policy.decide(self.mode, &open.facts), Verdict::Forbid(_))
+            && matches!(
+                self.policy.decide(self.mode, &open.facts),
+                Verdict::Forbid(_)
+            )
         {
             self.decided(Permission::Reject);
         }
@@ -141,29 +194,39 @@ impl Actor {
 
     /// A request was answered, by whomever: stores what it allows from now on, and opens the next one.
     pub(super) async fn answered(&mut self, call_id: String, outcome: Permission) {
-        let Some(running) = self.running.as_mut() else { return };
-        let questions = &mut running.questions;
-        let Some(Open { facts, .. }) = questions.open.take_if(|open| open.call_id == call_id) else {
-            // Dropped while it waited, or answered without a person.
-            questions.waiting.retain(|request| request.call_id != call_id);
+        let Some(running) = self.running.as_mut() else {
             return;
         };
-        if facts.is_pause() && matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_)) {
+        let questions = &mut running.questions;
+        let Some(Open { facts, .. }) = questions.open.take_if(|open| open.call_id == call_id)
+        else {
+            // Dropped while it waited, or answered without a person.
+            questions
+                .waiting
+                .retain(|request| request.call_id != call_id);
+            return;
+        };
+        if facts.is_pause() && matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
+        {
             self.spent.go_on(&self.limits.session);
         }
         if let Permission::AllowAlways(grant) = &outcome {
-            let problem =
-                match self.policy.remember(&facts, grant.rule.as_deref()) {
-                    Ok(rule) if grant.scope == Scope::Project => match &self.remembered {
-                        Some(remembered) => remembered.add(&rule).await.err().map(|error| {
-                            format!("`{rule}` applies to this session only: it cannot be stored ({error})")
-                        }),
-                        None => Some(format!("`{rule}` applies to this session only: there is no state folder")),
-                    },
-                    Ok(_) => None,
-                    Err(why) => Some(format!("allowed once, but the rule was not added: {why}")),
-                };
-            self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }.into()));
+            let problem = match self.policy.remember(&facts, grant.rule.as_deref()) {
+                Ok(rule) if grant.scope == Scope::Project => match &self.remembered {
+                    Some(remembered) => remembered.add(&rule).await.err().map(|error| {
+                        format!(
+                            "`{rule}` applies to this session only: it cannot be stored ({error})"
+                        )
+                    }),
+                    None => Some(format!(
+                        "`{rule}` applies to this session only: there is no state folder"
+                    )),
+                },
+                Ok(_) => None,
+                Err(why) => Some(format!("allowed once, but the rule was not added: {why}")),
+            };
+            self.outgoing
+                .extend(problem.map(|message| AgentEvent::Notice { message }.into()));
         }
         self.tell(AgentEvent::PermissionResolved { call_id, outcome });
         self.ask_next();
@@ -172,8 +235,16 @@ impl Actor {
 
 impl Running {
     /// Answers the turn. A call that may change something is recorded before it can.
-    fn decide(&mut self, call_id: &str, kind: ToolKind, reply: oneshot::Sender<Permission>, outcome: Permission) {
-        if matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_)) && !kind.is_read_only() {
+    fn decide(
+        &mut self,
+        call_id: &str,
+        kind: ToolKind,
+        reply: oneshot::Sender<Permission>,
+        outcome: Permission,
+    ) {
+        if matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
+            && !kind.is_read_only()
+        {
             self.changing.insert(call_id.to_owned(), kind);
         }
         let _turn_gone = reply.send(outcome);
@@ -183,7 +254,10 @@ impl Running {
     pub(super) fn note_call(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ToolExecutionStart { call_id, .. }
-                if self.changing.get(call_id).is_some_and(|kind| *kind != ToolKind::Edit) =>
+                if self
+                    .changing
+                    .get(call_id)
+                    .is_some_and(|kind| *kind != ToolKind::Edit) =>
             {
                 self.changing.remove(call_id);
             }

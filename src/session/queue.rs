@@ -42,7 +42,9 @@ impl Actor {
                 break;
             }
             self.record_edits().await;
-            let Some(Queued { sent, position }) = self.queue.pop_front() else { break };
+            let Some(Queued { sent, position }) = self.queue.pop_front() else {
+                break;
+            };
             let waited = position > 0;
             if waited {
                 // The queue is written together with what the prompt becomes.
@@ -54,7 +56,8 @@ impl Actor {
             if std::mem::replace(&mut queued.position, index + 1) != index + 1 {
                 changed = true;
                 let state = PromptState::Queued(index + 1);
-                self.outgoing.push_back(SessionEvent::Prompt(Arc::clone(&queued.sent.id), state));
+                self.outgoing
+                    .push_back(SessionEvent::Prompt(Arc::clone(&queued.sent.id), state));
             }
         }
         if changed {
@@ -65,23 +68,30 @@ impl Actor {
 
     /// Records the queue in the journal, so that a killed server loses no prompt.
     pub(super) fn note_queue(&mut self) {
-        let prompt =
-            |queued: &Queued| QueuedPrompt { id: queued.sent.id.to_string(), prompt: (*queued.sent.said).clone() };
+        let prompt = |queued: &Queued| QueuedPrompt {
+            id: queued.sent.id.to_string(),
+            prompt: (*queued.sent.said).clone(),
+        };
         self.journal.queue(self.queue.iter().map(prompt).collect());
     }
 
     /// Returns the prompts that were cancelled; whether any of them was in the queue.
     fn return_cancelled(&mut self) -> bool {
-        let joining = self.running.iter_mut().flat_map(|running| running.steers.iter_mut());
+        let joining = self
+            .running
+            .iter_mut()
+            .flat_map(|running| running.steers.iter_mut());
         let cancelled = joining.filter(|steered| steered.cancel.is_cancelled());
-        let withdrawn: Vec<_> =
-            cancelled.filter_map(|steered| steered.withdraw().then(|| steered.id.clone())).collect();
+        let withdrawn: Vec<_> = cancelled
+            .filter_map(|steered| steered.withdraw().then(|| steered.id.clone()))
+            .collect();
         for id in &withdrawn {
             self.return_steered(id, ReturnReason::Cancelled);
         }
 
-        let (cancelled, waiting): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.queue).into_iter().partition(|queued| queued.sent.cancel.is_cancelled());
+        let (cancelled, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue)
+            .into_iter()
+            .partition(|queued| queued.sent.cancel.is_cancelled());
         self.queue = waiting.into();
         let any = !cancelled.is_empty();
         for Queued { sent, .. } in cancelled {
@@ -101,8 +111,13 @@ impl Actor {
             self.write().await;
             return true;
         }
-        let mut joining = self.running.iter_mut().flat_map(|running| running.steers.iter_mut());
-        let withdrawn = joining.find(|steered| steered.id == *id).is_some_and(Steered::withdraw);
+        let mut joining = self
+            .running
+            .iter_mut()
+            .flat_map(|running| running.steers.iter_mut());
+        let withdrawn = joining
+            .find(|steered| steered.id == *id)
+            .is_some_and(Steered::withdraw);
         if withdrawn {
             self.return_steered(id, ReturnReason::Withdrawn);
         }
@@ -111,18 +126,35 @@ impl Actor {
 
     /// Gives back a message that the running turn does not take any more.
     fn return_steered(&mut self, id: &PromptId, reason: ReturnReason) {
-        let Some(running) = &mut self.running else { return };
-        let Some(index) = running.steers.iter().position(|steered| steered.id == *id) else { return };
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        let Some(index) = running.steers.iter().position(|steered| steered.id == *id) else {
+            return;
+        };
         let Steered { id, said, .. } = running.steers.remove(index);
         self.give_back(id, said, reason);
     }
 
-    pub(super) fn give_back(&mut self, id: PromptId, said: Arc<serde_json::Value>, reason: ReturnReason) {
-        self.outgoing.push_back(SessionEvent::Prompt(id, PromptState::Returned { said, reason }));
+    pub(super) fn give_back(
+        &mut self,
+        id: PromptId,
+        said: Arc<serde_json::Value>,
+        reason: ReturnReason,
+    ) {
+        self.outgoing.push_back(SessionEvent::Prompt(
+            id,
+            PromptState::Returned { said, reason },
+        ));
     }
 
     async fn start(&mut self, sent: Sent, waited: bool) {
-        let Sent { id, prompt, said, cancel } = sent;
+        let Sent {
+            id,
+            prompt,
+            said,
+            cancel,
+        } = sent;
         let sent = said;
         let waited = waited.then(|| Arc::clone(&sent));
         self.look_for_a_model().await;
@@ -131,14 +163,33 @@ impl Actor {
             work => work,
         };
         match work {
-            Work::Prompt(prompt) => self.prompt(id, prompt, &sent, waited, cancel, Ground::Workspace).await,
-            Work::Try(prompt) => self.prompt(id, prompt, &sent, waited, cancel, Ground::Copy).await,
+            Work::Prompt(prompt) => {
+                self.prompt(id, prompt, &sent, waited, cancel, Ground::Workspace)
+                    .await
+            }
+            Work::Try(prompt) => {
+                self.prompt(id, prompt, &sent, waited, cancel, Ground::Copy)
+                    .await
+            }
             Work::Compact => self.compact(id, waited, cancel).await,
             Work::Local(local) => {
                 let turn = self.other_turn();
-                self.report(&id, PromptState::Running { turn: turn.clone(), number: None, waited });
+                self.report(
+                    &id,
+                    PromptState::Running {
+                        turn: turn.clone(),
+                        number: None,
+                        waited,
+                    },
+                );
                 self.answer_locally(local).await;
-                self.report(&id, PromptState::Ended { turn, end: Ok(Termination::EndTurn) });
+                self.report(
+                    &id,
+                    PromptState::Ended {
+                        turn,
+                        end: Ok(Termination::EndTurn),
+                    },
+                );
             }
         }
     }
@@ -150,26 +201,50 @@ impl Actor {
     }
 
     pub(super) fn report(&mut self, id: &PromptId, state: PromptState) {
-        self.outgoing.push_back(SessionEvent::Prompt(Arc::clone(id), state));
+        self.outgoing
+            .push_back(SessionEvent::Prompt(Arc::clone(id), state));
     }
 
     /// A prompt failed before its turn began.
     pub(super) fn fail(&mut self, id: &PromptId, message: String, code: ErrorCode) {
-        let failure = Failure { message, code, status: None, retryable: false };
+        let failure = Failure {
+            message,
+            code,
+            status: None,
+            retryable: false,
+        };
         self.tell_failure(&failure);
         let turn = self.other_turn();
-        self.report(id, PromptState::Ended { turn, end: Err(failure) });
+        self.report(
+            id,
+            PromptState::Ended {
+                turn,
+                end: Err(failure),
+            },
+        );
     }
 
     pub(super) fn tell_failure(&mut self, failure: &Failure) {
-        let Failure { message, code, status, retryable } = failure.clone();
-        self.tell(AgentEvent::Error { message, code, status, retryable });
+        let Failure {
+            message,
+            code,
+            status,
+            retryable,
+        } = failure.clone();
+        self.tell(AgentEvent::Error {
+            message,
+            code,
+            status,
+            retryable,
+        });
         self.tell(failed());
     }
 
     /// The turn reported its end, and so do the prompts that ended with it.
     pub(super) fn report_end(&mut self, reason: Termination) {
-        let Some(running) = &mut self.running else { return };
+        let Some(running) = &mut self.running else {
+            return;
+        };
         running.done = true;
         let end = match reason {
             Termination::Error => Err(running.failure.take().unwrap_or_else(internal)),
@@ -177,7 +252,11 @@ impl Actor {
         };
         let (id, turn) = (Arc::clone(&running.prompt), running.name.clone());
         let late = std::mem::take(&mut running.steers);
-        let reason = if running.cancel.is_cancelled() { ReturnReason::Cancelled } else { ReturnReason::TurnEnded };
+        let reason = if running.cancel.is_cancelled() {
+            ReturnReason::Cancelled
+        } else {
+            ReturnReason::TurnEnded
+        };
         for Steered { id, said, .. } in late {
             self.give_back(id, said, reason);
         }
@@ -188,5 +267,10 @@ impl Actor {
 /// The failure of a turn that did not report its error.
 fn internal() -> Failure {
     let message = "internal error: the turn failed without reporting a cause".to_owned();
-    Failure { message, code: ErrorCode::Internal, status: None, retryable: false }
+    Failure {
+        message,
+        code: ErrorCode::Internal,
+        status: None,
+        retryable: false,
+    }
 }

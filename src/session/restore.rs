@@ -23,7 +23,12 @@ impl Actor {
         let (undone, reviewed) = self.checkpoints.undo_from(&self.workspace, turn).await;
         let history = std::mem::take(&mut self.history);
         let kept = std::mem::replace(&mut self.kept, messages.clone());
-        self.restored.push(Restored { turn, history, kept, undone });
+        self.restored.push(Restored {
+            turn,
+            history,
+            kept,
+            undone,
+        });
         self.guidance.reset_to(messages.iter());
         self.journal.restored(turn, messages);
         self.write().await;
@@ -32,11 +37,26 @@ impl Actor {
 
     /// Reverts the last restore; `None` if there is none.
     pub(super) async fn unrestore(&mut self) -> Option<Reviewed> {
-        let Restored { turn, history, kept, undone } = self.restored.pop()?;
-        let reviewed = self.checkpoints.redo_last(&self.workspace, undone, turn).await;
+        let Restored {
+            turn,
+            history,
+            kept,
+            undone,
+        } = self.restored.pop()?;
+        let reviewed = self
+            .checkpoints
+            .redo_last(&self.workspace, undone, turn)
+            .await;
         (self.history, self.kept) = (history, kept);
-        let messages: Vec<Message> = self.history.iter().map(|entry| entry.message().into_owned()).collect();
-        let messages: Vec<Message> = messages.into_iter().chain(self.kept.iter().cloned()).collect();
+        let messages: Vec<Message> = self
+            .history
+            .iter()
+            .map(|entry| entry.message().into_owned())
+            .collect();
+        let messages: Vec<Message> = messages
+            .into_iter()
+            .chain(self.kept.iter().cloned())
+            .collect();
         self.guidance.reset_to(messages.iter());
         self.journal.unrestored(messages);
         self.write().await;
@@ -45,7 +65,13 @@ impl Actor {
 
     /// Adds what can be reviewed now to a result.
     pub(super) async fn listed(&mut self, reviewed: Reviewed) -> Result<Reviewed, ReviewError> {
-        let list = self.checkpoints.review(&self.workspace, Review::List).await?;
-        Ok(Reviewed { turns: list.turns, ..reviewed })
+        let list = self
+            .checkpoints
+            .review(&self.workspace, Review::List)
+            .await?;
+        Ok(Reviewed {
+            turns: list.turns,
+            ..reviewed
+        })
     }
 }

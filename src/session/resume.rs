@@ -15,12 +15,24 @@ impl Actor {
             Err(problem) => {
                 let (message, code) = (problem.to_string(), ErrorCode::InvalidRequest);
                 // Nothing may be said in a conversation other than the one that was meant.
-                self.model = Err(NoProvider { message: message.clone(), code, unset: false });
-                return self.tell_failure(&Failure { message, code, status: None, retryable: false });
+                self.model = Err(NoProvider {
+                    message: message.clone(),
+                    code,
+                    unset: false,
+                });
+                return self.tell_failure(&Failure {
+                    message,
+                    code,
+                    status: None,
+                    retryable: false,
+                });
             }
         };
         if self.keeps_mode {
-            self.mode = kept.mode.unwrap_or(self.mode).min(self.settings.widest_mode);
+            self.mode = kept
+                .mode
+                .unwrap_or(self.mode)
+                .min(self.settings.widest_mode);
         } else if kept.mode.is_some_and(|mode| mode != self.mode) {
             self.journal.mode(self.mode);
         }
@@ -36,14 +48,26 @@ impl Actor {
         let texts = self.checkpoints.texts().await;
         let mut changes = store::Changes::of(&kept.shown);
         while let Some(change) = changes.next(&texts).await {
-            self.checkpoints.restore(&self.workspace, change, &texts).await;
+            self.checkpoints
+                .restore(&self.workspace, change, &texts)
+                .await;
         }
-        self.notes.extend(store::last_trial(&kept.shown).map(shadow::outcome));
+        self.notes
+            .extend(store::last_trial(&kept.shown).map(shadow::outcome));
         if self.start == Start::Replay {
-            self.outgoing.extend(store::events(kept.shown, &texts).await.into_iter().map(SessionEvent::from));
+            self.outgoing.extend(
+                store::events(kept.shown, &texts)
+                    .await
+                    .into_iter()
+                    .map(SessionEvent::from),
+            );
         }
         let title = kept.head.map(|head| head.title).unwrap_or_default();
-        self.used = kept.cost.map(|cost| Used { tokens: 0, window: None, cost: Some(cost) });
+        self.used = kept.cost.map(|cost| Used {
+            tokens: 0,
+            window: None,
+            cost: Some(cost),
+        });
         self.publish();
         self.tell(AgentEvent::Resumed {
             title,
@@ -52,14 +76,20 @@ impl Actor {
             effort: self.effort,
             cost: kept.cost,
         });
-        self.outgoing.extend(another_model.map(|message| AgentEvent::Notice { message }.into()));
+        self.outgoing
+            .extend(another_model.map(|message| AgentEvent::Notice { message }.into()));
         if kept.unreadable > 0 {
-            let message = format!("{} lines of this conversation's journal were damaged and skipped", kept.unreadable);
+            let message = format!(
+                "{} lines of this conversation's journal were damaged and skipped",
+                kept.unreadable
+            );
             self.tell(AgentEvent::Notice { message });
         }
         if kept.forgotten > 0 {
-            let message =
-                format!("the model no longer sees the oldest {} messages: no request can be so long", kept.forgotten);
+            let message = format!(
+                "the model no longer sees the oldest {} messages: no request can be so long",
+                kept.forgotten
+            );
             self.tell(AgentEvent::Notice { message });
         }
         for QueuedPrompt { id, prompt } in kept.queued {
@@ -73,9 +103,13 @@ impl Actor {
 
     /// What a command changed that was running when tandem was killed becomes part of the last turn.
     async fn take_up_interrupted(&mut self) {
-        let Some(changed) = self.shell.interrupted(&self.workspace).await else { return };
+        let Some(changed) = self.shell.interrupted(&self.workspace).await else {
+            return;
+        };
         let paths = changed.changes.files.len() + usize::from(!changed.changes.git.is_empty());
-        let message = format!("tandem was stopped while a command ran; undo covers what it changed ({paths} paths)");
+        let message = format!(
+            "tandem was stopped while a command ran; undo covers what it changed ({paths} paths)"
+        );
         self.tell(AgentEvent::Notice { message });
         self.take_up("An interrupted command", changed).await;
     }
@@ -83,7 +117,10 @@ impl Actor {
     /// What a command changed that no call has reported becomes part of the last turn.
     pub(super) async fn take_up(&mut self, title: &str, changed: Changed) {
         let (of, changes) = ((&*self.id, self.turns), Some(&*changed.changes));
-        let problem = self.checkpoints.record(&self.workspace, of, &changed.diffs, changes).await;
+        let problem = self
+            .checkpoints
+            .record(&self.workspace, of, &changed.diffs, changes)
+            .await;
         self.journal.unreported(title, &changed);
         for message in changed.told.into_iter().chain(problem) {
             self.tell(AgentEvent::Notice { message });
@@ -91,15 +128,28 @@ impl Actor {
     }
 
     /// Continues with the conversation's own model; else returns why another one is used.
-    fn held_with(&mut self, Held { model: name, effort }: Held) -> Result<(), String> {
-        let Some(settings) = &self.models else { return Ok(()) };
+    fn held_with(
+        &mut self,
+        Held {
+            model: name,
+            effort,
+        }: Held,
+    ) -> Result<(), String> {
+        let Some(settings) = &self.models else {
+            return Ok(());
+        };
         let current = self.model.as_ref().ok().map(|model| model.provider.name());
         if current.as_ref() == Some(&name) && effort.is_none() {
             return Ok(());
         }
         let provider = connect::provider_named(settings, &name, effort).map_err(|why| {
-            let instead = current.map(|current| format!(", so {current} continues")).unwrap_or_default();
-            format!("this conversation used {name}, which is not available{instead}: {}", why.message)
+            let instead = current
+                .map(|current| format!(", so {current} continues"))
+                .unwrap_or_default();
+            format!(
+                "this conversation used {name}, which is not available{instead}: {}",
+                why.message
+            )
         })?;
         self.set_model(provider, effort);
         Ok(())
@@ -108,7 +158,8 @@ impl Actor {
     /// Writes the recorded changes before they are reported.
     pub(super) async fn write(&mut self) {
         if let Err(message) = self.journal.flush().await {
-            self.outgoing.push_front(AgentEvent::Notice { message }.into());
+            self.outgoing
+                .push_front(AgentEvent::Notice { message }.into());
         }
     }
 }

@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 
 use super::event::SessionEvent;
 use super::{
-    Actor, Change, ChangeError, Command, Failure, Questions, Review, ReviewError, Reviewed, STEPS, Start, connect,
+    Actor, Change, ChangeError, Command, Failure, Questions, Review, ReviewError, Reviewed, STEPS,
+    Start, connect,
 };
 use crate::agent::Step;
 use crate::agent::event::AgentEvent;
@@ -41,13 +42,24 @@ impl Actor {
 
     async fn listen(&mut self, commands: &mut mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
-        let (events, end, control) = (self.events.clone(), self.end.clone(), Arc::clone(&self.control));
+        let (events, end, control) = (
+            self.events.clone(),
+            self.end.clone(),
+            Arc::clone(&self.control),
+        );
         loop {
             self.publish();
             let idle = self.outgoing.is_empty();
-            let running = self.running.as_mut().map(|running| (&mut running.steps, &mut running.questions));
+            let running = self
+                .running
+                .as_mut()
+                .map(|running| (&mut running.steps, &mut running.questions));
             let (steps, questions) = running.unzip();
-            let next = OptionFuture::from(steps.filter(|_| idle).map(|steps| steps.recv_many(&mut batch, STEPS)));
+            let next = OptionFuture::from(
+                steps
+                    .filter(|_| idle)
+                    .map(|steps| steps.recv_many(&mut batch, STEPS)),
+            );
             let answer = OptionFuture::from(questions.map(Questions::answer));
             tokio::select! {
                 biased;
@@ -88,7 +100,10 @@ impl Actor {
     async fn change(&mut self, change: Change) -> Result<(), ChangeError> {
         let (name, effort) = match change {
             Change::Mode(wanted) if wanted > self.settings.widest_mode => {
-                return Err(ChangeError::Mode { wanted, widest: self.settings.widest_mode });
+                return Err(ChangeError::Mode {
+                    wanted,
+                    widest: self.settings.widest_mode,
+                });
             }
             Change::Mode(mode) => {
                 self.mode = mode;
@@ -116,7 +131,12 @@ impl Actor {
             self.published.send_replace(state.clone());
             self.outgoing.push_back(SessionEvent::State(state.clone()));
         }
-        if !self.taken.is_empty() && self.running.as_ref().is_none_or(|running| running.changing.is_empty()) {
+        if !self.taken.is_empty()
+            && self
+                .running
+                .as_ref()
+                .is_none_or(|running| running.changing.is_empty())
+        {
             for taken in self.taken.drain(..) {
                 let _asker_gone = taken.send(Ok(state.clone()));
             }
@@ -209,7 +229,9 @@ impl Actor {
 
     pub(super) async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
         if self.running.is_some() && review != Review::List {
-            return Err(ReviewError("a turn is running; wait until it ends, or cancel it".to_owned()));
+            return Err(ReviewError(
+                "a turn is running; wait until it ends, or cancel it".to_owned(),
+            ));
         }
         if review == Review::List {
             return self.do_review(review).await;
@@ -241,7 +263,10 @@ impl Actor {
             Vec::new()
         });
         if reviews != known {
-            reviews.iter().cloned().for_each(|review| self.journal.reviewed(review));
+            reviews
+                .iter()
+                .cloned()
+                .for_each(|review| self.journal.reviewed(review));
         }
         self.write().await;
         reviews
@@ -249,7 +274,9 @@ impl Actor {
 
     /// What jobs in the background have changed so far becomes part of the last turn.
     async fn take_up_jobs(&mut self) {
-        let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await else { return };
+        let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await else {
+            return;
+        };
         self.take_up("A job in the background", changed).await;
     }
 
@@ -261,7 +288,11 @@ impl Actor {
         };
         let mut reviewed = match done {
             Some(done) => self.listed(done).await?,
-            None => self.checkpoints.review(&self.workspace, review.with_identity(&self.workspace)).await?,
+            None => {
+                self.checkpoints
+                    .review(&self.workspace, review.with_identity(&self.workspace))
+                    .await?
+            }
         };
         reviewed.cut_from = self.restored.iter().map(|restored| restored.turn).min();
         self.notes.extend(reviewed.note.take());
@@ -273,7 +304,12 @@ impl Actor {
         match step {
             Step::Entry(entry) => self.keep(entry),
             Step::History(entries) => {
-                self.journal.compacted(entries.iter().map(|entry| entry.message().into_owned()).collect());
+                self.journal.compacted(
+                    entries
+                        .iter()
+                        .map(|entry| entry.message().into_owned())
+                        .collect(),
+                );
                 self.history = entries;
             }
             Step::Tried(event) => {
@@ -287,12 +323,19 @@ impl Actor {
                 if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
                     let changes = result.changes.as_deref();
                     let of = (&*self.id, self.turns);
-                    let problem = self.checkpoints.record(&self.workspace, of, &result.diffs, changes).await;
-                    self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }.into()));
+                    let problem = self
+                        .checkpoints
+                        .record(&self.workspace, of, &result.diffs, changes)
+                        .await;
+                    self.outgoing
+                        .extend(problem.map(|message| AgentEvent::Notice { message }.into()));
                 }
-                let title = self.title.take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));
+                let title = self
+                    .title
+                    .take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));
                 self.consider(event).await;
-                self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
+                self.outgoing
+                    .extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
             }
         }
     }
@@ -301,12 +344,16 @@ impl Actor {
     async fn consider(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::PermissionRequested { .. } => self.question(event),
-            AgentEvent::PermissionResolved { call_id, outcome } => self.answered(call_id, outcome).await,
+            AgentEvent::PermissionResolved { call_id, outcome } => {
+                self.answered(call_id, outcome).await
+            }
             event => {
                 let event = self.without_secrets(event);
                 self.note(&event);
                 let reason = match &event {
-                    AgentEvent::Done { termination_reason, .. } => Some(*termination_reason),
+                    AgentEvent::Done {
+                        termination_reason, ..
+                    } => Some(*termination_reason),
                     _ => None,
                 };
                 self.tell(event);
@@ -320,17 +367,32 @@ impl Actor {
     /// Updates the session's own state from an event.
     fn note(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::UserMessage { prompt: Some(id), .. } => self.joined(id),
+            AgentEvent::UserMessage {
+                prompt: Some(id), ..
+            } => self.joined(id),
             AgentEvent::TurnStart { context_window, .. } => self.window = *context_window,
             AgentEvent::Window { tokens } => self.window = Some(*tokens),
             AgentEvent::Usage(usage) => self.note_usage(*usage),
             _ => {}
         }
-        let Some(running) = &mut self.running else { return };
+        let Some(running) = &mut self.running else {
+            return;
+        };
         running.note_call(event);
-        if let AgentEvent::Error { message, code, status, retryable } = event {
+        if let AgentEvent::Error {
+            message,
+            code,
+            status,
+            retryable,
+        } = event
+        {
             let (message, code) = (message.clone(), *code);
-            running.failure = Some(Failure { message, code, status: *status, retryable: *retryable });
+            running.failure = Some(Failure {
+                message,
+                code,
+                status: *status,
+                retryable: *retryable,
+            });
         }
     }
 
@@ -353,10 +415,14 @@ impl Actor {
 
     /// Loads the permissions stored for this project.
     pub(super) async fn load_rules(&mut self) {
-        let Some(remembered) = &self.remembered else { return };
+        let Some(remembered) = &self.remembered else {
+            return;
+        };
         match remembered.rules().await {
             Ok(rules) => self.policy.add_stored(rules),
-            Err(error) => tracing::warn!("what was allowed in this project cannot be read: {error}"),
+            Err(error) => {
+                tracing::warn!("what was allowed in this project cannot be read: {error}")
+            }
         }
     }
 }

@@ -26,14 +26,20 @@ pub(super) async fn run_turn(
 ) {
     if !joining.is_empty() {
         let cancel = turn.context.cancel.clone();
-        let _cancelled = cancel.run_until_cancelled(wait(&mut joining, server_timeout, &steps)).await;
+        let _cancelled = cancel
+            .run_until_cancelled(wait(&mut joining, server_timeout, &steps))
+            .await;
         let (more, notices) = joining.offer();
         for text in notices {
             notice(&steps, text).await;
         }
         if !more.is_empty() {
             turn.tools = turn.tools.iter().cloned().chain(more).collect();
-            let Instructions { conversation, system, .. } = &*turn.preamble.instructions;
+            let Instructions {
+                conversation,
+                system,
+                ..
+            } = &*turn.preamble.instructions;
             turn.preamble = preamble(&turn.provider, conversation, system.clone(), &turn.tools);
         }
     }
@@ -41,11 +47,24 @@ pub(super) async fn run_turn(
 }
 
 async fn wait(joining: &mut Joining, server_timeout: Duration, steps: &mpsc::Sender<Step>) {
-    if timeout(SILENT.min(server_timeout), joining.settled()).await.is_ok() {
+    if timeout(SILENT.min(server_timeout), joining.settled())
+        .await
+        .is_ok()
+    {
         return;
     }
-    notice(steps, format!("waiting for MCP servers to start: {}", joining.starting().join(", "))).await;
-    if timeout(server_timeout.saturating_sub(SILENT), joining.settled()).await.is_err() {
+    notice(
+        steps,
+        format!(
+            "waiting for MCP servers to start: {}",
+            joining.starting().join(", ")
+        ),
+    )
+    .await;
+    if timeout(server_timeout.saturating_sub(SILENT), joining.settled())
+        .await
+        .is_err()
+    {
         let late = joining.starting().join(", ");
         notice(steps, format!("MCP servers still starting: {late}; their tools will be available with a later prompt"))
             .await;
@@ -53,5 +72,7 @@ async fn wait(joining: &mut Joining, server_timeout: Duration, steps: &mpsc::Sen
 }
 
 async fn notice(steps: &mpsc::Sender<Step>, message: String) {
-    let _gone = steps.send(Step::Event(AgentEvent::Notice { message })).await;
+    let _gone = steps
+        .send(Step::Event(AgentEvent::Notice { message }))
+        .await;
 }

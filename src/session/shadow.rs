@@ -36,11 +36,16 @@ const LOCATIONS: usize = 100;
 /// Runs a turn on a copy of the workspace. The last step is [`AgentEvent::Done`] in every case.
 pub(super) async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
     let original = turn.context.clone();
-    let shadow = match original.shell.shadow(&original.workspace, &original.cancel).await {
+    let shadow = match original
+        .shell
+        .shadow(&original.workspace, &original.cancel)
+        .await
+    {
         Ok(shadow) => shadow,
         Err(error) => return report(error, &original, &steps).await,
     };
-    let message = "this turn runs on a copy of the workspace; nothing changes until you apply it".to_owned();
+    let message =
+        "this turn runs on a copy of the workspace; nothing changes until you apply it".to_owned();
     event(&steps, AgentEvent::Notice { message }).await;
     let call_id = format!("{APPLY}-{}", turn.id);
     (turn.context.workspace, turn.context.shell) = (shadow.workspace.clone(), shadow.shell.clone());
@@ -64,7 +69,10 @@ pub(super) fn outcome(applied: bool) -> String {
 }
 
 /// Passes on what happens in the copy, until the last event, which it returns.
-async fn pass_on(mut inner: mpsc::Receiver<Step>, steps: &mpsc::Sender<Step>) -> Option<AgentEvent> {
+async fn pass_on(
+    mut inner: mpsc::Receiver<Step>,
+    steps: &mpsc::Sender<Step>,
+) -> Option<AgentEvent> {
     let mut done = None;
     while let Some(step) = inner.recv().await {
         let step = match step {
@@ -100,21 +108,56 @@ async fn settle(
         event(steps, AgentEvent::Notice { message }).await;
     }
     let mut asked = preview(&original.workspace, "Apply", changed);
-    let note = std::iter::once(UNCHANGED).chain(asked.note.as_deref()).collect::<Vec<_>>().join("; ");
+    let note = std::iter::once(UNCHANGED)
+        .chain(asked.note.as_deref())
+        .collect::<Vec<_>>()
+        .join("; ");
     asked.note = Some(note);
     let outcome = agent::whether_to_apply(call_id, asked, &original.cancel, steps).await;
     let applies = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
-    let decided = preview(&original.workspace, if applies { "Applied" } else { "Discarded" }, changed);
+    let decided = preview(
+        &original.workspace,
+        if applies { "Applied" } else { "Discarded" },
+        changed,
+    );
     let (call, kind) = (call_id.to_owned(), ToolKind::Edit);
-    event(steps, AgentEvent::ToolPreview { call_id: call, kind, preview: decided }).await;
+    event(
+        steps,
+        AgentEvent::ToolPreview {
+            call_id: call,
+            kind,
+            preview: decided,
+        },
+    )
+    .await;
     if !applies {
         let content = "discarded; nothing in the workspace was changed".to_owned();
-        end(call_id, ExecutionResult { content, is_error: true, ..ExecutionResult::default() }, steps).await;
-        return "(the user discarded the changes of that turn: the files are as before it)".to_owned();
+        end(
+            call_id,
+            ExecutionResult {
+                content,
+                is_error: true,
+                ..ExecutionResult::default()
+            },
+            steps,
+        )
+        .await;
+        return "(the user discarded the changes of that turn: the files are as before it)"
+            .to_owned();
     }
     let (name, arguments) = (APPLY.to_owned(), serde_json::Value::Null);
-    event(steps, AgentEvent::ToolExecutionStart { call_id: call_id.to_owned(), name, arguments }).await;
-    let applied = shadow.apply(&original.shell, &original.workspace, changed).await;
+    event(
+        steps,
+        AgentEvent::ToolExecutionStart {
+            call_id: call_id.to_owned(),
+            name,
+            arguments,
+        },
+    )
+    .await;
+    let applied = shadow
+        .apply(&original.shell, &original.workspace, changed)
+        .await;
     let (result, note) = result(&original.workspace, applied);
     end(call_id, result, steps).await;
     note
@@ -123,14 +166,27 @@ async fn settle(
 /// The changes, as the person decides about them, or has.
 fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
     let is_folder = |entry: &Entry| matches!(entry, Entry::Folder { .. });
-    let (folders, files): (Vec<_>, Vec<_>) =
-        changed.changes.files.iter().partition(|change| is_folder(&change.before) || is_folder(&change.after));
+    let (folders, files): (Vec<_>, Vec<_>) = changed
+        .changes
+        .files
+        .iter()
+        .partition(|change| is_folder(&change.before) || is_folder(&change.after));
     let git = changed.changes.git.iter().take(1).collect();
-    let named_ones = [files, folders, git].into_iter().find(|some| !some.is_empty());
-    let paths: Vec<_> = named_ones.into_iter().flatten().map(|change| workspace.name_of(&change.path)).collect();
+    let named_ones = [files, folders, git]
+        .into_iter()
+        .find(|some| !some.is_empty());
+    let paths: Vec<_> = named_ones
+        .into_iter()
+        .flatten()
+        .map(|change| workspace.name_of(&change.path))
+        .collect();
     Preview {
         title: format!("{verb} the changes to {}", workspace.named(paths.iter())),
-        locations: paths.into_iter().take(LOCATIONS).map(|path| Location { path, line: None }).collect(),
+        locations: paths
+            .into_iter()
+            .take(LOCATIONS)
+            .map(|path| Location { path, line: None })
+            .collect(),
         diffs: changed.diffs.clone(),
         note: Some(changed.notes.join("; ")).filter(|note| !note.is_empty()),
         ..Preview::default()
@@ -139,41 +195,85 @@ fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
 
 /// The result of the call that applies the changes, and what the model is told of it.
 fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) {
-    let Applied { changes, diffs, left } = applied;
-    let on_disk = changes.files.iter().chain(changes.git.first()).map(|change| workspace.name_of(&change.path));
-    let mut paths: Vec<_> = on_disk.chain(diffs.iter().map(|diff| workspace.name_of(&diff.path))).collect();
+    let Applied {
+        changes,
+        diffs,
+        left,
+    } = applied;
+    let on_disk = changes
+        .files
+        .iter()
+        .chain(changes.git.first())
+        .map(|change| workspace.name_of(&change.path));
+    let mut paths: Vec<_> = on_disk
+        .chain(diffs.iter().map(|diff| workspace.name_of(&diff.path)))
+        .collect();
     paths.sort_unstable();
     paths.dedup();
     let is_error = paths.is_empty();
-    let mut content =
-        if is_error { "nothing was applied".to_owned() } else { format!("applied: {}", workspace.named(paths.iter())) };
+    let mut content = if is_error {
+        "nothing was applied".to_owned()
+    } else {
+        format!("applied: {}", workspace.named(paths.iter()))
+    };
     for (path, reason) in left {
         let name = workspace.shown(&path);
         content = format!("{content}\nnot applied: {name}: {reason}");
     }
     let note = format!("(the user applied the changes of that turn; {content})");
     let changes = Some(Arc::new(changes)).filter(|changes| !changes.is_empty());
-    (ExecutionResult { content, is_error, diffs, changes, ..ExecutionResult::default() }, note)
+    (
+        ExecutionResult {
+            content,
+            is_error,
+            diffs,
+            changes,
+            ..ExecutionResult::default()
+        },
+        note,
+    )
 }
 
 /// There is no copy.
 async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &mpsc::Sender<Step>) {
     if original.cancel.is_cancelled() {
         let mut done = failed();
-        if let AgentEvent::Done { termination_reason, .. } = &mut done {
+        if let AgentEvent::Done {
+            termination_reason, ..
+        } = &mut done
+        {
             *termination_reason = Termination::Cancelled;
         }
         return event(steps, done).await;
     }
     let (code, status, retryable) = (ErrorCode::InvalidRequest, None, false);
-    event(steps, AgentEvent::Error { message, code, status, retryable }).await;
+    event(
+        steps,
+        AgentEvent::Error {
+            message,
+            code,
+            status,
+            retryable,
+        },
+    )
+    .await;
     event(steps, failed()).await;
 }
 
 async fn end(call_id: &str, result: ExecutionResult, steps: &mpsc::Sender<Step>) {
     let (call_id, name) = (call_id.to_owned(), APPLY.to_owned());
     let (wait_ms, execute_duration_ms) = (0.0, 0.0);
-    event(steps, AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms, execute_duration_ms }).await;
+    event(
+        steps,
+        AgentEvent::ToolExecutionEnd {
+            call_id,
+            name,
+            result,
+            wait_ms,
+            execute_duration_ms,
+        },
+    )
+    .await;
 }
 
 async fn event(steps: &mpsc::Sender<Step>, event: AgentEvent) {

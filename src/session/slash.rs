@@ -12,12 +12,28 @@ use crate::workspace::Skill;
 
 /// The built-in commands, their descriptions and arguments.
 const BUILT_IN: [(&str, &str, Option<&str>); 7] = [
-    ("compact", "Summarize the conversation to free up context", None),
+    (
+        "compact",
+        "Summarize the conversation to free up context",
+        None,
+    ),
     ("undo", "Undo the last turn that changed something", None),
     ("redo", "Redo the turn undone last", None),
-    ("review", "Have the model review the changes", Some("what to focus on")),
-    ("try", "Run a prompt on a copy of the workspace, then apply or discard its changes", Some("prompt")),
-    ("model", "Show the models, or switch to another one", Some("provider/model")),
+    (
+        "review",
+        "Have the model review the changes",
+        Some("what to focus on"),
+    ),
+    (
+        "try",
+        "Run a prompt on a copy of the workspace, then apply or discard its changes",
+        Some("prompt"),
+    ),
+    (
+        "model",
+        "Show the models, or switch to another one",
+        Some("provider/model"),
+    ),
     ("help", "Show the commands", None),
 ];
 
@@ -71,8 +87,12 @@ pub(super) struct Commands {
 
 /// Parses a prompt: a command if it starts with a known one.
 pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
-    let Some(Attachment::Text(text)) = prompt.parts.first() else { return Work::Prompt(prompt) };
-    let Some(line) = text.trim().strip_prefix('/') else { return Work::Prompt(prompt) };
+    let Some(Attachment::Text(text)) = prompt.parts.first() else {
+        return Work::Prompt(prompt);
+    };
+    let Some(line) = text.trim().strip_prefix('/') else {
+        return Work::Prompt(prompt);
+    };
     let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let arguments = arguments.trim();
     // Added when the prompt is sent: its text is not part of the person's own words.
@@ -92,7 +112,9 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
                 command.prompt(arguments)
             } else if let Some(found) = commands.skills.iter().find(|skill| skill.name == name) {
                 skill = Some(Attachment::Skill(found.name.clone()));
-                format!("Use the skill {name}.\n\n{arguments}").trim_end().to_owned()
+                format!("Use the skill {name}.\n\n{arguments}")
+                    .trim_end()
+                    .to_owned()
             } else {
                 return Work::Prompt(prompt);
             }
@@ -122,9 +144,15 @@ impl Commands {
             description,
             hint: hint.map(str::to_owned),
         };
-        let built_in = BUILT_IN.iter().map(|(name, description, hint)| offered(name, (*description).to_owned(), *hint));
+        let built_in = BUILT_IN
+            .iter()
+            .map(|(name, description, hint)| offered(name, (*description).to_owned(), *hint));
         let own = self.own.iter().map(|command| {
-            offered(&command.name, command.description().to_owned(), command.takes_arguments().then_some("arguments"))
+            offered(
+                &command.name,
+                command.description().to_owned(),
+                command.takes_arguments().then_some("arguments"),
+            )
         });
         let skills = self.skills.iter().map(|skill| {
             let description = display::escape_line(&skill.description).into_owned();
@@ -141,8 +169,10 @@ impl Commands {
 
     fn help(&self) -> String {
         let all = self.available();
-        let lines: Vec<_> =
-            all.iter().map(|command| format!("- `/{}`: {}", command.name, command.description)).collect();
+        let lines: Vec<_> = all
+            .iter()
+            .map(|command| format!("- `/{}`: {}", command.name, command.description))
+            .collect();
         format!(
             "{}\n\nAdd your own as `commands/NAME.md` and skills `skills/NAME/` beside `config.toml`.",
             lines.join("\n")
@@ -168,7 +198,10 @@ impl Actor {
             iterations: 0,
             usage: Usage::default(),
         };
-        let begin = AgentEvent::IterationStart { iteration: 0, message_count: 0 };
+        let begin = AgentEvent::IterationStart {
+            iteration: 0,
+            message_count: 0,
+        };
         for event in [begin, AgentEvent::TextDelta { content }, done] {
             self.tell(event);
         }
@@ -177,9 +210,22 @@ impl Actor {
     fn model_locally(&mut self, name: &str) -> String {
         if name.is_empty() {
             let current = self.model_name();
-            let mark = |name: &String| if Some(name) == current.as_ref() { " (in use)" } else { "" };
-            let lines: Vec<_> = self.choices.iter().map(|name| format!("- {name}{}", mark(name))).collect();
-            return format!("Configured models:\n\n{}\n\n`/model NAME` switches.", lines.join("\n"));
+            let mark = |name: &String| {
+                if Some(name) == current.as_ref() {
+                    " (in use)"
+                } else {
+                    ""
+                }
+            };
+            let lines: Vec<_> = self
+                .choices
+                .iter()
+                .map(|name| format!("- {name}{}", mark(name)))
+                .collect();
+            return format!(
+                "Configured models:\n\n{}\n\n`/model NAME` switches.",
+                lines.join("\n")
+            );
         }
         match connect::provider_named(&self.settings, name, self.effort) {
             Ok(provider) => {

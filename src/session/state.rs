@@ -9,7 +9,11 @@ use crate::domain::Usage;
 impl State {
     /// The state of a new session.
     pub(super) fn initial(setup: &Setup) -> Self {
-        let model = setup.provider.as_ref().map(super::Provider::name).map_err(|why| why.message.clone());
+        let model = setup
+            .provider
+            .as_ref()
+            .map(super::Provider::name)
+            .map_err(|why| why.message.clone());
         let mut models = setup.settings.known_models();
         models.extend(model.clone().ok().filter(|model| !models.contains(model)));
         Self {
@@ -31,13 +35,20 @@ impl Actor {
     pub(super) fn state(&self) -> State {
         let running = self.running.as_ref().filter(|running| !running.done);
         let activity = match running {
-            Some(running) => running.questions.open_kind().map_or(Activity::Running, Activity::Waiting),
+            Some(running) => running
+                .questions
+                .open_kind()
+                .map_or(Activity::Running, Activity::Waiting),
             None if self.queue.is_empty() => Activity::Idle,
             None => Activity::Running,
         };
         State {
             mode: self.mode,
-            model: self.model.as_ref().map(|model| model.provider.name()).map_err(|why| why.message.clone()),
+            model: self
+                .model
+                .as_ref()
+                .map(|model| model.provider.name())
+                .map_err(|why| why.message.clone()),
             models: Arc::clone(&self.choices),
             effort: self.effort,
             has_effort: self.settings.model.is_ok(),
@@ -67,7 +78,11 @@ impl Actor {
             (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
         };
         // The usage of a turn is shown before its end is reported.
-        self.used = Some(Used { tokens: usage.input + usage.output, window: self.window, cost });
+        self.used = Some(Used {
+            tokens: usage.input + usage.output,
+            window: self.window,
+            cost,
+        });
         self.publish();
     }
 }

@@ -104,13 +104,21 @@ impl Journal {
 
     /// Opens the journal of a saved conversation to continue it.
     pub async fn open(&mut self) -> Result<Kept, StoreError> {
-        let Place::Folder(folder) = &self.place else { return Err(StoreError::Unknown(self.id.to_string())) };
+        let Place::Folder(folder) = &self.place else {
+            return Err(StoreError::Unknown(self.id.to_string()));
+        };
         let (log, kept) = list::open(folder, &self.id).await?;
         (self.place, self.begun) = (Place::Open(log), true);
         self.held.clone_from(&kept.held);
         self.taught.clone_from(&kept.taught);
-        self.environment = kept.head.as_ref().map(|head| head.environment.clone()).unwrap_or_default();
-        self.note(Record::Opened { pid: std::process::id() });
+        self.environment = kept
+            .head
+            .as_ref()
+            .map(|head| head.environment.clone())
+            .unwrap_or_default();
+        self.note(Record::Opened {
+            pid: std::process::id(),
+        });
         if let Some(message) = kept.repair.clone() {
             self.note(Record::Message { message });
         }
@@ -128,13 +136,19 @@ impl Journal {
                 environment: self.environment.clone(),
             };
             self.note(Record::Session(head));
-            self.note(Record::Opened { pid: std::process::id() });
+            self.note(Record::Opened {
+                pid: std::process::id(),
+            });
         }
         if let Some(mode) = self.mode.take() {
             self.note(Record::Mode { mode });
         }
         self.note_held(held);
-        self.note(Pending::Prompt { text: text.to_owned(), entry: Arc::clone(entry), attached });
+        self.note(Pending::Prompt {
+            text: text.to_owned(),
+            entry: Arc::clone(entry),
+            attached,
+        });
     }
 
     /// Records an answer or results.
@@ -163,12 +177,20 @@ impl Journal {
 
     /// The model's history before `turn`; the error says why it is unknown, for the person.
     pub async fn before(&self, turn: u64) -> Result<Vec<Message>, String> {
-        let Some(folder) = &self.journals else { return Err("this conversation is not saved anywhere".to_owned()) };
+        let Some(folder) = &self.journals else {
+            return Err("this conversation is not saved anywhere".to_owned());
+        };
         let before = async {
             let folder = StateFolder::existing(folder.clone()).await?;
-            folder.read_log(&list::file_name(&self.id), move |lines| load::before(lines, turn)).await
+            folder
+                .read_log(&list::file_name(&self.id), move |lines| {
+                    load::before(lines, turn)
+                })
+                .await
         };
-        let before = before.await.map_err(|error| format!("this conversation cannot be read ({error})"))?;
+        let before = before
+            .await
+            .map_err(|error| format!("this conversation cannot be read ({error})"))?;
         before.ok_or_else(|| format!("this conversation has no turn {turn}"))
     }
 
@@ -206,7 +228,10 @@ impl Journal {
     pub fn taught(&mut self, provider: &Provider) {
         let (place, taught) = (provider.place(), provider.taught());
         if taught != Taught::default() && self.taught.get(&place) != Some(&taught) {
-            self.note(Record::Taught { model: place.clone(), taught: taught.clone() });
+            self.note(Record::Taught {
+                model: place.clone(),
+                taught: taught.clone(),
+            });
             self.taught.insert(place, taught);
         }
     }
@@ -223,15 +248,32 @@ impl Journal {
     pub fn event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ReasoningDelta { content } => self.thought.push_str(content),
-            AgentEvent::ToolPreview { call_id, kind, preview } => {
-                let preview = Preview { diffs: Vec::new(), ..preview.clone() };
+            AgentEvent::ToolPreview {
+                call_id,
+                kind,
+                preview,
+            } => {
+                let preview = Preview {
+                    diffs: Vec::new(),
+                    ..preview.clone()
+                };
                 self.shown.insert(call_id.clone(), (*kind, preview));
             }
-            AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
-                let call = Call { command: result.changes.clone(), ..self.ended(call_id, name, result) };
+            AgentEvent::ToolExecutionEnd {
+                call_id,
+                name,
+                result,
+                ..
+            } => {
+                let call = Call {
+                    command: result.changes.clone(),
+                    ..self.ended(call_id, name, result)
+                };
                 self.note(Pending::Call(call, result.diffs.clone()));
             }
-            AgentEvent::Plan { entries } => self.note(Record::Plan { entries: entries.clone() }),
+            AgentEvent::Plan { entries } => self.note(Record::Plan {
+                entries: entries.clone(),
+            }),
             AgentEvent::Done { usage, .. } => self.note(Record::End { usage: *usage }),
             _ => {}
         }
@@ -239,7 +281,13 @@ impl Journal {
 
     /// Notes the end of a call that changed a copy of the workspace, without these changes.
     pub fn tried(&mut self, event: &AgentEvent) {
-        if let AgentEvent::ToolExecutionEnd { call_id, name, result, .. } = event {
+        if let AgentEvent::ToolExecutionEnd {
+            call_id,
+            name,
+            result,
+            ..
+        } = event
+        {
             let call = self.ended(call_id, name, result);
             self.note(Pending::Call(call, Vec::new()));
         }
@@ -251,9 +299,17 @@ impl Journal {
         let (kind, preview) = shown.unwrap_or_else(|| (ToolKind::Other, Preview::default()));
         Call {
             id: call_id.to_owned(),
-            title: if preview.title.is_empty() { name.to_owned() } else { preview.title },
+            title: if preview.title.is_empty() {
+                name.to_owned()
+            } else {
+                preview.title
+            },
             kind,
-            locations: if result.locations.is_empty() { preview.locations } else { result.locations.clone() },
+            locations: if result.locations.is_empty() {
+                preview.locations
+            } else {
+                result.locations.clone()
+            },
             changes: Vec::new(),
             command: None,
             exit: result.exit,
@@ -298,7 +354,8 @@ impl Journal {
         let written = match self.log().await {
             Ok(Some(log)) => {
                 let records = Arc::clone(&records);
-                log.append(move |out| records.iter().try_for_each(|record| record.write(out))).await
+                log.append(move |out| records.iter().try_for_each(|record| record.write(out)))
+                    .await
             }
             Ok(None) => Ok(()),
             Err(error) => Err(error),
@@ -311,7 +368,9 @@ impl Journal {
         if std::mem::replace(&mut self.failing, true) {
             return Ok(());
         }
-        Err(format!("this conversation cannot be saved ({error}); it continues, and tandem keeps trying"))
+        Err(format!(
+            "this conversation cannot be saved ({error}); it continues, and tandem keeps trying"
+        ))
     }
 
     async fn log(&mut self) -> std::io::Result<Option<&Log>> {
@@ -319,7 +378,11 @@ impl Journal {
             let folder = StateFolder::open(path.clone()).await?;
             self.place = Place::Open(folder.create_log(&list::file_name(&self.id)).await?);
         }
-        Ok(if let Place::Open(log) = &self.place { Some(log) } else { None })
+        Ok(if let Place::Open(log) = &self.place {
+            Some(log)
+        } else {
+            None
+        })
     }
 
     /// Syncs what was written, in the background.
@@ -345,7 +408,11 @@ impl Journal {
 
 /// The beginning of the first non-empty line.
 pub(super) fn title(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     let mut title: String = line.chars().take(TITLE).collect();
     if title.len() < line.len() {
         title.push('…');

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::event::{Failure, PromptId, PromptState, ReturnReason};
 use super::store::Held;
 use super::{
-    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, Sent, Steered, UNANSWERED, connect,
-    servers, shadow, store,
+    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, Sent, Steered,
+    UNANSWERED, connect, servers, shadow, store,
 };
 use crate::agent::prompt::Stage;
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
@@ -65,32 +65,72 @@ impl Actor {
         if !self.attached(&mut prompt, &cancel).await {
             prompt = said;
         }
-        prompt.parts.extend(self.notes.drain(..).map(Attachment::Text));
+        prompt
+            .parts
+            .extend(self.notes.drain(..).map(Attachment::Text));
         if ground == Ground::Copy {
-            prompt.parts.push(Attachment::Text(shadow::ABOUT.to_owned()));
+            prompt
+                .parts
+                .push(Attachment::Text(shadow::ABOUT.to_owned()));
         }
-        self.begin_turn(&words, attached(sent), prompt::render(prompt, self.stage()), &provider);
+        self.begin_turn(
+            &words,
+            attached(sent),
+            prompt::render(prompt, self.stage()),
+            &provider,
+        );
         let turn = format!("{}-{}", self.id, self.turns);
-        self.begin(Goal::Answer, Cause { prompt: id, turn, number: Some(self.turns), waited, cancel, ground }).await;
+        self.begin(
+            Goal::Answer,
+            Cause {
+                prompt: id,
+                turn,
+                number: Some(self.turns),
+                waited,
+                cancel,
+                ground,
+            },
+        )
+        .await;
     }
 
     /// A turn that ended without an answer gets one.
     pub(super) fn close_last_turn(&mut self, provider: &Provider) {
-        if self.history.last().is_some_and(|last| !matches!(last.outline(), Message::Assistant(_))) {
-            let message =
-                Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
+        if self
+            .history
+            .last()
+            .is_some_and(|last| !matches!(last.outline(), Message::Assistant(_)))
+        {
+            let message = Message::Assistant(AssistantMessage {
+                text: UNANSWERED.to_owned(),
+                ..AssistantMessage::default()
+            });
             self.keep(Entry::new(message, provider));
         }
     }
 
     /// The person's message becomes part of the conversation and begins its next turn.
-    pub(super) fn begin_turn(&mut self, words: &str, attached: Vec<Value>, parts: Vec<Part>, provider: &Provider) {
+    pub(super) fn begin_turn(
+        &mut self,
+        words: &str,
+        attached: Vec<Value>,
+        parts: Vec<Part>,
+        provider: &Provider,
+    ) {
         self.turns += 1;
         self.others = 0;
         self.restored.clear();
         self.title = (self.turns == 1).then(|| store::title(words));
         let entry = Entry::new(Message::User { parts }, provider);
-        self.journal.prompt(words, attached, &entry, Held { model: provider.name(), effort: self.effort });
+        self.journal.prompt(
+            words,
+            attached,
+            &entry,
+            Held {
+                model: provider.name(),
+                effort: self.effort,
+            },
+        );
         self.history.push(entry);
     }
 
@@ -107,18 +147,38 @@ impl Actor {
     }
 
     /// Compacts the conversation, as a turn of its own.
-    pub(super) async fn compact(&mut self, id: PromptId, waited: Option<Arc<Value>>, cancel: CancellationToken) {
+    pub(super) async fn compact(
+        &mut self,
+        id: PromptId,
+        waited: Option<Arc<Value>>,
+        cancel: CancellationToken,
+    ) {
         if let Err(NoProvider { message, code, .. }) = self.provider() {
             return self.fail(&id, message, code);
         }
         let turn = self.other_turn();
         let ground = Ground::Workspace;
-        self.begin(Goal::Compact, Cause { prompt: id, turn, number: None, waited, cancel, ground }).await;
+        self.begin(
+            Goal::Compact,
+            Cause {
+                prompt: id,
+                turn,
+                number: None,
+                waited,
+                cancel,
+                ground,
+            },
+        )
+        .await;
     }
 
     /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
     pub(super) fn provider(&mut self) -> Result<Provider, NoProvider> {
-        let provider = self.model.as_ref().map(|model| model.provider.clone()).map_err(Clone::clone)?;
+        let provider = self
+            .model
+            .as_ref()
+            .map(|model| model.provider.clone())
+            .map_err(Clone::clone)?;
         let provider = provider.switched().unwrap_or(provider);
         if Some(provider.api()) != self.api() {
             self.model = Ok(self.model_of(provider.clone()));
@@ -129,7 +189,11 @@ impl Actor {
                 *entry = Entry::new(entry.message().into_owned(), &provider);
             }
         }
-        self.history.extend(self.kept.drain(..).map(|message| Entry::new(message, &provider)));
+        self.history.extend(
+            self.kept
+                .drain(..)
+                .map(|message| Entry::new(message, &provider)),
+        );
         Ok(provider)
     }
 
@@ -139,8 +203,17 @@ impl Actor {
     }
 
     async fn begin(&mut self, goal: Goal, cause: Cause) {
-        let Ok(Model { provider, preamble }) = &self.model else { return };
-        let Cause { prompt, turn: name, number, waited, cancel, ground } = cause;
+        let Ok(Model { provider, preamble }) = &self.model else {
+            return;
+        };
+        let Cause {
+            prompt,
+            turn: name,
+            number,
+            waited,
+            cancel,
+            ground,
+        } = cause;
         let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
             id: name.clone(),
@@ -160,12 +233,22 @@ impl Actor {
             steering,
         };
         self.write().await;
-        self.report(&prompt, PromptState::Running { turn: name.clone(), number, waited });
+        self.report(
+            &prompt,
+            PromptState::Running {
+                turn: name.clone(),
+                number,
+                waited,
+            },
+        );
         let (sender, steps) = mpsc::channel(STEPS);
         let task = match ground {
-            Ground::Workspace => {
-                tokio::spawn(servers::run_turn(turn, self.servers.join(), self.server_timeout, sender))
-            }
+            Ground::Workspace => tokio::spawn(servers::run_turn(
+                turn,
+                self.servers.join(),
+                self.server_timeout,
+                sender,
+            )),
             Ground::Copy => tokio::spawn(shadow::run_turn(turn, sender)),
         };
         self.running = Some(Running {
@@ -185,24 +268,40 @@ impl Actor {
 
     /// Adds context to a prompt, unless it is cancelled: then nobody waits for an editor any more.
     async fn attached(&self, prompt: &mut Prompt, cancel: &CancellationToken) -> bool {
-        let attached = cancel.run_until_cancelled(self.attach(prompt)).await.is_some();
+        let attached = cancel
+            .run_until_cancelled(self.attach(prompt))
+            .await
+            .is_some();
         if !attached {
             // The news was not used, so it is reported again.
-            self.guidance.reset_to(self.history.iter().map(|entry| entry.message()));
+            self.guidance
+                .reset_to(self.history.iter().map(|entry| entry.message()));
         }
         attached
     }
 
     /// Another model from the next turn on. What only the previous one understands (its reasoning) is dropped.
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
-        self.journal.held(Held { model: provider.name(), effort });
+        self.journal.held(Held {
+            model: provider.name(),
+            effort,
+        });
         self.effort = effort;
-        self.tools = connect::offered(&provider.endpoint().model, self.shell.dialect(), &self.workspace, &self.skills);
+        self.tools = connect::offered(
+            &provider.endpoint().model,
+            self.shell.dialect(),
+            &self.workspace,
+            &self.skills,
+        );
         if let Ok(before) = &self.model {
-            self.former.retain(|former| former.name() != before.provider.name());
+            self.former
+                .retain(|former| former.name() != before.provider.name());
             self.former.push(before.provider.clone());
         }
-        let provider = self.former.iter().fold(self.journal.teach(provider), Provider::remembering);
+        let provider = self
+            .former
+            .iter()
+            .fold(self.journal.teach(provider), Provider::remembering);
         self.model = Ok(self.model_of(provider));
         self.choices = self.choose_from();
         self.stale = true;
@@ -210,10 +309,24 @@ impl Actor {
 
     /// Passes a message to the running turn.
     pub(super) async fn steer(&mut self, sent: Sent) {
-        let Sent { id, mut prompt, said, cancel } = sent;
-        let place = self.running.as_ref().filter(|running| !running.done && !cancel.is_cancelled());
-        let Some(place) = place.and_then(|running| running.steering.clone().try_reserve_owned().ok()) else {
-            let reason = if cancel.is_cancelled() { ReturnReason::Cancelled } else { ReturnReason::NoTurn };
+        let Sent {
+            id,
+            mut prompt,
+            said,
+            cancel,
+        } = sent;
+        let place = self
+            .running
+            .as_ref()
+            .filter(|running| !running.done && !cancel.is_cancelled());
+        let Some(place) =
+            place.and_then(|running| running.steering.clone().try_reserve_owned().ok())
+        else {
+            let reason = if cancel.is_cancelled() {
+                ReturnReason::Cancelled
+            } else {
+                ReturnReason::NoTurn
+            };
             return self.give_back(id, said, reason);
         };
         let words = prompt.words();
@@ -223,15 +336,27 @@ impl Actor {
         let parts = prompt::render(prompt, self.stage());
         let (joined, taken) = oneshot::channel();
         if let Some(running) = &mut self.running {
-            running.steers.push(Steered { id: Arc::clone(&id), said, cancel, taken });
+            running.steers.push(Steered {
+                id: Arc::clone(&id),
+                said,
+                cancel,
+                taken,
+            });
         }
-        place.send(Steer { prompt: id, words, parts, joined });
+        place.send(Steer {
+            prompt: id,
+            words,
+            parts,
+            joined,
+        });
         self.answer_by_message();
     }
 
     /// A message joined the running turn.
     pub(super) fn joined(&mut self, id: &PromptId) {
-        let Some(running) = &mut self.running else { return };
+        let Some(running) = &mut self.running else {
+            return;
+        };
         running.steers.retain(|steered| steered.id != *id);
         let turn = running.name.clone();
         self.report(id, PromptState::Joined { turn });
@@ -246,13 +371,22 @@ impl Actor {
 
     /// The turn's steps have ended: it is over, or it panicked.
     pub(super) async fn turn_ended(&mut self) {
-        let Some(running) = &mut self.running else { return };
+        let Some(running) = &mut self.running else {
+            return;
+        };
         if let Err(error) = (&mut running.task).await {
             tracing::error!("a turn panicked: {error}");
         }
         if !running.done {
-            let message = "internal error: the turn panicked (the log has the cause). The next prompt works".to_owned();
-            let failure = Failure { message, code: ErrorCode::Internal, status: None, retryable: false };
+            let message =
+                "internal error: the turn panicked (the log has the cause). The next prompt works"
+                    .to_owned();
+            let failure = Failure {
+                message,
+                code: ErrorCode::Internal,
+                status: None,
+                retryable: false,
+            };
             running.failure = Some(failure.clone());
             self.repair_history();
             self.tell_failure(&failure);
@@ -263,8 +397,14 @@ impl Actor {
 
     /// A turn that panicked may have left calls without results, which no provider accepts.
     fn repair_history(&mut self) {
-        let Ok(Model { provider, .. }) = &self.model else { return };
-        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(entry.outline())) {
+        let Ok(Model { provider, .. }) = &self.model else {
+            return;
+        };
+        if let Some(results) = self
+            .history
+            .last()
+            .and_then(|entry| prompt::missing_results(entry.outline()))
+        {
             self.keep(Entry::new(results, provider));
         }
     }
@@ -281,9 +421,16 @@ impl Actor {
 
 /// What a client sent besides text; the bytes of images are in the message.
 fn attached(sent: &Value) -> Vec<Value> {
-    let others = sent.as_array().into_iter().flatten().filter(|block| block["type"] != "text");
+    let others = sent
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|block| block["type"] != "text");
     let mut attached: Vec<Value> = others.cloned().collect();
-    for data in attached.iter_mut().filter_map(|block| block.get_mut("data")) {
+    for data in attached
+        .iter_mut()
+        .filter_map(|block| block.get_mut("data"))
+    {
         *data = Value::from("");
     }
     attached

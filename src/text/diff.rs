@@ -97,7 +97,11 @@ pub struct LineHunk {
 pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
     let middle = Middle::of(old, new);
     let diff = middle.diff();
-    let lines = memchr::memchr_iter(b'\n', old.as_bytes().get(..middle.start).unwrap_or_default()).count();
+    let lines = memchr::memchr_iter(
+        b'\n',
+        old.as_bytes().get(..middle.start).unwrap_or_default(),
+    )
+    .count();
     let mut hunks: Vec<LineHunk> = Vec::new();
     let (mut at, mut new_at) = (middle.start, middle.start);
     for op in &diff.ops {
@@ -107,13 +111,21 @@ pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
         new_at += added;
         let moved = |range: Range<usize>| range.start + lines..range.end + lines;
         let (old_lines, new_lines) = (moved(op.old_range()), moved(op.new_range()));
-        match hunks.last_mut().filter(|last| last.old.end == from && last.new.end == new_from) {
+        match hunks
+            .last_mut()
+            .filter(|last| last.old.end == from && last.new.end == new_from)
+        {
             _ if matches!(op, DiffOp::Equal { .. }) => {}
             Some(last) => {
                 (last.old.end, last.new.end) = (at, new_at);
                 (last.old_lines.end, last.new_lines.end) = (old_lines.end, new_lines.end);
             }
-            None => hunks.push(LineHunk { old: from..at, new: new_from..new_at, old_lines, new_lines }),
+            None => hunks.push(LineHunk {
+                old: from..at,
+                new: new_from..new_at,
+                old_lines,
+                new_lines,
+            }),
         }
     }
     hunks
@@ -141,7 +153,11 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
         return String::new();
     }
     let middle = Middle::of(old, new).widened(context);
-    let skipped = memchr::memchr_iter(b'\n', old.as_bytes().get(..middle.start).unwrap_or_default()).count();
+    let skipped = memchr::memchr_iter(
+        b'\n',
+        old.as_bytes().get(..middle.start).unwrap_or_default(),
+    )
+    .count();
     let diff = middle.diff();
     let mut out = String::new();
     for group in similar::group_diff_ops(diff.ops.clone(), context) {
@@ -153,14 +169,25 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
             1 => format!("{}", skipped + a.start + 1),
             count => format!("{},{count}", skipped + a.start + 1),
         };
-        let (olds, news) = (header(first.old_range(), last.old_range()), header(first.new_range(), last.new_range()));
+        let (olds, news) = (
+            header(first.old_range(), last.old_range()),
+            header(first.new_range(), last.new_range()),
+        );
         writeln!(out, "@@ -{olds} +{news} @@").expect("writing to a string cannot fail");
         for op in &group {
             let (before, after) = diff.of(op);
-            let (removed, added) = if matches!(op, DiffOp::Equal { .. }) { (' ', None) } else { ('-', Some(after)) };
+            let (removed, added) = if matches!(op, DiffOp::Equal { .. }) {
+                (' ', None)
+            } else {
+                ('-', Some(after))
+            };
             let lines = before.iter().map(|line| (removed, line));
             for (sign, line) in lines.chain(added.into_iter().flatten().map(|line| ('+', line))) {
-                let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
+                let end = if line.ends_with('\n') {
+                    ""
+                } else {
+                    "\n\\ No newline at end of file\n"
+                };
                 write!(out, "{sign}{line}{end}").expect("writing to a string cannot fail");
             }
         }
@@ -172,10 +199,19 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
 /// it.
 #[must_use]
 pub fn around<'a>(old: &'a str, new: &'a str, context: usize) -> (&'a str, &'a str, usize) {
-    let Middle { start, old_end, new_end, .. } = Middle::of(old, new).widened(context);
+    let Middle {
+        start,
+        old_end,
+        new_end,
+        ..
+    } = Middle::of(old, new).widened(context);
     let before = old.as_bytes().get(..start).unwrap_or_default();
     let lines = memchr::memchr_iter(b'\n', before).count();
-    (old.get(start..old_end).unwrap_or_default(), new.get(start..new_end).unwrap_or_default(), lines)
+    (
+        old.get(start..old_end).unwrap_or_default(),
+        new.get(start..new_end).unwrap_or_default(),
+        lines,
+    )
 }
 
 /// The differing whole lines between the common prefix and the common suffix of both texts.
@@ -190,19 +226,30 @@ struct Middle<'a> {
 impl<'a> Middle<'a> {
     fn of(old: &'a str, new: &'a str) -> Self {
         let prefix = common_prefix(old.as_bytes(), new.as_bytes());
-        let start = memchr::memrchr(b'\n', old.as_bytes().get(..prefix).unwrap_or_default()).map_or(0, |at| at + 1);
+        let start = memchr::memrchr(b'\n', old.as_bytes().get(..prefix).unwrap_or_default())
+            .map_or(0, |at| at + 1);
         let rest = |text: &'a str| text.as_bytes().get(start..).unwrap_or_default();
         let suffix = common_suffix(rest(old), rest(new));
         // The suffix begins after its first line break: the text before it may be half a line.
         let kept = old.as_bytes().get(old.len() - suffix..).unwrap_or_default();
         let suffix = memchr::memchr(b'\n', kept).map_or(0, |at| suffix - at - 1);
-        Self { old, new, start, old_end: old.len() - suffix, new_end: new.len() - suffix }
+        Self {
+            old,
+            new,
+            start,
+            old_end: old.len() - suffix,
+            new_end: new.len() - suffix,
+        }
     }
 
     /// With up to `lines` more lines on both sides.
     fn widened(mut self, lines: usize) -> Self {
         for _ in 0..lines {
-            let before = self.old.as_bytes().get(..self.start.saturating_sub(1)).unwrap_or_default();
+            let before = self
+                .old
+                .as_bytes()
+                .get(..self.start.saturating_sub(1))
+                .unwrap_or_default();
             self.start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
             let after = self.old.as_bytes().get(self.old_end..).unwrap_or_default();
             let more = memchr::memchr(b'\n', after).map_or(after.len(), |at| at + 1);
@@ -236,7 +283,10 @@ fn trimmed(start: usize, before: &str, after: &str) -> Option<Hunk> {
         end += 1;
     }
     let new_text = after.get(prefix..delta(end)).unwrap_or_default().to_owned();
-    Some(Hunk { range: start + prefix..start + end, new_text })
+    Some(Hunk {
+        range: start + prefix..start + end,
+        new_text,
+    })
 }
 
 fn splits_crlf(text: &str, at: usize) -> bool {
@@ -248,19 +298,32 @@ fn splits_crlf(text: &str, at: usize) -> bool {
 const BLOCK: usize = 4096;
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let blocks = a
+        .chunks_exact(BLOCK)
+        .zip(b.chunks_exact(BLOCK))
+        .take_while(|(a, b)| a == b)
+        .count()
+        * BLOCK;
     let rest = a.iter().skip(blocks).zip(b.iter().skip(blocks));
     blocks + rest.take_while(|(a, b)| a == b).count()
 }
 
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let blocks = a
+        .rchunks_exact(BLOCK)
+        .zip(b.rchunks_exact(BLOCK))
+        .take_while(|(a, b)| a == b)
+        .count()
+        * BLOCK;
     let rest = a.iter().rev().skip(blocks).zip(b.iter().rev().skip(blocks));
     blocks + rest.take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
-#[expect(clippy::string_slice, reason = "the ranges under test are to be of whole lines")]
+#[expect(
+    clippy::string_slice,
+    reason = "the ranges under test are to be of whole lines"
+)]
 mod tests {
     use proptest::prelude::*;
 
@@ -270,15 +333,21 @@ mod tests {
     fn check(old: &str, new: &str, expected: &[(&str, &str)]) {
         let hunks = hunks(old, new);
         assert_eq!(patched(old, &hunks), new);
-        let seen: Vec<_> =
-            hunks.iter().map(|hunk| (old.get(hunk.range.clone()).unwrap(), hunk.new_text.as_str())).collect();
+        let seen: Vec<_> = hunks
+            .iter()
+            .map(|hunk| (old.get(hunk.range.clone()).unwrap(), hunk.new_text.as_str()))
+            .collect();
         assert_eq!(seen, expected);
     }
 
     #[test]
     fn context_consists_of_whole_lines() {
         let check = |old, new, expected| assert_eq!(around(old, new, 1), expected);
-        check("a\nb\nc\nd\ne\n", "a\nb\nX\nY\nd\ne\n", ("b\nc\nd\n", "b\nX\nY\nd\n", 1));
+        check(
+            "a\nb\nc\nd\ne\n",
+            "a\nb\nX\nY\nd\ne\n",
+            ("b\nc\nd\n", "b\nX\nY\nd\n", 1),
+        );
         check("a\nb", "X\nb", ("a\nb", "X\nb", 0));
         check("", "new\n", ("", "new\n", 0));
     }
@@ -289,31 +358,59 @@ mod tests {
         for at in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK - 1] {
             let mut other = same.clone();
             other[at] = b'y';
-            assert_eq!((common_prefix(&same, &other), common_suffix(&same, &other)), (at, same.len() - at - 1));
-            assert_eq!((common_prefix(&same, &same[..at]), common_suffix(&same[..at], &same)), (at, at));
+            assert_eq!(
+                (common_prefix(&same, &other), common_suffix(&same, &other)),
+                (at, same.len() - at - 1)
+            );
+            assert_eq!(
+                (
+                    common_prefix(&same, &same[..at]),
+                    common_suffix(&same[..at], &same)
+                ),
+                (at, at)
+            );
         }
     }
 
     #[test]
     fn hunks_are_small() {
         check("same\n", "same\n", &[]);
-        check("let a = 1;\nlet b = 2;\n", "let a = 10;\nlet b = 20;\n", &[("", "0"), ("", "0")]);
+        check(
+            "let a = 1;\nlet b = 2;\n",
+            "let a = 10;\nlet b = 20;\n",
+            &[("", "0"), ("", "0")],
+        );
         check("a\nb\nc\n", "a\nc\n", &[("b\n", "")]);
         check("a\nc\n", "a\nb\nc\n", &[("", "b\n")]);
         check("a", "a\nb", &[("", "\nb")]);
         check("", "new\n", &[("", "new\n")]);
-        check("f() {\n  one();\n}\nx\n", "f() {\n  one();\n  two();\n}\nx\n", &[("", "  two();\n")]);
+        check(
+            "f() {\n  one();\n}\nx\n",
+            "f() {\n  one();\n  two();\n}\nx\n",
+            &[("", "  two();\n")],
+        );
     }
 
     #[test]
     fn common_text_is_found_inside_lines() {
         let check = |old: &str, new: &str, expected: &[&str]| {
-            let common = common(old, new).into_iter().filter(|range| !range.is_empty());
-            let texts: String = common.map(|range| old.get(range).unwrap().to_owned() + "|").collect();
-            assert_eq!(texts.trim_end_matches('|').replace('|', ""), expected.concat());
+            let common = common(old, new)
+                .into_iter()
+                .filter(|range| !range.is_empty());
+            let texts: String = common
+                .map(|range| old.get(range).unwrap().to_owned() + "|")
+                .collect();
+            assert_eq!(
+                texts.trim_end_matches('|').replace('|', ""),
+                expected.concat()
+            );
         };
         check("a\nb\nc\n", "a\nB\nc\n", &["a\n", "\nc\n"]);
-        check("aaaa bbbb cccc\n", "Xaaaa ccccX\n", &["aaaa ", "cccc", "\n"]);
+        check(
+            "aaaa bbbb cccc\n",
+            "Xaaaa ccccX\n",
+            &["aaaa ", "cccc", "\n"],
+        );
         check("é1\n", "é2\n", &["é", "\n"]);
     }
 

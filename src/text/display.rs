@@ -50,8 +50,11 @@ fn is_joiner(character: char) -> bool {
 /// Whether a joiner stands between two letters of a script that joins, or joins two emoji.
 fn joins(text: &str, at: usize, joiner: char, is_piece: bool) -> bool {
     let before = text.get(..at).and_then(|text| text.chars().next_back());
-    let after = text.get(at + joiner.len_utf8()..).and_then(|text| text.chars().next());
-    let both = |fits: fn(char) -> bool| before.map_or(is_piece, fits) && after.map_or(is_piece, fits);
+    let after = text
+        .get(at + joiner.len_utf8()..)
+        .and_then(|text| text.chars().next());
+    let both =
+        |fits: fn(char) -> bool| before.map_or(is_piece, fits) && after.map_or(is_piece, fits);
     both(is_joining_letter) || (joiner == '\u{200d}' && both(is_emoji))
 }
 
@@ -83,8 +86,13 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
 /// trust a text, and for the model that is given one, such as an `AGENTS.md`.
 #[must_use]
 pub fn hidden(text: &str) -> Option<String> {
-    let found: BTreeSet<char> = deceptive(text, false).map(|(_, character)| character).collect();
-    let names: Vec<_> = found.into_iter().map(|character| format!("U+{:04X}", u32::from(character))).collect();
+    let found: BTreeSet<char> = deceptive(text, false)
+        .map(|(_, character)| character)
+        .collect();
+    let names: Vec<_> = found
+        .into_iter()
+        .map(|character| format!("U+{:04X}", u32::from(character)))
+        .collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
@@ -131,7 +139,10 @@ mod tests {
         check("plain\ttext\nÄ 漢 🎉", "plain\ttext\nÄ 漢 🎉");
         check("\u{1b}[31m", "\\u{1b}[31m");
         check("echo \u{202e}x\u{2066}", "echo \\u{202e}x\\u{2066}");
-        check("touch\u{200b} a\u{2060}\u{e0041}", "touch\\u{200b} a\\u{2060}\\u{e0041}");
+        check(
+            "touch\u{200b} a\u{2060}\u{e0041}",
+            "touch\\u{200b} a\\u{2060}\\u{e0041}",
+        );
         check("\r\u{7f}\u{9b}\u{feff}", "\\u{d}\\u{7f}\\u{9b}\\u{feff}");
     }
 
@@ -150,7 +161,9 @@ mod tests {
         let rule: Rule = serde_json::from_str(include_str!("../../tests/hidden.json")).unwrap();
         let holds = |ranges: &[[u32; 2]], is: fn(char) -> bool| {
             for character in '\0'..=char::MAX {
-                let is_in = ranges.iter().any(|[first, last]| (first..=last).contains(&&u32::from(character)));
+                let is_in = ranges
+                    .iter()
+                    .any(|[first, last]| (first..=last).contains(&&u32::from(character)));
                 assert_eq!(is_in, is(character), "{}", character.escape_unicode());
             }
         };
@@ -175,11 +188,21 @@ mod tests {
     #[test]
     fn hidden_characters_are_named_and_marked() {
         assert_eq!(hidden("plain\ttext\n"), None);
-        assert_eq!(hidden("\u{e0041}a\u{200b}b\u{200b}").as_deref(), Some("U+200B, U+E0041"));
+        assert_eq!(
+            hidden("\u{e0041}a\u{200b}b\u{200b}").as_deref(),
+            Some("U+200B, U+E0041")
+        );
         assert_eq!(marked("Run the tests.\n"), "Run the tests.\n");
         let marked = marked("Run\u{e0072}\u{e006d} the tests.\n");
-        assert!(marked.starts_with("[This text holds characters that cannot be seen (U+E006D, U+E0072)"), "{marked}");
-        assert!(marked.ends_with("]\nRun\\u{e0072}\\u{e006d} the tests.\n"), "{marked}");
+        assert!(
+            marked
+                .starts_with("[This text holds characters that cannot be seen (U+E006D, U+E0072)"),
+            "{marked}"
+        );
+        assert!(
+            marked.ends_with("]\nRun\\u{e0072}\\u{e006d} the tests.\n"),
+            "{marked}"
+        );
     }
 
     #[test]

@@ -8,7 +8,11 @@ const SHORTEST: usize = 3;
 /// A fence longer than any in `text`, so that the text cannot close it.
 #[must_use]
 pub fn fence(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let longest = text
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
     "`".repeat(SHORTEST.max(longest + 1))
 }
 
@@ -28,9 +32,15 @@ impl Fences {
         let is_fence = matches!(mark, '`' | '~') && length >= SHORTEST;
         let rest = line.trim_start_matches(mark);
         match self.open {
-            None if is_fence && !(mark == '`' && rest.contains('`')) => self.open = Some((mark, length)),
+            None if is_fence && !(mark == '`' && rest.contains('`')) => {
+                self.open = Some((mark, length))
+            }
             None => return false,
-            Some((open, least)) if is_fence && mark == open && length >= least && rest.is_empty() => self.open = None,
+            Some((open, least))
+                if is_fence && mark == open && length >= least && rest.is_empty() =>
+            {
+                self.open = None
+            }
             Some(_) => {}
         }
         true
@@ -39,7 +49,8 @@ impl Fences {
     /// The line that closes the open fence, if one is open.
     #[must_use]
     pub fn closing(&self) -> Option<String> {
-        self.open.map(|(mark, length)| mark.to_string().repeat(length))
+        self.open
+            .map(|(mark, length)| mark.to_string().repeat(length))
     }
 }
 
@@ -47,8 +58,12 @@ impl Fences {
 #[must_use]
 pub fn unfenced(answer: &str) -> &str {
     let text = answer.trim_start_matches(['\r', '\n']);
-    let Some(first) = text.trim_start().strip_prefix("```") else { return text };
-    let Some((_language, body)) = first.split_once('\n') else { return "" };
+    let Some(first) = text.trim_start().strip_prefix("```") else {
+        return text;
+    };
+    let Some((_language, body)) = first.split_once('\n') else {
+        return "";
+    };
     match body.trim_end().strip_suffix("```") {
         Some(body) if body.is_empty() || body.ends_with('\n') => body,
         _ => body,
@@ -62,8 +77,15 @@ mod tests {
     #[track_caller]
     fn check(text: &str, code: &str, closing: Option<&str>) {
         let mut fences = Fences::default();
-        let found: String = text.lines().map(|line| if fences.take(line) { 'c' } else { '.' }).collect();
-        assert_eq!((found.as_str(), fences.closing().as_deref()), (code, closing), "{text}");
+        let found: String = text
+            .lines()
+            .map(|line| if fences.take(line) { 'c' } else { '.' })
+            .collect();
+        assert_eq!(
+            (found.as_str(), fences.closing().as_deref()),
+            (code, closing),
+            "{text}"
+        );
     }
 
     #[test]

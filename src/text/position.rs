@@ -95,7 +95,10 @@ impl LineIndex {
     pub fn offset(&self, text: &str, position: Position, encoding: Encoding) -> usize {
         let bytes = self.bytes(text, position.line as usize);
         let start = bytes.start;
-        let line = text.get(bytes).unwrap_or_default().trim_end_matches(['\n', '\r']);
+        let line = text
+            .get(bytes)
+            .unwrap_or_default()
+            .trim_end_matches(['\n', '\r']);
         let mut left = position.character as usize;
         for (offset, character) in line.char_indices() {
             let units = encoding.units(character);
@@ -112,8 +115,13 @@ impl LineIndex {
     pub fn position(&self, text: &str, offset: usize, encoding: Encoding) -> Position {
         let offset = text.floor_char_boundary(offset);
         let line = self.line(offset);
-        let before = text.get(self.bytes(text, line).start..offset).unwrap_or_default();
-        Position { line: clamp(line), character: clamp(encoding.len(before)) }
+        let before = text
+            .get(self.bytes(text, line).start..offset)
+            .unwrap_or_default();
+        Position {
+            line: clamp(line),
+            character: clamp(encoding.len(before)),
+        }
     }
 
     /// The bytes of `range`; empty at its start if the range is reversed.
@@ -126,7 +134,10 @@ impl LineIndex {
     /// The range of `bytes`.
     #[must_use]
     pub fn range(&self, text: &str, bytes: &std::ops::Range<usize>, encoding: Encoding) -> Range {
-        Range { start: self.position(text, bytes.start, encoding), end: self.position(text, bytes.end, encoding) }
+        Range {
+            start: self.position(text, bytes.start, encoding),
+            end: self.position(text, bytes.end, encoding),
+        }
     }
 
     /// Updates the offsets after a replacement of `bytes`, reading only the lines it touches. `text` is the text
@@ -141,11 +152,14 @@ impl LineIndex {
         }
         let from = self.starts.get(first).copied().unwrap_or(0);
         let to = self.starts.get(after).copied().unwrap_or(text.len());
-        let ends: Vec<usize> = line_ends(text.get(from..to).unwrap_or_default()).map(|end| from + end).collect();
+        let ends: Vec<usize> = line_ends(text.get(from..to).unwrap_or_default())
+            .map(|end| from + end)
+            .collect();
         // The last of them is the line that starts at `to`, which is already there.
         let known = usize::from(after < self.starts.len());
         let fresh = ends.len() - known.min(ends.len());
-        self.starts.splice(first + 1..after, ends.into_iter().take(fresh));
+        self.starts
+            .splice(first + 1..after, ends.into_iter().take(fresh));
     }
 }
 
@@ -183,7 +197,11 @@ mod tests {
     #[track_caller]
     fn check(encoding: Encoding, line: u32, character: u32, offset: usize) {
         let index = LineIndex::new(TEXT);
-        assert_eq!(index.offset(TEXT, Position { line, character }, encoding), offset, "{line}:{character}");
+        assert_eq!(
+            index.offset(TEXT, Position { line, character }, encoding),
+            offset,
+            "{line}:{character}"
+        );
     }
 
     #[test]
@@ -208,8 +226,20 @@ mod tests {
 
     #[test]
     fn a_change_replaces_its_range() {
-        let range = Range { start: Position { line: 1, character: 0 }, end: Position { line: 2, character: 1 } };
-        assert_eq!(apply_change(TEXT, Some(range), "z", Encoding::Utf16), "a😀é\r\nz\n");
+        let range = Range {
+            start: Position {
+                line: 1,
+                character: 0,
+            },
+            end: Position {
+                line: 2,
+                character: 1,
+            },
+        };
+        assert_eq!(
+            apply_change(TEXT, Some(range), "z", Encoding::Utf16),
+            "a😀é\r\nz\n"
+        );
         assert_eq!(apply_change(TEXT, None, "all", Encoding::Utf16), "all");
     }
 

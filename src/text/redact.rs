@@ -44,15 +44,28 @@ impl Redactor {
             return Self::default();
         }
         // The longest first: no rest of one stays where another begins it.
-        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&known);
-        Self(finder.ok().map(|finder| Arc::new(Known { finder, secrets: known })))
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&known);
+        Self(finder.ok().map(|finder| {
+            Arc::new(Known {
+                finder,
+                secrets: known,
+            })
+        }))
     }
 
     /// `text` without the secrets.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let finder = self.0.as_ref().map(|known| &known.finder).filter(|finder| finder.is_match(text));
-        let Some(finder) = finder else { return Cow::Borrowed(text) };
+        let finder = self
+            .0
+            .as_ref()
+            .map(|known| &known.finder)
+            .filter(|finder| finder.is_match(text));
+        let Some(finder) = finder else {
+            return Cow::Borrowed(text);
+        };
         let mut clean = String::with_capacity(text.len());
         finder.replace_all_with(text, &mut clean, |_, _, clean| {
             clean.push_str(MASK);
@@ -65,10 +78,22 @@ impl Redactor {
     #[must_use]
     pub fn take_clean(&self, text: &mut String) -> String {
         let begun = |secret: &String| {
-            let mut lengths = (1..secret.len()).rev().filter(|length| secret.is_char_boundary(*length));
-            lengths.find(|length| secret.get(..*length).is_some_and(|begin| text.ends_with(begin)))
+            let mut lengths = (1..secret.len())
+                .rev()
+                .filter(|length| secret.is_char_boundary(*length));
+            lengths.find(|length| {
+                secret
+                    .get(..*length)
+                    .is_some_and(|begin| text.ends_with(begin))
+            })
         };
-        let held = self.0.iter().flat_map(|known| &known.secrets).filter_map(begun).max().unwrap_or(0);
+        let held = self
+            .0
+            .iter()
+            .flat_map(|known| &known.secrets)
+            .filter_map(begun)
+            .max()
+            .unwrap_or(0);
         let rest = text.split_off(text.len() - held);
         let mut shown = std::mem::replace(text, rest);
         self.clean(&mut shown);
@@ -89,12 +114,23 @@ mod tests {
 
     #[test]
     fn secrets_are_redacted_everywhere() {
-        let secrets = Redactor::new(["sk-0123456789", "sk-0123456789-long", "short", "quo\"ted-secret"]);
+        let secrets = Redactor::new([
+            "sk-0123456789",
+            "sk-0123456789-long",
+            "short",
+            "quo\"ted-secret",
+        ]);
         let check = |text: &str, expected: &str| assert_eq!(secrets.redact(text), expected);
-        check("nothing here, not even short", "nothing here, not even short");
+        check(
+            "nothing here, not even short",
+            "nothing here, not even short",
+        );
         check("key sk-0123456789.", "key [secret].");
         check("sk-0123456789-longsk-0123456789", "[secret][secret]");
-        check(r#"{"k":"quo\"ted-secret"} quo"ted-secret"#, r#"{"k":"[secret]"} [secret]"#);
+        check(
+            r#"{"k":"quo\"ted-secret"} quo"ted-secret"#,
+            r#"{"k":"[secret]"} [secret]"#,
+        );
     }
 
     #[test]
@@ -107,14 +143,21 @@ mod tests {
                 held.extend(piece);
                 shown.push_str(&secrets.take_clean(&mut held));
             }
-            assert_eq!(shown + &held, "a [secret] b [secret] c sk-01234 d [secret]- e", "{size}");
+            assert_eq!(
+                shown + &held,
+                "a [secret] b [secret] c sk-01234 d [secret]- e",
+                "{size}"
+            );
         }
     }
 
     #[test]
     fn without_secrets_nothing_changes() {
         let text = "text";
-        assert!(matches!(Redactor::new(["1234567", ""]).redact(text), Cow::Borrowed(_)));
+        assert!(matches!(
+            Redactor::new(["1234567", ""]).redact(text),
+            Cow::Borrowed(_)
+        ));
         assert!(matches!(Redactor::default().redact(text), Cow::Borrowed(_)));
     }
 }

@@ -31,7 +31,10 @@ pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, bool)> 
     }
     let closed = || layers(&closed(text)?, LAYERS);
     let bare = || layers(bare(text)?, LAYERS);
-    let fields = layers(text, LAYERS).or_else(closed).or_else(bare).or_else(|| layers(&unescaped(text)?, LAYERS));
+    let fields = layers(text, LAYERS)
+        .or_else(closed)
+        .or_else(bare)
+        .or_else(|| layers(&unescaped(text)?, LAYERS));
     Some((fields?, true))
 }
 
@@ -77,7 +80,9 @@ fn closed(text: &str) -> Option<String> {
             _ => {}
         }
     }
-    let is_complete = ["\"", "}", "]", "true", "false", "null"].iter().any(|end| text.ends_with(end));
+    let is_complete = ["\"", "}", "]", "true", "false", "null"]
+        .iter()
+        .any(|end| text.ends_with(end));
     let is_near = !quoted && is_complete && (1..=MISSING).contains(&open.len());
     is_near.then(|| text.chars().chain(open.into_iter().rev()).collect())
 }
@@ -101,8 +106,12 @@ fn layers(text: &str, left: usize) -> Option<Map<String, Value>> {
 
 /// What stands in a fence that is all of `text`.
 fn unfenced(text: &str) -> &str {
-    let inside = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
-    inside.and_then(|inside| inside.split_once('\n')).map_or(text, |(_language, inside)| inside.trim())
+    let inside = text
+        .strip_prefix("```")
+        .and_then(|text| text.strip_suffix("```"));
+    inside
+        .and_then(|inside| inside.split_once('\n'))
+        .map_or(text, |(_language, inside)| inside.trim())
 }
 
 /// The value that all of `text` is, read as leniently as it can be without guessing.
@@ -114,7 +123,9 @@ pub fn value(text: &str) -> Option<Value> {
     let (value, rest) = first_value(text)?;
     match value {
         // Some servers begin with the empty object that a stream of arguments starts from.
-        Value::Object(fields) if fields.is_empty() && rest.trim_start().starts_with('{') => self::value(rest),
+        Value::Object(fields) if fields.is_empty() && rest.trim_start().starts_with('{') => {
+            self::value(rest)
+        }
         value => is_noise(rest).then_some(value),
     }
 }
@@ -131,13 +142,19 @@ pub fn first_value(text: &str) -> Option<(Value, &str)> {
 /// Whether nothing but blanks, closing brackets too many and control tokens is left.
 fn is_noise(rest: &str) -> bool {
     let rest = rest.trim().trim_matches(['}', ']', ';']).trim();
-    rest.is_empty() || (rest.starts_with("<|") && rest.ends_with("|>")) || rest == r"\n" || is_closing(rest)
+    rest.is_empty()
+        || (rest.starts_with("<|") && rest.ends_with("|>"))
+        || rest == r"\n"
+        || is_closing(rest)
 }
 
 /// Whether it is nothing but the end of tags that the call stood in.
 fn is_closing(rest: &str) -> bool {
     let mut rest = rest;
-    while let Some((name, after)) = rest.strip_prefix("</").and_then(|rest| rest.split_once('>')) {
+    while let Some((name, after)) = rest
+        .strip_prefix("</")
+        .and_then(|rest| rest.split_once('>'))
+    {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return false;
         }
@@ -152,7 +169,10 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    #[expect(clippy::needless_pass_by_value, reason = "a case writes its JSON in place")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a case writes its JSON in place"
+    )]
     fn check(text: &str, expected: Value) {
         let (fields, repaired) = object(text, true).unwrap_or_else(|| panic!("{text}"));
         assert!(repaired, "{text}");
@@ -173,8 +193,14 @@ mod tests {
         check(r#""\"{\\\"a\\\": 1}\"""#, json!({ "a": 1 }));
         check("```json\n{\"a\": 1}\n```", json!({ "a": 1 }));
         check("{\"a\": \"x\ny\t\"}", json!({ "a": "x\ny\t" }));
-        check(r#"{"a": [1, 2,], "b": {"c": 3,},}"#, json!({ "a": [1, 2], "b": { "c": 3 } }));
-        check(r#"{"a": "\d+\(\bx\"\n\u00e9\ud83e\udd80"}"#, json!({ "a": "\\d+\\(\\bx\"\n\u{e9}\u{1f980}" }));
+        check(
+            r#"{"a": [1, 2,], "b": {"c": 3,},}"#,
+            json!({ "a": [1, 2], "b": { "c": 3 } }),
+        );
+        check(
+            r#"{"a": "\d+\(\bx\"\n\u00e9\ud83e\udd80"}"#,
+            json!({ "a": "\\d+\\(\\bx\"\n\u{e9}\u{1f980}" }),
+        );
         check(
             "{'a': True, 'b': None, 'c': False, d: 'it\\'s'}",
             json!({ "a": true, "b": null, "c": false, "d": "it's" }),
@@ -185,11 +211,20 @@ mod tests {
         check(r#"{"a": 1}<|call|>"#, json!({ "a": 1 }));
         check("\u{feff}{\"a\": 1}", json!({ "a": 1 }));
         check(r#"{"a": 1}</arguments></tool_call>"#, json!({ "a": 1 }));
-        check("{\"a\": /* one **/ 1, // two\n \"b\": \"//3\"}", json!({ "a": 1, "b": "//3" }));
+        check(
+            "{\"a\": /* one **/ 1, // two\n \"b\": \"//3\"}",
+            json!({ "a": 1, "b": "//3" }),
+        );
         check(r#"[{"a": 1}]"#, json!({ "a": 1 }));
         check("{“a”: “x”}", json!({ "a": "x" }));
-        check("{ # one\n,'a' => 1,, \"b\" = +02, c: NaN}", json!({ "a": 1, "b": 2, "c": null }));
-        check("{\"a\": 1\n \"b\": \"x\"\n\"c\": 2}", json!({ "a": 1, "b": "x", "c": 2 }));
+        check(
+            "{ # one\n,'a' => 1,, \"b\" = +02, c: NaN}",
+            json!({ "a": 1, "b": 2, "c": null }),
+        );
+        check(
+            "{\"a\": 1\n \"b\": \"x\"\n\"c\": 2}",
+            json!({ "a": 1, "b": "x", "c": 2 }),
+        );
         check(
             "{\"a\": \"\"\"say \"hi\"\\n\"\"\", \"b\": `x\ny`, \"c\": \"1\" + \"2\"}",
             json!({ "a": "say \"hi\"\n", "b": "x\ny", "c": "12" }),
@@ -203,7 +238,10 @@ mod tests {
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
         check(patch, json!({ "patch": patch }));
         check(&format!("```\n{patch}\n```"), json!({ "patch": patch }));
-        check(&serde_json::to_string(patch).unwrap(), json!({ "patch": patch }));
+        check(
+            &serde_json::to_string(patch).unwrap(),
+            json!({ "patch": patch }),
+        );
     }
 
     #[test]
@@ -223,7 +261,13 @@ mod tests {
             "[1]",
             "7",
         ];
-        for text in cases.iter().chain(&["*** Begin Patch\n-x", "", "ls", r#"{"a": 1} {"a": 2}"#, r#""x""#]) {
+        for text in cases.iter().chain(&[
+            "*** Begin Patch\n-x",
+            "",
+            "ls",
+            r#"{"a": 1} {"a": 2}"#,
+            r#""x""#,
+        ]) {
             assert_eq!(object(text, true), None, "{text}");
         }
         assert_eq!(object(&"[".repeat(100_000), true), None);
@@ -232,12 +276,21 @@ mod tests {
     #[test]
     fn missing_brackets_are_added_where_the_answer_is_complete() {
         check(r#"{"a": "x""#, json!({ "a": "x" }));
-        check(r#"{"a": [{"b": "}", "c": true}]"#, json!({ "a": [{ "b": "}", "c": true }] }));
+        check(
+            r#"{"a": [{"b": "}", "c": true}]"#,
+            json!({ "a": [{ "b": "}", "c": true }] }),
+        );
         check("{\"a\": {\"b\": [\"é\"\n", json!({ "a": { "b": ["é"] } }));
         for text in [r#"{"a": "x""#, r#"{"a": {}"#] {
             assert_eq!(object(text, false), None, "{text}");
         }
-        for text in [r#"{"a": "x","#, r#"{"a":"#, r#"{"a": 12"#, r#"{"a": {"b": ["c", {"d": "e""#, r#"{"a": "x"]"#] {
+        for text in [
+            r#"{"a": "x","#,
+            r#"{"a":"#,
+            r#"{"a": 12"#,
+            r#"{"a": {"b": ["c", {"d": "e""#,
+            r#"{"a": "x"]"#,
+        ] {
             assert_eq!(object(text, true), None, "{text}");
         }
     }

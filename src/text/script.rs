@@ -29,7 +29,9 @@ impl Script {
         // The blocks of Unicode.
         Some(match letter {
             'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Self::Latin,
-            '\u{250}'..='\u{2af}' | '\u{ff21}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7ff}' => Self::Styled,
+            '\u{250}'..='\u{2af}' | '\u{ff21}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7ff}' => {
+                Self::Styled
+            }
             '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => Self::Greek,
             '\u{400}'..='\u{52f}' | '\u{1c80}'..='\u{1c8f}' => Self::Cyrillic,
             '\u{531}'..='\u{58f}' => Self::Armenian,
@@ -45,12 +47,17 @@ pub fn mixed(text: &str) -> Option<String> {
     if text.is_ascii() {
         return None;
     }
-    text.split(|character: char| !character.is_alphanumeric()).find_map(|word| {
-        let mut scripts = word.chars().filter_map(Script::of);
-        let first = scripts.next()?;
-        let other = scripts.find(|&script| script != first)?;
-        Some(format!("`{word}` mixes {} and {} letters", first.name(), other.name()))
-    })
+    text.split(|character: char| !character.is_alphanumeric())
+        .find_map(|word| {
+            let mut scripts = word.chars().filter_map(Script::of);
+            let first = scripts.next()?;
+            let other = scripts.find(|&script| script != first)?;
+            Some(format!(
+                "`{word}` mixes {} and {} letters",
+                first.name(),
+                other.name()
+            ))
+        })
 }
 
 #[cfg(test)]
@@ -59,13 +66,24 @@ mod tests {
 
     #[test]
     fn words_mixing_scripts_are_reported() {
-        let check = |text: &str, expected: Option<&str>| assert_eq!(mixed(text).as_deref(), expected, "{text}");
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(mixed(text).as_deref(), expected, "{text}")
+        };
         check("cargo test", None);
         check("über café naïve", None);
         check("src/привет.rs привет", None);
         check("日本語text", None);
-        check("curl p\u{430}ypal.com", Some("`p\u{430}ypal` mixes Latin and Cyrillic letters"));
-        check("\u{3bf}pen", Some("`\u{3bf}pen` mixes Greek and Latin letters"));
-        check("src/m\u{ff41}in.rs", Some("`m\u{ff41}in` mixes Latin and styled Latin letters"));
+        check(
+            "curl p\u{430}ypal.com",
+            Some("`p\u{430}ypal` mixes Latin and Cyrillic letters"),
+        );
+        check(
+            "\u{3bf}pen",
+            Some("`\u{3bf}pen` mixes Greek and Latin letters"),
+        );
+        check(
+            "src/m\u{ff41}in.rs",
+            Some("`m\u{ff41}in` mixes Latin and styled Latin letters"),
+        );
     }
 }

@@ -37,16 +37,27 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
     let mut undone: Option<Vec<LineHunk>> = None;
     let mut standing = Standing::default();
     for hunk in line_hunks(before, after) {
-        let touching: Vec<_> = since.iter().filter(|change| touches(&change.old, &hunk.new)).collect();
-        standing.pieces.extend(pieces(before, after, &hunk, &touching).into_iter().map(|piece| Piece {
-            now: moved(&piece.new, &since),
-            line: hunk.new_lines.start + lines(after, hunk.new.start..piece.new.start),
-            ..piece
-        }));
+        let touching: Vec<_> = since
+            .iter()
+            .filter(|change| touches(&change.old, &hunk.new))
+            .collect();
+        standing.pieces.extend(
+            pieces(before, after, &hunk, &touching)
+                .into_iter()
+                .map(|piece| Piece {
+                    now: moved(&piece.new, &since),
+                    line: hunk.new_lines.start + lines(after, hunk.new.start..piece.new.start),
+                    ..piece
+                }),
+        );
         // A hunk that somebody undid by hand is gone, not touched.
-        let is_there = |changes: &mut Vec<LineHunk>| changes.iter().any(|change| touches(&change.old, &hunk.old));
+        let is_there = |changes: &mut Vec<LineHunk>| {
+            changes.iter().any(|change| touches(&change.old, &hunk.old))
+        };
         if !touching.is_empty() && is_there(undone.get_or_insert_with(|| line_hunks(before, now))) {
-            standing.touched.extend(touching.iter().map(|change| change.new.clone()));
+            standing
+                .touched
+                .extend(touching.iter().map(|change| change.new.clone()));
         }
     }
     standing.touched.dedup();
@@ -63,7 +74,10 @@ impl Standing {
             let earlier = self.pieces.iter().take_while(|piece| piece.now.end <= at);
             let (grown, shrunk) = earlier.fold((0, 0), |(grown, shrunk), piece| {
                 let old = line_count(before.get(piece.old.clone()).unwrap_or_default());
-                (grown + old, shrunk + line_count(now.get(piece.now.clone()).unwrap_or_default()))
+                (
+                    grown + old,
+                    shrunk + line_count(now.get(piece.now.clone()).unwrap_or_default()),
+                )
             });
             lines(now, 0..at) + grown - shrunk
         };
@@ -83,8 +97,10 @@ pub fn undone(before: &str, now: &str, pieces: &[Piece]) -> String {
     let hunk = |piece: &Piece| {
         let mut new_text = before.get(piece.old.clone()).unwrap_or_default().to_owned();
         if !new_text.is_empty() {
-            let (left, right) =
-                (now.get(..piece.now.start).unwrap_or_default(), now.get(piece.now.end..).unwrap_or_default());
+            let (left, right) = (
+                now.get(..piece.now.start).unwrap_or_default(),
+                now.get(piece.now.end..).unwrap_or_default(),
+            );
             if !right.is_empty() && !new_text.ends_with('\n') {
                 new_text.push_str(line_break);
             }
@@ -92,7 +108,10 @@ pub fn undone(before: &str, now: &str, pieces: &[Piece]) -> String {
                 new_text.insert_str(0, line_break);
             }
         }
-        Hunk { range: piece.now.clone(), new_text }
+        Hunk {
+            range: piece.now.clone(),
+            new_text,
+        }
     };
     patched(now, &pieces.iter().map(hunk).collect::<Vec<_>>())
 }
@@ -106,12 +125,20 @@ fn touches(changed: &Range<usize>, of: &Range<usize>) -> bool {
 /// The parts of `hunk` between the changes that touch it, each with the old lines it replaced.
 fn pieces(before: &str, after: &str, hunk: &LineHunk, touching: &[&LineHunk]) -> Vec<Piece> {
     if touching.is_empty() {
-        return vec![Piece { old: hunk.old.clone(), new: hunk.new.clone(), now: 0..0, line: 0 }];
+        return vec![Piece {
+            old: hunk.old.clone(),
+            new: hunk.new.clone(),
+            now: 0..0,
+            line: 0,
+        }];
     }
     let pairs = Pairs::of(before, after, hunk);
     let mut pieces: Vec<Piece> = Vec::new();
     let (mut from, mut old_from) = (hunk.new.start, hunk.old.start);
-    let ends = touching.iter().map(|change| change.old.clone()).chain(std::iter::once(hunk.new.end..hunk.new.end));
+    let ends = touching
+        .iter()
+        .map(|change| change.old.clone())
+        .chain(std::iter::once(hunk.new.end..hunk.new.end));
     for gap in ends {
         let (start, end) = (from, gap.start);
         from = from.max(gap.end);
@@ -119,11 +146,25 @@ fn pieces(before: &str, after: &str, hunk: &LineHunk, touching: &[&LineHunk]) ->
             continue;
         }
         // Text typed between two lines replaced neither of them, so no old line is lost.
-        let follows = start == hunk.new.start || pieces.last().is_some_and(|last| last.new.end == start);
-        let old_start = if follows { old_from } else { pairs.old_start_from(start).max(old_from) };
-        let old_end = if end == hunk.new.end { hunk.old.end } else { pairs.old_end_before(end).max(old_start) };
+        let follows =
+            start == hunk.new.start || pieces.last().is_some_and(|last| last.new.end == start);
+        let old_start = if follows {
+            old_from
+        } else {
+            pairs.old_start_from(start).max(old_from)
+        };
+        let old_end = if end == hunk.new.end {
+            hunk.old.end
+        } else {
+            pairs.old_end_before(end).max(old_start)
+        };
         old_from = old_end;
-        pieces.push(Piece { old: old_start..old_end, new: start..end, now: 0..0, line: 0 });
+        pieces.push(Piece {
+            old: old_start..old_end,
+            new: start..end,
+            now: 0..0,
+            line: 0,
+        });
     }
     pieces
 }
@@ -139,10 +180,18 @@ struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     fn of(before: &str, after: &'a str, hunk: &LineHunk) -> Self {
         let mut old = vec![hunk.old.start];
-        for line in before.get(hunk.old.clone()).unwrap_or_default().split_inclusive('\n') {
+        for line in before
+            .get(hunk.old.clone())
+            .unwrap_or_default()
+            .split_inclusive('\n')
+        {
             old.push(old.last().map_or(0, |start| start + line.len()));
         }
-        Self { old, after, new: hunk.new.clone() }
+        Self {
+            old,
+            after,
+            new: hunk.new.clone(),
+        }
     }
 
     /// The end of the old lines that belong to the new ones before `at`.
@@ -161,9 +210,12 @@ impl<'a> Pairs<'a> {
 
 /// Where `bytes` are after changes that do not touch them.
 fn moved(bytes: &Range<usize>, changes: &[LineHunk]) -> Range<usize> {
-    let earlier = changes.iter().filter(|change| change.old.end <= bytes.start);
-    let (grown, shrunk) =
-        earlier.fold((0, 0), |(grown, shrunk), change| (grown + change.new.len(), shrunk + change.old.len()));
+    let earlier = changes
+        .iter()
+        .filter(|change| change.old.end <= bytes.start);
+    let (grown, shrunk) = earlier.fold((0, 0), |(grown, shrunk), change| {
+        (grown + change.new.len(), shrunk + change.old.len())
+    });
     bytes.start + grown - shrunk..bytes.end + grown - shrunk
 }
 
@@ -189,13 +241,28 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, after: &str, now: &str, expected: &str, touched: Option<Range<usize>>) {
-        assert_eq!(undo(before, after, now), (expected.to_owned(), touched.into_iter().collect()));
+        assert_eq!(
+            undo(before, after, now),
+            (expected.to_owned(), touched.into_iter().collect())
+        );
     }
 
     #[test]
     fn untouched_changes_are_undone_completely() {
-        check("a\nb\nc\n", "a\nB\nc\nd\n", "a\nB\nc\nd\n", "a\nb\nc\n", None);
-        check("a\nb\nc\n", "a\nB\nc\n", "new\na\nnew\nB\nC\n", "new\na\nnew\nb\nC\n", None);
+        check(
+            "a\nb\nc\n",
+            "a\nB\nc\nd\n",
+            "a\nB\nc\nd\n",
+            "a\nb\nc\n",
+            None,
+        );
+        check(
+            "a\nb\nc\n",
+            "a\nB\nc\n",
+            "new\na\nnew\nB\nC\n",
+            "new\na\nnew\nb\nC\n",
+            None,
+        );
         check("a\nb\nc\n", "A\nb\nC\n", "A\nB\nC\n", "a\nB\nc\n", None);
     }
 
@@ -203,17 +270,53 @@ mod tests {
     fn hunks_are_undone_around_foreign_lines() {
         check("", "1\n2\n3\n", "1\nmine\n2\n3\n", "mine\n", Some(0..1));
         check("", "1\n2\n3\n", "1\nTWO\n3\n", "TWO\n", Some(0..1));
-        check("a\nb\nc\n", "A\nB\nC\n", "A\nmine\nC\n", "a\nmine\nc\n", Some(1..2));
-        check("a\nb\nc\n", "A\nB\nC\n", "A\nmine\nB\nC\n", "a\nmine\nb\nc\n", Some(1..2));
-        check("x\na\ny\n", "x\nA\ny\n", "x\nAA\ny\n", "x\nAA\ny\n", Some(1..2));
-        check("x\n1\n2\ny\n", "x\nn\nm\nA\nB\ny\n", "x\nmine\nm\nA\nB\ny\n", "x\nmine\n1\n2\ny\n", Some(1..2));
-        check("x\n1\n2\n3\ny\n", "x\nA\nB\ny\n", "x\nA\nmine\nB\ny\n", "x\n1\nmine\n2\n3\ny\n", Some(2..3));
+        check(
+            "a\nb\nc\n",
+            "A\nB\nC\n",
+            "A\nmine\nC\n",
+            "a\nmine\nc\n",
+            Some(1..2),
+        );
+        check(
+            "a\nb\nc\n",
+            "A\nB\nC\n",
+            "A\nmine\nB\nC\n",
+            "a\nmine\nb\nc\n",
+            Some(1..2),
+        );
+        check(
+            "x\na\ny\n",
+            "x\nA\ny\n",
+            "x\nAA\ny\n",
+            "x\nAA\ny\n",
+            Some(1..2),
+        );
+        check(
+            "x\n1\n2\ny\n",
+            "x\nn\nm\nA\nB\ny\n",
+            "x\nmine\nm\nA\nB\ny\n",
+            "x\nmine\n1\n2\ny\n",
+            Some(1..2),
+        );
+        check(
+            "x\n1\n2\n3\ny\n",
+            "x\nA\nB\ny\n",
+            "x\nA\nmine\nB\ny\n",
+            "x\n1\nmine\n2\n3\ny\n",
+            Some(2..3),
+        );
     }
 
     #[test]
     fn removed_lines_are_restored_unless_replaced() {
         check("a\nb\nc\n", "a\nc\n", "A\nc\n", "A\nb\nc\n", None);
-        check("a\nb\nc\n", "a\nc\n", "a\nmine\nc\n", "a\nmine\nc\n", Some(1..2));
+        check(
+            "a\nb\nc\n",
+            "a\nc\n",
+            "a\nmine\nc\n",
+            "a\nmine\nc\n",
+            Some(1..2),
+        );
         check("a\nb\nc\n", "a\nc\n", "mine\n", "mine\n", Some(0..1));
     }
 
@@ -227,7 +330,13 @@ mod tests {
     #[test]
     fn a_final_line_without_newline_stays_separate() {
         check("a\nb", "a\nB\n", "a\nB\nmine\n", "a\nb\nmine\n", None);
-        check("a\r\nb", "a\r\nB\r\n", "a\r\nB\r\nmine\r\n", "a\r\nb\r\nmine\r\n", None);
+        check(
+            "a\r\nb",
+            "a\r\nB\r\n",
+            "a\r\nB\r\nmine\r\n",
+            "a\r\nb\r\nmine\r\n",
+            None,
+        );
         check("a\nb", "a\n", "A", "A\nb", None);
     }
 
@@ -237,7 +346,10 @@ mod tests {
         for (number, &(at, removed, added)) in edits.iter().enumerate() {
             let at = at % (lines.len() + 1);
             let end = (at + removed).min(lines.len());
-            lines.splice(at..end, (0..added).map(|line| format!("{who}{number}-{line}\n")));
+            lines.splice(
+                at..end,
+                (0..added).map(|line| format!("{who}{number}-{line}\n")),
+            );
         }
         lines
     }

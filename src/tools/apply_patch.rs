@@ -66,13 +66,17 @@ impl TypedTool for ApplyPatch {
 
 /// The files of a patch, each once.
 fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError> {
-    let files = parse(patch).map_err(|error| ToolError(format!("{error}\nExample: {}", ApplyPatch::EXAMPLE)))?;
+    let files = parse(patch)
+        .map_err(|error| ToolError(format!("{error}\nExample: {}", ApplyPatch::EXAMPLE)))?;
     let mut seen = HashSet::new();
     let mut once = |path: &WorkspacePath| {
         if seen.insert(path.real()) {
             return Ok(());
         }
-        Err(ToolError(format!("the patch names {} twice; put all about a file into one section", path.display())))
+        Err(ToolError(format!(
+            "the patch names {} twice; put all about a file into one section",
+            path.display()
+        )))
     };
     let mut planned = Vec::new();
     for FilePatch { path, action } in files {
@@ -81,8 +85,14 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
         let what = match action {
             Action::Add(content) => What::Create(content),
             Action::Delete => What::Remove,
-            Action::Update { chunks, moved_to: None } => What::Update(chunks),
-            Action::Update { chunks, moved_to: Some(to) } => {
+            Action::Update {
+                chunks,
+                moved_to: None,
+            } => What::Update(chunks),
+            Action::Update {
+                chunks,
+                moved_to: Some(to),
+            } => {
                 let to = context.resolve(&to)?;
                 once(&to)?;
                 What::Move(chunks, to)

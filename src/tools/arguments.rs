@@ -21,7 +21,10 @@ pub(super) fn schema<A: JsonSchema>() -> Value {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<A>()
+        .to_value();
     trim(&mut schema);
     if let Value::Object(root) = &mut schema {
         root.remove("description");
@@ -36,11 +39,18 @@ fn trim(schema: &mut Value) {
         keys.remove(key);
     }
     if let Some(Value::Array(types)) = keys.get("type") {
-        let plain = types.iter().find(|name| *name != "null").cloned().unwrap_or_default();
+        let plain = types
+            .iter()
+            .find(|name| *name != "null")
+            .cloned()
+            .unwrap_or_default();
         keys.insert("type".to_owned(), plain);
     }
     if let Some(Value::Array(variants)) = keys.remove("oneOf") {
-        let words = variants.iter().filter_map(|variant| variant.get("const").cloned()).collect();
+        let words = variants
+            .iter()
+            .filter_map(|variant| variant.get("const").cloned())
+            .collect();
         keys.insert("type".to_owned(), "string".into());
         keys.insert("enum".to_owned(), Value::Array(words));
     }
@@ -78,7 +88,8 @@ pub(super) fn read<A: DeserializeOwned + JsonSchema>(
     let arguments = check(&arguments, &schema, "")
         .and_then(|()| serde_json::from_value(arguments).map_err(|error| error.to_string()))
         .map_err(|problem| ToolError(format!("wrong arguments: {problem}\nExample: {example}")))?;
-    let note = (!left_out.is_empty()).then(|| format!("[unknown arguments, ignored: {}]", left_out.join(", ")));
+    let note = (!left_out.is_empty())
+        .then(|| format!("[unknown arguments, ignored: {}]", left_out.join(", ")));
     Ok((arguments, note))
 }
 
@@ -100,7 +111,9 @@ pub(super) fn coerced(arguments: &Value, schema: &Value) -> Value {
 fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+                return;
+            };
             fields.retain(|name, _| {
                 let is_known = properties.contains_key(name);
                 if !is_known {
@@ -143,28 +156,58 @@ fn check(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
         Some("integer") => value.is_u64(),
         Some("boolean") => value.is_boolean(),
         Some("string") => {
-            value.is_string() && schema.get("enum").and_then(Value::as_array).is_none_or(|words| words.contains(value))
+            value.is_string()
+                && schema
+                    .get("enum")
+                    .and_then(Value::as_array)
+                    .is_none_or(|words| words.contains(value))
         }
         _ => true,
     };
-    let name = if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") };
-    if fits { Ok(()) } else { Err(format!("{name} must be {}, not {}", expected(schema), found(value))) }
+    let name = if at.is_empty() {
+        "the arguments".to_owned()
+    } else {
+        format!("`{at}`")
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(format!(
+            "{name} must be {}, not {}",
+            expected(schema),
+            found(value)
+        ))
+    }
 }
 
 fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result<(), String> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Ok(());
     };
-    let full = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    let full = |name: &str| {
+        if at.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{at}.{name}")
+        }
+    };
     if let Some(name) = fields.keys().find(|name| !properties.contains_key(*name)) {
         let known: Vec<_> = properties.keys().map(|name| format!("`{name}`")).collect();
-        return Err(format!("`{}` is not known here, only {}", full(name), known.join(", ")));
+        return Err(format!(
+            "`{}` is not known here, only {}",
+            full(name),
+            known.join(", ")
+        ));
     }
     for (name, schema_of_field) in properties {
         match fields.get(name) {
             Some(value) => check(value, schema_of_field, &full(name))?,
             None if is_required(name, schema) => {
-                return Err(format!("`{}` is missing, it must be {}", full(name), expected(schema_of_field)));
+                return Err(format!(
+                    "`{}` is missing, it must be {}",
+                    full(name),
+                    expected(schema_of_field)
+                ));
             }
             None => {}
         }
@@ -174,7 +217,10 @@ fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result
 
 fn check_array(items: &[Value], schema: &Value, at: &str) -> Result<(), String> {
     let items_schema = schema.get("items").unwrap_or(&Value::Null);
-    items.iter().enumerate().try_for_each(|(index, item)| check(item, items_schema, &format!("{at}[{index}]")))
+    items
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, item)| check(item, items_schema, &format!("{at}[{index}]")))
 }
 
 /// The type a schema requires, in words.
@@ -184,8 +230,14 @@ fn expected(schema: &Value) -> String {
         return format!("one of {}", words.join(", "));
     }
     match schema.get("type").and_then(Value::as_str) {
-        Some("array") => match schema.pointer("/items/properties").and_then(Value::as_object) {
-            Some(fields) => format!("a list of {{{}}}", fields.keys().cloned().collect::<Vec<_>>().join(", ")),
+        Some("array") => match schema
+            .pointer("/items/properties")
+            .and_then(Value::as_object)
+        {
+            Some(fields) => format!(
+                "a list of {{{}}}",
+                fields.keys().cloned().collect::<Vec<_>>().join(", ")
+            ),
             None => "a list".to_owned(),
         },
         Some("integer") => "a whole number, not negative".to_owned(),
@@ -259,8 +311,7 @@ mod tests {
 
     #[test]
     fn common_slips_are_understood() {
-        let plain =
-            json!({"path": "a", "limit": 5, "all": true, "edits": [{"old_text": "x", "status": "in_progress"}]});
+        let plain = json!({"path": "a", "limit": 5, "all": true, "edits": [{"old_text": "x", "status": "in_progress"}]});
         let check = |slip: Value| {
             let (read, note) = read::<Arguments>(&slip, "", Unknown::Refused).unwrap();
             assert_eq!(note, None);
@@ -272,8 +323,12 @@ mod tests {
         check(json!({"file_path": "a", "limit": 5.0, "all": "True", "edits": item}));
         check(json!({"filePath": "a", "limit": 5, "all": true, "edits": item.to_string()}));
         check(json!({"path": "a", "limit": 5, "all": true, "edits": json!([item]).to_string()}));
-        check(json!({"path": "a", "limit": 5, "all": true, "edits": [{"oldString": "x", "status": "in-progress"}]}));
-        check(json!({"path": "a", "limit": 5, "all": true, "old_str": "x", "status": "In Progress"}));
+        check(
+            json!({"path": "a", "limit": 5, "all": true, "edits": [{"oldString": "x", "status": "in-progress"}]}),
+        );
+        check(
+            json!({"path": "a", "limit": 5, "all": true, "old_str": "x", "status": "In Progress"}),
+        );
         check(Value::String(plain.to_string()));
     }
 
@@ -281,20 +336,43 @@ mod tests {
     fn null_means_absent_and_numbers_can_be_strings() {
         let arguments = json!({"path": 404, "limit": null, "all": null, "edits": []});
         let (read, _) = read::<Arguments>(&arguments, "", Unknown::Refused).unwrap();
-        assert_eq!(read, Arguments { path: "404".to_owned(), limit: None, all: false, edits: vec![] });
+        assert_eq!(
+            read,
+            Arguments {
+                path: "404".to_owned(),
+                limit: None,
+                all: false,
+                edits: vec![]
+            }
+        );
     }
 
     #[test]
     fn an_error_names_the_field_and_what_was_expected() {
         let check = |arguments: Value, expected: &str| {
             let error = read::<Arguments>(&arguments, "{…}", Unknown::Refused).unwrap_err();
-            assert_eq!(error.0, format!("wrong arguments: {expected}\nExample: {{…}}"));
+            assert_eq!(
+                error.0,
+                format!("wrong arguments: {expected}\nExample: {{…}}")
+            );
         };
         check(Value::Null, "the arguments must be an object, not null");
-        check(json!({"edits": []}), "`path` is missing, it must be a string");
-        check(json!({"path": "a"}), "`edits` is missing, it must be a list of {old_text, status}");
-        check(json!({"path": ["a", "b"], "edits": []}), "`path` must be a string, not a list");
-        check(json!({"path": "a", "limit": -2, "edits": []}), "`limit` must be a whole number, not negative, not -2");
+        check(
+            json!({"edits": []}),
+            "`path` is missing, it must be a string",
+        );
+        check(
+            json!({"path": "a"}),
+            "`edits` is missing, it must be a list of {old_text, status}",
+        );
+        check(
+            json!({"path": ["a", "b"], "edits": []}),
+            "`path` must be a string, not a list",
+        );
+        check(
+            json!({"path": "a", "limit": -2, "edits": []}),
+            "`limit` must be a whole number, not negative, not -2",
+        );
         check(
             json!({"path": "a", "limit": "many", "edits": []}),
             "`limit` must be a whole number, not negative, not \"many\"",

@@ -29,18 +29,32 @@ impl TypedTool for AskUser {
     const DESCRIPTION: &'static str = "Ask the user for a fact or decision that the project does not hold, where a wrong \
         guess is costly. The turn goes on with the answer.";
     const KIND: ToolKind = ToolKind::Think;
-    const EXAMPLE: &'static str = r#"{"question": "Which database?", "options": ["SQLite", "PostgreSQL"]}"#;
+    const EXAMPLE: &'static str =
+        r#"{"question": "Which database?", "options": ["SQLite", "PostgreSQL"]}"#;
 
     async fn preview(_context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
-        let Arguments { question, mut options } = arguments;
+        let Arguments {
+            question,
+            mut options,
+        } = arguments;
         if question.trim().is_empty() {
-            return Err(ToolError(format!("`question` is empty\nExample: {}", Self::EXAMPLE)));
+            return Err(ToolError(format!(
+                "`question` is empty\nExample: {}",
+                Self::EXAMPLE
+            )));
         }
         options.retain(|option| !option.trim().is_empty());
         if options.len() > MAX_OPTIONS {
-            return Err(ToolError(format!("{} options are too many; the limit is {MAX_OPTIONS}", options.len())));
+            return Err(ToolError(format!(
+                "{} options are too many; the limit is {MAX_OPTIONS}",
+                options.len()
+            )));
         }
-        Ok(Preview { title: question, answers: Some(options), ..Preview::default() })
+        Ok(Preview {
+            title: question,
+            answers: Some(options),
+            ..Preview::default()
+        })
     }
 
     async fn run(context: &ToolContext, _arguments: Arguments) -> Result<ToolOutput, ToolError> {
@@ -50,6 +64,9 @@ impl TypedTool for AskUser {
                      assumed.\n"
                 .to_owned(),
         };
-        Ok(ToolOutput { content, ..ToolOutput::default() })
+        Ok(ToolOutput {
+            content,
+            ..ToolOutput::default()
+        })
     }
 }

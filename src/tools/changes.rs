@@ -29,20 +29,36 @@ pub(super) async fn propose(
 }
 
 /// A preview of a change that is still streaming: at least the file.
-pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change: Option<Change>) -> Option<Preview> {
+pub(super) async fn sketch(
+    context: &ToolContext,
+    verb: &str,
+    name: &str,
+    change: Option<Change>,
+) -> Option<Preview> {
     let path = context.resolve(name).ok()?;
     let proposed = match &change {
-        Some(change) => unless_cancelled(context, context.workspace.propose(&path, change)).await.ok()?.ok(),
+        Some(change) => unless_cancelled(context, context.workspace.propose(&path, change))
+            .await
+            .ok()?
+            .ok(),
         None => None,
     };
     Some(match proposed {
         Some(change) => shown_change(context, verb, &path, &change),
-        None => preview(format!("{verb} {}", named(&context.workspace, &path)), &path, None),
+        None => preview(
+            format!("{verb} {}", named(&context.workspace, &path)),
+            &path,
+            None,
+        ),
     })
 }
 
 /// Applies a change. If cancelled meanwhile, it has a moment to finish, so that the result can be reported.
-pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) -> Result<ToolOutput, ToolError> {
+pub(super) async fn commit(
+    context: &ToolContext,
+    name: &str,
+    change: Change,
+) -> Result<ToolOutput, ToolError> {
     let path = context.resolve(name)?;
     if context.cancel.is_cancelled() {
         return Err(cancelled());
@@ -62,7 +78,10 @@ pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) ->
 }
 
 /// The result of `change`, which ends soon after the call is cancelled.
-pub(super) async fn timely<T>(context: &ToolContext, change: impl Future<Output = T>) -> Result<T, ToolError> {
+pub(super) async fn timely<T>(
+    context: &ToolContext,
+    change: impl Future<Output = T>,
+) -> Result<T, ToolError> {
     let deadline = async {
         context.cancel.cancelled().await;
         tokio::time::sleep(GRACE).await;
@@ -73,21 +92,52 @@ pub(super) async fn timely<T>(context: &ToolContext, change: impl Future<Output 
     }
 }
 
-pub(super) fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePath, change: &FileChange) -> Preview {
-    let verb = if change.old_text.is_none() { "Create" } else { verb };
+pub(super) fn shown_change(
+    context: &ToolContext,
+    verb: &str,
+    path: &WorkspacePath,
+    change: &FileChange,
+) -> Preview {
+    let verb = if change.old_text.is_none() {
+        "Create"
+    } else {
+        verb
+    };
     let title = format!("{verb} {}", named(&context.workspace, path));
     let shown = preview(title, path, first_line(change));
-    let protected = path
-        .is_protected()
-        .then(|| format!("{} is protected: programs read it and act on it", native::shown(path.target())));
-    let note = (path.other_names() > 0)
-        .then(|| format!("{} has other names (hard links): they may keep the old text", native::shown(path.target())));
-    Preview { diffs: vec![file_diff(path, change)], note, caution: protected.or(shown.caution.clone()), ..shown }
+    let protected = path.is_protected().then(|| {
+        format!(
+            "{} is protected: programs read it and act on it",
+            native::shown(path.target())
+        )
+    });
+    let note = (path.other_names() > 0).then(|| {
+        format!(
+            "{} has other names (hard links): they may keep the old text",
+            native::shown(path.target())
+        )
+    });
+    Preview {
+        diffs: vec![file_diff(path, change)],
+        note,
+        caution: protected.or(shown.caution.clone()),
+        ..shown
+    }
 }
 
 pub(super) fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {
-    let FileChange { old_text, new_text, stored, .. } = change.clone();
-    FileDiff { path: path.recorded(), old_text, new_text, stored }
+    let FileChange {
+        old_text,
+        new_text,
+        stored,
+        ..
+    } = change.clone();
+    FileDiff {
+        path: path.recorded(),
+        old_text,
+        new_text,
+        stored,
+    }
 }
 
 pub(super) fn first_line(change: &FileChange) -> Option<usize> {
@@ -95,9 +145,15 @@ pub(super) fn first_line(change: &FileChange) -> Option<usize> {
 }
 
 /// The error with a hint where one is known.
-pub(super) async fn explained(context: &ToolContext, path: &WorkspacePath, error: FileError) -> ToolError {
+pub(super) async fn explained(
+    context: &ToolContext,
+    path: &WorkspacePath,
+    error: FileError,
+) -> ToolError {
     match error {
-        FileError::NotFound(_) => ToolError(format!("{error}{}", did_you_mean(context, path).await)),
+        FileError::NotFound(_) => {
+            ToolError(format!("{error}{}", did_you_mean(context, path).await))
+        }
         error => error.into(),
     }
 }
@@ -107,11 +163,17 @@ pub(super) fn report(name: &str, change: &FileChange) -> String {
     if change.old_text.as_ref() == Some(&change.new_text) {
         return format!("{name} already has exactly this content; nothing was changed.\n");
     }
-    let how = change.strategy.map(|strategy| format!("; {}", matched(strategy))).unwrap_or_default();
+    let how = change
+        .strategy
+        .map(|strategy| format!("; {}", matched(strategy)))
+        .unwrap_or_default();
     let mut report = if change.old_text.is_some() {
         format!("Changed {name}{}{how}.\n", lines(&change.lines))
     } else {
-        format!("Created {name} ({} lines).\n", change.new_text.lines().count())
+        format!(
+            "Created {name} ({} lines).\n",
+            change.new_text.lines().count()
+        )
     };
     for note in &change.notes {
         writeln!(report, "Note: {note}").expect("writing to a string cannot fail");
@@ -130,7 +192,10 @@ fn lines(ranges: &[RangeInclusive<usize>]) -> String {
     match ranges {
         [] => String::new(),
         [one] if one.start() >= one.end() => format!(", line {}", one.start()),
-        ranges => format!(", lines {}", ranges.iter().map(range).collect::<Vec<_>>().join(", ")),
+        ranges => format!(
+            ", lines {}",
+            ranges.iter().map(range).collect::<Vec<_>>().join(", ")
+        ),
     }
 }
 
@@ -140,7 +205,9 @@ fn matched(strategy: Strategy) -> &'static str {
         Strategy::Exact => "matched exactly",
         Strategy::LineEndings => "matched with different line endings",
         Strategy::TrailingBlanks => "matched with different trailing blanks",
-        Strategy::Indentation => "matched with different indentation; the new text was indented like the file",
+        Strategy::Indentation => {
+            "matched with different indentation; the new text was indented like the file"
+        }
         Strategy::Unicode => "matched with different typographic characters",
         Strategy::InnerBlanks => "matched with different blanks inside lines",
         Strategy::Unescaped => "matched after undoing one level of backslash escapes on both sides",
@@ -155,7 +222,9 @@ fn short(diff: &str) -> String {
         return diff.to_owned();
     }
     let shown = diff.split_at(diff.floor_char_boundary(SHOWN_DIFF)).0;
-    let shown = shown.rsplit_once('\n').map_or("", |(whole_lines, _)| whole_lines);
+    let shown = shown
+        .rsplit_once('\n')
+        .map_or("", |(whole_lines, _)| whole_lines);
     let left_out = diff.lines().count() - shown.lines().count();
     format!("{shown}\n[{left_out} more lines of diff]\n")
 }
@@ -166,7 +235,11 @@ mod tests {
 
     #[test]
     fn reports_what_happened() {
-        let check = |old: Option<&str>, new: &str, strategy: Option<Strategy>, notes: &[&str], expected: &str| {
+        let check = |old: Option<&str>,
+                     new: &str,
+                     strategy: Option<Strategy>,
+                     notes: &[&str],
+                     expected: &str| {
             let change = FileChange {
                 strategy,
                 lines: vec![2..=3, 5..=5],
@@ -176,7 +249,13 @@ mod tests {
             assert_eq!(report("a.rs", &change), expected);
         };
         check(None, "a\nb\n", None, &[], "Created a.rs (2 lines).\n");
-        check(Some("a\n"), "a\n", None, &[], "a.rs already has exactly this content; nothing was changed.\n");
+        check(
+            Some("a\n"),
+            "a\n",
+            None,
+            &[],
+            "a.rs already has exactly this content; nothing was changed.\n",
+        );
         check(
             Some("a\nb\n"),
             "a\nc\n",

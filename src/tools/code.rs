@@ -27,7 +27,9 @@ pub(super) struct Code {
 
 impl Code {
     pub(super) fn new(operations: &[Operation]) -> Self {
-        Self { operations: operations.to_vec() }
+        Self {
+            operations: operations.to_vec(),
+        }
     }
 }
 
@@ -48,19 +50,30 @@ impl TypedTool for Code {
     }
 
     fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
-        let (arguments, _): (Arguments, _) = arguments::read(arguments, EXAMPLE, Unknown::LeftOut).ok()?;
-        arguments.op.edits().then(|| Arc::new(CodeEdits) as Arc<dyn Tool>)
+        let (arguments, _): (Arguments, _) =
+            arguments::read(arguments, EXAMPLE, Unknown::LeftOut).ok()?;
+        arguments
+            .op
+            .edits()
+            .then(|| Arc::new(CodeEdits) as Arc<dyn Tool>)
     }
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let title = format!("Look up {} of", arguments.op.title());
         let Some(path) = &arguments.path else {
             let title = format!("{title} {}", arguments.named());
-            return Ok(Preview { title, ..Preview::default() });
+            return Ok(Preview {
+                title,
+                ..Preview::default()
+            });
         };
         let path = context.resolve(path)?;
         let place = shown(&context.workspace, &path.absolute());
-        let of = if arguments.symbol.is_some() { format!("{} in {place}", arguments.named()) } else { place };
+        let of = if arguments.symbol.is_some() {
+            format!("{} in {place}", arguments.named())
+        } else {
+            place
+        };
         Ok(preview(format!("{title} {of}"), &path, arguments.line))
     }
 
@@ -73,18 +86,33 @@ impl TypedTool for Code {
             Answer::Places(places) => places::list(context, &places).await,
             Answer::Words(words) if words.trim().is_empty() => nothing(&arguments),
             Answer::Words(words) => cut(&words),
-            Answer::Edits(_) => return Err(ToolError("the editor answered with edits to a question".to_owned())),
+            Answer::Edits(_) => {
+                return Err(ToolError(
+                    "the editor answered with edits to a question".to_owned(),
+                ));
+            }
         };
-        Ok(ToolOutput { content, ..ToolOutput::default() })
+        Ok(ToolOutput {
+            content,
+            ..ToolOutput::default()
+        })
     }
 }
 
 fn nothing(arguments: &Arguments) -> String {
-    format!("The language servers know no {} of {}.\n", arguments.op.title(), arguments.named())
+    format!(
+        "The language servers know no {} of {}.\n",
+        arguments.op.title(),
+        arguments.named()
+    )
 }
 
 fn cut(words: &str) -> String {
     let (shown, rest) = words.split_at(words.floor_char_boundary(WORDS));
-    let more = if rest.is_empty() { String::new() } else { format!("\n[{} more bytes]", rest.len()) };
+    let more = if rest.is_empty() {
+        String::new()
+    } else {
+        format!("\n[{} more bytes]", rest.len())
+    };
     format!("{}{more}\n", shown.trim_end())
 }

@@ -49,7 +49,9 @@ impl ToolContext {
     /// How much of a result of up to `most` bytes the model has room for: an eighth of its window, at four bytes a token.
     #[must_use]
     pub fn room(&self, most: usize) -> usize {
-        let eighth = self.window.and_then(|window| usize::try_from(window / 2).ok());
+        let eighth = self
+            .window
+            .and_then(|window| usize::try_from(window / 2).ok());
         eighth.map_or(most, |eighth| most.min(eighth.max(2000)))
     }
 
@@ -66,7 +68,11 @@ impl ToolContext {
     /// [`Self::resolve`] for a resolved path.
     fn check(&self, path: &WorkspacePath) -> Result<(), ToolError> {
         let real = path.real();
-        if self.decided.as_ref().is_none_or(|decided| decided.targets.contains(&real)) {
+        if self
+            .decided
+            .as_ref()
+            .is_none_or(|decided| decided.targets.contains(&real))
+        {
             return Ok(());
         }
         let (name, target) = (path.display(), path.target().display());
@@ -80,9 +86,15 @@ impl ToolContext {
     /// # Errors
     /// It differs.
     pub fn check_command(&self, line: &CommandLine) -> Result<(), ToolError> {
-        if self.decided.as_ref().is_none_or(|decided| decided.command.as_deref() == Some(line)) {
+        if self
+            .decided
+            .as_ref()
+            .is_none_or(|decided| decided.command.as_deref() == Some(line))
+        {
             return Ok(());
         }
-        Err(ToolError("the command would run differently than shown; nothing was done. Try again".to_owned()))
+        Err(ToolError(
+            "the command would run differently than shown; nothing was done. Try again".to_owned(),
+        ))
     }
 }

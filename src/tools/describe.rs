@@ -16,8 +16,16 @@ impl Preview {
     pub fn description(&self) -> Vec<String> {
         let mut lines = Vec::new();
         lines.extend(self.command.as_deref().into_iter().flat_map(command));
-        lines.extend(self.caution.as_deref().map(|caution| escape_line(caution).into_owned()));
-        lines.extend(self.note.as_deref().map(|note| escape_line(note).into_owned()));
+        lines.extend(
+            self.caution
+                .as_deref()
+                .map(|caution| escape_line(caution).into_owned()),
+        );
+        lines.extend(
+            self.note
+                .as_deref()
+                .map(|note| escape_line(note).into_owned()),
+        );
         lines.extend(self.diffs.iter().filter_map(unseen));
         lines.extend(self.lookalike());
         lines
@@ -25,7 +33,11 @@ impl Preview {
 
     /// A word in a path or command that mixes writing systems.
     fn lookalike(&self) -> Option<String> {
-        let paths = self.locations.iter().map(|location| &location.path).chain(&self.targets);
+        let paths = self
+            .locations
+            .iter()
+            .map(|location| &location.path)
+            .chain(&self.targets);
         let found = paths
             .map(|path| path.to_string_lossy())
             .chain(self.command.iter().map(|line| line.command.as_str().into()))
@@ -36,22 +48,44 @@ impl Preview {
 
 /// The command as the shell gets it, and where and how it runs.
 fn command(line: &CommandLine) -> [String; 2] {
-    let held = if line.sandboxed { "in the sandbox" } else { "NOT in a sandbox" };
-    let network = if line.network { "with network" } else { "without network" };
+    let held = if line.sandboxed {
+        "in the sandbox"
+    } else {
+        "NOT in a sandbox"
+    };
+    let network = if line.network {
+        "with network"
+    } else {
+        "without network"
+    };
     // Without a sandbox, nothing keeps a command from the network.
-    let how = if line.sandboxed { format!("{held}, {network}") } else { held.to_owned() };
-    [escape(&line.command).into_owned(), format!("in {}, {how}", shown(&line.cwd))]
+    let how = if line.sandboxed {
+        format!("{held}, {network}")
+    } else {
+        held.to_owned()
+    };
+    [
+        escape(&line.command).into_owned(),
+        format!("in {}, {how}", shown(&line.cwd)),
+    ]
 }
 
 /// Characters a change adds that its diff does not show.
 fn unseen(diff: &FileDiff) -> Option<String> {
-    let (old, new, _) = around(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 0);
+    let (old, new, _) = around(
+        diff.old_text.as_deref().unwrap_or_default(),
+        &diff.new_text,
+        0,
+    );
     // The CR of a Windows line ending is harmless.
     let is_unseen = |c: &char| super::is_deceptive(*c) && *c != '\r';
     let unseen = |text: &str| text.chars().filter(is_unseen).collect::<BTreeSet<char>>();
     let brought: String = unseen(new).difference(&unseen(old)).collect();
     let hidden = hidden(&brought)?;
-    Some(format!("{} gets invisible characters: {hidden}", shown(&diff.path)))
+    Some(format!(
+        "{} gets invisible characters: {hidden}",
+        shown(&diff.path)
+    ))
 }
 
 fn shown(path: &Path) -> String {
@@ -84,10 +118,19 @@ mod tests {
         };
         check(
             &line("make\nmake test", true, false),
-            &["make\nmake test", "in /w/sub, in the sandbox, without network"],
+            &[
+                "make\nmake test",
+                "in /w/sub, in the sandbox, without network",
+            ],
         );
-        check(&line("curl x", true, true), &["curl x", "in /w/sub, in the sandbox, with network"]);
-        check(&line("make", false, true), &["make", "in /w/sub, NOT in a sandbox"]);
+        check(
+            &line("curl x", true, true),
+            &["curl x", "in /w/sub, in the sandbox, with network"],
+        );
+        check(
+            &line("make", false, true),
+            &["make", "in /w/sub, NOT in a sandbox"],
+        );
         check(
             &line("echo \u{202e}x; c\u{430}t y", true, false),
             &[
@@ -103,7 +146,10 @@ mod tests {
         // Searching the old text for each character would take minutes.
         let (old, new) = ("x".repeat(300_000), "\u{200b}".repeat(100_000));
         let diff = FileDiff::new("/w/a".into(), Some(old.into()), new.into());
-        let preview = Preview { diffs: vec![diff], ..Preview::default() };
+        let preview = Preview {
+            diffs: vec![diff],
+            ..Preview::default()
+        };
         check(&preview, &["/w/a gets invisible characters: U+200B"]);
     }
 
@@ -111,11 +157,27 @@ mod tests {
     fn hidden_characters_in_a_diff_are_reported() {
         let (old, new) = ("\u{feff}a\r\n", "\u{feff}\u{200b}\r\n");
         let diff = FileDiff::new("/w/a".into(), Some(old.into()), new.into());
-        let preview = Preview { diffs: vec![diff], caution: Some("careful".into()), ..Preview::default() };
-        check(&preview, &["careful", "/w/a gets invisible characters: U+200B"]);
+        let preview = Preview {
+            diffs: vec![diff],
+            caution: Some("careful".into()),
+            ..Preview::default()
+        };
+        check(
+            &preview,
+            &["careful", "/w/a gets invisible characters: U+200B"],
+        );
         check(&Preview::default(), &[]);
-        let location = Location { path: "/w/r\u{435}adme".into(), line: None };
-        let preview = Preview { locations: vec![location], ..Preview::default() };
-        check(&preview, &["look closely: `r\u{435}adme` mixes Latin and Cyrillic letters"]);
+        let location = Location {
+            path: "/w/r\u{435}adme".into(),
+            line: None,
+        };
+        let preview = Preview {
+            locations: vec![location],
+            ..Preview::default()
+        };
+        check(
+            &preview,
+            &["look closely: `r\u{435}adme` mixes Latin and Cyrillic letters"],
+        );
     }
 }

@@ -31,16 +31,25 @@ pub(super) struct Arguments {
 impl TypedTool for Diagnostics {
     type Arguments = Arguments;
     const NAME: &'static str = "diagnostics";
-    const DESCRIPTION: &'static str =
-        "List the errors and warnings the editor shows. New ones in a file you edited come with the edit's result.";
+    const DESCRIPTION: &'static str = "List the errors and warnings the editor shows. New ones in a file you edited come with the edit's result.";
     const KIND: ToolKind = ToolKind::Read;
     const EXAMPLE: &'static str = r#"{"path": "src/main.rs"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let Some(path) = wanted(context, arguments)? else {
-            return Ok(Preview { title: "Look at all diagnostics".to_owned(), ..Preview::default() });
+            return Ok(Preview {
+                title: "Look at all diagnostics".to_owned(),
+                ..Preview::default()
+            });
         };
-        Ok(preview(format!("Look at diagnostics of {}", shown(&context.workspace, &path.absolute())), &path, None))
+        Ok(preview(
+            format!(
+                "Look at diagnostics of {}",
+                shown(&context.workspace, &path.absolute())
+            ),
+            &path,
+            None,
+        ))
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
@@ -48,7 +57,9 @@ impl TypedTool for Diagnostics {
         let everywhere = Scope::default();
         let asked = context.workspace.diagnostics(&everywhere);
         let Some(mut found) = unless_cancelled(context, asked).await? else {
-            return Err(ToolError("the editor does not answer; continue without diagnostics".to_owned()));
+            return Err(ToolError(
+                "the editor does not answer; continue without diagnostics".to_owned(),
+            ));
         };
         let mut place = String::new();
         if let Some(path) = path.map(|path| path.absolute()) {
@@ -59,18 +70,28 @@ impl TypedTool for Diagnostics {
             0 => format!("The editor shows no problems{place}.\n"),
             _ => list(&context.workspace, found, SHOWN),
         };
-        Ok(ToolOutput { content, ..ToolOutput::default() })
+        Ok(ToolOutput {
+            content,
+            ..ToolOutput::default()
+        })
     }
 }
 
 /// All diagnostics the editor shows, as text; `None` if it does not report them.
 pub async fn problems(workspace: &Workspace) -> Option<String> {
     let found = workspace.diagnostics(&Scope::default()).await?;
-    Some(if found.is_empty() { "(none)".to_owned() } else { list(workspace, found, SHOWN) })
+    Some(if found.is_empty() {
+        "(none)".to_owned()
+    } else {
+        list(workspace, found, SHOWN)
+    })
 }
 
 fn wanted(context: &ToolContext, arguments: Arguments) -> Result<Option<WorkspacePath>, ToolError> {
-    Ok(arguments.path.map(|path| context.workspace.resolve(&path)).transpose()?)
+    Ok(arguments
+        .path
+        .map(|path| context.workspace.resolve(&path))
+        .transpose()?)
 }
 
 /// The result of `change`, with new errors and warnings. Only files open in the editor are checked: its servers check
@@ -84,11 +105,18 @@ pub(super) async fn with_new_ones(
     let open = paths.iter().filter_map(|path| workspace.document(path));
     let uris: Vec<String> = open.map(|document| document.uri.clone()).collect();
     let look = async |settled| {
-        let scope = Scope { uris: uris.clone(), settled };
+        let scope = Scope {
+            uris: uris.clone(),
+            settled,
+        };
         let asked = tokio::time::timeout(TIMEOUT, workspace.diagnostics(&scope));
         context.cancel.run_until_cancelled(asked).await?.ok()?
     };
-    let before = if uris.is_empty() { None } else { look(false).await };
+    let before = if uris.is_empty() {
+        None
+    } else {
+        look(false).await
+    };
     let mut output = change.await?;
     if let Some(before) = before
         && !output.diffs.is_empty()
@@ -98,7 +126,9 @@ pub(super) async fn with_new_ones(
         new.retain(|one| one.severity <= Severity::Warning);
         if !new.is_empty() {
             output.content.push_str("New problems after this change:\n");
-            output.content.push_str(&list(workspace, new, SHOWN_AFTER_EDIT));
+            output
+                .content
+                .push_str(&list(workspace, new, SHOWN_AFTER_EDIT));
         }
     }
     Ok(output)
@@ -108,11 +138,31 @@ pub(super) async fn with_new_ones(
 fn list(workspace: &Workspace, mut found: Vec<Diagnostic>, limit: usize) -> String {
     found.sort_by(Diagnostic::order);
     let mut text = String::new();
-    for Diagnostic { path, line, severity, source, message } in found.iter().take(limit) {
-        let source = if source.is_empty() { String::new() } else { format!(" ({source})") };
-        let message = message.split_at(message.floor_char_boundary(MESSAGE)).0.trim_end().replace('\n', "\n  ");
-        writeln!(text, "{}:{line}: {}: {message}{source}", shown(workspace, path), severity.name())
-            .expect("writing to a string cannot fail");
+    for Diagnostic {
+        path,
+        line,
+        severity,
+        source,
+        message,
+    } in found.iter().take(limit)
+    {
+        let source = if source.is_empty() {
+            String::new()
+        } else {
+            format!(" ({source})")
+        };
+        let message = message
+            .split_at(message.floor_char_boundary(MESSAGE))
+            .0
+            .trim_end()
+            .replace('\n', "\n  ");
+        writeln!(
+            text,
+            "{}:{line}: {}: {message}{source}",
+            shown(workspace, path),
+            severity.name()
+        )
+        .expect("writing to a string cannot fail");
     }
     if found.len() > limit {
         writeln!(text, "[{} more]", found.len() - limit).expect("writing to a string cannot fail");

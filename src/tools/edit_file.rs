@@ -47,8 +47,7 @@ impl TypedTool for EditFile {
         line numbers. Make several changes of one file in one call.";
     const KIND: ToolKind = ToolKind::Edit;
     const EDITING: Option<Editing> = Some(Editing::Replacements);
-    const EXAMPLE: &'static str =
-        r#"{"path": "src/main.rs", "edits": [{"old_text": "let x = 1;", "new_text": "let x = 2;"}]}"#;
+    const EXAMPLE: &'static str = r#"{"path": "src/main.rs", "edits": [{"old_text": "let x = 1;", "new_text": "let x = 2;"}]}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         propose(context, "Edit", &arguments.path, change(arguments.edits)?).await
@@ -57,7 +56,11 @@ impl TypedTool for EditFile {
     async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
         let partial: Partial = read_partial::<Arguments, _>(arguments);
         // An edit without any of its new text cannot be previewed.
-        let edits = partial.edits.into_iter().map_while(|edit| serde_json::from_value(edit).ok()).collect();
+        let edits = partial
+            .edits
+            .into_iter()
+            .map_while(|edit| serde_json::from_value(edit).ok())
+            .collect();
         sketch(context, "Edit", &partial.path?, change(edits).ok()).await
     }
 
@@ -73,8 +76,11 @@ fn change(edits: Vec<Edit>) -> Result<Change, ToolError> {
             EditFile::EXAMPLE
         )));
     }
-    let replacement =
-        |edit: Edit| Replacement { old_text: edit.old_text, new_text: edit.new_text, replace_all: edit.replace_all };
+    let replacement = |edit: Edit| Replacement {
+        old_text: edit.old_text,
+        new_text: edit.new_text,
+        replace_all: edit.replace_all,
+    };
     let mut replacements: Vec<Replacement> = edits.into_iter().map(replacement).collect();
     // The same one twice in a row is meant once.
     replacements.dedup();

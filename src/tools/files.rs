@@ -18,7 +18,10 @@ const SEARCHED_FOR_HINT: usize = 50_000;
 const HINTS: usize = 5;
 
 /// The path called `name`; all workspace folders if there is no name.
-pub(super) fn starts(context: &ToolContext, name: Option<&str>) -> Result<Vec<WorkspacePath>, ToolError> {
+pub(super) fn starts(
+    context: &ToolContext,
+    name: Option<&str>,
+) -> Result<Vec<WorkspacePath>, ToolError> {
     match name.map(str::trim) {
         None | Some("") => Ok(roots(&context.workspace)?),
         Some(name) => Ok(vec![context.resolve(name)?]),
@@ -26,15 +29,27 @@ pub(super) fn starts(context: &ToolContext, name: Option<&str>) -> Result<Vec<Wo
 }
 
 pub(super) fn roots(workspace: &Workspace) -> Result<Vec<WorkspacePath>, PathError> {
-    workspace.roots().iter().map(|root| workspace.resolve_path(root.path())).collect()
+    workspace
+        .roots()
+        .iter()
+        .map(|root| workspace.resolve_path(root.path()))
+        .collect()
 }
 
 /// An absolute path for display: relative where relative names start, on one line.
 pub(super) fn shown(workspace: &Workspace, path: &Path) -> String {
     // By component, because a root's path may end with a slash.
     let path = path.components().as_path();
-    let relative = workspace.roots().first().and_then(|root| path.strip_prefix(root.path()).ok()).unwrap_or(path);
-    let name = if relative.as_os_str().is_empty() { ".".into() } else { native::shown(relative) };
+    let relative = workspace
+        .roots()
+        .first()
+        .and_then(|root| path.strip_prefix(root.path()).ok())
+        .unwrap_or(path);
+    let name = if relative.as_os_str().is_empty() {
+        ".".into()
+    } else {
+        native::shown(relative)
+    };
     escape_line(&name).into_owned()
 }
 
@@ -50,22 +65,52 @@ pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
 
 /// A preview of something done in one place.
 pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) -> Preview {
-    let caution = path.is_secret().then(|| format!("{} may hold secrets", native::shown(path.target())));
+    let caution = path
+        .is_secret()
+        .then(|| format!("{} may hold secrets", native::shown(path.target())));
     let locations = vec![location(path.absolute(), line)];
-    Preview { title, locations, targets: vec![path.real()], caution, ..Preview::default() }
+    Preview {
+        title,
+        locations,
+        targets: vec![path.real()],
+        caution,
+        ..Preview::default()
+    }
 }
 
 /// A preview of a search in some folders.
-pub(super) fn search_preview(context: &ToolContext, what: &str, starts: &[WorkspacePath]) -> Preview {
-    let names: Vec<_> = starts.iter().map(|start| shown(&context.workspace, &start.absolute())).collect();
-    let place = if names == ["."] { String::new() } else { format!(" in {}", names.join(", ")) };
-    let locations = starts.iter().map(|start| location(start.absolute(), None)).collect();
+pub(super) fn search_preview(
+    context: &ToolContext,
+    what: &str,
+    starts: &[WorkspacePath],
+) -> Preview {
+    let names: Vec<_> = starts
+        .iter()
+        .map(|start| shown(&context.workspace, &start.absolute()))
+        .collect();
+    let place = if names == ["."] {
+        String::new()
+    } else {
+        format!(" in {}", names.join(", "))
+    };
+    let locations = starts
+        .iter()
+        .map(|start| location(start.absolute(), None))
+        .collect();
     let targets = starts.iter().map(WorkspacePath::real).collect();
-    Preview { title: format!("{what}{place}"), locations, targets, ..Preview::default() }
+    Preview {
+        title: format!("{what}{place}"),
+        locations,
+        targets,
+        ..Preview::default()
+    }
 }
 
 pub(super) fn location(path: PathBuf, line: Option<usize>) -> Location {
-    Location { path, line: line.and_then(|line| u32::try_from(line).ok()) }
+    Location {
+        path,
+        line: line.and_then(|line| u32::try_from(line).ok()),
+    }
 }
 
 /// Runs `work`, which may block. Returns at once if the call is cancelled; `work` checks the token itself.
@@ -74,12 +119,23 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Workspace, &CancellationToken) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
     let (workspace, cancel) = (context.workspace.clone(), context.cancel.clone());
-    unless_cancelled(context, workspace::blocking(move || work(&workspace, &cancel))).await
+    unless_cancelled(
+        context,
+        workspace::blocking(move || work(&workspace, &cancel)),
+    )
+    .await
 }
 
 /// The result of `work`, unless the call is cancelled first.
-pub(super) async fn unless_cancelled<T>(context: &ToolContext, work: impl Future<Output = T>) -> Result<T, ToolError> {
-    context.cancel.run_until_cancelled(work).await.ok_or_else(cancelled)
+pub(super) async fn unless_cancelled<T>(
+    context: &ToolContext,
+    work: impl Future<Output = T>,
+) -> Result<T, ToolError> {
+    context
+        .cancel
+        .run_until_cancelled(work)
+        .await
+        .ok_or_else(cancelled)
 }
 
 pub(super) fn cancelled() -> ToolError {
@@ -89,14 +145,24 @@ pub(super) fn cancelled() -> ToolError {
 /// ` Did you mean …?` for a file that does not exist; empty if nothing is similar.
 pub(super) async fn did_you_mean(context: &ToolContext, path: &WorkspacePath) -> String {
     let path = path.clone();
-    let near = blocking(context, move |workspace, cancel| near(workspace, &path, cancel)).await.unwrap_or_default();
-    if near.is_empty() { String::new() } else { format!(". Did you mean {}?", near.join(", ")) }
+    let near = blocking(context, move |workspace, cancel| {
+        near(workspace, &path, cancel)
+    })
+    .await
+    .unwrap_or_default();
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!(". Did you mean {}?", near.join(", "))
+    }
 }
 
 /// Files with the name of `path` or a similar one: the same name anywhere, similar names in the same folder.
 fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken) -> Vec<String> {
     let wanted = path.absolute();
-    let (Some(name), Ok(starts)) = (wanted.file_name(), roots(workspace)) else { return Vec::new() };
+    let (Some(name), Ok(starts)) = (wanted.file_name(), roots(workspace)) else {
+        return Vec::new();
+    };
     let name = name.to_string_lossy().to_lowercase();
     let found = Mutex::new(BTreeSet::new());
     let seen = AtomicUsize::new(0);
@@ -109,10 +175,17 @@ fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken)
                     enough.cancel();
                 }
                 let here = from.join(entry.below());
-                let its_name = here.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+                let its_name = here
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .to_lowercase();
                 let likeness = likeness(&name, &its_name, here.parent() == folder);
                 if likeness > 0 && entry.kind() != Kind::Folder {
-                    found.lock().expect("no visitor panics").insert((255 - likeness, shown(workspace, &here)));
+                    found
+                        .lock()
+                        .expect("no visitor panics")
+                        .insert((255 - likeness, shown(workspace, &here)));
                 }
             }
         };
@@ -120,7 +193,11 @@ fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken)
         let _ = workspace.walk(&start, usize::MAX, &enough, visitor);
     }
     let found = found.into_inner().expect("no visitor panics");
-    found.into_iter().map(|(_, name)| name).take(HINTS).collect()
+    found
+        .into_iter()
+        .map(|(_, name)| name)
+        .take(HINTS)
+        .collect()
 }
 
 /// The similarity of a name to the wanted one, from 0 (not at all) up.
@@ -132,7 +209,13 @@ fn likeness(wanted: &str, name: &str, same_folder: bool) -> u8 {
     let same_length = wanted.len().abs_diff(name.len()) <= 4;
     match same_folder {
         true if same_length && is_near(0.7) => 200,
-        false if same_length && wanted.starts_with(name.chars().next().unwrap_or_default()) && is_near(0.9) => 100,
+        false
+            if same_length
+                && wanted.starts_with(name.chars().next().unwrap_or_default())
+                && is_near(0.9) =>
+        {
+            100
+        }
         _ => 0,
     }
 }

@@ -38,7 +38,11 @@ impl TypedTool for Glob {
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let starts = starts(context, arguments.path.as_deref())?;
-        Ok(search_preview(context, &format!("Find {}", escape_line(&arguments.pattern)), &starts))
+        Ok(search_preview(
+            context,
+            &format!("Find {}", escape_line(&arguments.pattern)),
+            &starts,
+        ))
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
@@ -46,38 +50,60 @@ impl TypedTool for Glob {
         let search = Search::new(below(&starts, &arguments.pattern))?;
         if let Some(missing) = starts.iter().find(|start| !start.exists()) {
             let name = shown(&context.workspace, &missing.absolute());
-            return Err(ToolError(format!("{name} does not exist{}", did_you_mean(context, missing).await)));
+            return Err(ToolError(format!(
+                "{name} does not exist{}",
+                did_you_mean(context, missing).await
+            )));
         }
         if !search.folder.is_empty() {
-            let inside = |start: &WorkspacePath| context.workspace.resolve_path(&start.absolute().join(&search.folder));
+            let inside = |start: &WorkspacePath| {
+                context
+                    .workspace
+                    .resolve_path(&start.absolute().join(&search.folder))
+            };
             starts = starts.iter().map(inside).collect::<Result<_, _>>()?;
         }
-        let looser =
-            looser(&arguments.pattern).map(|looser| Search::new(&looser).map(|search| (looser, search))).transpose()?;
+        let looser = looser(&arguments.pattern)
+            .map(|looser| Search::new(&looser).map(|search| (looser, search)))
+            .transpose()?;
         let (found, used) = blocking(context, move |workspace, cancel| {
             let found = find(workspace, &starts, &search, cancel);
             match looser {
-                Some((looser, search)) if found.total == 0 => (find(workspace, &starts, &search, cancel), Some(looser)),
+                Some((looser, search)) if found.total == 0 => {
+                    (find(workspace, &starts, &search, cancel), Some(looser))
+                }
                 _ => (found, None),
             }
         })
         .await?;
-        let note =
-            used.filter(|_| found.total > 0).map(|used| format!("[no file has this name; these match {used}]\n"));
+        let note = used
+            .filter(|_| found.total > 0)
+            .map(|used| format!("[no file has this name; these match {used}]\n"));
         let report = found.report(&context.workspace, &arguments.pattern);
-        Ok(ToolOutput { content: note.unwrap_or_default() + &report, ..ToolOutput::default() })
+        Ok(ToolOutput {
+            content: note.unwrap_or_default() + &report,
+            ..ToolOutput::default()
+        })
     }
 }
 
 /// A pattern for all names containing a plain name; `None` for a real pattern.
 fn looser(pattern: &str) -> Option<String> {
-    let is_plain = !pattern.trim().is_empty() && pattern.chars().all(|c| c.is_alphanumeric() || "._- ".contains(c));
+    let is_plain = !pattern.trim().is_empty()
+        && pattern
+            .chars()
+            .all(|c| c.is_alphanumeric() || "._- ".contains(c));
     is_plain.then(|| format!("**/*{}*", pattern.trim()))
 }
 
 /// A pattern that begins with the absolute path of a searched folder, without that path.
 fn below<'a>(starts: &[WorkspacePath], pattern: &'a str) -> &'a str {
-    let inside = |start: &WorkspacePath| Path::new(pattern).strip_prefix(start.absolute()).ok()?.to_str();
+    let inside = |start: &WorkspacePath| {
+        Path::new(pattern)
+            .strip_prefix(start.absolute())
+            .ok()?
+            .to_str()
+    };
     starts.iter().find_map(inside).unwrap_or(pattern)
 }
 
@@ -89,19 +115,29 @@ struct Found {
     unreadable: usize,
 }
 
-fn find(workspace: &Workspace, starts: &[WorkspacePath], search: &Search, cancel: &CancellationToken) -> Found {
+fn find(
+    workspace: &Workspace,
+    starts: &[WorkspacePath],
+    search: &Search,
+    cancel: &CancellationToken,
+) -> Found {
     let found = Mutex::new(Found::default());
     for start in starts {
         let from = start.absolute();
         let visitor = || {
             |entry: &Entry<'_>| {
                 if entry.kind() != Kind::Folder && search.pattern.matches(entry.below()) {
-                    found.lock().expect("no visitor panics").add(from.join(entry.below()));
+                    found
+                        .lock()
+                        .expect("no visitor panics")
+                        .add(from.join(entry.below()));
                 }
             }
         };
         // The folder a pattern begins with need not exist: then nothing matches.
-        let walked = workspace.walk(start, search.depth, cancel, visitor).unwrap_or_default();
+        let walked = workspace
+            .walk(start, search.depth, cancel, visitor)
+            .unwrap_or_default();
         found.lock().expect("no visitor panics").unreadable += walked.unreadable;
     }
     found.into_inner().expect("no visitor panics")
@@ -117,7 +153,11 @@ impl Found {
     }
 
     fn report(&self, workspace: &Workspace, pattern: &str) -> String {
-        let mut lines: Vec<_> = self.first.iter().map(|path| shown(workspace, path)).collect();
+        let mut lines: Vec<_> = self
+            .first
+            .iter()
+            .map(|path| shown(workspace, path))
+            .collect();
         if self.total == 0 {
             let pattern = escape_line(pattern);
             lines.push(format!(
@@ -125,7 +165,10 @@ impl Found {
             ));
         }
         if self.total > self.first.len() {
-            lines.push(format!("[the first {SHOWN} of {} files; use a narrower pattern or a `path`]", self.total));
+            lines.push(format!(
+                "[the first {SHOWN} of {} files; use a narrower pattern or a `path`]",
+                self.total
+            ));
         }
         if self.unreadable > 0 {
             lines.push(format!("[{} folders could not be read]", self.unreadable));

@@ -45,18 +45,29 @@ pub(super) struct Arguments {
 impl TypedTool for Grep {
     type Arguments = Arguments;
     const NAME: &'static str = "grep";
-    const DESCRIPTION: &'static str = "Search file contents, unsaved changes included, without what .gitignore names.";
+    const DESCRIPTION: &'static str =
+        "Search file contents, unsaved changes included, without what .gitignore names.";
     const KIND: ToolKind = ToolKind::Search;
     const EXAMPLE: &'static str = r#"{"pattern": "fn \\w+_test", "path": "src", "glob": "*.rs"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let starts = starts(context, arguments.path.as_deref())?;
-        let files = arguments.glob.map(|glob| format!(" in {}", escape_line(&glob))).unwrap_or_default();
-        Ok(search_preview(context, &format!("Search “{}”{files}", escape_line(&arguments.pattern)), &starts))
+        let files = arguments
+            .glob
+            .map(|glob| format!(" in {}", escape_line(&glob)))
+            .unwrap_or_default();
+        Ok(search_preview(
+            context,
+            &format!("Search “{}”{files}", escape_line(&arguments.pattern)),
+            &starts,
+        ))
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
+        let glob = arguments
+            .glob
+            .as_deref()
+            .filter(|glob| !glob.trim().is_empty());
         let (pattern, ignore_case) = (arguments.pattern.clone(), arguments.ignore_case);
         let (matcher, note) = blocking(context, move |_, _| meant(&pattern, ignore_case)).await??;
         let search = Search {
@@ -64,13 +75,24 @@ impl TypedTool for Grep {
             matcher,
             files: glob.map(PathPattern::new).transpose()?,
             context: arguments.context.unwrap_or(0).min(MAX_CONTEXT),
-            limit: arguments.max_results.unwrap_or(RESULTS).clamp(1, MAX_RESULTS),
+            limit: arguments
+                .max_results
+                .unwrap_or(RESULTS)
+                .clamp(1, MAX_RESULTS),
         };
         let starts = search.starts.clone();
-        match blocking(context, move |workspace, cancel| search.run(workspace, cancel)).await? {
+        match blocking(context, move |workspace, cancel| {
+            search.run(workspace, cancel)
+        })
+        .await?
+        {
             Ok(hits) => {
-                let content = note.unwrap_or_default() + &hits.report(&context.workspace, context.room(hits::TOTAL));
-                Ok(ToolOutput { content, ..ToolOutput::default() })
+                let content = note.unwrap_or_default()
+                    + &hits.report(&context.workspace, context.room(hits::TOTAL));
+                Ok(ToolOutput {
+                    content,
+                    ..ToolOutput::default()
+                })
             }
             Err((index, error)) => {
                 let name = shown(&context.workspace, &starts[index].absolute());
@@ -94,9 +116,10 @@ fn meant(pattern: &str, ignore_case: bool) -> Result<(RegexMatcher, Option<Strin
     };
     let plain = pattern.lines().count() == 1 && !pattern.contains('\\');
     match matcher(&escaped(&pattern), ignore_case) {
-        Ok(matcher) if plain => {
-            Ok((matcher, Some("[not a valid regular expression; searched for the literal text]\n".to_owned())))
-        }
+        Ok(matcher) if plain => Ok((
+            matcher,
+            Some("[not a valid regular expression; searched for the literal text]\n".to_owned()),
+        )),
         _ => Err(error),
     }
 }
@@ -107,9 +130,15 @@ fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> 
         return Err(ToolError("the pattern is empty".to_owned()));
     }
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(ignore_case).multi_line(true).crlf(true).line_terminator(Some(b'\n'));
+    builder
+        .case_insensitive(ignore_case)
+        .multi_line(true)
+        .crlf(true)
+        .line_terminator(Some(b'\n'));
     builder.size_limit(MAX_MEMORY).dfa_size_limit(MAX_MEMORY);
-    builder.build(pattern).map_err(|error| ToolError(explained(pattern, &error)))
+    builder
+        .build(pattern)
+        .map_err(|error| ToolError(explained(pattern, &error)))
 }
 
 fn explained(pattern: &str, error: &grep_regex::Error) -> String {
@@ -118,11 +147,18 @@ fn explained(pattern: &str, error: &grep_regex::Error) -> String {
             .to_owned();
     }
     let literally = escaped(pattern);
-    let hint =
-        if literally == pattern { String::new() } else { format!("\nTo find the literal text, use {literally}") };
+    let hint = if literally == pattern {
+        String::new()
+    } else {
+        format!("\nTo find the literal text, use {literally}")
+    };
     // Everything before the last line shows the pattern as wrapped by the library.
     let error = error.to_string();
-    let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    let reason = error
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .trim_start_matches("error: ");
     format!("the pattern is not a valid regular expression: {reason}{hint}")
 }
 
@@ -145,19 +181,36 @@ mod tests {
     #[test]
     fn invalid_patterns_are_explained_with_a_remedy() {
         let error = matcher("foo(bar", false).unwrap_err().0;
-        let expected =
-            "the pattern is not a valid regular expression: unclosed group\nTo find the literal text, use foo\\(bar";
+        let expected = "the pattern is not a valid regular expression: unclosed group\nTo find the literal text, use foo\\(bar";
         assert_eq!(error, expected);
-        assert!(matcher("a\nb", false).unwrap_err().0.contains("line by line"));
-        assert!(matcher("(?=x)", false).unwrap_err().0.contains("look-around"));
-        assert!(matcher(r"\w{1000}{1000}", false).unwrap_err().0.contains("size limit"));
+        assert!(
+            matcher("a\nb", false)
+                .unwrap_err()
+                .0
+                .contains("line by line")
+        );
+        assert!(
+            matcher("(?=x)", false)
+                .unwrap_err()
+                .0
+                .contains("look-around")
+        );
+        assert!(
+            matcher(r"\w{1000}{1000}", false)
+                .unwrap_err()
+                .0
+                .contains("size limit")
+        );
         assert_eq!(matcher("", false).unwrap_err().0, "the pattern is empty");
     }
 
     #[test]
     fn escaped_text_is_found_literally() {
         for text in ["a.b", "f(x)[0]{1}", r"C:\x", "^$|?*+", "a-b~&#"] {
-            assert!(matcher(&format!("^{}$", escaped(text)), false).is_ok(), "{text}");
+            assert!(
+                matcher(&format!("^{}$", escaped(text)), false).is_ok(),
+                "{text}"
+            );
         }
     }
 }

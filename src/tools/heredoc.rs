@@ -3,7 +3,12 @@
 use serde_json::Value;
 
 /// The lines of a patch that name a file.
-const FILES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+const FILES: [&str; 4] = [
+    "*** Add File: ",
+    "*** Update File: ",
+    "*** Delete File: ",
+    "*** Move to: ",
+];
 
 /// The patch that a command applies, if it does nothing else, with its paths relative to the command's folder.
 pub(super) fn patch(arguments: &Value) -> Option<String> {
@@ -13,7 +18,10 @@ pub(super) fn patch(arguments: &Value) -> Option<String> {
     if !patch.trim_start().starts_with("*** Begin Patch") {
         return None;
     }
-    let cwd = arguments.get("cwd").and_then(Value::as_str).unwrap_or_default();
+    let cwd = arguments
+        .get("cwd")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     Some(below(cwd, &below(folder, &patch)))
 }
 
@@ -27,13 +35,17 @@ fn entered(command: &str) -> Option<(&str, &str)> {
 
 /// The input of `apply_patch`: its standard input or its only argument.
 fn given(command: &str) -> Option<String> {
-    if let Some((heredoc, text)) = command.strip_prefix("cat ").and_then(|rest| rest.split_once('\n'))
+    if let Some((heredoc, text)) = command
+        .strip_prefix("cat ")
+        .and_then(|rest| rest.split_once('\n'))
         && let Some((heredoc, program)) = heredoc.split_once('|')
         && ["apply_patch", "applypatch"].contains(&program.trim())
     {
         return given(&format!("apply_patch {}\n{text}", heredoc.trim()));
     }
-    let rest = ["apply_patch", "applypatch"].iter().find_map(|name| command.strip_prefix(name))?;
+    let rest = ["apply_patch", "applypatch"]
+        .iter()
+        .find_map(|name| command.strip_prefix(name))?;
     let rest = rest.trim_start_matches([' ', '\t']);
     match rest.strip_prefix("<<") {
         Some(heredoc) => body(heredoc.trim_start_matches('-').trim_start()),
@@ -89,7 +101,10 @@ fn below(folder: &str, patch: &str) -> String {
     if folder.is_empty() || folder == "." {
         return patch.to_owned();
     }
-    let line = |line: &str| match FILES.iter().find_map(|head| Some((head, line.strip_prefix(head)?))) {
+    let line = |line: &str| match FILES
+        .iter()
+        .find_map(|head| Some((head, line.strip_prefix(head)?)))
+    {
         Some((head, path)) if !path.starts_with('/') => format!("{head}{folder}/{path}"),
         _ => line.to_owned(),
     };
@@ -105,21 +120,46 @@ mod tests {
 
     #[track_caller]
     fn check(command: &str, expected: Option<&str>) {
-        assert_eq!(patch(&json!({ "command": command })).as_deref().map(str::trim_end), expected, "{command}");
+        assert_eq!(
+            patch(&json!({ "command": command }))
+                .as_deref()
+                .map(str::trim_end),
+            expected,
+            "{command}"
+        );
     }
 
     #[test]
     fn a_heredoc_patch_is_a_patch() {
         check(&format!("apply_patch <<'EOF'\n{PATCH}\nEOF"), Some(PATCH));
-        check(&format!("cat <<'EOF' | apply_patch\n{PATCH}\nEOF"), Some(PATCH));
-        check(&format!("apply_patch << EOF\n{PATCH}\nEOF\n\n"), Some(PATCH));
-        check(&format!("applypatch <<-\"PATCH\"\n{PATCH}\nPATCH"), Some(PATCH));
-        check(&format!("apply_patch '{}'", PATCH.replace('\'', r"'\''")), Some(PATCH));
+        check(
+            &format!("cat <<'EOF' | apply_patch\n{PATCH}\nEOF"),
+            Some(PATCH),
+        );
+        check(
+            &format!("apply_patch << EOF\n{PATCH}\nEOF\n\n"),
+            Some(PATCH),
+        );
+        check(
+            &format!("applypatch <<-\"PATCH\"\n{PATCH}\nPATCH"),
+            Some(PATCH),
+        );
+        check(
+            &format!("apply_patch '{}'", PATCH.replace('\'', r"'\''")),
+            Some(PATCH),
+        );
         check(&format!("apply_patch \"{PATCH}\""), Some(PATCH));
         let below = PATCH.replace("File: a", "File: src/a");
-        check(&format!("cd src && apply_patch <<'EOF'\n{PATCH}\nEOF"), Some(&below));
-        let arguments = json!({ "command": format!("apply_patch <<'EOF'\n{PATCH}\nEOF"), "cwd": "./src/" });
-        assert_eq!(patch(&arguments).as_deref().map(str::trim_end), Some(below.as_str()));
+        check(
+            &format!("cd src && apply_patch <<'EOF'\n{PATCH}\nEOF"),
+            Some(&below),
+        );
+        let arguments =
+            json!({ "command": format!("apply_patch <<'EOF'\n{PATCH}\nEOF"), "cwd": "./src/" });
+        assert_eq!(
+            patch(&arguments).as_deref().map(str::trim_end),
+            Some(below.as_str())
+        );
     }
 
     #[test]

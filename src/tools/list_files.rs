@@ -40,9 +40,15 @@ impl TypedTool for ListFiles {
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let starts = starts(context, arguments.path.as_deref())?;
-        let names: Vec<_> = starts.iter().map(|start| shown(&context.workspace, &start.absolute())).collect();
+        let names: Vec<_> = starts
+            .iter()
+            .map(|start| shown(&context.workspace, &start.absolute()))
+            .collect();
         let title = format!("List {}", names.join(", "));
-        Ok(starts.first().map(|start| preview(title, start, None)).unwrap_or_default())
+        Ok(starts
+            .first()
+            .map(|start| preview(title, start, None))
+            .unwrap_or_default())
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
@@ -51,11 +57,17 @@ impl TypedTool for ListFiles {
         for start in starts(context, arguments.path.as_deref())? {
             let name = shown(&context.workspace, &start.absolute());
             let folder = start.clone();
-            let list = move |workspace: &Workspace, cancel: &CancellationToken| list(workspace, &folder, depth, cancel);
+            let list = move |workspace: &Workspace, cancel: &CancellationToken| {
+                list(workspace, &folder, depth, cancel)
+            };
             match blocking(context, list).await? {
-                Ok(tree) => writeln!(output.content, "{name}/\n{tree}").expect("writing to a string cannot fail"),
+                Ok(tree) => writeln!(output.content, "{name}/\n{tree}")
+                    .expect("writing to a string cannot fail"),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Err(ToolError(format!("{name} does not exist{}", did_you_mean(context, &start).await)));
+                    return Err(ToolError(format!(
+                        "{name} does not exist{}",
+                        did_you_mean(context, &start).await
+                    )));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                     return Err(ToolError(format!("{name} is a file; read_file shows it")));
@@ -76,7 +88,12 @@ pub fn tree(workspace: &Workspace, folder: &WorkspacePath) -> io::Result<String>
     list(workspace, folder, usize::MAX, &CancellationToken::new())
 }
 
-fn list(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &CancellationToken) -> io::Result<String> {
+fn list(
+    workspace: &Workspace,
+    start: &WorkspacePath,
+    depth: usize,
+    cancel: &CancellationToken,
+) -> io::Result<String> {
     let mut seen = look(workspace, start, depth, cancel)?;
     for less in [4, 3, 2, 1].into_iter().filter(|less| *less < depth) {
         if !seen.is_too_much {
@@ -105,7 +122,12 @@ struct Seen {
     unreadable: usize,
 }
 
-fn look(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &CancellationToken) -> io::Result<Seen> {
+fn look(
+    workspace: &Workspace,
+    start: &WorkspacePath,
+    depth: usize,
+    cancel: &CancellationToken,
+) -> io::Result<Seen> {
     let entries = Mutex::new(Vec::new());
     let enough = cancel.child_token();
     let visitor = || {
@@ -120,15 +142,25 @@ fn look(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &Can
     };
     let walked = workspace.walk(start, depth, &enough, visitor)?;
     let entries = entries.into_inner().expect("no visitor panics");
-    Ok(Seen { entries, is_too_much: enough.is_cancelled() && !cancel.is_cancelled(), unreadable: walked.unreadable })
+    Ok(Seen {
+        entries,
+        is_too_much: enough.is_cancelled() && !cancel.is_cancelled(),
+        unreadable: walked.unreadable,
+    })
 }
 
 /// Sorted entries as the lines of an indented tree: as deep as requested, or less deep if that would be too long.
 fn drawn(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
-    let levels: Vec<_> = entries.iter().map(|(path, _)| path.components().count()).collect();
+    let levels: Vec<_> = entries
+        .iter()
+        .map(|(path, _)| path.components().count())
+        .collect();
     let deepest = levels.iter().copied().max().unwrap_or_default();
     let up_to = |depth: usize| levels.iter().filter(|level| **level <= depth).count();
-    let shown = (1..=depth.min(deepest)).rev().find(|depth| up_to(*depth) <= SHOWN).unwrap_or(1);
+    let shown = (1..=depth.min(deepest))
+        .rev()
+        .find(|depth| up_to(*depth) <= SHOWN)
+        .unwrap_or(1);
     let is_cut = shown < deepest || shown == depth;
     let line = |((path, kind), level): (&(PathBuf, Kind), &usize)| {
         let mark = match kind {
@@ -141,15 +173,22 @@ fn drawn(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         format!("{}{}{mark}", "  ".repeat(*level), escape_line(&name))
     };
-    let mut lines: Vec<_> =
-        entries.iter().zip(&levels).filter(|(_, level)| **level <= shown).take(SHOWN).map(line).collect();
+    let mut lines: Vec<_> = entries
+        .iter()
+        .zip(&levels)
+        .filter(|(_, level)| **level <= shown)
+        .take(SHOWN)
+        .map(line)
+        .collect();
     let left_out = entries.len() - lines.len();
     if entries.is_empty() {
         lines.push("[empty, or everything in it is ignored by .gitignore]".to_owned());
     } else if up_to(1) > SHOWN {
         lines.push(format!("[{left_out} more; find files by name with glob]"));
     } else if left_out > 0 {
-        lines.push(format!("[{left_out} more below level {shown}; list a folder to see what is in it]"));
+        lines.push(format!(
+            "[{left_out} more below level {shown}; list a folder to see what is in it]"
+        ));
     }
     lines
 }
@@ -161,8 +200,17 @@ mod tests {
     use super::{Kind, drawn};
 
     fn entries(names: &[&str]) -> Vec<(PathBuf, Kind)> {
-        let kind = |name: &str| if name.ends_with('/') { Kind::Folder } else { Kind::File };
-        let mut entries: Vec<_> = names.iter().map(|name| (PathBuf::from(name), kind(name))).collect();
+        let kind = |name: &str| {
+            if name.ends_with('/') {
+                Kind::Folder
+            } else {
+                Kind::File
+            }
+        };
+        let mut entries: Vec<_> = names
+            .iter()
+            .map(|name| (PathBuf::from(name), kind(name)))
+            .collect();
         entries.sort();
         entries
     }
@@ -170,8 +218,21 @@ mod tests {
     #[test]
     fn a_tree_is_drawn() {
         let entries = entries(&["b.rs", "a/", "a/x.rs", "a/deep/", "a-b.rs", "odd\nname"]);
-        assert_eq!(drawn(&entries, 2), ["  a/", "    deep/…", "    x.rs", "  a-b.rs", "  b.rs", "  odd\\nname"]);
-        assert_eq!(drawn(&[], 2), ["[empty, or everything in it is ignored by .gitignore]"]);
+        assert_eq!(
+            drawn(&entries, 2),
+            [
+                "  a/",
+                "    deep/…",
+                "    x.rs",
+                "  a-b.rs",
+                "  b.rs",
+                "  odd\\nname"
+            ]
+        );
+        assert_eq!(
+            drawn(&[], 2),
+            ["[empty, or everything in it is ignored by .gitignore]"]
+        );
     }
 
     #[test]
@@ -180,7 +241,11 @@ mod tests {
         let names: Vec<_> = many.iter().map(String::as_str).chain(["a/", "b"]).collect();
         assert_eq!(
             drawn(&entries(&names), 3),
-            ["  a/…", "  b", "[600 more below level 1; list a folder to see what is in it]"]
+            [
+                "  a/…",
+                "  b",
+                "[600 more below level 1; list a folder to see what is in it]"
+            ]
         );
     }
 
@@ -190,7 +255,10 @@ mod tests {
         let names: Vec<_> = many.iter().map(String::as_str).collect();
         let tree = drawn(&entries(&names), 3);
         assert!(
-            tree.ends_with(&["  299".to_owned(), "[300 more; find files by name with glob]".to_owned()]),
+            tree.ends_with(&[
+                "  299".to_owned(),
+                "[300 more; find files by name with glob]".to_owned()
+            ]),
             "{tree:?}"
         );
     }

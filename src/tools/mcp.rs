@@ -135,11 +135,24 @@ impl Servers {
         if first {
             for server in &self.configured {
                 let (sender, status) = watch::channel(Status::new());
-                self.tasks.spawn(keep(Arc::clone(server), sender, Arc::clone(&self.notices), self.end.clone()));
-                self.kept.push(Kept { server: Arc::clone(server), status });
+                self.tasks.spawn(keep(
+                    Arc::clone(server),
+                    sender,
+                    Arc::clone(&self.notices),
+                    self.end.clone(),
+                ));
+                self.kept.push(Kept {
+                    server: Arc::clone(server),
+                    status,
+                });
             }
         }
-        Joining { kept: self.kept.clone(), limit: self.limit, notices: Arc::clone(&self.notices), first }
+        Joining {
+            kept: self.kept.clone(),
+            limit: self.limit,
+            notices: Arc::clone(&self.notices),
+            first,
+        }
     }
 
     /// Stops all servers, and waits until they have ended.
@@ -172,13 +185,21 @@ impl Joining {
     #[must_use]
     pub fn starting(&self) -> Vec<&str> {
         let starting = |kept: &&Kept| matches!(kept.status.borrow().state, State::Starting);
-        self.kept.iter().filter(|_| self.first).filter(starting).map(|kept| kept.server.name.as_str()).collect()
+        self.kept
+            .iter()
+            .filter(|_| self.first)
+            .filter(starting)
+            .map(|kept| kept.server.name.as_str())
+            .collect()
     }
 
     /// Waits until [`Self::starting`] is empty.
     pub async fn settled(&mut self) {
         for kept in self.kept.iter_mut().filter(|_| self.first) {
-            let _keeper_gone = kept.status.wait_for(|status| !matches!(status.state, State::Starting)).await;
+            let _keeper_gone = kept
+                .status
+                .wait_for(|status| !matches!(status.state, State::Starting))
+                .await;
         }
     }
 
@@ -190,21 +211,33 @@ impl Joining {
         for Kept { server, status } in &self.kept {
             let listing = Arc::clone(&status.borrow().listing);
             let room = MOST_TOOLS - tools.len();
-            if let Some(more) = listing.tools.len().checked_sub(room).filter(|more| *more > 0) {
+            if let Some(more) = listing
+                .tools
+                .len()
+                .checked_sub(room)
+                .filter(|more| *more > 0)
+            {
                 let name = &server.name;
-                self.notices
-                    .say(format!("MCP servers offer more than {MOST_TOOLS} tools: {more} of `{name}` left out"));
+                self.notices.say(format!(
+                    "MCP servers offer more than {MOST_TOOLS} tools: {more} of `{name}` left out"
+                ));
             }
-            tools.extend(listing.tools.iter().take(room).map(|listed| -> Arc<dyn Tool> {
-                Arc::new(McpTool {
-                    name: names.give(&server.name, &listed.name),
-                    server: server.name.clone(),
-                    origin: server.fingerprint(),
-                    listed: listed.clone(),
-                    status: status.clone(),
-                    limit: self.limit,
-                })
-            }));
+            tools.extend(
+                listing
+                    .tools
+                    .iter()
+                    .take(room)
+                    .map(|listed| -> Arc<dyn Tool> {
+                        Arc::new(McpTool {
+                            name: names.give(&server.name, &listed.name),
+                            server: server.name.clone(),
+                            origin: server.fingerprint(),
+                            listed: listed.clone(),
+                            status: status.clone(),
+                            limit: self.limit,
+                        })
+                    }),
+            );
         }
         (tools, self.notices.take())
     }
@@ -256,5 +289,9 @@ pub async fn try_out(server: &Server) -> Result<Tried, String> {
     let name = connection.name.clone();
     connection.close().await;
     let Listing { tools, notices } = Listing::new(listed.map_err(why)?);
-    Ok(Tried { name, tools: tools.len(), notices })
+    Ok(Tried {
+        name,
+        tools: tools.len(),
+        notices,
+    })
 }

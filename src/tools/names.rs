@@ -164,8 +164,14 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Editor tools with a command argument.
-const EDITORS: &[&str] =
-    &["strreplaceeditor", "strreplacebasededittool", "strreplacebasededit", "texteditor", "fileeditor", "editor"];
+const EDITORS: &[&str] = &[
+    "strreplaceeditor",
+    "strreplacebasededittool",
+    "strreplacebasededit",
+    "texteditor",
+    "fileeditor",
+    "editor",
+];
 
 /// The commands of [`EDITORS`].
 const EDITOR_COMMANDS: &[(&str, &str)] = &[
@@ -184,9 +190,14 @@ pub(super) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     }
     // As an MCP server of ours would call it, another agent's own namespace, with the word `tool`, or numbered.
     let numbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let prefixes = ["mcptandem", "developer", "builtin", "tool"].map(|prefix| name.strip_prefix(prefix));
-    let plain = prefixes.into_iter().chain([name.strip_suffix("tool"), Some(numbered)]);
-    std::iter::once(name.as_str()).chain(plain.flatten()).find_map(|name| of_squashed(name, ours))
+    let prefixes =
+        ["mcptandem", "developer", "builtin", "tool"].map(|prefix| name.strip_prefix(prefix));
+    let plain = prefixes
+        .into_iter()
+        .chain([name.strip_suffix("tool"), Some(numbered)]);
+    std::iter::once(name.as_str())
+        .chain(plain.flatten())
+        .find_map(|name| of_squashed(name, ours))
 }
 
 fn of_squashed<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
@@ -206,7 +217,10 @@ pub(super) fn is_editor(name: &str) -> bool {
 
 /// The tool for a command of an editor tool.
 pub(super) fn of_editor(command: &str) -> Option<&'static str> {
-    EDITOR_COMMANDS.iter().find(|(name, _)| *name == command).map(|(_, tool)| *tool)
+    EDITOR_COMMANDS
+        .iter()
+        .find(|(name, _)| *name == command)
+        .map(|(_, tool)| *tool)
 }
 
 /// A name without leaked control tokens, namespace and number: `functions.read_file:0`,
@@ -224,15 +238,25 @@ pub fn bare(name: &str) -> &str {
 
 /// Without case and separators, and without a suffix some agents append.
 pub(super) fn squash(name: &str) -> String {
-    name.chars().filter(|it| !matches!(it, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+    name.chars()
+        .filter(|it| !matches!(it, '_' | '-' | ' '))
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const OURS: &[&str] =
-        &["read_file", "edit_file", "write_file", "run_command", "grep", "update_plan", "mcp__x__open"];
+    const OURS: &[&str] = &[
+        "read_file",
+        "edit_file",
+        "write_file",
+        "run_command",
+        "grep",
+        "update_plan",
+        "mcp__x__open",
+    ];
 
     #[track_caller]
     fn check(name: &str, expected: Option<&str>) {
@@ -241,7 +265,14 @@ mod tests {
 
     #[test]
     fn foreign_tool_names_map_to_ours() {
-        for name in ["Bash", "shell", "container.exec", "run_terminal_cmd", "functions.exec_command", "runCommand"] {
+        for name in [
+            "Bash",
+            "shell",
+            "container.exec",
+            "run_terminal_cmd",
+            "functions.exec_command",
+            "runCommand",
+        ] {
             check(name, Some("run_command"));
         }
         for name in [
@@ -267,14 +298,26 @@ mod tests {
 
     #[test]
     fn unknown_names_stay_unknown() {
-        for name in ["", "<|channel|>", "browser_navigate", "send_mail", "read_mail", "glob", "delete"] {
+        for name in [
+            "",
+            "<|channel|>",
+            "browser_navigate",
+            "send_mail",
+            "read_mail",
+            "glob",
+            "delete",
+        ] {
             check(name, None);
         }
     }
 
     #[test]
     fn aliases_are_normalized_and_unique() {
-        let mut names: Vec<_> = ALIASES.iter().map(|(alias, _)| *alias).chain(EDITORS.iter().copied()).collect();
+        let mut names: Vec<_> = ALIASES
+            .iter()
+            .map(|(alias, _)| *alias)
+            .chain(EDITORS.iter().copied())
+            .collect();
         assert!(names.iter().all(|name| squash(name) == *name));
         names.sort_unstable();
         let count = names.len();

@@ -11,7 +11,10 @@ use serde_json::Value;
 /// there is nothing to show, and for text that is not JSON.
 #[must_use]
 pub fn complete(text: &str) -> Option<Value> {
-    let mut scan = Scan { text, ..Scan::default() };
+    let mut scan = Scan {
+        text,
+        ..Scan::default()
+    };
     scan.run()?;
     let mut closed = text.get(..scan.safe)?.to_owned();
     if scan.in_string {
@@ -84,10 +87,17 @@ impl Scan<'_> {
     fn string(&mut self, start: usize) -> usize {
         let bytes = self.text.as_bytes();
         let mut at = start;
-        while let Some(step) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        while let Some(step) = bytes
+            .get(at..)
+            .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+        {
             at += step;
             if bytes.get(at) == Some(&b'"') {
-                return if self.value_next { self.value_ends(at + 1) } else { at + 1 };
+                return if self.value_next {
+                    self.value_ends(at + 1)
+                } else {
+                    at + 1
+                };
             }
             match escape_length(bytes.get(at..).unwrap_or_default()) {
                 Some(length) => at += length,
@@ -108,7 +118,12 @@ impl Scan<'_> {
     /// A number or keyword; only the next character shows that it is complete.
     fn scalar(&mut self, start: usize) -> usize {
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
-        let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':' | b'"' | b' ' | b'\t' | b'\n' | b'\r');
+        let ends = |byte: &u8| {
+            matches!(
+                byte,
+                b',' | b'}' | b']' | b':' | b'"' | b' ' | b'\t' | b'\n' | b'\r'
+            )
+        };
         match rest.iter().position(ends) {
             Some(length) => self.value_ends(start + length),
             None => self.text.len(),
@@ -122,8 +137,13 @@ fn escape_length(text: &[u8]) -> Option<usize> {
         return Some(2);
     }
     let code = std::str::from_utf8(text.get(2..6)?).ok()?;
-    let is_high_surrogate = u16::from_str_radix(code, 16).is_ok_and(|unit| (0xD800..0xDC00).contains(&unit));
-    if is_high_surrogate { text.get(11).map(|_| 12) } else { Some(6) }
+    let is_high_surrogate =
+        u16::from_str_radix(code, 16).is_ok_and(|unit| (0xD800..0xDC00).contains(&unit));
+    if is_high_surrogate {
+        text.get(11).map(|_| 12)
+    } else {
+        Some(6)
+    }
 }
 
 #[cfg(test)]
@@ -135,7 +155,8 @@ mod tests {
 
     #[test]
     fn open_brackets_are_closed() {
-        let check = |text: &str, expected: Value| assert_eq!(complete(text), Some(expected), "{text}");
+        let check =
+            |text: &str, expected: Value| assert_eq!(complete(text), Some(expected), "{text}");
         check("{", json!({}));
         check(r#"{"pa"#, json!({}));
         check(r#"{"path""#, json!({}));
@@ -143,15 +164,22 @@ mod tests {
         check(r#"{"path": ""#, json!({"path": ""}));
         check(r#"{"path": "src/ma"#, json!({"path": "src/ma"}));
         check(r#"{"path": "a","#, json!({"path": "a"}));
-        check(r#"{"path": "a", "edits": [{"old_text": "x", "new"#, json!({"path": "a", "edits": [{"old_text": "x"}]}));
-        check(r#"{"edits": [{}, {"a": [1, 2"#, json!({"edits": [{}, {"a": [1]}]}));
+        check(
+            r#"{"path": "a", "edits": [{"old_text": "x", "new"#,
+            json!({"path": "a", "edits": [{"old_text": "x"}]}),
+        );
+        check(
+            r#"{"edits": [{}, {"a": [1, 2"#,
+            json!({"edits": [{}, {"a": [1]}]}),
+        );
         check(r#"[{"a": "b"}"#, json!([{"a": "b"}]));
         check(r#"{"a": {"b": "c"}}"#, json!({"a": {"b": "c"}}));
     }
 
     #[test]
     fn truncated_values_are_dropped() {
-        let check = |text: &str, expected: Value| assert_eq!(complete(text), Some(expected), "{text}");
+        let check =
+            |text: &str, expected: Value| assert_eq!(complete(text), Some(expected), "{text}");
         check(r#"{"a": 12"#, json!({}));
         check(r#"{"a": 12 "#, json!({"a": 12}));
         check(r#"{"a": tru"#, json!({}));
@@ -165,7 +193,17 @@ mod tests {
 
     #[test]
     fn non_json_is_rejected() {
-        for text in ["", "  ", "12", "}", "[}", "{\"a\": }", "{\"a\": 1} x", "hello", "{\"a\" \"b\"}"] {
+        for text in [
+            "",
+            "  ",
+            "12",
+            "}",
+            "[}",
+            "{\"a\": }",
+            "{\"a\": 1} x",
+            "hello",
+            "{\"a\" \"b\"}",
+        ] {
             assert_eq!(complete(text), None, "{text}");
         }
     }
@@ -174,11 +212,15 @@ mod tests {
         match (part, whole) {
             (Value::String(part), Value::String(whole)) => whole.starts_with(part.as_str()),
             (Value::Array(part), Value::Array(whole)) => {
-                part.len() <= whole.len() && part.iter().zip(whole).all(|(part, whole)| is_prefix(part, whole))
+                part.len() <= whole.len()
+                    && part
+                        .iter()
+                        .zip(whole)
+                        .all(|(part, whole)| is_prefix(part, whole))
             }
-            (Value::Object(part), Value::Object(whole)) => {
-                part.iter().all(|(key, part)| whole.get(key).is_some_and(|whole| is_prefix(part, whole)))
-            }
+            (Value::Object(part), Value::Object(whole)) => part
+                .iter()
+                .all(|(key, part)| whole.get(key).is_some_and(|whole| is_prefix(part, whole))),
             _ => part == whole,
         }
     }

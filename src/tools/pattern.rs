@@ -19,9 +19,14 @@ pub(super) struct PathPattern {
 impl PathPattern {
     pub(super) fn new(pattern: &str) -> Result<Self, ToolError> {
         let pattern = tidy(pattern)?;
-        let (negated, pattern) = pattern.strip_prefix('!').map_or((false, &*pattern), |rest| (true, rest));
+        let (negated, pattern) = pattern
+            .strip_prefix('!')
+            .map_or((false, &*pattern), |rest| (true, rest));
         let anywhere = if pattern.contains('/') { "" } else { "**/" };
-        Ok(Self { globs: compile(&format!("{anywhere}{pattern}"))?, negated })
+        Ok(Self {
+            globs: compile(&format!("{anywhere}{pattern}"))?,
+            negated,
+        })
     }
 
     pub(super) fn matches(&self, below: &Path) -> bool {
@@ -43,15 +48,31 @@ impl Search {
     pub(super) fn new(pattern: &str) -> Result<Self, ToolError> {
         let pattern = tidy(pattern)?;
         let parts: Vec<_> = pattern.split('/').collect();
-        let literal = parts.iter().take_while(|part| !part.contains(['*', '?', '[', '{', '\\', '!'])).count();
+        let literal = parts
+            .iter()
+            .take_while(|part| !part.contains(['*', '?', '[', '{', '\\', '!']))
+            .count();
         let (folder, rest) = parts.split_at(literal.min(parts.len() - 1));
         if parts.len() == 1 {
-            return Ok(Self { folder: String::new(), pattern: PathPattern::new(&pattern)?, depth: usize::MAX });
+            return Ok(Self {
+                folder: String::new(),
+                pattern: PathPattern::new(&pattern)?,
+                depth: usize::MAX,
+            });
         }
-        let pattern = PathPattern { globs: compile(&rest.join("/"))?, negated: false };
-        let is_deep = rest.iter().any(|part| part.contains("**") || part.contains('{'));
+        let pattern = PathPattern {
+            globs: compile(&rest.join("/"))?,
+            negated: false,
+        };
+        let is_deep = rest
+            .iter()
+            .any(|part| part.contains("**") || part.contains('{'));
         let depth = if is_deep { usize::MAX } else { rest.len() };
-        Ok(Self { folder: folder.join("/"), pattern, depth })
+        Ok(Self {
+            folder: folder.join("/"),
+            pattern,
+            depth,
+        })
     }
 }
 
@@ -59,13 +80,20 @@ impl Search {
 fn tidy(pattern: &str) -> Result<Cow<'_, str>, ToolError> {
     let tidy = pattern.trim().trim_start_matches("./");
     if tidy.is_empty() {
-        return Err(ToolError("the pattern is empty; use for example *.rs or src/**/*.ts".to_owned()));
+        return Err(ToolError(
+            "the pattern is empty; use for example *.rs or src/**/*.ts".to_owned(),
+        ));
     }
     if tidy.starts_with("//") || tidy.split('/').any(|part| part == "..") {
-        return Err(ToolError(format!("the pattern {tidy} leads outside; name the folder in `path` instead")));
+        return Err(ToolError(format!(
+            "the pattern {tidy} leads outside; name the folder in `path` instead"
+        )));
     }
     let tidy = tidy.trim_start_matches('/');
-    if tidy.contains(',') && !tidy.contains(['{', '/']) && !tidy.split(',').any(|part| part.trim().is_empty()) {
+    if tidy.contains(',')
+        && !tidy.contains(['{', '/'])
+        && !tidy.split(',').any(|part| part.trim().is_empty())
+    {
         return Ok(format!("{{{}}}", tidy.replace(", ", ",")).into());
     }
     Ok(tidy.into())
@@ -74,8 +102,10 @@ fn tidy(pattern: &str) -> Result<Cow<'_, str>, ToolError> {
 fn compile(pattern: &str) -> Result<GlobSet, ToolError> {
     // A folder means everything in it.
     let everything = if pattern.ends_with('/') { "**" } else { "" };
-    let glob =
-        GlobBuilder::new(&format!("{pattern}{everything}")).literal_separator(true).empty_alternates(true).build();
+    let glob = GlobBuilder::new(&format!("{pattern}{everything}"))
+        .literal_separator(true)
+        .empty_alternates(true)
+        .build();
     let built = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build());
     built.map_err(|error| ToolError(format!("{pattern} is not a valid glob: {}", error.kind())))
 }
@@ -89,7 +119,11 @@ mod tests {
     #[test]
     fn a_pattern_without_a_slash_matches_names_at_any_depth() {
         let check = |pattern: &str, path: &str, expected: bool| {
-            assert_eq!(PathPattern::new(pattern).unwrap().matches(Path::new(path)), expected, "{pattern} {path}");
+            assert_eq!(
+                PathPattern::new(pattern).unwrap().matches(Path::new(path)),
+                expected,
+                "{pattern} {path}"
+            );
         };
         check("*.rs", "main.rs", true);
         check("*.rs", "src/a/main.rs", true);
@@ -109,7 +143,11 @@ mod tests {
     fn searches_start_at_the_literal_prefix() {
         let check = |pattern: &str, folder: &str, depth: usize, matches: &str| {
             let search = Search::new(pattern).unwrap();
-            assert_eq!((search.folder.as_str(), search.depth), (folder, depth), "{pattern}");
+            assert_eq!(
+                (search.folder.as_str(), search.depth),
+                (folder, depth),
+                "{pattern}"
+            );
             assert!(search.pattern.matches(Path::new(matches)), "{pattern}");
         };
         check("*.rs", "", usize::MAX, "a/b.rs");
@@ -125,8 +163,17 @@ mod tests {
         let check = |pattern: &str, expected: &str| {
             assert_eq!(Search::new(pattern).err().unwrap().0, expected);
         };
-        check(" ", "the pattern is empty; use for example *.rs or src/**/*.ts");
-        check("../x", "the pattern ../x leads outside; name the folder in `path` instead");
-        check("[a", "**/[a is not a valid glob: unclosed character class; missing ']'");
+        check(
+            " ",
+            "the pattern is empty; use for example *.rs or src/**/*.ts",
+        );
+        check(
+            "../x",
+            "the pattern ../x leads outside; name the folder in `path` instead",
+        );
+        check(
+            "[a",
+            "**/[a is not a valid glob: unclosed character class; missing ']'",
+        );
     }
 }

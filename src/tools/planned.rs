@@ -31,7 +31,10 @@ pub(super) enum What {
 type Changed = Vec<(WorkspacePath, FileChange)>;
 
 /// What all of it is going to do.
-pub(super) async fn preview(context: &ToolContext, files: &[Planned]) -> Result<Preview, ToolError> {
+pub(super) async fn preview(
+    context: &ToolContext,
+    files: &[Planned],
+) -> Result<Preview, ToolError> {
     let mut previews = Vec::new();
     for file in files {
         previews.push(file.preview(context).await?);
@@ -40,7 +43,10 @@ pub(super) async fn preview(context: &ToolContext, files: &[Planned]) -> Result<
 }
 
 /// Does it, and tells of the problems it brought.
-pub(super) async fn change(context: &ToolContext, files: &[Planned]) -> Result<ToolOutput, ToolError> {
+pub(super) async fn change(
+    context: &ToolContext,
+    files: &[Planned],
+) -> Result<ToolOutput, ToolError> {
     for file in files {
         file.propose(context).await?;
     }
@@ -72,12 +78,24 @@ async fn apply(context: &ToolContext, files: &[Planned]) -> Result<ToolOutput, T
 impl Planned {
     pub async fn preview(&self, context: &ToolContext) -> Result<Preview, ToolError> {
         let changes = self.propose(context).await?;
-        let verb = if let What::Remove = self.what { "Delete" } else { "Edit" };
-        let mut preview =
-            together(changes.iter().map(|(path, change)| shown_change(context, verb, path, change)).collect());
+        let verb = if let What::Remove = self.what {
+            "Delete"
+        } else {
+            "Edit"
+        };
+        let mut preview = together(
+            changes
+                .iter()
+                .map(|(path, change)| shown_change(context, verb, path, change))
+                .collect(),
+        );
         if let What::Move(_, to) = &self.what {
             let workspace = &context.workspace;
-            preview.title = format!("Move {} to {}", named(workspace, &self.path), named(workspace, to));
+            preview.title = format!(
+                "Move {} to {}",
+                named(workspace, &self.path),
+                named(workspace, to)
+            );
         }
         Ok(preview)
     }
@@ -86,9 +104,18 @@ impl Planned {
     async fn propose(&self, context: &ToolContext) -> Result<Changed, ToolError> {
         match unless_cancelled(context, self.proposed(context)).await? {
             Ok(changes) => Ok(changes),
-            Err(FileError::Match { path, error, changed }) => {
-                Err(ToolError(format!("{}; no file was changed", FileError::Match { path, error, changed })))
-            }
+            Err(FileError::Match {
+                path,
+                error,
+                changed,
+            }) => Err(ToolError(format!(
+                "{}; no file was changed",
+                FileError::Match {
+                    path,
+                    error,
+                    changed
+                }
+            ))),
             Err(error) => Err(explained(context, &self.path, error).await),
         }
     }
@@ -98,16 +125,27 @@ impl Planned {
         let one = |change: FileChange| vec![(self.path.clone(), change)];
         Ok(match &self.what {
             What::Create(content) => {
-                let change = workspace.propose(&self.path, &Change::Write(content.clone())).await?;
+                let change = workspace
+                    .propose(&self.path, &Change::Write(content.clone()))
+                    .await?;
                 one(new(&self.path, change)?)
             }
             What::Remove => one(self.removal(context).await?),
-            What::Update(chunks) => one(workspace.propose(&self.path, &Change::Patch(chunks.clone())).await?),
-            What::Become(before, after) => one(workspace.propose(&self.path, &exact(before, after)).await?),
+            What::Update(chunks) => one(workspace
+                .propose(&self.path, &Change::Patch(chunks.clone()))
+                .await?),
+            What::Become(before, after) => {
+                one(workspace.propose(&self.path, &exact(before, after)).await?)
+            }
             What::Move(chunks, to) => {
                 let removal = self.removal(context).await?;
-                let creation = workspace.propose(to, &self.moved(context, chunks).await?).await?;
-                vec![(to.clone(), new(to, creation)?), (self.path.clone(), removal)]
+                let creation = workspace
+                    .propose(to, &self.moved(context, chunks).await?)
+                    .await?;
+                vec![
+                    (to.clone(), new(to, creation)?),
+                    (self.path.clone(), removal),
+                ]
             }
         })
     }
@@ -118,7 +156,10 @@ impl Planned {
         if let Source::Buffer { unsaved: true, .. } = file.source {
             return Err(FileError::Unsaved(self.path.display()));
         }
-        context.workspace.propose(&self.path, &Change::Write(String::new())).await
+        context
+            .workspace
+            .propose(&self.path, &Change::Write(String::new()))
+            .await
     }
 
     /// What a file takes along when it moves: its text, encoding and permissions.
@@ -129,19 +170,35 @@ impl Planned {
         let text = if chunks.is_empty() {
             file.text
         } else {
-            workspace.propose(path, &Change::Patch(chunks.to_vec())).await?.new_text
+            workspace
+                .propose(path, &Change::Patch(chunks.to_vec()))
+                .await?
+                .new_text
         };
-        Ok(Change::Moved { text: text.to_string(), stored })
+        Ok(Change::Moved {
+            text: text.to_string(),
+            stored,
+        })
     }
 
     /// Applies the patch to this file and adds what was done to `done`, even if part of it fails.
     async fn commit(&self, context: &ToolContext, done: &mut Changed) -> Result<(), FileError> {
         let workspace = &context.workspace;
         let change = match &self.what {
-            What::Create(content) => workspace.commit(&self.path, &Change::Write(content.clone())).await?,
+            What::Create(content) => {
+                workspace
+                    .commit(&self.path, &Change::Write(content.clone()))
+                    .await?
+            }
             What::Remove => workspace.remove(&self.path).await?,
-            What::Update(chunks) => workspace.commit(&self.path, &Change::Patch(chunks.clone())).await?,
-            What::Become(before, after) => workspace.commit(&self.path, &exact(before, after)).await?,
+            What::Update(chunks) => {
+                workspace
+                    .commit(&self.path, &Change::Patch(chunks.clone()))
+                    .await?
+            }
+            What::Become(before, after) => {
+                workspace.commit(&self.path, &exact(before, after)).await?
+            }
             What::Move(chunks, to) => {
                 let moved = self.moved(context, chunks).await?;
                 done.push((to.clone(), workspace.commit(to, &moved).await?));
@@ -154,7 +211,10 @@ impl Planned {
 }
 
 fn exact(before: &Arc<str>, after: &Arc<str>) -> Change {
-    Change::Exact { before: Arc::clone(before), after: Arc::clone(after) }
+    Change::Exact {
+        before: Arc::clone(before),
+        after: Arc::clone(after),
+    }
 }
 
 /// A change that makes a file, not one that replaces another.
@@ -164,13 +224,19 @@ fn new(path: &WorkspacePath, change: FileChange) -> Result<FileChange, FileError
         Some(_) => Err(FileError::Io {
             verb: "add",
             path: path.display(),
-            reason: "it exists already; change it with `*** Update File:` or replace it with write_file".to_owned(),
+            reason:
+                "it exists already; change it with `*** Update File:` or replace it with write_file"
+                    .to_owned(),
         }),
     }
 }
 
 /// Reverts what was done before `error`.
-async fn changed_back(context: &ToolContext, mut done: Changed, error: ToolError) -> Result<ToolOutput, ToolError> {
+async fn changed_back(
+    context: &ToolContext,
+    mut done: Changed,
+    error: ToolError,
+) -> Result<ToolOutput, ToolError> {
     while let Some((path, change)) = done.last() {
         if context.workspace.undo(path, change).await.is_err() {
             return unfinished(context, &done, error);
@@ -181,33 +247,63 @@ async fn changed_back(context: &ToolContext, mut done: Changed, error: ToolError
 }
 
 /// What the model and the person must know of changes that ended early: what was done, if anything was.
-fn unfinished(context: &ToolContext, done: &Changed, error: ToolError) -> Result<ToolOutput, ToolError> {
+fn unfinished(
+    context: &ToolContext,
+    done: &Changed,
+    error: ToolError,
+) -> Result<ToolOutput, ToolError> {
     if done.is_empty() {
         return Err(error);
     }
-    Ok(output(context, done, &format!("The rest was not applied: {error}\n")))
+    Ok(output(
+        context,
+        done,
+        &format!("The rest was not applied: {error}\n"),
+    ))
 }
 
 fn output(context: &ToolContext, done: &Changed, more: &str) -> ToolOutput {
     let line = |(path, change): &(WorkspacePath, FileChange)| {
         let name = shown(&context.workspace, &path.absolute());
-        let is_removed = change.new_text.is_empty() && change.strategy.is_none() && change.old_text.is_some();
-        if is_removed { format!("Deleted {name}.\n") } else { report(&name, change) }
+        let is_removed =
+            change.new_text.is_empty() && change.strategy.is_none() && change.old_text.is_some();
+        if is_removed {
+            format!("Deleted {name}.\n")
+        } else {
+            report(&name, change)
+        }
     };
     ToolOutput {
         content: done.iter().map(line).collect::<String>() + more,
-        locations: done.iter().map(|(path, change)| location(path.absolute(), first_line(change))).collect(),
-        diffs: done.iter().map(|(path, change)| file_diff(path, change)).collect(),
+        locations: done
+            .iter()
+            .map(|(path, change)| location(path.absolute(), first_line(change)))
+            .collect(),
+        diffs: done
+            .iter()
+            .map(|(path, change)| file_diff(path, change))
+            .collect(),
         ..ToolOutput::default()
     }
 }
 
 /// Several previews as one.
 pub(super) fn together(previews: Vec<Preview>) -> Preview {
-    let title = previews.iter().map(|preview| preview.title.as_str()).collect::<Vec<_>>().join(", ");
-    let cautions: Vec<_> = previews.iter().filter_map(|preview| preview.caution.as_deref()).collect();
+    let title = previews
+        .iter()
+        .map(|preview| preview.title.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let cautions: Vec<_> = previews
+        .iter()
+        .filter_map(|preview| preview.caution.as_deref())
+        .collect();
     let caution = (!cautions.is_empty()).then(|| cautions.join("; "));
-    let mut all = Preview { title, caution, ..Preview::default() };
+    let mut all = Preview {
+        title,
+        caution,
+        ..Preview::default()
+    };
     for preview in previews {
         all.locations.extend(preview.locations);
         all.targets.extend(preview.targets);

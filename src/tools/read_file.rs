@@ -42,7 +42,9 @@ pub(super) struct Arguments {
 
 impl Arguments {
     fn files(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&self.path).chain(&self.more_paths).map(String::as_str)
+        std::iter::once(&self.path)
+            .chain(&self.more_paths)
+            .map(String::as_str)
     }
 }
 
@@ -56,8 +58,11 @@ impl TypedTool for ReadFile {
 
     /// A folder is listed.
     fn instead(context: &ToolContext, arguments: &Value) -> Option<Arc<dyn Tool>> {
-        let (arguments, _): (Arguments, _) = read(arguments, Self::EXAMPLE, Unknown::LeftOut).ok()?;
-        let is_folder = context.resolve(&arguments.path).is_ok_and(|path| path.is_folder());
+        let (arguments, _): (Arguments, _) =
+            read(arguments, Self::EXAMPLE, Unknown::LeftOut).ok()?;
+        let is_folder = context
+            .resolve(&arguments.path)
+            .is_ok_and(|path| path.is_folder());
         is_folder.then(|| Arc::new(ListFiles) as Arc<dyn Tool>)
     }
 
@@ -76,10 +81,19 @@ impl TypedTool for ReadFile {
                 ..Preview::default()
             });
         }
-        let paths = arguments.files().map(|name| context.resolve(name)).collect::<Result<Vec<_>, _>>()?;
-        let names: Vec<_> = paths.iter().map(|path| named(&context.workspace, path)).collect();
+        let paths = arguments
+            .files()
+            .map(|name| context.resolve(name))
+            .collect::<Result<Vec<_>, _>>()?;
+        let names: Vec<_> = paths
+            .iter()
+            .map(|path| named(&context.workspace, path))
+            .collect();
         let title = format!("Read {}{lines}", names.join(", "));
-        let mut shown = Preview { title, ..Preview::default() };
+        let mut shown = Preview {
+            title,
+            ..Preview::default()
+        };
         for path in &paths {
             let one = preview(String::new(), path, arguments.offset);
             shown.locations.extend(one.locations);
@@ -94,7 +108,10 @@ impl TypedTool for ReadFile {
         let limit = arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
         if let Some(number) = arguments.path.strip_prefix(OUTPUT) {
             let content = output(context, number, offset, limit).await?;
-            return Ok(ToolOutput { content, ..ToolOutput::default() });
+            return Ok(ToolOutput {
+                content,
+                ..ToolOutput::default()
+            });
         }
         let bytes = context.room(MAX_BYTES) / (1 + arguments.more_paths.len());
         if arguments.more_paths.is_empty() {
@@ -106,11 +123,16 @@ impl TypedTool for ReadFile {
                 Ok(one) => (one.content.clone(), one),
                 Err(ToolError(why)) => (format!("[{why}]\n"), ToolOutput::default()),
             };
-            write!(all.content, "==> {} <==\n{content}", escape_line(name)).expect("writing to a string cannot fail");
+            write!(all.content, "==> {} <==\n{content}", escape_line(name))
+                .expect("writing to a string cannot fail");
             all.locations.extend(one.locations);
             all.images.extend(one.images);
         }
-        if all.locations.is_empty() { Err(ToolError(all.content)) } else { Ok(all) }
+        if all.locations.is_empty() {
+            Err(ToolError(all.content))
+        } else {
+            Ok(all)
+        }
     }
 }
 
@@ -126,21 +148,42 @@ async fn file(
     let file = match unless_cancelled(context, context.workspace.read(&path)).await? {
         Ok(file) => file,
         Err(error @ FileError::NotFound(_)) => {
-            return Err(ToolError(format!("{error}{}", did_you_mean(context, &path).await)));
+            return Err(ToolError(format!(
+                "{error}{}",
+                did_you_mean(context, &path).await
+            )));
         }
         Err(FileError::TooLarge { size, .. }) => {
-            let lines = context.workspace.read_lines(&path, (offset, limit), bytes as u64);
+            let lines = context
+                .workspace
+                .read_lines(&path, (offset, limit), bytes as u64);
             let (text, more) = unless_cancelled(context, lines).await??;
-            let content = format!("[{size} bytes, from disk]\n{}", numbered(&text, offset, more));
+            let content = format!(
+                "[{size} bytes, from disk]\n{}",
+                numbered(&text, offset, more)
+            );
             let locations = vec![location(path.absolute(), Some(offset))];
-            return Ok(ToolOutput { content, locations, ..ToolOutput::default() });
+            return Ok(ToolOutput {
+                content,
+                locations,
+                ..ToolOutput::default()
+            });
         }
-        Err(FileError::Binary(..)) if picture(&path).is_some() => return show(context, &path).await,
+        Err(FileError::Binary(..)) if picture(&path).is_some() => {
+            return show(context, &path).await;
+        }
         Err(error) => return Err(error.into()),
     };
     let head = head(&file);
-    let page = blocking(context, move |_, _| page(&file.text, (offset, limit), bytes)).await?;
-    let page = page.map_err(|lines| ToolError(format!("{name} has only {lines} lines; {offset} is past the end")))?;
+    let page = blocking(context, move |_, _| {
+        page(&file.text, (offset, limit), bytes)
+    })
+    .await?;
+    let page = page.map_err(|lines| {
+        ToolError(format!(
+            "{name} has only {lines} lines; {offset} is past the end"
+        ))
+    })?;
     Ok(ToolOutput {
         content: head + &page,
         locations: vec![location(path.absolute(), Some(offset))],
@@ -166,25 +209,50 @@ fn picture(path: &WorkspacePath) -> Option<&'static (&'static str, &'static str,
 async fn show(context: &ToolContext, path: &WorkspacePath) -> Result<ToolOutput, ToolError> {
     let name = shown(&context.workspace, &path.absolute());
     let bytes = unless_cancelled(context, context.workspace.bytes(path)).await??;
-    let Some((_, mime_type, _)) = picture(path).filter(|(_, _, magic)| bytes.starts_with(magic)) else {
+    let Some((_, mime_type, _)) = picture(path).filter(|(_, _, magic)| bytes.starts_with(magic))
+    else {
         return Err(FileError::Binary(name, bytes.len() as u64).into());
     };
     if bytes.len() > Picture::LARGEST {
         let (size, most) = (bytes.len(), Picture::LARGEST);
-        return Err(ToolError(format!("{name} is an image of {size} bytes; the limit is {most}")));
+        return Err(ToolError(format!(
+            "{name} is an image of {size} bytes; the limit is {most}"
+        )));
     }
-    let images = vec![Picture { mime_type, data: STANDARD.encode(&bytes) }];
+    let images = vec![Picture {
+        mime_type,
+        data: STANDARD.encode(&bytes),
+    }];
     let content = format!("[{name}: {mime_type}, {} bytes]\n", bytes.len());
-    Ok(ToolOutput { content, images, locations: vec![location(path.absolute(), None)], ..ToolOutput::default() })
+    Ok(ToolOutput {
+        content,
+        images,
+        locations: vec![location(path.absolute(), None)],
+        ..ToolOutput::default()
+    })
 }
 
 /// Numbered lines of a command's output.
-async fn output(context: &ToolContext, number: &str, offset: usize, limit: usize) -> Result<String, ToolError> {
-    let found = number.parse().ok().and_then(|number| context.shell.output(number));
-    let output = found.ok_or_else(|| ToolError(format!("{OUTPUT}{} is no longer available", escape_line(number))))?;
+async fn output(
+    context: &ToolContext,
+    number: &str,
+    offset: usize,
+    limit: usize,
+) -> Result<String, ToolError> {
+    let found = number
+        .parse()
+        .ok()
+        .and_then(|number| context.shell.output(number));
+    let output = found.ok_or_else(|| {
+        ToolError(format!(
+            "{OUTPUT}{} is no longer available",
+            escape_line(number)
+        ))
+    })?;
     let bytes = context.room(MAX_BYTES) as u64;
     let read = blocking(context, move |_, _| output.lines(offset, limit, bytes)).await?;
-    let (text, more) = read.map_err(|error| ToolError(format!("the output cannot be read: {error}")))?;
+    let (text, more) =
+        read.map_err(|error| ToolError(format!("the output cannot be read: {error}")))?;
     Ok(numbered(&text, offset, more))
 }
 
@@ -198,7 +266,11 @@ fn numbered(text: &str, offset: usize, more: bool) -> String {
         let next = offset + text.lines().count();
         writeln!(page, "[continue with offset {next}]").expect("writing to a string cannot fail");
     }
-    if page.is_empty() { format!("[no line {offset}]\n") } else { page }
+    if page.is_empty() {
+        format!("[no line {offset}]\n")
+    } else {
+        page
+    }
 }
 
 /// Unusual properties of a file, on one line.
@@ -208,9 +280,16 @@ fn head(file: &FileText) -> String {
     let facts = stored
         .into_iter()
         .chain(unsaved.then(|| "unsaved changes in the editor".to_owned()))
-        .chain(file.changed.then(|| "changed by somebody else since you last read it".to_owned()));
+        .chain(
+            file.changed
+                .then(|| "changed by somebody else since you last read it".to_owned()),
+        );
     let facts = facts.collect::<Vec<_>>().join("; ");
-    if facts.is_empty() { facts } else { format!("[{facts}]\n") }
+    if facts.is_empty() {
+        facts
+    } else {
+        format!("[{facts}]\n")
+    }
 }
 
 /// Up to `limit` numbered lines from line `offset`, at most `bytes` bytes, and a note of what was left out. `Err` with
@@ -220,7 +299,11 @@ fn page(text: &str, (offset, limit): (usize, usize), bytes: usize) -> Result<Str
     let ends_with_break = index.bytes(text, index.count() - 1).is_empty();
     let total = index.count() - usize::from(ends_with_break);
     if total == 0 {
-        return if offset == 1 { Ok("[the file is empty]\n".to_owned()) } else { Err(0) };
+        return if offset == 1 {
+            Ok("[the file is empty]\n".to_owned())
+        } else {
+            Err(0)
+        };
     }
     if offset > total {
         return Err(total);
@@ -229,13 +312,21 @@ fn page(text: &str, (offset, limit): (usize, usize), bytes: usize) -> Result<Str
     let mut page = String::new();
     let mut next = offset;
     while next <= last && page.len() < bytes {
-        let line = text.get(index.bytes(text, next - 1)).unwrap_or_default().trim_end_matches(['\n', '\r']);
+        let line = text
+            .get(index.bytes(text, next - 1))
+            .unwrap_or_default()
+            .trim_end_matches(['\n', '\r']);
         writeln!(page, "{next}\t{}", cut(line)).expect("writing to a string cannot fail");
         next += 1;
     }
     if next <= total || offset > 1 {
-        let more = if next <= total { format!("; continue with offset {next}") } else { String::new() };
-        writeln!(page, "[lines {offset}–{} of {total}{more}]", next - 1).expect("writing to a string cannot fail");
+        let more = if next <= total {
+            format!("; continue with offset {next}")
+        } else {
+            String::new()
+        };
+        writeln!(page, "[lines {offset}–{} of {total}{more}]", next - 1)
+            .expect("writing to a string cannot fail");
     }
     Ok(page)
 }
@@ -244,7 +335,9 @@ fn page(text: &str, (offset, limit): (usize, usize), bytes: usize) -> Result<Str
 fn cut(line: &str) -> String {
     let end = line.floor_char_boundary(MAX_LINE);
     match line.split_at_checked(end) {
-        Some((shown, rest)) if !rest.is_empty() => format!("{shown}… [{} more bytes in this line]", rest.len()),
+        Some((shown, rest)) if !rest.is_empty() => {
+            format!("{shown}… [{} more bytes in this line]", rest.len())
+        }
         _ => line.to_owned(),
     }
 }
@@ -266,7 +359,12 @@ mod tests {
         check("a\nb", 1, 9, Ok("1\ta\n2\tb\n"));
         check("a\r\nb\r\n", 1, 9, Ok("1\ta\n2\tb\n"));
         check("\n\n", 1, 9, Ok("1\t\n2\t\n"));
-        check("a\nb\nc\n", 1, 2, Ok("1\ta\n2\tb\n[lines 1–2 of 3; continue with offset 3]\n"));
+        check(
+            "a\nb\nc\n",
+            1,
+            2,
+            Ok("1\ta\n2\tb\n[lines 1–2 of 3; continue with offset 3]\n"),
+        );
         check("a\nb\nc\n", 2, 9, Ok("2\tb\n3\tc\n[lines 2–3 of 3]\n"));
         check("a\nb\nc\n", 4, 9, Err(3));
         check("", 1, 9, Ok("[the file is empty]\n"));
@@ -279,15 +377,25 @@ mod tests {
         let text = format!("x{}", "é".repeat(1_000_000));
         let page = page(&text, (1, 1), MAX_BYTES).unwrap();
         assert!(page.len() < 1100, "{}", page.len());
-        assert!(page.ends_with("é… [1999002 more bytes in this line]\n"), "{page}");
+        assert!(
+            page.ends_with("é… [1999002 more bytes in this line]\n"),
+            "{page}"
+        );
     }
 
     #[test]
     fn a_page_is_bounded_in_bytes() {
         let text = format!("{}\n", "x".repeat(900)).repeat(500);
-        assert!(page(&text, (1, 500), 4000).unwrap().ends_with("[lines 1–5 of 500; continue with offset 6]\n"));
+        assert!(
+            page(&text, (1, 500), 4000)
+                .unwrap()
+                .ends_with("[lines 1–5 of 500; continue with offset 6]\n")
+        );
         let page = page(&text, (1, 500), MAX_BYTES).unwrap();
         assert!(page.len() < 62_000, "{}", page.len());
-        assert!(page.ends_with("[lines 1–67 of 500; continue with offset 68]\n"), "{page}");
+        assert!(
+            page.ends_with("[lines 1–67 of 500; continue with offset 68]\n"),
+            "{page}"
+        );
     }
 }

@@ -30,7 +30,9 @@ pub fn tool(tools: &[Arc<dyn Tool>], name: &str) -> Option<Arc<dyn Tool>> {
         return Some(Arc::clone(tool));
     }
     let ways = ways_to_edit(tools);
-    let others = ways.iter().filter(|way| super::find(tools, way.name()).is_none());
+    let others = ways
+        .iter()
+        .filter(|way| super::find(tools, way.name()).is_none());
     let all: Vec<&Arc<dyn Tool>> = tools.iter().chain(others).collect();
     let ours: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
     let name = names::resolve(name, &ours)?;
@@ -41,11 +43,17 @@ pub fn tool(tools: &[Arc<dyn Tool>], name: &str) -> Option<Arc<dyn Tool>> {
 ///
 /// # Errors
 /// No tool matches; the text is for the model.
-pub fn resolve(tools: &[Arc<dyn Tool>], name: &str, mut arguments: Value) -> Result<Resolved, String> {
+pub fn resolve(
+    tools: &[Arc<dyn Tool>],
+    name: &str,
+    mut arguments: Value,
+) -> Result<Resolved, String> {
     let mut meant = name.to_owned();
     if names::is_editor(name)
         && super::find(tools, name).is_none()
-        && let Some(command) = arguments.as_object_mut().and_then(|fields| fields.remove("command"))
+        && let Some(command) = arguments
+            .as_object_mut()
+            .and_then(|fields| fields.remove("command"))
     {
         let command = command.as_str().unwrap_or_default().to_owned();
         meant = names::of_editor(&command).map_or(command, str::to_owned);
@@ -53,16 +61,27 @@ pub fn resolve(tools: &[Arc<dyn Tool>], name: &str, mut arguments: Value) -> Res
     let tool = tool(tools, &meant).ok_or_else(|| unknown(tools, name))?;
     let (tool, arguments) = edited(tools, tool, arguments);
     let tool = tool.meant(&arguments).unwrap_or(tool);
-    let note = (tool.name() != name).then(|| format!("[`{}` was run as `{}`]", shown(name), tool.name()));
-    Ok(Resolved { tool, arguments, note })
+    let note =
+        (tool.name() != name).then(|| format!("[`{}` was run as `{}`]", shown(name), tool.name()));
+    Ok(Resolved {
+        tool,
+        arguments,
+        note,
+    })
 }
 
 /// Whether a call written as text is beyond doubt: it names a tool and matches its schema.
 ///
 /// # Errors
 /// What is wrong with it, for the model.
-pub fn accept(tools: &[Arc<dyn Tool>], name: &str, arguments: &Map<String, Value>) -> Result<(), String> {
-    let Resolved { tool, arguments, .. } = resolve(tools, name, Value::Object(arguments.clone()))?;
+pub fn accept(
+    tools: &[Arc<dyn Tool>],
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> Result<(), String> {
+    let Resolved {
+        tool, arguments, ..
+    } = resolve(tools, name, Value::Object(arguments.clone()))?;
     arguments::fit(&arguments, &tool.parameters())
 }
 
@@ -71,24 +90,38 @@ pub fn accept(tools: &[Arc<dyn Tool>], name: &str, arguments: &Map<String, Value
 pub fn only_argument(tool: &dyn Tool, raw: &str) -> Option<Map<String, Value>> {
     let text: String = serde_json::from_str(raw).ok()?;
     let schema = tool.parameters();
-    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
     let name = match required {
         [Value::String(name)] => name.as_str(),
         // A job does without one.
         [] if schema["properties"].get("command").is_some() => "command",
         _ => return None,
     };
-    (schema["properties"][name]["type"] == "string").then(|| Map::from_iter([(name.to_owned(), text.into())]))
+    (schema["properties"][name]["type"] == "string")
+        .then(|| Map::from_iter([(name.to_owned(), text.into())]))
 }
 
 /// A model is offered one way to edit, but may know another.
 fn ways_to_edit(tools: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
-    let can_edit = tools.iter().any(|tool| [EditFile::NAME, ApplyPatch::NAME].contains(&tool.name()));
-    if can_edit { vec![Arc::new(EditFile), Arc::new(ApplyPatch)] } else { Vec::new() }
+    let can_edit = tools
+        .iter()
+        .any(|tool| [EditFile::NAME, ApplyPatch::NAME].contains(&tool.name()));
+    if can_edit {
+        vec![Arc::new(EditFile), Arc::new(ApplyPatch)]
+    } else {
+        Vec::new()
+    }
 }
 
 /// Patches and replacements are each passed to the tool that handles them, whatever tool was named.
-fn edited(tools: &[Arc<dyn Tool>], tool: Arc<dyn Tool>, arguments: Value) -> (Arc<dyn Tool>, Value) {
+fn edited(
+    tools: &[Arc<dyn Tool>],
+    tool: Arc<dyn Tool>,
+    arguments: Value,
+) -> (Arc<dyn Tool>, Value) {
     let ways = ways_to_edit(tools);
     let way = |name: &str| ways.iter().find(|way| way.name() == name).cloned();
     let patched = || way(ApplyPatch::NAME).filter(|_| tool.name() != ApplyPatch::NAME);
@@ -100,13 +133,19 @@ fn edited(tools: &[Arc<dyn Tool>], tool: Arc<dyn Tool>, arguments: Value) -> (Ar
     }
     if tool.name() == EditFile::NAME
         && let Some(patch) = patched()
-        && let Some(text) = arguments.as_object().and_then(|fields| fields.values().find_map(patch_text))
+        && let Some(text) = arguments
+            .as_object()
+            .and_then(|fields| fields.values().find_map(patch_text))
     {
         let arguments = json!({ "patch": text });
         return (patch, arguments);
     }
     if tool.name() == ApplyPatch::NAME
-        && let Some(text) = arguments.get("command").is_some().then(|| of_command(tools, &arguments)).flatten()
+        && let Some(text) = arguments
+            .get("command")
+            .is_some()
+            .then(|| of_command(tools, &arguments))
+            .flatten()
     {
         return (tool, json!({ "patch": text }));
     }
@@ -127,12 +166,18 @@ fn of_command(tools: &[Arc<dyn Tool>], arguments: &Value) -> Option<String> {
 
 fn patch_text(value: &Value) -> Option<String> {
     let text = value.as_str()?;
-    text.trim_start().starts_with("*** Begin Patch").then(|| text.to_owned())
+    text.trim_start()
+        .starts_with("*** Begin Patch")
+        .then(|| text.to_owned())
 }
 
 fn unknown(tools: &[Arc<dyn Tool>], name: &str) -> String {
     let names: Vec<_> = tools.iter().map(|tool| tool.name()).collect();
-    format!("unknown tool `{}`; available tools: {}", shown(name), names.join(", "))
+    format!(
+        "unknown tool `{}`; available tools: {}",
+        shown(name),
+        names.join(", ")
+    )
 }
 
 /// The model's name for a tool, which may be very long.
@@ -146,18 +191,34 @@ mod tests {
     use crate::tools::{Editing, all};
 
     #[track_caller]
-    #[expect(clippy::needless_pass_by_value, reason = "a case writes its JSON in place")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a case writes its JSON in place"
+    )]
     fn check(name: &str, arguments: Value, expected: &str, passed: Value) {
         let tools = all(Editing::Replacements);
         let resolved = resolve(&tools, name, arguments).unwrap();
-        assert_eq!((resolved.tool.name(), &resolved.arguments), (expected, &passed));
+        assert_eq!(
+            (resolved.tool.name(), &resolved.arguments),
+            (expected, &passed)
+        );
         assert_eq!(resolved.note.is_some(), name != expected);
     }
 
     #[test]
     fn calls_resolve_to_the_intended_tool() {
-        check("bash", json!({ "command": "ls" }), "run_command", json!({ "command": "ls" }));
-        check("read_file", json!({ "path": "a" }), "read_file", json!({ "path": "a" }));
+        check(
+            "bash",
+            json!({ "command": "ls" }),
+            "run_command",
+            json!({ "command": "ls" }),
+        );
+        check(
+            "read_file",
+            json!({ "path": "a" }),
+            "read_file",
+            json!({ "path": "a" }),
+        );
         let edit = json!({ "path": "a", "old_str": "x", "new_str": "y" });
         let mut sent = edit.clone();
         sent["command"] = "str_replace".into();
@@ -170,9 +231,24 @@ mod tests {
         );
         check("apply_patch", edit.clone(), "edit_file", edit);
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
-        check("apply_patch", json!({ "input": patch }), "apply_patch", json!({ "input": patch }));
-        check("edit", json!({ "patch": patch }), "apply_patch", json!({ "patch": patch }));
-        check("shell", json!({ "command": ["apply_patch", patch] }), "apply_patch", json!({ "patch": patch }));
+        check(
+            "apply_patch",
+            json!({ "input": patch }),
+            "apply_patch",
+            json!({ "input": patch }),
+        );
+        check(
+            "edit",
+            json!({ "patch": patch }),
+            "apply_patch",
+            json!({ "patch": patch }),
+        );
+        check(
+            "shell",
+            json!({ "command": ["apply_patch", patch] }),
+            "apply_patch",
+            json!({ "patch": patch }),
+        );
     }
 
     /// Spellings of any tool's own name, the offered editing tool's included.
@@ -182,17 +258,48 @@ mod tests {
             let tools = all(editing);
             for name in tools.iter().map(|tool| tool.name()) {
                 let title = |part: &str| {
-                    part.chars().take(1).flat_map(char::to_uppercase).chain(part.chars().skip(1)).collect()
+                    part.chars()
+                        .take(1)
+                        .flat_map(char::to_uppercase)
+                        .chain(part.chars().skip(1))
+                        .collect()
                 };
-                let camel: String = name.split('_').map(|part| -> String { title(part) }).collect();
+                let camel: String = name
+                    .split('_')
+                    .map(|part| -> String { title(part) })
+                    .collect();
                 let kebab = name.replace('_', "-");
-                let spellings = ["", "functions.", "default_api.", "tools.", "mcp__tandem__", "developer__"]
-                    .map(|prefix| format!("{prefix}{name}"));
-                let leaks = [":0", ":17", "<|channel|>commentary", "<|channel|>json", "_2", " ", "()"]
-                    .map(|suffix| format!("functions.{name}{suffix}"));
-                for spelled in spellings.into_iter().chain(leaks).chain([camel, kebab, name.to_uppercase()]) {
+                let spellings = [
+                    "",
+                    "functions.",
+                    "default_api.",
+                    "tools.",
+                    "mcp__tandem__",
+                    "developer__",
+                ]
+                .map(|prefix| format!("{prefix}{name}"));
+                let leaks = [
+                    ":0",
+                    ":17",
+                    "<|channel|>commentary",
+                    "<|channel|>json",
+                    "_2",
+                    " ",
+                    "()",
+                ]
+                .map(|suffix| format!("functions.{name}{suffix}"));
+                for spelled in
+                    spellings
+                        .into_iter()
+                        .chain(leaks)
+                        .chain([camel, kebab, name.to_uppercase()])
+                {
                     let resolved = tool(&tools, &spelled);
-                    assert_eq!(resolved.as_ref().map(|tool| tool.name()), Some(name), "{spelled}");
+                    assert_eq!(
+                        resolved.as_ref().map(|tool| tool.name()),
+                        Some(name),
+                        "{spelled}"
+                    );
                 }
             }
         }
@@ -201,17 +308,25 @@ mod tests {
     #[test]
     fn unknown_tools_are_refused() {
         let tools = all(Editing::Replacements);
-        for (name, arguments) in [("nothing", json!({})), ("str_replace_editor", json!({ "command": "undo_edit" }))] {
+        for (name, arguments) in [
+            ("nothing", json!({})),
+            ("str_replace_editor", json!({ "command": "undo_edit" })),
+        ] {
             let why = resolve(&tools, name, arguments).err().unwrap();
             assert!(why.contains(name) && why.contains("read_file"), "{why}");
         }
-        assert!(resolve(&[], "apply_patch", json!({})).is_err(), "a tool that is not offered is not there");
+        assert!(
+            resolve(&[], "apply_patch", json!({})).is_err(),
+            "a tool that is not offered is not there"
+        );
     }
 
     #[test]
     fn text_calls_must_match_the_schema() {
         let tools = all(Editing::Replacements);
-        let accepts = |name: &str, arguments: Value| accept(&tools, name, arguments.as_object().unwrap()).is_ok();
+        let accepts = |name: &str, arguments: Value| {
+            accept(&tools, name, arguments.as_object().unwrap()).is_ok()
+        };
         assert!(accepts("read_file", json!({ "path": "a" })));
         assert!(accepts("Bash", json!({ "cmd": "ls" })));
         assert!(!accepts("write_file", json!({ "content": "x" })));

@@ -6,7 +6,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{CommandLine, Exit, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{
+    CommandLine, Exit, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool,
+};
 use crate::domain::Styled;
 use crate::process::{Changed, Dialect, Ended, Job, Reach, StandIn, TakenOver};
 use crate::text::display::escape_line;
@@ -92,7 +94,11 @@ impl TypedTool for RunCommand {
                 Action::Read => format!("Read the output of job {id}"),
                 Action::Stop => format!("Stop job {id}"),
             };
-            return Ok(Preview { title, follows_up: true, ..Preview::default() });
+            return Ok(Preview {
+                title,
+                follows_up: true,
+                ..Preview::default()
+            });
         }
         let (line, note) = command_line(context, &arguments).await?;
         let mut title = format!("Run `{}`", escape_line(&line.command));
@@ -109,11 +115,19 @@ impl TypedTool for RunCommand {
             title = format!("{title} (ignores unsaved changes in {unsaved})");
         }
         let targets = vec![folder(context, &arguments)?.real()];
-        Ok(Preview { title, targets, command: Some(Box::new(line)), note, ..Preview::default() })
+        Ok(Preview {
+            title,
+            targets,
+            command: Some(Box::new(line)),
+            note,
+            ..Preview::default()
+        })
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let Some(id) = arguments.job else { return start(context, &arguments).await };
+        let Some(id) = arguments.job else {
+            return start(context, &arguments).await;
+        };
         let job = job(context, id)?;
         let wait = arguments.timeout_s.map_or(WAIT, Duration::from_secs);
         look_after(context, &job, action(&arguments.command)?, wait).await
@@ -121,14 +135,19 @@ impl TypedTool for RunCommand {
 }
 
 fn job(context: &ToolContext, id: u32) -> Result<Arc<Job>, ToolError> {
-    context.shell.job(id).ok_or_else(|| ToolError(format!("unknown job {id}")))
+    context
+        .shell
+        .job(id)
+        .ok_or_else(|| ToolError(format!("unknown job {id}")))
 }
 
 fn action(command: &str) -> Result<Action, ToolError> {
     match command.trim() {
         "" | "read" => Ok(Action::Read),
         "stop" => Ok(Action::Stop),
-        _ => Err(ToolError("with `job`, `command` is `read` or `stop`".to_owned())),
+        _ => Err(ToolError(
+            "with `job`, `command` is `read` or `stop`".to_owned(),
+        )),
     }
 }
 
@@ -150,7 +169,10 @@ async fn command_line(
     }
     let cwd = folder(context, arguments)?;
     if !cwd.is_folder() {
-        return Err(ToolError(format!("the folder {} does not exist", cwd.display())));
+        return Err(ToolError(format!(
+            "the folder {} does not exist",
+            cwd.display()
+        )));
     }
     if context.workspace.is_copy() && !context.shell.shows_unsaved(&context.workspace).await {
         return Err(ToolError(NO_SANDBOX.to_owned()));
@@ -177,7 +199,13 @@ async fn hidden(context: &ToolContext, arguments: &Arguments) -> Vec<String> {
     if reads_unsaved(context, arguments).await {
         return Vec::new();
     }
-    context.workspace.unsaved().await.iter().map(WorkspacePath::display).collect()
+    context
+        .workspace
+        .unsaved()
+        .await
+        .iter()
+        .map(WorkspacePath::display)
+        .collect()
 }
 
 async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
@@ -187,18 +215,28 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         context.shell.make_room()?;
     }
     let (unsaved, old) = if reads_unsaved(context, arguments).await {
-        context.workspace.unsaved_texts().await.into_iter().partition(|unsaved| unsaved.path.real().is_file())
+        context
+            .workspace
+            .unsaved_texts()
+            .await
+            .into_iter()
+            .partition(|unsaved| unsaved.path.real().is_file())
     } else {
         (Vec::new(), context.workspace.save().await)
     };
     let mut report = String::new();
     if !old.is_empty() {
         let names: Vec<_> = old.iter().map(|unsaved| unsaved.path.display()).collect();
-        report =
-            format!("[unsaved in the editor, so the command reads the older version on disk: {}]\n", names.join(", "));
+        report = format!(
+            "[unsaved in the editor, so the command reads the older version on disk: {}]\n",
+            names.join(", ")
+        );
     }
     let live = (!arguments.background).then(|| context.live.clone());
-    let job = context.shell.start(&context.workspace, &line, live, unsaved).await?;
+    let job = context
+        .shell
+        .start(&context.workspace, &line, live, unsaved)
+        .await?;
     if arguments.background {
         context.shell.keep(&job);
         let mut output = look_after(context, &job, Action::Read, WATCHED).await?;
@@ -207,7 +245,10 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         output.content = head + &output.content;
         return Ok(output);
     }
-    let limit = arguments.timeout_s.map(Duration::from_secs).or(context.shell.timeout());
+    let limit = arguments
+        .timeout_s
+        .map(Duration::from_secs)
+        .or(context.shell.timeout());
     let end = tokio::select! {
         ended = job.ended() => Ok(ended),
         () = after(limit) => Err(too_slow(limit.unwrap_or_default())),
@@ -221,7 +262,9 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
     let (said, styles) = job.output.take_styled(context.room(MOST));
     let said = line_end(said);
     output.styles = shifted(styles, report.len());
-    let hint = end.as_ref().map_or("", |ended| hint(&line, &said, ended.code() == Some(0)));
+    let hint = end
+        .as_ref()
+        .map_or("", |ended| hint(&line, &said, ended.code() == Some(0)));
     let busy = busy(&job, &said).unwrap_or_default();
     output.content = report + &said + &how + hint + &busy + &output.content;
     output.failed = end.is_err();
@@ -230,7 +273,13 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
 
 /// The styles of a text that something stands before now.
 fn shifted(styles: Vec<Styled>, by: usize) -> Vec<Styled> {
-    styles.into_iter().map(|it| Styled { range: it.range.start + by..it.range.end + by, ..it }).collect()
+    styles
+        .into_iter()
+        .map(|it| Styled {
+            range: it.range.start + by..it.range.end + by,
+            ..it
+        })
+        .collect()
 }
 
 fn too_slow(limit: Duration) -> String {
@@ -275,7 +324,12 @@ const BUSY: [&str; 3] = ["Device or resource busy", "Resource busy", "EBUSY"];
 
 /// How to change a file with unsaved text that a command could not replace.
 fn busy(job: &Job, said: &str) -> Option<String> {
-    let names: Vec<_> = job.stand_ins.iter().filter(|file| file.is_fixed()).map(StandIn::display).collect();
+    let names: Vec<_> = job
+        .stand_ins
+        .iter()
+        .filter(|file| file.is_fixed())
+        .map(StandIn::display)
+        .collect();
     let is_busy = BUSY.iter().any(|words| said.contains(words)) && !names.is_empty();
     is_busy.then(|| {
         format!(
@@ -299,7 +353,9 @@ fn leaves_running(command: &str) -> bool {
             (None, '&') if letters.peek() == Some(&'&') => _ = letters.next(),
             (None, '&') if !"<>|".contains(before) && letters.peek() != Some(&'>') => {
                 let rest: String = letters.collect();
-                return !rest.split(|c: char| !c.is_alphanumeric()).any(|word| word == "wait");
+                return !rest
+                    .split(|c: char| !c.is_alphanumeric())
+                    .any(|word| word == "wait");
             }
             _ => {}
         }
@@ -324,20 +380,32 @@ async fn look_after(
                 () = context.cancel.cancelled() => return Err(ToolError("cancelled by the user".to_owned())),
             }
             // Its output ends a moment before it does.
-            if job.output.has_ended() || job.has_ended() { Some(job.ended().await) } else { None }
+            if job.output.has_ended() || job.has_ended() {
+                Some(job.ended().await)
+            } else {
+                None
+            }
         }
     };
     let (said, styles) = job.output.take_styled(context.room(MOST));
     let said = line_end(said);
     let mut output = report_changes(context, job, ended.as_deref(), true).await;
     output.styles = styles;
-    let how = ended.map_or_else(|| format!("[job {} is running]\n", job.id), |ended| exit(&ended));
+    let how = ended.map_or_else(
+        || format!("[job {} is running]\n", job.id),
+        |ended| exit(&ended),
+    );
     output.content = said + &how + &output.content;
     Ok(output)
 }
 
 /// What a command has changed, with everything that is to be said about it.
-async fn report_changes(context: &ToolContext, job: &Job, ended: Option<&Ended>, is_job: bool) -> ToolOutput {
+async fn report_changes(
+    context: &ToolContext,
+    job: &Job,
+    ended: Option<&Ended>,
+    is_job: bool,
+) -> ToolOutput {
     if ended.is_some() {
         job.report();
     }
@@ -347,7 +415,12 @@ async fn report_changes(context: &ToolContext, job: &Job, ended: Option<&Ended>,
     }
     // What the command replaced of them is on the disk again now.
     let changed = context.shell.changed(&context.workspace, is_job).await;
-    let Changed { changes, mut diffs, mut notes, told } = changed;
+    let Changed {
+        changes,
+        mut diffs,
+        mut notes,
+        told,
+    } = changed;
     context.workspace.refresh(on_disk(context, &diffs)).await;
     for TakenOver { diff, note } in taken_over {
         diffs.extend(diff);
@@ -356,19 +429,36 @@ async fn report_changes(context: &ToolContext, job: &Job, ended: Option<&Ended>,
     let put_right = ended.map(|ended| ended.notes.clone()).unwrap_or_default();
     let notices: Vec<String> = put_right.into_iter().chain(told).collect();
     let content = in_brackets(&notices) + &in_brackets(&notes);
-    let exit =
-        ended.map(|ended| Exit { code: ended.code(), ran_ms: ended.ran.as_millis().try_into().unwrap_or(u64::MAX) });
-    ToolOutput { content, diffs, changes: Some(changes), exit, notices, ..ToolOutput::default() }
+    let exit = ended.map(|ended| Exit {
+        code: ended.code(),
+        ran_ms: ended.ran.as_millis().try_into().unwrap_or(u64::MAX),
+    });
+    ToolOutput {
+        content,
+        diffs,
+        changes: Some(changes),
+        exit,
+        notices,
+        ..ToolOutput::default()
+    }
 }
 
 /// The texts that were changed on the disk.
 fn on_disk(context: &ToolContext, diffs: &[FileDiff]) -> Vec<OnDisk> {
     let file = |diff: &FileDiff| {
         let path = context.workspace.resolve_path(&diff.path).ok()?;
-        Some(OnDisk { path, old: diff.old_text.clone()?, new: Arc::clone(&diff.new_text) })
+        Some(OnDisk {
+            path,
+            old: diff.old_text.clone()?,
+            new: Arc::clone(&diff.new_text),
+        })
     };
     // A file that is gone has an empty text.
-    diffs.iter().filter_map(file).filter(|file| file.path.exists()).collect()
+    diffs
+        .iter()
+        .filter_map(file)
+        .filter(|file| file.path.exists())
+        .collect()
 }
 
 async fn after(limit: Option<Duration>) {
@@ -380,12 +470,17 @@ async fn after(limit: Option<Duration>) {
 
 /// How a command ended.
 fn exit(ended: &Ended) -> String {
-    let how = ended.code().map_or_else(|| "exit status unknown".to_owned(), |code| format!("exit code {code}"));
+    let how = ended.code().map_or_else(
+        || "exit status unknown".to_owned(),
+        |code| format!("exit code {code}"),
+    );
     format!("[{how}, {:.1} s]\n", ended.ran.as_secs_f64())
 }
 
 fn in_brackets(notes: &[String]) -> String {
-    notes.iter().fold(String::new(), |all, note| all + "[" + note + "]\n")
+    notes
+        .iter()
+        .fold(String::new(), |all, note| all + "[" + note + "]\n")
 }
 
 fn line_end(mut text: String) -> String {
@@ -401,7 +496,11 @@ mod tests {
 
     #[test]
     fn a_single_ampersand_starts_a_background_process() {
-        for command in ["sleep 20 & echo started", "nohup x >/dev/null 2>&1 &", "(serve &)"] {
+        for command in [
+            "sleep 20 & echo started",
+            "nohup x >/dev/null 2>&1 &",
+            "(serve &)",
+        ] {
             assert!(leaves_running(command), "{command}");
         }
         for command in [

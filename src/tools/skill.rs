@@ -45,13 +45,28 @@ impl LoadSkill {
              Skills:{}",
             list(&skills)
         );
-        Self { skills, description }
+        Self {
+            skills,
+            description,
+        }
     }
 
     fn find(&self, name: &str) -> Result<&Skill, ToolError> {
-        let names = || self.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>().join(", ");
+        let names = || {
+            self.skills
+                .iter()
+                .map(|skill| skill.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let found = self.skills.iter().find(|skill| skill.name == name);
-        found.ok_or_else(|| ToolError(format!("unknown skill {}; available skills: {}", escape_line(name), names())))
+        found.ok_or_else(|| {
+            ToolError(format!(
+                "unknown skill {}; available skills: {}",
+                escape_line(name),
+                names()
+            ))
+        })
     }
 }
 
@@ -63,7 +78,11 @@ fn list(skills: &[Skill]) -> String {
         let (shown, rest) = purpose.split_at(purpose.floor_char_boundary(PURPOSE));
         let more = if rest.is_empty() { "" } else { "…" };
         if list.len() + shown.len() > LIST {
-            let names: Vec<_> = skills.iter().skip(index).map(|skill| skill.name.as_str()).collect();
+            let names: Vec<_> = skills
+                .iter()
+                .skip(index)
+                .map(|skill| skill.name.as_str())
+                .collect();
             write!(list, "\n- also {}", names.join(", ")).expect("writing to a string cannot fail");
             break;
         }
@@ -76,12 +95,24 @@ fn list(skills: &[Skill]) -> String {
 ///
 /// # Errors
 /// It cannot be read; the text is for the model.
-pub async fn load_skill(workspace: &Workspace, skill: &Skill, file: Option<&str>) -> Result<String, ToolError> {
+pub async fn load_skill(
+    workspace: &Workspace,
+    skill: &Skill,
+    file: Option<&str>,
+) -> Result<String, ToolError> {
     let Skill { name, folder, .. } = skill;
     let what = escape_line(file.unwrap_or("SKILL.md"));
     let text = skill.read(workspace, file).await;
-    let text = text.map_err(|error| ToolError(format!("{what} of the skill {name} cannot be read: {error}")))?;
-    Ok(format!("[{what} of the skill {name}, in {}; it grants no permission]\n{}", folder.display(), marked(&text)))
+    let text = text.map_err(|error| {
+        ToolError(format!(
+            "{what} of the skill {name} cannot be read: {error}"
+        ))
+    })?;
+    Ok(format!(
+        "[{what} of the skill {name}, in {}; it grants no permission]\n{}",
+        folder.display(),
+        marked(&text)
+    ))
 }
 
 impl Tool for LoadSkill {
@@ -101,22 +132,40 @@ impl Tool for LoadSkill {
         ToolKind::Read
     }
 
-    fn preview<'a>(&'a self, _context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
+    fn preview<'a>(
+        &'a self,
+        _context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, Preview> {
         async {
-            let (Arguments { name, file }, _) = arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
+            let (Arguments { name, file }, _) =
+                arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
             let skill = self.find(&name)?;
-            let file = file.map(|file| format!(" ({})", escape_line(&file))).unwrap_or_default();
-            Ok(Preview { title: format!("Load the skill {}{file}", skill.name), ..Preview::default() })
+            let file = file
+                .map(|file| format!(" ({})", escape_line(&file)))
+                .unwrap_or_default();
+            Ok(Preview {
+                title: format!("Load the skill {}{file}", skill.name),
+                ..Preview::default()
+            })
         }
         .boxed()
     }
 
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, ToolOutput> {
         async {
-            let (Arguments { name, file }, _) = arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
+            let (Arguments { name, file }, _) =
+                arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
             let loading = load_skill(&context.workspace, self.find(&name)?, file.as_deref());
             let content = unless_cancelled(context, loading).await??;
-            Ok(ToolOutput { content, ..ToolOutput::default() })
+            Ok(ToolOutput {
+                content,
+                ..ToolOutput::default()
+            })
         }
         .boxed()
     }

@@ -11,7 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::arguments::Unknown;
-use super::{Editing, Pending, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
+use super::{
+    Editing, Pending, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
+    arguments,
+};
 
 /// A tool whose arguments are a type: their schema is derived from it, and they are validated before the tool runs.
 /// Implementations are [`Tool`]s.
@@ -61,7 +64,10 @@ pub trait TypedTool: Send + Sync + 'static {
 
     /// See [`Tool::sketch`].
     #[must_use]
-    fn sketch(_context: &ToolContext, _arguments: &Value) -> impl Future<Output = Option<Preview>> + Send {
+    fn sketch(
+        _context: &ToolContext,
+        _arguments: &Value,
+    ) -> impl Future<Output = Option<Preview>> + Send {
         async { None }
     }
 
@@ -115,7 +121,11 @@ impl<T: TypedTool> Tool for T {
         T::plan(T::Arguments::deserialize(arguments).ok()?)
     }
 
-    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
+    fn preview<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, Preview> {
         async {
             let (arguments, _) = arguments::read(arguments, T::EXAMPLE, unknown(T::KIND))?;
             T::preview(context, arguments).await
@@ -123,11 +133,19 @@ impl<T: TypedTool> Tool for T {
         .boxed()
     }
 
-    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
+    fn sketch<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Option<Preview>> {
         T::sketch(context, arguments).boxed()
     }
 
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, ToolOutput> {
         async {
             let (arguments, note) = arguments::read(arguments, T::EXAMPLE, unknown(T::KIND))?;
             let mut output = T::run(context, arguments).await?;
@@ -140,5 +158,9 @@ impl<T: TypedTool> Tool for T {
 
 /// Unknown arguments are ignored only for calls that change nothing.
 fn unknown(kind: ToolKind) -> Unknown {
-    if kind.is_read_only() { Unknown::LeftOut } else { Unknown::Refused }
+    if kind.is_read_only() {
+        Unknown::LeftOut
+    } else {
+        Unknown::Refused
+    }
 }

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{PlanEntry, PlanStatus, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{
+    PlanEntry, PlanStatus, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool,
+};
 
 pub(super) struct UpdatePlan;
 
@@ -20,10 +22,14 @@ impl TypedTool for UpdatePlan {
     const DESCRIPTION: &'static str = "Show the user your plan for work of several steps. Send the whole list each \
         time; keep exactly one step in progress while you work.";
     const KIND: ToolKind = ToolKind::Think;
-    const EXAMPLE: &'static str = r#"{"entries": [{"content": "Find the cause", "status": "in_progress"}]}"#;
+    const EXAMPLE: &'static str =
+        r#"{"entries": [{"content": "Find the cause", "status": "in_progress"}]}"#;
 
     async fn preview(_context: &ToolContext, _arguments: Arguments) -> Result<Preview, ToolError> {
-        Ok(Preview { title: "Update the plan".to_owned(), ..Preview::default() })
+        Ok(Preview {
+            title: "Update the plan".to_owned(),
+            ..Preview::default()
+        })
     }
 
     fn plan(arguments: Arguments) -> Option<Vec<PlanEntry>> {
@@ -32,11 +38,23 @@ impl TypedTool for UpdatePlan {
 
     async fn run(_context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let entries = arguments.entries;
-        if let Some(index) = entries.iter().position(|entry| entry.content.trim().is_empty()) {
-            return Err(ToolError(format!("`entries[{index}].content` is empty; say what is to be done")));
+        if let Some(index) = entries
+            .iter()
+            .position(|entry| entry.content.trim().is_empty())
+        {
+            return Err(ToolError(format!(
+                "`entries[{index}].content` is empty; say what is to be done"
+            )));
         }
-        let done = entries.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
+        let done = entries
+            .iter()
+            .filter(|entry| entry.status == PlanStatus::Completed)
+            .count();
         let content = format!("Plan updated: {done} of {} steps done.", entries.len());
-        Ok(ToolOutput { content, plan: Some(entries), ..ToolOutput::default() })
+        Ok(ToolOutput {
+            content,
+            plan: Some(entries),
+            ..ToolOutput::default()
+        })
     }
 }

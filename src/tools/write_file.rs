@@ -32,18 +32,31 @@ struct Partial {
 impl TypedTool for WriteFile {
     type Arguments = Arguments;
     const NAME: &'static str = "write_file";
-    const DESCRIPTION: &'static str = "Create a file or replace its whole text. Not for changing part of a file.";
+    const DESCRIPTION: &'static str =
+        "Create a file or replace its whole text. Not for changing part of a file.";
     const KIND: ToolKind = ToolKind::Edit;
     const EXAMPLE: &'static str = r#"{"path": "notes.md", "content": "Notes\n"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         refuse_unread(context, &arguments).await?;
-        propose(context, "Write", &arguments.path, Change::Write(arguments.content)).await
+        propose(
+            context,
+            "Write",
+            &arguments.path,
+            Change::Write(arguments.content),
+        )
+        .await
     }
 
     async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
         let partial: Partial = read_partial::<Arguments, _>(arguments);
-        sketch(context, "Write", &partial.path?, partial.content.map(Change::Write)).await
+        sketch(
+            context,
+            "Write",
+            &partial.path?,
+            partial.content.map(Change::Write),
+        )
+        .await
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
@@ -59,6 +72,10 @@ async fn refuse_unread(context: &ToolContext, arguments: &Arguments) -> Result<(
     if unless_cancelled(context, context.workspace.knows(&path)).await? {
         return Ok(());
     }
-    unless_cancelled(context, context.workspace.has_room(&path, arguments.content.len())).await??;
+    unless_cancelled(
+        context,
+        context.workspace.has_room(&path, arguments.content.len()),
+    )
+    .await??;
     Err(FileError::Unread(path.display()).into())
 }

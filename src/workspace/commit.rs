@@ -48,7 +48,10 @@ pub(super) async fn commit(
     // The name may resolve differently than when a person was asked. An undo is requested by a person.
     let is_asked = matches!(change, Change::Revert { .. }) || workspace.0.seen.was_shown(path);
     if path.is_protected() && !is_asked {
-        return Err(FileError::NotShown(path.display(), path.target().display().to_string()));
+        return Err(FileError::NotShown(
+            path.display(),
+            path.target().display().to_string(),
+        ));
     }
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let mut reason = String::new();
@@ -63,16 +66,22 @@ pub(super) async fn commit(
         if now.exists() && *plan.outcome.new_text == *now.text() && plan.change.stored.is_none() {
             return Ok(plan.change);
         }
-        match now.attempt(workspace, path, &plan.outcome, change.stored()).await? {
+        match now
+            .attempt(workspace, path, &plan.outcome, change.stored())
+            .await?
+        {
             Attempt::Done(note) => {
                 if !matches!(now.place, Place::Document(_)) {
-                    workspace.documents().note_written(&path.real(), Some(&plan.outcome.new_text));
+                    workspace
+                        .documents()
+                        .note_written(&path.real(), Some(&plan.outcome.new_text));
                 }
                 if path.is_protected() {
                     workspace.0.seen.approved(path, &plan.outcome.new_text);
                 }
                 // The session knows the new text if it knew the old one or has written all of it.
-                if plan.known == Known::Same || matches!(change, Change::Write(_)) || !now.exists() {
+                if plan.known == Known::Same || matches!(change, Change::Write(_)) || !now.exists()
+                {
                     workspace.0.seen.read(path, &plan.outcome.new_text);
                 }
                 plan.change.notes.extend(note.map(str::to_owned));
@@ -82,7 +91,10 @@ pub(super) async fn commit(
         }
         last = Some(plan.change);
     }
-    Err(FileError::Editor(path.display(), format!("{reason}; read it again, then repeat the change")))
+    Err(FileError::Editor(
+        path.display(),
+        format!("{reason}; read it again, then repeat the change"),
+    ))
 }
 
 /// What a change does to the current text.
@@ -93,7 +105,12 @@ struct Plan {
 }
 
 impl Plan {
-    async fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
+    async fn new(
+        workspace: &Workspace,
+        path: &WorkspacePath,
+        change: &Change,
+        now: &Now,
+    ) -> Result<Self, FileError> {
         let known = workspace.0.seen.known(path, now.text());
         let created = now.created_by(change);
         let change = created.as_ref().unwrap_or(change);
@@ -111,14 +128,20 @@ impl Plan {
             _ => {}
         }
         let (text, asked) = (now.text.clone(), change.clone());
-        let outcome = disk::blocking(move || edit::apply(&text, &asked)).await.map_err(|error| FileError::Match {
-            path: path.display(),
-            error,
-            changed: known == Known::Changed,
-        })?;
+        let outcome = disk::blocking(move || edit::apply(&text, &asked))
+            .await
+            .map_err(|error| FileError::Match {
+                path: path.display(),
+                error,
+                changed: known == Known::Changed,
+            })?;
         let by_a_model = !matches!(change, Change::Revert { .. } | Change::Exact { .. });
-        if let Some(line) = placeholder::added(&now.text, &outcome.new_text).filter(|_| by_a_model) {
-            return Err(FileError::Placeholder(path.display(), line.trim().to_owned()));
+        if let Some(line) = placeholder::added(&now.text, &outcome.new_text).filter(|_| by_a_model)
+        {
+            return Err(FileError::Placeholder(
+                path.display(),
+                line.trim().to_owned(),
+            ));
         }
         let change = FileChange {
             old_text: now.exists().then(|| now.text.clone()),
@@ -128,14 +151,22 @@ impl Plan {
             lines: lines(&outcome),
             notes,
         };
-        Ok(Self { known, outcome, change })
+        Ok(Self {
+            known,
+            outcome,
+            change,
+        })
     }
 }
 
 /// The 1-based lines of the new text for each place of `outcome`.
 fn lines(outcome: &Outcome) -> Vec<std::ops::RangeInclusive<usize>> {
     let breaks = |from: usize, to: usize| {
-        let text = outcome.new_text.as_bytes().get(from..to).unwrap_or_default();
+        let text = outcome
+            .new_text
+            .as_bytes()
+            .get(from..to)
+            .unwrap_or_default();
         memchr::memchr_iter(b'\n', text).count()
     };
     let (mut line, mut counted, mut grown, mut shrunk) = (1, 0, 0, 0);
@@ -171,12 +202,24 @@ enum Place {
 impl Now {
     async fn look(workspace: &Workspace, path: &WorkspacePath) -> Result<Self, FileError> {
         if let Some(document) = workspace.document(path) {
-            return Ok(Self { text: document.text.clone(), place: Place::Document(document) });
+            return Ok(Self {
+                text: document.text.clone(),
+                place: Place::Document(document),
+            });
         }
         match workspace.peek(path).await {
-            Ok(file) if file.source == Source::Disk => Ok(Self { text: file.text, place: Place::Disk(file.format) }),
-            Ok(file) => Ok(Self { text: file.text, place: Place::Editor(file.format) }),
-            Err(FileError::NotFound(_)) => Ok(Self { text: "".into(), place: Place::Nowhere }),
+            Ok(file) if file.source == Source::Disk => Ok(Self {
+                text: file.text,
+                place: Place::Disk(file.format),
+            }),
+            Ok(file) => Ok(Self {
+                text: file.text,
+                place: Place::Editor(file.format),
+            }),
+            Err(FileError::NotFound(_)) => Ok(Self {
+                text: "".into(),
+                place: Place::Nowhere,
+            }),
             Err(error) => Err(error),
         }
     }
@@ -207,12 +250,16 @@ impl Now {
             Place::Document(_) => return None,
             Place::Nowhere => {
                 let missing_folders = path.missing_folders();
-                let stored = Stored { missing_folders, ..Format::default().stored(None) };
+                let stored = Stored {
+                    missing_folders,
+                    ..Format::default().stored(None)
+                };
                 return (missing_folders > 0).then_some(stored);
             }
         };
         let mode = next.and_then(|next| next.mode).and_then(|_| path.mode());
-        let stays = format.is_told_by(new_text) && next.is_none_or(|next| next == format.stored(mode));
+        let stays =
+            format.is_told_by(new_text) && next.is_none_or(|next| next == format.stored(mode));
         (!stays).then(|| format.stored(mode))
     }
 
@@ -227,28 +274,55 @@ impl Now {
             return document::apply(workspace, path, document, outcome).await;
         }
         let (old, format) = match &self.place {
-            Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format, mode: None }), *format),
+            Place::Disk(format) => (
+                Some(Content {
+                    text: self.text.clone(),
+                    format: *format,
+                    mode: None,
+                }),
+                *format,
+            ),
             Place::Editor(format) => (None, *format),
             _ => (None, Format::default()),
         };
-        let new = Content { text: outcome.new_text.clone(), format, mode: stored.and_then(|stored| stored.mode) };
-        let as_before = stored.map(|stored| Content { format: format.with(stored), ..new.clone() });
+        let new = Content {
+            text: outcome.new_text.clone(),
+            format,
+            mode: stored.and_then(|stored| stored.mode),
+        };
+        let as_before = stored.map(|stored| Content {
+            format: format.with(stored),
+            ..new.clone()
+        });
         // What was typed since may have no place in the old encoding.
-        let new = as_before.filter(|before| !self.exists() || disk::is_encodable(path, before).is_ok()).unwrap_or(new);
+        let new = as_before
+            .filter(|before| !self.exists() || disk::is_encodable(path, before).is_ok())
+            .unwrap_or(new);
         disk::is_encodable(path, &new)?;
-        match editor::in_time(workspace.0.editor.write(&path.absolute(), &outcome.new_text)).await {
+        match editor::in_time(
+            workspace
+                .0
+                .editor
+                .write(&path.absolute(), &outcome.new_text),
+        )
+        .await
+        {
             Some(Some(Ok(()))) => {
                 restore_format(path, new).await?;
                 return Ok(Attempt::Done(None));
             }
-            Some(Some(Err(error))) => return Err(FileError::Editor(path.display(), error.to_string())),
+            Some(Some(Err(error))) => {
+                return Err(FileError::Editor(path.display(), error.to_string()));
+            }
             Some(None) => {}
             None => return Err(FileError::Editor(path.display(), editor::silent())),
         }
         if disk::replace(path, old, new).await? {
             return Ok(Attempt::Done(None));
         }
-        Ok(Attempt::Again("another program keeps changing it".to_owned()))
+        Ok(Attempt::Again(
+            "another program keeps changing it".to_owned(),
+        ))
     }
 }
 
@@ -257,10 +331,22 @@ async fn restore_format(path: &WorkspacePath, new: Content) -> Result<(), FileEr
     if (new.format.charset, new.format.bom, new.mode) == (Charset::Utf8, false, None) {
         return Ok(());
     }
-    let Ok((text, format)) = disk::text(path).await else { return Ok(()) };
-    let is_same = (format.charset, format.bom, None) == (new.format.charset, new.format.bom, new.mode);
+    let Ok((text, format)) = disk::text(path).await else {
+        return Ok(());
+    };
+    let is_same =
+        (format.charset, format.bom, None) == (new.format.charset, new.format.bom, new.mode);
     if *text == *new.text && !is_same {
-        disk::replace(path, Some(Content { text: text.into(), format, mode: None }), new).await?;
+        disk::replace(
+            path,
+            Some(Content {
+                text: text.into(),
+                format,
+                mode: None,
+            }),
+            new,
+        )
+        .await?;
     }
     Ok(())
 }

@@ -38,7 +38,11 @@ impl LineEnding {
         let bytes = text.as_bytes();
         let (mut lf, mut crlf, mut cr) = (false, false, false);
         for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
-            match (bytes.get(at), bytes.get(at + 1), at.checked_sub(1).and_then(|before| bytes.get(before))) {
+            match (
+                bytes.get(at),
+                bytes.get(at + 1),
+                at.checked_sub(1).and_then(|before| bytes.get(before)),
+            ) {
                 (Some(b'\r'), Some(b'\n'), _) => crlf = true,
                 (Some(b'\r'), ..) => cr = true,
                 (_, _, Some(b'\r')) => {}
@@ -68,7 +72,11 @@ impl LineEnding {
 
 impl Default for Format {
     fn default() -> Self {
-        Self { charset: Charset::Utf8, bom: false, line_ending: LineEnding::Lf }
+        Self {
+            charset: Charset::Utf8,
+            bom: false,
+            line_ending: LineEnding::Lf,
+        }
     }
 }
 
@@ -92,10 +100,19 @@ pub fn decode(bytes: Vec<u8>) -> Option<(String, Format)> {
             Ok(text) => (Charset::Utf8, text),
             Err(error) => {
                 let bytes = error.into_bytes();
-                if bytes.iter().any(|byte| matches!(byte, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f)) {
+                if bytes
+                    .iter()
+                    .any(|byte| matches!(byte, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f))
+                {
                     return None;
                 }
-                (Charset::Latin1, WINDOWS_1252.decode_without_bom_handling(&bytes).0.into_owned())
+                (
+                    Charset::Latin1,
+                    WINDOWS_1252
+                        .decode_without_bom_handling(&bytes)
+                        .0
+                        .into_owned(),
+                )
             }
         },
     };
@@ -104,26 +121,45 @@ pub fn decode(bytes: Vec<u8>) -> Option<(String, Format)> {
 
 fn with_format(text: String, charset: Charset, bom: bool) -> (String, Format) {
     let line_ending = LineEnding::of(&text);
-    (text, Format { charset, bom, line_ending })
+    (
+        text,
+        Format {
+            charset,
+            bom,
+            line_ending,
+        },
+    )
 }
 
 impl Format {
     /// What is needed to store another text in the same way, with these permission bits.
     #[must_use]
     pub fn stored(self, mode: Option<u32>) -> Stored {
-        Stored { charset: self.charset, bom: self.bom, mode, missing_folders: 0 }
+        Stored {
+            charset: self.charset,
+            bom: self.bom,
+            mode,
+            missing_folders: 0,
+        }
     }
 
     /// The same line endings, stored in this way.
     #[must_use]
     pub fn with(self, Stored { charset, bom, .. }: Stored) -> Self {
-        Self { charset, bom, ..self }
+        Self {
+            charset,
+            bom,
+            ..self
+        }
     }
 
     /// Whether a file with `text` in this format is read in the same one: ASCII does not tell that it is Latin-1.
     #[must_use]
     pub fn is_told_by(self, text: &str) -> bool {
-        self.charset != Charset::Latin1 || self.encode(text).is_ok_and(|bytes| std::str::from_utf8(&bytes).is_err())
+        self.charset != Charset::Latin1
+            || self
+                .encode(text)
+                .is_ok_and(|bytes| std::str::from_utf8(&bytes).is_err())
     }
 
     /// The bytes of `text` in this format.
@@ -153,7 +189,9 @@ impl Format {
 fn latin1(text: &str) -> Result<Cow<'_, [u8]>, char> {
     let (bytes, _, replaced) = WINDOWS_1252.encode(text);
     if replaced {
-        let missing = text.chars().find(|character| WINDOWS_1252.encode(character.encode_utf8(&mut [0; 4])).2);
+        let missing = text
+            .chars()
+            .find(|character| WINDOWS_1252.encode(character.encode_utf8(&mut [0; 4])).2);
         return Err(missing.unwrap_or(char::REPLACEMENT_CHARACTER));
     }
     Ok(bytes)

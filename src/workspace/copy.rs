@@ -46,20 +46,36 @@ impl Workspace {
         left_out: &LeftOut,
         cancel: &CancellationToken,
     ) -> io::Result<Self> {
-        let room = Mutex::new(Room { bytes: BYTES, entries: ENTRIES });
+        let room = Mutex::new(Room {
+            bytes: BYTES,
+            entries: ENTRIES,
+        });
         let mut roots = Vec::new();
         for (index, root) in self.roots().iter().enumerate() {
             let place = folder.join(index.to_string());
             std::fs::create_dir(&place)?;
             let to = Dir::open_ambient_dir(&place, ambient_authority())?;
-            let copying = Copying { root, to, left_out, cancel, room: &room };
+            let copying = Copying {
+                root,
+                to,
+                left_out,
+                cancel,
+                room: &room,
+            };
             roots.push(Arc::new(Root::copied(root, place, copying.all()?)?));
         }
         let documents = Documents::new(Encoding::default());
         let editor = Arc::new(NoEditor);
-        let copy = Self(Arc::new(Shared { roots, documents, editor, seen: self.0.seen.fork() }));
+        let copy = Self(Arc::new(Shared {
+            roots,
+            documents,
+            editor,
+            seen: self.0.seen.fork(),
+        }));
         for unsaved in unsaved {
-            let path = copy.resolve_path(&unsaved.path.real()).map_err(io::Error::other)?;
+            let path = copy
+                .resolve_path(&unsaved.path.real())
+                .map_err(io::Error::other)?;
             let (dir, name) = path.make_parent()?;
             dir.write(name, &unsaved.bytes)?;
         }
@@ -116,7 +132,11 @@ struct Rest {
 impl Copying<'_> {
     /// What is not ignored has to fit; of the rest, whatever does. Returns what stays where it is, absolute.
     fn all(&self) -> io::Result<Vec<PathBuf>> {
-        let Rest { mut lent, mut excepted, .. } = self.below(Path::new(""), &self.left_out.ignored)?;
+        let Rest {
+            mut lent,
+            mut excepted,
+            ..
+        } = self.below(Path::new(""), &self.left_out.ignored)?;
         excepted.sort_unstable();
         for path in excepted {
             let found = self.root.dir().symlink_metadata(&path)?;
@@ -140,17 +160,31 @@ impl Copying<'_> {
             if lock(&rest).error.is_some() {
                 return Vec::new();
             }
-            self.folder(&folder, &except, &rest).unwrap_or_else(|error| {
-                lock(&rest).error.get_or_insert(error);
-                Vec::new()
-            })
+            self.folder(&folder, &except, &rest)
+                .unwrap_or_else(|error| {
+                    lock(&rest).error.get_or_insert(error);
+                    Vec::new()
+                })
         });
         let rest = rest.into_inner().unwrap_or_else(PoisonError::into_inner);
-        rest.error.map_or_else(|| Ok(Rest { error: None, ..rest }), Err)
+        rest.error.map_or_else(
+            || {
+                Ok(Rest {
+                    error: None,
+                    ..rest
+                })
+            },
+            Err,
+        )
     }
 
     /// Copies what is in `folder` itself. Returns the folders in it.
-    fn folder(&self, folder: &Path, except: &HashSet<&Path>, rest: &Mutex<Rest>) -> io::Result<Vec<PathBuf>> {
+    fn folder(
+        &self,
+        folder: &Path,
+        except: &HashSet<&Path>,
+        rest: &Mutex<Rest>,
+    ) -> io::Result<Vec<PathBuf>> {
         let mut folders = Vec::new();
         for (path, found) in self.entries(folder)? {
             let real = self.root.real().join(&path);
@@ -171,7 +205,11 @@ impl Copying<'_> {
         if self.cancel.is_cancelled() {
             return Err(io::Error::other("cancelled"));
         }
-        let name = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let name = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
         let listed = match self.root.dir().read_dir(name) {
             Err(error) if is_out_of_reach(&error) => return Ok(Vec::new()),
             listed => listed?,
@@ -190,7 +228,9 @@ impl Copying<'_> {
         let take = |bytes| lock(self.room).take(bytes);
         let done = if found.is_dir() {
             take(0)?;
-            self.to.create_dir(path).and_then(|()| mode::set(&self.to, path, mode::of(found) | mode::OWNER))
+            self.to
+                .create_dir(path)
+                .and_then(|()| mode::set(&self.to, path, mode::of(found) | mode::OWNER))
         } else if found.is_symlink() {
             take(0)?;
             link(self.root.dir(), &self.to, path)
@@ -216,7 +256,10 @@ impl Copying<'_> {
     fn file(&self, path: &Path) -> io::Result<()> {
         let mut from = self.root.open_file(path)?;
         // Where two names that differ in case are one, the second must not take the place of the first.
-        let mut to = self.to.open_with(path, OpenOptions::new().write(true).create_new(true))?.into_std();
+        let mut to = self
+            .to
+            .open_with(path, OpenOptions::new().write(true).create_new(true))?
+            .into_std();
         io::copy(&mut from, &mut to)?;
         let found = from.metadata()?;
         to.set_permissions(found.permissions())?;
@@ -269,5 +312,8 @@ fn link(_from: &Dir, _to: &Dir, _path: &Path) -> io::Result<()> {
 
 /// What was removed meanwhile, or may not be read, is not there for the session either.
 fn is_out_of_reach(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+    )
 }

@@ -55,27 +55,46 @@ impl Covered {
     /// It cannot be opened.
     pub fn new(workspace: &Workspace, path: &WorkspacePath) -> Result<Self, FileError> {
         let written = workspace.documents().watch_writes();
-        Ok(Self { path: path.clone(), roots: workspace.roots().to_vec(), file: disk::open(path)?, written })
+        Ok(Self {
+            path: path.clone(),
+            roots: workspace.roots().to_vec(),
+            file: disk::open(path)?,
+            written,
+        })
     }
 
     /// What became of it. Blocks.
     #[must_use]
     pub fn fate(&self) -> Fate {
-        let found = self.path.parent().and_then(|(dir, name)| dir.symlink_metadata(name));
+        let found = self
+            .path
+            .parent()
+            .and_then(|(dir, name)| dir.symlink_metadata(name));
         match found {
             Ok(found) if self.is(&found) => Fate::Same,
-            Ok(found) if found.is_file() => disk::read_now(&self.path).map_or(Fate::Removed, |now| self.replaced(now)),
+            Ok(found) if found.is_file() => {
+                disk::read_now(&self.path).map_or(Fate::Removed, |now| self.replaced(now))
+            }
             _ => self.moved().map_or(Fate::Removed, Fate::Moved),
         }
     }
 
     fn replaced(&self, bytes: Vec<u8>) -> Fate {
-        let saved = self.written.take().remove(&self.path.real()).flatten().and_then(|text| {
-            let (_, format) = content::decode(self.bytes().ok()?)?;
-            Some(format.encode(&text).ok()?.into_owned())
-        });
+        let saved = self
+            .written
+            .take()
+            .remove(&self.path.real())
+            .flatten()
+            .and_then(|text| {
+                let (_, format) = content::decode(self.bytes().ok()?)?;
+                Some(format.encode(&text).ok()?.into_owned())
+            });
         // Many editors replace a file to save it.
-        if saved.as_ref() == Some(&bytes) { Fate::Same } else { Fate::Replaced(Replaced { bytes, saved }) }
+        if saved.as_ref() == Some(&bytes) {
+            Fate::Same
+        } else {
+            Fate::Replaced(Replaced { bytes, saved })
+        }
     }
 
     /// Restores the content and the modification time of the file that was replaced. Blocks.
@@ -90,7 +109,9 @@ impl Covered {
         if replaced.saved.is_none() {
             let modified: SystemTime = self.file.metadata()?.modified()?.into_std();
             let (dir, name) = self.path.parent()?;
-            super::path::open_here(&dir, name)?.into_std().set_modified(modified)?;
+            super::path::open_here(&dir, name)?
+                .into_std()
+                .set_modified(modified)?;
         }
         Ok(())
     }
@@ -111,7 +132,10 @@ impl Covered {
     /// # Errors
     /// The system refuses.
     pub fn set_permissions(&self, permissions: std::fs::Permissions) -> io::Result<()> {
-        self.file.try_clone()?.into_std().set_permissions(permissions)
+        self.file
+            .try_clone()?
+            .into_std()
+            .set_permissions(permissions)
     }
 
     fn bytes(&self) -> io::Result<Vec<u8>> {
@@ -123,14 +147,18 @@ impl Covered {
     }
 
     fn is(&self, other: &Metadata) -> bool {
-        self.file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (other.dev(), other.ino()))
+        self.file
+            .metadata()
+            .is_ok_and(|own| (own.dev(), own.ino()) == (other.dev(), other.ino()))
     }
 
     /// Where in the workspace the file is now.
     fn moved(&self) -> Option<WorkspacePath> {
         let path = resolve_path(&self.roots, &name_now(&self.file)?).ok()?;
         let (dir, name) = path.parent().ok()?;
-        dir.symlink_metadata(name).is_ok_and(|found| self.is(&found)).then_some(path)
+        dir.symlink_metadata(name)
+            .is_ok_and(|found| self.is(&found))
+            .then_some(path)
     }
 }
 
@@ -139,7 +167,8 @@ impl Covered {
 fn name_now(file: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd as _;
     use std::os::unix::ffi::OsStringExt as _;
-    let link = rustix::fs::readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new()).ok()?;
+    let link =
+        rustix::fs::readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new()).ok()?;
     Some(std::ffi::OsString::from_vec(link.into_bytes()).into())
 }
 

@@ -70,13 +70,15 @@ impl Diagnostic {
 #[must_use]
 pub fn new_ones(before: &[Diagnostic], mut after: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut known: Vec<_> = before.iter().map(Diagnostic::identity).collect();
-    after.retain(|one| match known.iter().position(|known| *known == one.identity()) {
-        Some(index) => {
-            known.swap_remove(index);
-            false
-        }
-        None => true,
-    });
+    after.retain(
+        |one| match known.iter().position(|known| *known == one.identity()) {
+            Some(index) => {
+                known.swap_remove(index);
+                false
+            }
+            None => true,
+        },
+    );
     after
 }
 
@@ -86,7 +88,13 @@ mod tests {
 
     fn problem(line: u32, message: &str) -> Diagnostic {
         let (path, source) = ("/w/a.rs".into(), "rustc".to_owned());
-        Diagnostic { path, line, severity: Severity::Error, source, message: message.to_owned() }
+        Diagnostic {
+            path,
+            line,
+            severity: Severity::Error,
+            source,
+            message: message.to_owned(),
+        }
     }
 
     #[test]
@@ -96,8 +104,16 @@ mod tests {
         };
         check(&[], &[problem(1, "a")], &[problem(1, "a")]);
         check(&[problem(1, "a")], &[problem(9, "a")], &[]);
-        check(&[problem(1, "a")], &[problem(1, "a"), problem(2, "a")], &[problem(2, "a")]);
-        check(&[problem(1, "a"), problem(2, "b")], &[problem(2, "c")], &[problem(2, "c")]);
+        check(
+            &[problem(1, "a")],
+            &[problem(1, "a"), problem(2, "a")],
+            &[problem(2, "a")],
+        );
+        check(
+            &[problem(1, "a"), problem(2, "b")],
+            &[problem(2, "c")],
+            &[problem(2, "c")],
+        );
         check(&[problem(1, "a")], &[], &[]);
     }
 }

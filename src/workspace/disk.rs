@@ -55,12 +55,17 @@ pub(crate) struct Content {
 
 /// Replaces a file's content if it still has the `old` one (`None`: does not exist). Returns `false` if it has not;
 /// nothing is changed then.
-pub(crate) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Content) -> Result<bool, FileError> {
+pub(crate) async fn replace(
+    path: &WorkspacePath,
+    old: Option<Content>,
+    new: Content,
+) -> Result<bool, FileError> {
     let path = path.clone();
     blocking(move || {
         let old = old.as_ref().map(|old| bytes(&path, old)).transpose()?;
         let (mode, new) = (new.mode, bytes(&path, &new)?);
-        replace_now(&path, old.as_deref(), &new, mode).map_err(|error| io_error("write", &path, &error))
+        replace_now(&path, old.as_deref(), &new, mode)
+            .map_err(|error| io_error("write", &path, &error))
     })
     .await
 }
@@ -82,7 +87,8 @@ pub(crate) fn is_encodable(path: &WorkspacePath, content: &Content) -> Result<()
 }
 
 fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>, FileError> {
-    let missing = |character| FileError::Unencodable(path.display(), content.format.to_string(), character);
+    let missing =
+        |character| FileError::Unencodable(path.display(), content.format.to_string(), character);
     content.format.encode(&content.text).map_err(missing)
 }
 
@@ -103,9 +109,15 @@ async fn boxed(work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>) -> Box<dyn
 pub(crate) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     let (file, size) = sized(path, LIMIT)?;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| read_error(path, &error))?;
+    file.take(LIMIT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| read_error(path, &error))?;
     if bytes.len() as u64 > LIMIT {
-        return Err(FileError::TooLarge { path: path.display(), size: bytes.len() as u64, limit: LIMIT });
+        return Err(FileError::TooLarge {
+            path: path.display(),
+            size: bytes.len() as u64,
+            limit: LIMIT,
+        });
     }
     Ok(bytes)
 }
@@ -113,8 +125,19 @@ pub(crate) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
 /// Opens a regular file of at most `limit` bytes; also returns its size.
 fn sized(path: &WorkspacePath, limit: u64) -> Result<(File, u64), FileError> {
     let file = open(path)?;
-    let size = file.metadata().map_err(|error| read_error(path, &error))?.len();
-    if size > limit { Err(FileError::TooLarge { path: path.display(), size, limit }) } else { Ok((file, size)) }
+    let size = file
+        .metadata()
+        .map_err(|error| read_error(path, &error))?
+        .len();
+    if size > limit {
+        Err(FileError::TooLarge {
+            path: path.display(),
+            size,
+            limit,
+        })
+    } else {
+        Ok((file, size))
+    }
 }
 
 /// Opens a regular file for reading.
@@ -139,7 +162,11 @@ pub(crate) async fn some_lines(
         let (file, size) = sized(&path, LIMIT_IN_PARTS)?;
         let found = lines(BufReader::new(file), offset, limit, bytes);
         let (text, more) = found.map_err(|error| read_error(&path, &error))?;
-        if text.contains('\0') { Err(FileError::Binary(path.display(), size)) } else { Ok((text, more)) }
+        if text.contains('\0') {
+            Err(FileError::Binary(path.display(), size))
+        } else {
+            Ok((text, more))
+        }
     })
     .await
 }
@@ -148,7 +175,12 @@ pub(crate) async fn some_lines(
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn lines(mut file: impl BufRead, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
+pub fn lines(
+    mut file: impl BufRead,
+    offset: usize,
+    limit: usize,
+    bytes: u64,
+) -> io::Result<(String, bool)> {
     for _ in 1..offset {
         if file.skip_until(b'\n')? == 0 {
             return Ok((String::new(), false));
@@ -208,21 +240,30 @@ fn read_error(path: &WorkspacePath, error: &io::Error) -> FileError {
 fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> FileError {
     let reason = match error.kind() {
         io::ErrorKind::IsADirectory => return FileError::Special(path.display(), "a folder"),
-        io::ErrorKind::PermissionDenied => "permission denied; only the user can grant it".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; only the user can change that".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "permission denied; only the user can grant it".to_owned()
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "the file system is read-only; only the user can change that".to_owned()
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "there is no space left; the user has to free some first".to_owned()
         }
         io::ErrorKind::NotADirectory => "part of its path is not a folder".to_owned(),
         _ => error.to_string(),
     };
-    FileError::Io { verb, path: path.display(), reason }
+    FileError::Io {
+        verb,
+        path: path.display(),
+        reason,
+    }
 }
 
 /// Whether `bytes` bytes could replace the file, as far as the system says so without a write.
 pub(crate) async fn has_room(path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
     let path = path.clone();
-    blocking(move || has_room_now(&path, bytes).map_err(|error| io_error("write", &path, &error))).await
+    blocking(move || has_room_now(&path, bytes).map_err(|error| io_error("write", &path, &error)))
+        .await
 }
 
 fn has_room_now(path: &WorkspacePath, bytes: usize) -> io::Result<()> {
@@ -294,7 +335,10 @@ pub(crate) fn write_synced(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<
 fn private<'a>(dir: &'a Dir, bytes: &[u8]) -> io::Result<Temporary<'a>> {
     let temporary = Temporary::create(dir)?;
     #[cfg(unix)]
-    rustix::fs::fchmod(temporary.file(), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+    rustix::fs::fchmod(
+        temporary.file(),
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+    )?;
     temporary.file().write_all(bytes)?;
     Ok(temporary)
 }
@@ -314,8 +358,13 @@ pub(crate) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -
 
 fn open_folder<'a>(dir: &Dir, path: &'a Path) -> io::Result<(Dir, &'a OsStr)> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    Ok((parent.map_or_else(|| dir.try_clone(), |parent| dir.open_dir(parent))?, name))
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    Ok((
+        parent.map_or_else(|| dir.try_clone(), |parent| dir.open_dir(parent))?,
+        name,
+    ))
 }
 
 fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<Option<u32>> {
@@ -348,14 +397,18 @@ fn holds(dir: &Dir, name: &OsStr, content: Option<&[u8]>) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(content.is_none()),
         Err(error) => return Err(error),
     };
-    let Some(mut expected) = content else { return Ok(false) };
+    let Some(mut expected) = content else {
+        return Ok(false);
+    };
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     loop {
         let piece = filled(&mut reader)?;
         if piece.is_empty() {
             return Ok(expected.is_empty());
         }
-        let Some(rest) = expected.strip_prefix(piece) else { return Ok(false) };
+        let Some(rest) = expected.strip_prefix(piece) else {
+            return Ok(false);
+        };
         let read = piece.len();
         expected = rest;
         reader.consume(read);

@@ -152,7 +152,9 @@ impl Documents {
 
     /// `textDocument/didSave`.
     pub fn save(&self, uri: &str) {
-        let Some(document) = self.get(uri) else { return };
+        let Some(document) = self.get(uri) else {
+            return;
+        };
         if let Some(path) = &document.path {
             self.note_written(path, Some(&document.text));
         }
@@ -211,12 +213,27 @@ impl Documents {
     #[must_use]
     pub fn excerpt(&self, uri: &str, at: Position, before: usize, after: usize) -> Option<Excerpt> {
         let buffers = self.buffers();
-        let Buffer { path, language, text, lines, .. } = buffers.get(uri)?;
+        let Buffer {
+            path,
+            language,
+            text,
+            lines,
+            ..
+        } = buffers.get(uri)?;
         let offset = lines.offset(text, at, self.0.encoding);
         let step = (before / 4).max(1);
-        let begin = text.ceil_char_boundary(offset.saturating_sub(before).next_multiple_of(step).min(offset));
+        let begin = text.ceil_char_boundary(
+            offset
+                .saturating_sub(before)
+                .next_multiple_of(step)
+                .min(offset),
+        );
         let line = lines.line(begin);
-        let next_line = if lines.bytes(text, line).start == begin { begin } else { lines.bytes(text, line).end };
+        let next_line = if lines.bytes(text, line).start == begin {
+            begin
+        } else {
+            lines.bytes(text, line).end
+        };
         let begin = if next_line < offset { next_line } else { begin };
         let end = text.floor_char_boundary(offset.saturating_add(after));
         let part = |bytes: std::ops::Range<usize>| text.get(bytes).unwrap_or_default().to_owned();
@@ -242,12 +259,18 @@ impl Documents {
     /// The document of the file at `real`, a path without symlinks.
     #[must_use]
     pub fn find(&self, real: &Path) -> Option<Arc<Document>> {
-        self.buffers().values_mut().find(|buffer| buffer.path.as_deref() == Some(real)).map(Buffer::snapshot)
+        self.buffers()
+            .values_mut()
+            .find(|buffer| buffer.path.as_deref() == Some(real))
+            .map(Buffer::snapshot)
     }
 
     /// The document that the editor knows by this path.
     pub(super) fn find_named(&self, name: &Path) -> Option<Arc<Document>> {
-        self.buffers().values_mut().find(|buffer| name_of(&buffer.uri).as_deref() == Some(name)).map(Buffer::snapshot)
+        self.buffers()
+            .values_mut()
+            .find(|buffer| name_of(&buffer.uri).as_deref() == Some(name))
+            .map(Buffer::snapshot)
     }
 
     /// All open documents, unordered.
@@ -275,7 +298,10 @@ impl Documents {
     /// Watches for `uri` becoming `text`, even if only for one version.
     pub(super) fn expect(&self, uri: &str, text: Arc<str>) -> Expectation<'_> {
         self.expected().insert(uri.to_owned(), (text, false));
-        Expectation { documents: self, uri: uri.to_owned() }
+        Expectation {
+            documents: self,
+            uri: uri.to_owned(),
+        }
     }
 
     /// Acquires the edit lock of the file at `real`.
@@ -293,7 +319,10 @@ impl Documents {
     }
 
     fn expected(&self) -> MutexGuard<'_, HashMap<String, (Arc<str>, bool)>> {
-        self.0.expected.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .expected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn announce(&self) {
@@ -312,7 +341,15 @@ impl Buffer {
     fn new(uri: &str, version: i32, language: &str, text: String) -> Self {
         let lines = LineIndex::new(&text);
         let (uri, path, language) = (uri.to_owned(), path_of(uri), language.to_owned());
-        Self { uri, path, language, version, text, lines, snapshot: None }
+        Self {
+            uri,
+            path,
+            language,
+            version,
+            text,
+            lines,
+            snapshot: None,
+        }
     }
 
     fn change(&mut self, version: i32, changes: &[ContentChange], encoding: Encoding) {
@@ -330,7 +367,15 @@ impl Buffer {
     }
 
     fn snapshot(&mut self) -> Arc<Document> {
-        let Self { uri, path, language, version, text, lines, snapshot } = self;
+        let Self {
+            uri,
+            path,
+            language,
+            version,
+            text,
+            lines,
+            snapshot,
+        } = self;
         let make = || {
             Arc::new(Document {
                 uri: uri.clone(),
@@ -354,7 +399,10 @@ pub(super) struct Expectation<'a> {
 impl Expectation<'_> {
     /// Whether the document had the text, even if it has changed again since.
     pub(super) fn is_met(&self) -> bool {
-        self.documents.expected().get(&self.uri).is_some_and(|(_, seen)| *seen)
+        self.documents
+            .expected()
+            .get(&self.uri)
+            .is_some_and(|(_, seen)| *seen)
     }
 }
 

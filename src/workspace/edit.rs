@@ -173,25 +173,45 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
 /// A new text for the whole file. If it uses LF only, a file with CRLF throughout keeps CRLF.
 fn write(text: &str, content: &str) -> Outcome {
     let keeps_crlf = LineEnding::of(text) == LineEnding::Crlf && !content.contains('\r');
-    let new_text = if keeps_crlf { content.replace('\n', "\r\n") } else { content.to_owned() };
-    Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None }
+    let new_text = if keeps_crlf {
+        content.replace('\n', "\r\n")
+    } else {
+        content.to_owned()
+    };
+    Outcome {
+        places: hunks(text, &new_text),
+        new_text: new_text.into(),
+        strategy: None,
+    }
 }
 
 fn exact(text: &str, before: &str, after: &Arc<str>) -> Result<Outcome, MatchError> {
     if text != before {
-        return Err(MatchError("it is not as it was when the change was worked out; call again".to_owned()));
+        return Err(MatchError(
+            "it is not as it was when the change was worked out; call again".to_owned(),
+        ));
     }
-    Ok(Outcome { places: hunks(before, after), new_text: Arc::clone(after), strategy: None })
+    Ok(Outcome {
+        places: hunks(before, after),
+        new_text: Arc::clone(after),
+        strategy: None,
+    })
 }
 
 /// Everything of the change that is left; text that somebody else wrote into it stays.
 fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> {
     let standing = standing(before, after, text);
     if standing.pieces.is_empty() && !standing.touched.is_empty() {
-        return Err(MatchError("the same lines were changed since, so they were not undone".to_owned()));
+        return Err(MatchError(
+            "the same lines were changed since, so they were not undone".to_owned(),
+        ));
     }
     let (new_text, _touched) = standing.undone(before, text);
-    Ok(Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None })
+    Ok(Outcome {
+        places: hunks(text, &new_text),
+        new_text: new_text.into(),
+        strategy: None,
+    })
 }
 
 /// All edits are matched against the current text. If that fails, they may have been meant one after the other, each
@@ -204,18 +224,25 @@ fn replace(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
     let mut now = text.to_owned();
     let mut strategy = Strategy::Exact;
     for edit in edits {
-        let Ok(outcome) = side_by_side(&now, std::slice::from_ref(edit)) else { return Err(error) };
+        let Ok(outcome) = side_by_side(&now, std::slice::from_ref(edit)) else {
+            return Err(error);
+        };
         strategy = strategy.max(outcome.strategy.unwrap_or(Strategy::Exact));
         now = outcome.new_text.to_string();
     }
-    Ok(Outcome { places: hunks(text, &now), new_text: now.into(), strategy: Some(strategy) })
+    Ok(Outcome {
+        places: hunks(text, &now),
+        new_text: now.into(),
+        strategy: Some(strategy),
+    })
 }
 
 fn side_by_side(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
     let mut strategy = Strategy::Exact;
     let mut places: Vec<(usize, Hunk)> = Vec::new();
     for (number, edit) in (1..).zip(edits) {
-        let (used, found) = locate(text, edit).map_err(|error| numbered("edit", error, number, edits.len()))?;
+        let (used, found) =
+            locate(text, edit).map_err(|error| numbered("edit", error, number, edits.len()))?;
         strategy = strategy.max(used);
         places.extend(found.into_iter().map(|hunk| (number, hunk)));
     }
@@ -223,7 +250,11 @@ fn side_by_side(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError
 }
 
 /// The result of all numbered replacements in `text`.
-fn assembled(text: &str, mut places: Vec<(usize, Hunk)>, strategy: Strategy) -> Result<Outcome, MatchError> {
+fn assembled(
+    text: &str,
+    mut places: Vec<(usize, Hunk)>,
+    strategy: Strategy,
+) -> Result<Outcome, MatchError> {
     places.sort_by_key(|(_, hunk)| (hunk.range.start, hunk.range.end));
     for pair in places.windows(2) {
         if let [(first, before), (second, after)] = pair
@@ -235,30 +266,54 @@ fn assembled(text: &str, mut places: Vec<(usize, Hunk)>, strategy: Strategy) -> 
     let places: Vec<Hunk> = places.into_iter().map(|(_, hunk)| hunk).collect();
     let new_text = patched(text, &places);
     if new_text == text {
-        return Err(MatchError("it changes nothing: the text is already as requested".to_owned()));
+        return Err(MatchError(
+            "it changes nothing: the text is already as requested".to_owned(),
+        ));
     }
-    Ok(Outcome { new_text: new_text.into(), places, strategy: Some(strategy) })
+    Ok(Outcome {
+        new_text: new_text.into(),
+        places,
+        strategy: Some(strategy),
+    })
 }
 
 fn numbered(what: &str, error: MatchError, number: usize, of: usize) -> MatchError {
-    if of == 1 { error } else { MatchError(format!("{what} {number} of {of} (none was made): {error}")) }
+    if of == 1 {
+        error
+    } else {
+        MatchError(format!("{what} {number} of {of} (none was made): {error}"))
+    }
 }
 
 /// The matches of one edit, with their replacements.
 fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), MatchError> {
     if edit.old_text.is_empty() {
         if text.is_empty() && !edit.new_text.is_empty() {
-            return Ok((Strategy::Exact, vec![Hunk { range: 0..0, new_text: edit.new_text.clone() }]));
+            return Ok((
+                Strategy::Exact,
+                vec![Hunk {
+                    range: 0..0,
+                    new_text: edit.new_text.clone(),
+                }],
+            ));
         }
         return Err(MatchError(
-            "old_text is empty; quote the text to replace, with enough context to be unique".to_owned(),
+            "old_text is empty; quote the text to replace, with enough context to be unique"
+                .to_owned(),
         ));
     }
     if edit.old_text == edit.new_text {
-        return Err(MatchError("old_text and new_text are the same, so there is nothing to change".to_owned()));
+        return Err(MatchError(
+            "old_text and new_text are the same, so there is nothing to change".to_owned(),
+        ));
     }
     let choose = |places: &[Range<usize>], strategy| match places {
-        [_, _, ..] if !edit.replace_all => Err(explain::ambiguous(text, places, strategy, Asked::Replacement)),
+        [_, _, ..] if !edit.replace_all => Err(explain::ambiguous(
+            text,
+            places,
+            strategy,
+            Asked::Replacement,
+        )),
         places => Ok(places.to_vec()),
     };
     if let Some(found) = first_pass(text, edit, choose)? {
@@ -320,12 +375,14 @@ fn is_possible(text: &str, sought: &str, strategy: Strategy) -> bool {
     };
     let is_plain = || text.is_ascii() && sought.is_ascii();
     match strategy {
-        Strategy::Exact | Strategy::LineEndings | Strategy::Unescaped | Strategy::LineNumbers | Strategy::Fenced => {
-            true
-        }
-        Strategy::TrailingBlanks | Strategy::Indentation => {
-            has(&mut sought.split(['\n', '\r']).map(|line| line.trim_matches([' ', '\t'])))
-        }
+        Strategy::Exact
+        | Strategy::LineEndings
+        | Strategy::Unescaped
+        | Strategy::LineNumbers
+        | Strategy::Fenced => true,
+        Strategy::TrailingBlanks | Strategy::Indentation => has(&mut sought
+            .split(['\n', '\r'])
+            .map(|line| line.trim_matches([' ', '\t']))),
         // Nothing to fold.
         Strategy::Unicode => !is_plain(),
         Strategy::InnerBlanks => !is_plain() || has(&mut sought.split([' ', '\t', '\n', '\r'])),
@@ -335,7 +392,13 @@ fn is_possible(text: &str, sought: &str, strategy: Strategy) -> bool {
 /// Every match, including overlapping ones, so that none is unique by accident; to replace all, only those that do not
 /// overlap.
 fn find(search: &Search) -> Vec<Range<usize>> {
-    let Search { text, strategy, view, sought, .. } = search;
+    let Search {
+        text,
+        strategy,
+        view,
+        sought,
+        ..
+    } = search;
     let is_exact = strategy.is_literal();
     if !is_exact && sought.shown().trim().is_empty() {
         return Vec::new();
@@ -343,10 +406,20 @@ fn find(search: &Search) -> Vec<Range<usize>> {
     let finder = memchr::memmem::Finder::new(sought.shown());
     let mut places = Vec::new();
     let mut from = 0;
-    while let Some(at) = view.shown().as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
+    while let Some(at) = view
+        .shown()
+        .as_bytes()
+        .get(from..)
+        .and_then(|rest| finder.find(rest))
+    {
         let seen = from + at..from + at + sought.shown().len();
-        let bytes = view.bytes(&seen).filter(|bytes| is_exact || ends_at_words(text, bytes));
-        if bytes.as_ref().is_some_and(|bytes| !splits_no_crlf(text, bytes)) {
+        let bytes = view
+            .bytes(&seen)
+            .filter(|bytes| is_exact || ends_at_words(text, bytes));
+        if bytes
+            .as_ref()
+            .is_some_and(|bytes| !splits_no_crlf(text, bytes))
+        {
             // Not a match, but it must not be skipped in favor of another one.
             return Vec::new();
         }
@@ -372,10 +445,13 @@ fn splits_no_crlf(text: &str, bytes: &Range<usize>) -> bool {
 
 /// Whether `bytes` begin and end at word boundaries. With blanks ignored, ` id` must not match in `grid`.
 fn ends_at_words(text: &str, bytes: &Range<usize>) -> bool {
-    let is_word =
-        |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');
+    let is_word = |character: Option<char>| {
+        character.is_some_and(|character| character.is_alphanumeric() || character == '_')
+    };
     let inside = text.get(bytes.clone()).unwrap_or_default();
-    let before = text.get(..bytes.start).and_then(|before| before.chars().next_back());
+    let before = text
+        .get(..bytes.start)
+        .and_then(|before| before.chars().next_back());
     let after = text.get(bytes.end..).and_then(|after| after.chars().next());
     let splits = |left, right| is_word(left) && is_word(right);
     !splits(before, inside.chars().next()) && !splits(inside.chars().next_back(), after)

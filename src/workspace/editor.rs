@@ -22,7 +22,11 @@ pub trait Editor: Send + Sync {
     }
 
     /// Writes `text` to `path` through the editor (ACP `fs/write_text_file`); `None` if it cannot.
-    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+    fn write<'a>(
+        &'a self,
+        path: &'a Path,
+        text: &'a str,
+    ) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
         let _ = (path, text);
         ready(None).boxed()
     }
@@ -110,6 +114,10 @@ pub struct NoEditor;
 
 impl Editor for NoEditor {
     fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
-        ready(Ok(Applied::Refused(format!("no editor has {} open", edit.uri)))).boxed()
+        ready(Ok(Applied::Refused(format!(
+            "no editor has {} open",
+            edit.uri
+        ))))
+        .boxed()
     }
 }

@@ -16,7 +16,9 @@ pub enum FileError {
     #[error("{0} is {1}, not a regular file")]
     Special(String, &'static str),
     /// The file is too large to read at once.
-    #[error("{path} is too large: {size} bytes, the limit is {limit}; grep searches it, a command can change it")]
+    #[error(
+        "{path} is too large: {size} bytes, the limit is {limit}; grep searches it, a command can change it"
+    )]
     TooLarge {
         /// The file.
         path: String,
@@ -32,10 +34,14 @@ pub enum FileError {
     #[error("{0} is stored as {1}, which cannot represent {2:?}; use other characters")]
     Unencodable(String, String, char),
     /// It changed since the model read it, and the change would revert that.
-    #[error("{0} has changed since you read it; read it again, then repeat the change on the new text")]
+    #[error(
+        "{0} has changed since you read it; read it again, then repeat the change on the new text"
+    )]
     Changed(String),
     /// The model has not read the text it wants to replace.
-    #[error("{0} exists and you have not read it, so it was not overwritten; read it first, then change or rewrite it")]
+    #[error(
+        "{0} exists and you have not read it, so it was not overwritten; read it first, then change or rewrite it"
+    )]
     Unread(String),
     /// The new text contains a placeholder for omitted text.
     #[error(
@@ -46,7 +52,9 @@ pub enum FileError {
     #[error("{0} leads to {1}, which is protected, and no change of that was approved")]
     NotShown(String, String),
     /// The editor has unsaved text of it.
-    #[error("{0} has unsaved changes in the editor, so it was not removed; ask the user to save it first")]
+    #[error(
+        "{0} has unsaved changes in the editor, so it was not removed; ask the user to save it first"
+    )]
     Unsaved(String),
     /// The text to replace was not found, or not exactly once.
     #[error("{path}: {error}{}", if *.changed { " The file has changed since you read it." } else { "" })]

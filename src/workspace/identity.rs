@@ -15,15 +15,22 @@ impl Workspace {
     /// path now does not matter: a link may have taken the place of a file.
     #[must_use]
     pub fn identity(&self, path: &Path) -> PathBuf {
-        let inside = |path: &Path| place(self.roots(), path).map(|(root, relative)| root.real().join(relative));
+        let inside = |path: &Path| {
+            place(self.roots(), path).map(|(root, relative)| root.real().join(relative))
+        };
         let resolved = || inside(&native::canonical_folder(path)?);
-        inside(path).or_else(resolved).unwrap_or_else(|| path.to_owned())
+        inside(path)
+            .or_else(resolved)
+            .unwrap_or_else(|| path.to_owned())
     }
 
     /// The identity of the file that a person or their editor calls `name`.
     #[must_use]
     pub fn identity_of_named(&self, name: &Path) -> PathBuf {
-        let document = self.documents().find_named(name).and_then(|document| document.path.clone());
+        let document = self
+            .documents()
+            .find_named(name)
+            .and_then(|document| document.path.clone());
         document.unwrap_or_else(|| self.identity(name))
     }
 
@@ -31,15 +38,22 @@ impl Workspace {
     /// named.
     #[must_use]
     pub fn name_of(&self, identity: &Path) -> PathBuf {
-        let document = self.documents().find(identity).and_then(|document| document.name());
-        let below = || place(self.roots(), identity).map(|(root, relative)| root.path().join(relative));
-        document.or_else(below).unwrap_or_else(|| identity.to_owned())
+        let document = self
+            .documents()
+            .find(identity)
+            .and_then(|document| document.name());
+        let below =
+            || place(self.roots(), identity).map(|(root, relative)| root.path().join(relative));
+        document
+            .or_else(below)
+            .unwrap_or_else(|| identity.to_owned())
     }
 
     /// What a message calls the file at `path`.
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
-        self.resolve_path(path).map_or_else(|_| native::shown(path), |path| path.display())
+        self.resolve_path(path)
+            .map_or_else(|_| native::shown(path), |path| path.display())
     }
 
     /// Names the first of these files, and counts the others.
@@ -50,8 +64,15 @@ impl Workspace {
 }
 
 /// Names the first items, and counts the others.
-pub fn first_names<T>(items: impl ExactSizeIterator<Item = T>, name: impl FnMut(T) -> String) -> String {
+pub fn first_names<T>(
+    items: impl ExactSizeIterator<Item = T>,
+    name: impl FnMut(T) -> String,
+) -> String {
     let more = items.len().saturating_sub(NAMED);
     let names = items.take(NAMED).map(name).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{names} and {more} more") } else { names }
+    if more > 0 {
+        format!("{names} and {more} more")
+    } else {
+        names
+    }
 }

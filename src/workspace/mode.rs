@@ -19,7 +19,11 @@ pub(crate) fn of(found: &Metadata) -> u32 {
 /// The permission bits: Windows has only one.
 #[cfg(not(unix))]
 pub(crate) fn of(found: &Metadata) -> u32 {
-    if found.permissions().readonly() { 0o444 } else { 0o644 }
+    if found.permissions().readonly() {
+        0o444
+    } else {
+        0o644
+    }
 }
 
 /// Sets the permission bits of what is at `path`, which must not be a link.
@@ -35,7 +39,12 @@ pub(crate) fn set(_dir: &Dir, _path: &Path, _mode: u32) -> io::Result<()> {
 }
 
 /// Does `work` while what is at `path` has these permission bits too.
-pub(crate) fn with<T>(dir: &Dir, path: &Path, bits: u32, work: impl FnOnce() -> T) -> io::Result<T> {
+pub(crate) fn with<T>(
+    dir: &Dir,
+    path: &Path,
+    bits: u32,
+    work: impl FnOnce() -> T,
+) -> io::Result<T> {
     let before = of(&dir.symlink_metadata(path)?);
     set(dir, path, before | bits)?;
     let done = work();

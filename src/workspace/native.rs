@@ -21,23 +21,40 @@ pub(super) fn canonical_folder(path: &Path) -> Option<PathBuf> {
 
 /// A path without `\\?\` where it does without.
 pub(super) fn plain(path: PathBuf) -> PathBuf {
-    let plain = path.to_str().filter(|_| cfg!(windows)).and_then(without_prefix).map(|plain| PathBuf::from(&*plain));
+    let plain = path
+        .to_str()
+        .filter(|_| cfg!(windows))
+        .and_then(without_prefix)
+        .map(|plain| PathBuf::from(&*plain));
     plain.unwrap_or(path)
 }
 
 /// A path for people and models: folders are divided by `/` on every system.
 pub(crate) fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
-    if cfg!(windows) { forward(&text) } else { text.into_owned() }
+    if cfg!(windows) {
+        forward(&text)
+    } else {
+        text.into_owned()
+    }
 }
 
 /// Why Windows cannot have a file of this name, or has a device of it.
 pub(super) fn reserved(name: &str) -> Option<&'static str> {
     const DEVICES: [&str; 6] = ["aux", "con", "conin$", "conout$", "nul", "prn"];
-    let stem = name.split('.').next().unwrap_or_default().trim_end().to_ascii_lowercase();
+    let stem = name
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .trim_end()
+        .to_ascii_lowercase();
     let is_port = |port: &str| {
-        let number =
-            stem.strip_prefix(port).and_then(|number| number.chars().next().filter(|_| number.chars().count() == 1));
+        let number = stem.strip_prefix(port).and_then(|number| {
+            number
+                .chars()
+                .next()
+                .filter(|_| number.chars().count() == 1)
+        });
         number.is_some_and(|number| number.is_ascii_digit() || "¹²³".contains(number))
     };
     if DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
@@ -46,7 +63,8 @@ pub(super) fn reserved(name: &str) -> Option<&'static str> {
     if name.contains(|c: char| c.is_control() || "<>:\"|?*".contains(c)) {
         return Some("Windows allows no `< > : \" | ? *` in a name");
     }
-    name.ends_with(['.', ' ']).then_some("on Windows no name ends with a dot or a blank")
+    name.ends_with(['.', ' '])
+        .then_some("on Windows no name ends with a dot or a blank")
 }
 
 /// The same parts, whatever the case: on Windows another spelling of one path.
@@ -55,7 +73,9 @@ pub(super) fn strip_folded<'a>(path: &'a Path, base: &Path) -> Option<&'a Path> 
     for expected in base.components() {
         let (part, expected) = (parts.next()?, expected.as_os_str());
         let fold = |text: &std::ffi::OsStr| text.to_str().map(str::to_lowercase);
-        if part.as_os_str() != expected && (fold(part.as_os_str()) != fold(expected) || fold(expected).is_none()) {
+        if part.as_os_str() != expected
+            && (fold(part.as_os_str()) != fold(expected) || fold(expected).is_none())
+        {
             return None;
         }
     }
@@ -71,12 +91,18 @@ fn without_prefix(path: &str) -> Option<Cow<'_, str>> {
     }
     match rest.strip_prefix(r"UNC\") {
         Some(share) => Some(Cow::Owned(format!(r"\\{share}"))),
-        None => rest.get(1..3).filter(|drive| *drive == r":\").map(|_| Cow::Borrowed(rest)),
+        None => rest
+            .get(1..3)
+            .filter(|drive| *drive == r":\")
+            .map(|_| Cow::Borrowed(rest)),
     }
 }
 
 fn forward(path: &str) -> String {
-    without_prefix(path).as_deref().unwrap_or(path).replace('\\', "/")
+    without_prefix(path)
+        .as_deref()
+        .unwrap_or(path)
+        .replace('\\', "/")
 }
 
 #[cfg(test)]
@@ -95,25 +121,42 @@ mod tests {
         ] {
             assert_eq!(without_prefix(path).as_deref(), expected, "{path}");
         }
-        assert_eq!(without_prefix(&format!(r"\\?\C:\{}", "a".repeat(300))), None);
+        assert_eq!(
+            without_prefix(&format!(r"\\?\C:\{}", "a".repeat(300))),
+            None
+        );
         assert_eq!(forward(r"\\?\C:\a\b"), "C:/a/b");
         assert_eq!(forward(r"sub\a b.rs"), "sub/a b.rs");
     }
 
     #[test]
     fn names_invalid_on_windows_are_recognized() {
-        for name in ["CON", "nul.txt", "Aux", "com1", "LPT9.log", "con .txt", "a.rs.", "a ", "a:b", "what?", "COM²"] {
+        for name in [
+            "CON", "nul.txt", "Aux", "com1", "LPT9.log", "con .txt", "a.rs.", "a ", "a:b", "what?",
+            "COM²",
+        ] {
             assert!(reserved(name).is_some(), "{name}");
         }
-        for name in ["console", "com", "com10", "a.con", ".env", "nul-test", "a b.rs", "é"] {
+        for name in [
+            "console", "com", "com10", "a.con", ".env", "nul-test", "a b.rs", "é",
+        ] {
             assert_eq!(reserved(name), None, "{name}");
         }
     }
 
     #[test]
     fn another_case_is_another_spelling() {
-        assert_eq!(strip_folded(Path::new("/Work/Proj/a.rs"), Path::new("/work/proj")), Some(Path::new("a.rs")));
-        assert_eq!(strip_folded(Path::new("/work/project/a.rs"), Path::new("/work/proj")), None);
-        assert_eq!(strip_folded(Path::new("/work"), Path::new("/work/proj")), None);
+        assert_eq!(
+            strip_folded(Path::new("/Work/Proj/a.rs"), Path::new("/work/proj")),
+            Some(Path::new("a.rs"))
+        );
+        assert_eq!(
+            strip_folded(Path::new("/work/project/a.rs"), Path::new("/work/proj")),
+            None
+        );
+        assert_eq!(
+            strip_folded(Path::new("/work"), Path::new("/work/proj")),
+            None
+        );
     }
 }

@@ -43,12 +43,17 @@ pub(super) async fn news(workspace: &Workspace) -> Vec<News> {
             },
         };
         if workspace.0.seen.is_news(&path, text.as_deref()) {
-            news.push(News { path, gone: text.is_none() });
+            news.push(News {
+                path,
+                gone: text.is_none(),
+            });
         }
     }
     news
 }
 
 fn may_have_changed(path: &WorkspacePath, since: SystemTime) -> bool {
-    path.written().and_then(|written| written.checked_add(ROUGHLY)).is_none_or(|written| written >= since)
+    path.written()
+        .and_then(|written| written.checked_add(ROUGHLY))
+        .is_none_or(|written| written >= since)
 }

@@ -67,7 +67,12 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     {
         return parse_v4a(&patch);
     }
-    if patch.trim_start().lines().next().is_some_and(|line| heading(line).is_some()) {
+    if patch
+        .trim_start()
+        .lines()
+        .next()
+        .is_some_and(|line| heading(line).is_some())
+    {
         return parse_v4a(&format!("{BEGIN}\n{}", patch.trim_start()));
     }
     parse_v4a(patch)
@@ -79,7 +84,10 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let mut files: Vec<FilePatch> = Vec::new();
     // Models sometimes forget the last line. What the token limit cuts is incomplete JSON and does not get this far.
     let (mut has_begun, mut is_open) = (false, false);
-    for line in patch.lines().map(|line| line.strip_suffix('\r').unwrap_or(line)) {
+    for line in patch
+        .lines()
+        .map(|line| line.strip_suffix('\r').unwrap_or(line))
+    {
         match mark(line) {
             // A patch may be followed by another one.
             Some(Mark::Begin) => (has_begun, is_open) = (true, true),
@@ -87,7 +95,9 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
             Some(Mark::File(file)) if is_open => files.push(file),
             Some(Mark::File(file)) if has_begun => {
                 let path = file.path;
-                return Err(PatchError(format!("the section about {path} stands behind `*** End Patch`")));
+                return Err(PatchError(format!(
+                    "the section about {path} stands behind `*** End Patch`"
+                )));
             }
             None if is_open => body(files.last_mut(), line)?,
             // Words around the patch, and the end of a fence or heredoc.
@@ -95,7 +105,9 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
         }
     }
     if !has_begun {
-        return Err(PatchError("it does not begin with a line `*** Begin Patch`".to_owned()));
+        return Err(PatchError(
+            "it does not begin with a line `*** Begin Patch`".to_owned(),
+        ));
     }
     finished(files)
 }
@@ -120,18 +132,30 @@ fn heading(line: &str) -> Option<FilePatch> {
     let action = match keyword {
         "Add File" => Action::Add(String::new()),
         "Delete File" => Action::Delete,
-        "Update File" => Action::Update { chunks: Vec::new(), moved_to: None },
+        "Update File" => Action::Update {
+            chunks: Vec::new(),
+            moved_to: None,
+        },
         _ => return None,
     };
-    Some(FilePatch { path: path.trim().to_owned(), action })
+    Some(FilePatch {
+        path: path.trim().to_owned(),
+        action,
+    })
 }
 
 fn body(file: Option<&mut FilePatch>, line: &str) -> Result<(), PatchError> {
-    let stray = || PatchError(format!("the line {line:?} belongs to no file; begin with `*** Update File: PATH`"));
+    let stray = || {
+        PatchError(format!(
+            "the line {line:?} belongs to no file; begin with `*** Update File: PATH`"
+        ))
+    };
     match &mut file.ok_or_else(stray)?.action {
         Action::Add(content) => {
             let line = line.strip_prefix('+').ok_or_else(|| {
-                PatchError(format!("in a file to add every line begins with `+`, but one is {line:?}"))
+                PatchError(format!(
+                    "in a file to add every line begins with `+`, but one is {line:?}"
+                ))
             })?;
             content.push_str(line);
             content.push('\n');
@@ -161,7 +185,9 @@ fn update(chunks: &mut Vec<Chunk>, line: &str) {
     if chunks.is_empty() {
         chunks.push(Chunk::default());
     }
-    let Some(chunk) = chunks.last_mut() else { return };
+    let Some(chunk) = chunks.last_mut() else {
+        return;
+    };
     if line.trim_end() == "*** End of File" {
         chunk.at_end = true;
         return;
@@ -178,10 +204,16 @@ fn finished(files: Vec<FilePatch>) -> Result<Vec<FilePatch>, PatchError> {
         return Err(PatchError("it names no file".to_owned()));
     }
     for file in &files {
-        if let Action::Update { chunks, moved_to: None } = &file.action
+        if let Action::Update {
+            chunks,
+            moved_to: None,
+        } = &file.action
             && chunks.iter().all(|chunk| !chunk.changes())
         {
-            return Err(PatchError(format!("it changes nothing in {}: no line begins with `+` or `-`", file.path)));
+            return Err(PatchError(format!(
+                "it changes nothing in {}: no line begins with `+` or `-`",
+                file.path
+            )));
         }
     }
     Ok(files)
@@ -191,7 +223,9 @@ impl Chunk {
     /// Whether any line is added or removed.
     #[must_use]
     pub fn changes(&self) -> bool {
-        self.lines.iter().any(|line| !matches!(line, Line::Context(_)))
+        self.lines
+            .iter()
+            .any(|line| !matches!(line, Line::Context(_)))
     }
 }
 
@@ -205,47 +239,102 @@ mod tests {
             @@ class X\n@@ def y\n one\n-two\n+2\n*** End of File\n*** End Patch\n";
         let chunk = Chunk {
             anchors: vec!["class X".to_owned(), "def y".to_owned()],
-            lines: vec![Line::Context(" one".to_owned()), Line::Removed("two".to_owned()), Line::Added("2".to_owned())],
+            lines: vec![
+                Line::Context(" one".to_owned()),
+                Line::Removed("two".to_owned()),
+                Line::Added("2".to_owned()),
+            ],
             at_end: true,
         };
-        let update = Action::Update { chunks: vec![chunk], moved_to: Some("d".to_owned()) };
-        let file = |path: &str, action| FilePatch { path: path.to_owned(), action };
-        let expected = [file("a", Action::Add("1\n\n".to_owned())), file("b", Action::Delete), file("c", update)];
+        let update = Action::Update {
+            chunks: vec![chunk],
+            moved_to: Some("d".to_owned()),
+        };
+        let file = |path: &str, action| FilePatch {
+            path: path.to_owned(),
+            action,
+        };
+        let expected = [
+            file("a", Action::Add("1\n\n".to_owned())),
+            file("b", Action::Delete),
+            file("c", update),
+        ];
         assert_eq!(parse(patch).unwrap(), expected);
     }
 
     #[test]
     fn patches_may_lack_the_end_marker_and_diffs_are_patches() {
-        let patch = parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch").unwrap();
-        assert_eq!(parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
+        let patch =
+            parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch").unwrap();
+        assert_eq!(
+            parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n").unwrap(),
+            patch
+        );
         assert_eq!(parse("*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
-        assert_eq!(parse("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n").unwrap(), patch);
+        assert_eq!(
+            parse("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n").unwrap(),
+            patch
+        );
     }
 
     #[test]
     fn lines_of_a_file_are_never_headings() {
-        let headings = ["Delete File: keep.txt", "Add File: new.txt", "Update File: other.txt", "Move to: there.txt"];
-        for mark in headings.into_iter().chain(["End Patch", "Begin Patch", "End of File"]) {
+        let headings = [
+            "Delete File: keep.txt",
+            "Add File: new.txt",
+            "Update File: other.txt",
+            "Move to: there.txt",
+        ];
+        for mark in headings
+            .into_iter()
+            .chain(["End Patch", "Begin Patch", "End of File"])
+        {
             for sign in [" ", "-", "+", "  ", "\t"] {
                 let line = format!("{sign}*** {mark}");
-                let files = parse(&format!("*** Begin Patch\n*** Update File: a\n@@\n-x\n{line}\n+y\n*** End Patch"));
-                let [FilePatch { path, action: Action::Update { chunks, moved_to: None } }] = &files.unwrap()[..]
+                let files = parse(&format!(
+                    "*** Begin Patch\n*** Update File: a\n@@\n-x\n{line}\n+y\n*** End Patch"
+                ));
+                let [
+                    FilePatch {
+                        path,
+                        action:
+                            Action::Update {
+                                chunks,
+                                moved_to: None,
+                            },
+                    },
+                ] = &files.unwrap()[..]
                 else {
                     panic!("{line:?} is taken for more than a line");
                 };
-                assert_eq!((path.as_str(), chunks[0].lines.len(), chunks[0].at_end), ("a", 3, false), "{line:?}");
+                assert_eq!(
+                    (path.as_str(), chunks[0].lines.len(), chunks[0].at_end),
+                    ("a", 3, false),
+                    "{line:?}"
+                );
             }
         }
     }
 
     #[test]
     fn patches_after_each_other_are_one() {
-        let one = |file: &str| format!("*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch\n");
+        let one =
+            |file: &str| format!("*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch\n");
         for between in ["", "\n", "And the other:\n", "```\n\n```diff\n"] {
             let files = parse(&format!("{}{between}{}", one("a"), one("b"))).unwrap();
-            assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a", "b"], "{between:?}");
+            assert_eq!(
+                files
+                    .iter()
+                    .map(|file| file.path.as_str())
+                    .collect::<Vec<_>>(),
+                ["a", "b"],
+                "{between:?}"
+            );
         }
-        refused(&format!("{}*** Delete File: b\n", one("a")), "about b stands behind");
+        refused(
+            &format!("{}*** Delete File: b\n", one("a")),
+            "about b stands behind",
+        );
     }
 
     #[track_caller]
@@ -258,8 +347,14 @@ mod tests {
     fn non_patches_are_rejected() {
         refused("", "Begin Patch");
         refused("*** Begin Patch\n-x\n*** End Patch", "belongs to no file");
-        refused("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "every line begins with `+`");
-        refused("*** Begin Patch\n*** Update File: a\n x\n*** End Patch", "changes nothing in a");
+        refused(
+            "*** Begin Patch\n*** Add File: a\nx\n*** End Patch",
+            "every line begins with `+`",
+        );
+        refused(
+            "*** Begin Patch\n*** Update File: a\n x\n*** End Patch",
+            "changes nothing in a",
+        );
         refused("*** Begin Patch\n*** End Patch", "names no file");
     }
 }

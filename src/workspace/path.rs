@@ -46,7 +46,12 @@ impl Root {
         let real = native::canonical(&path)?;
         let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
         super::disk::sweep(&dir);
-        Ok(Self { path, real, dir, copied: None })
+        Ok(Self {
+            path,
+            real,
+            dir,
+            copied: None,
+        })
     }
 
     /// The folder as it was named, absolute.
@@ -72,17 +77,32 @@ impl Root {
     /// # Errors
     /// It does not exist, leads outside, or is not a regular file.
     pub fn open_file(&self, relative: &Path) -> io::Result<std::fs::File> {
-        let file = self.dir.open_with(relative, OpenOptions::new().read(true).nonblock(true))?;
+        let file = self
+            .dir
+            .open_with(relative, OpenOptions::new().read(true).nonblock(true))?;
         if file.metadata()?.is_file() {
             return Ok(file.into_std());
         }
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ))
     }
 
     fn strip<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        let same = path.strip_prefix(&self.path).or_else(|_| path.strip_prefix(&self.real)).ok();
-        let folded = || native::strip_folded(path, &self.path).or_else(|| native::strip_folded(path, &self.real));
-        if cfg!(windows) { same.or_else(folded) } else { same }
+        let same = path
+            .strip_prefix(&self.path)
+            .or_else(|_| path.strip_prefix(&self.real))
+            .ok();
+        let folded = || {
+            native::strip_folded(path, &self.path)
+                .or_else(|| native::strip_folded(path, &self.real))
+        };
+        if cfg!(windows) {
+            same.or_else(folded)
+        } else {
+            same
+        }
     }
 }
 
@@ -151,20 +171,32 @@ impl WorkspacePath {
     /// How many other names (hard links) the file has, if the system reports that.
     #[must_use]
     pub fn other_names(&self) -> u64 {
-        let Ok(found) = self.target_root.dir.symlink_metadata(&self.target) else { return 0 };
-        if found.is_file() { cap_fs_ext::MetadataExt::nlink(&found).saturating_sub(1) } else { 0 }
+        let Ok(found) = self.target_root.dir.symlink_metadata(&self.target) else {
+            return 0;
+        };
+        if found.is_file() {
+            cap_fs_ext::MetadataExt::nlink(&found).saturating_sub(1)
+        } else {
+            0
+        }
     }
 
     /// Whether anything exists there.
     #[must_use]
     pub fn exists(&self) -> bool {
-        self.target.as_os_str().is_empty() || self.target_root.dir.symlink_metadata(&self.target).is_ok()
+        self.target.as_os_str().is_empty()
+            || self.target_root.dir.symlink_metadata(&self.target).is_ok()
     }
 
     /// Whether its parent folder exists.
     fn has_folder(&self) -> bool {
         let folder = self.target.parent().unwrap_or(Path::new(""));
-        folder.as_os_str().is_empty() || self.target_root.dir.metadata(folder).is_ok_and(|found| found.is_dir())
+        folder.as_os_str().is_empty()
+            || self
+                .target_root
+                .dir
+                .metadata(folder)
+                .is_ok_and(|found| found.is_dir())
     }
 
     /// Whether it is directly in its root.
@@ -175,7 +207,11 @@ impl WorkspacePath {
     /// Its permission bits, if it exists.
     #[must_use]
     pub fn mode(&self) -> Option<u32> {
-        self.target_root.dir.symlink_metadata(&self.target).ok().map(|found| mode::of(&found))
+        self.target_root
+            .dir
+            .symlink_metadata(&self.target)
+            .ok()
+            .map(|found| mode::of(&found))
     }
 
     /// How many of the folders it is in do not exist.
@@ -192,7 +228,10 @@ impl WorkspacePath {
 
     /// The folders it is in, the innermost first, without its root.
     fn folders(&self) -> impl Iterator<Item = &Path> {
-        self.target.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty())
+        self.target
+            .ancestors()
+            .skip(1)
+            .filter(|folder| !folder.as_os_str().is_empty())
     }
 
     /// When the file was last written, if known.
@@ -229,11 +268,21 @@ impl WorkspacePath {
 
 /// Opens `name` in `dir` for reading, without blocking or following symlinks.
 pub(crate) fn open_here(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
-    dir.open_with(name, OpenOptions::new().read(true).follow(FollowSymlinks::No).nonblock(true))
+    dir.open_with(
+        name,
+        OpenOptions::new()
+            .read(true)
+            .follow(FollowSymlinks::No)
+            .nonblock(true),
+    )
 }
 
 fn shown(relative: &Path) -> String {
-    if relative.as_os_str().is_empty() { ".".to_owned() } else { native::shown(relative) }
+    if relative.as_os_str().is_empty() {
+        ".".to_owned()
+    } else {
+        native::shown(relative)
+    }
 }
 
 /// Why a name is not a file of the workspace, worded for the model.
@@ -273,7 +322,9 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     if !trimmed.starts_with("file:") {
         return meant::resolve(roots, name);
     }
-    let path = url::Url::parse(trimmed).ok().and_then(|uri| uri.to_file_path().ok());
+    let path = url::Url::parse(trimmed)
+        .ok()
+        .and_then(|uri| uri.to_file_path().ok());
     resolve_path(roots, &path.ok_or_else(|| outside(roots, Path::new(name)))?)
 }
 
@@ -287,16 +338,32 @@ pub(crate) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<Workspace
         return Err(PathError::Nul(path.display().to_string()));
     }
     let (root, relative) = place(roots, path).ok_or_else(|| outside(roots, path))?;
-    let mut walk = Walk { roots, named: path, root: root.clone(), target: PathBuf::new(), links: 0 };
+    let mut walk = Walk {
+        roots,
+        named: path,
+        root: root.clone(),
+        target: PathBuf::new(),
+        links: 0,
+    };
     walk.run(relative)?;
     let relative = tidy(relative).unwrap_or_else(|| walk.target.clone());
-    Ok(WorkspacePath { root: root.clone(), relative, target_root: walk.root, target: walk.target })
+    Ok(WorkspacePath {
+        root: root.clone(),
+        relative,
+        target_root: walk.root,
+        target: walk.target,
+    })
 }
 
 /// The root that contains `path` and the path below it; the innermost one if roots are nested.
-pub(super) fn place<'a>(roots: &'a [Arc<Root>], path: &'a Path) -> Option<(&'a Arc<Root>, &'a Path)> {
+pub(super) fn place<'a>(
+    roots: &'a [Arc<Root>],
+    path: &'a Path,
+) -> Option<(&'a Arc<Root>, &'a Path)> {
     if path.has_root() || matches!(path.components().next(), Some(Component::Prefix(_))) {
-        let inside = roots.iter().filter_map(|root| Some((root, root.strip(path)?)));
+        let inside = roots
+            .iter()
+            .filter_map(|root| Some((root, root.strip(path)?)));
         return inside.min_by_key(|(_, relative)| relative.components().count());
     }
     roots.first().map(|root| (root, path))
@@ -304,7 +371,10 @@ pub(super) fn place<'a>(roots: &'a [Arc<Root>], path: &'a Path) -> Option<(&'a A
 
 fn outside(roots: &[Arc<Root>], path: &Path) -> PathError {
     let roots: Vec<_> = roots.iter().map(|root| native::shown(&root.path)).collect();
-    PathError::Outside { path: native::shown(path), roots: roots.join(", ") }
+    PathError::Outside {
+        path: native::shown(path),
+        roots: roots.join(", "),
+    }
 }
 
 /// `relative` without `.` and `..`; `None` if it leads outside.
@@ -363,8 +433,10 @@ impl Walk<'_> {
             return Err(outside(self.roots, self.named));
         }
         let reason = name.to_str().and_then(native::reserved);
-        let failed =
-            |reason: &str| PathError::Unresolvable { path: native::shown(self.named), reason: reason.to_owned() };
+        let failed = |reason: &str| PathError::Unresolvable {
+            path: native::shown(self.named),
+            reason: reason.to_owned(),
+        };
         reason.map_or(Ok(()), |reason| Err(failed(reason)))
     }
 
@@ -377,10 +449,17 @@ impl Walk<'_> {
         }
         self.links += 1;
         let link = match self.links {
-            ..=MAX_LINKS => self.root.dir.read_link_contents(&self.target).map_err(|error| error.to_string()),
+            ..=MAX_LINKS => self
+                .root
+                .dir
+                .read_link_contents(&self.target)
+                .map_err(|error| error.to_string()),
             _ => Err("too many symbolic links".to_owned()),
         };
-        link.map(Some).map_err(|reason| PathError::Unresolvable { path: self.named.display().to_string(), reason })
+        link.map(Some).map_err(|reason| PathError::Unresolvable {
+            path: self.named.display().to_string(),
+            reason,
+        })
     }
 
     /// The components a symlink adds, after moving to where it starts.
@@ -388,7 +467,8 @@ impl Walk<'_> {
         if !link.has_root() {
             return Ok(parts(link));
         }
-        let (root, relative) = place(self.roots, link).ok_or_else(|| outside(self.roots, self.named))?;
+        let (root, relative) =
+            place(self.roots, link).ok_or_else(|| outside(self.roots, self.named))?;
         self.root = root.clone();
         self.target.clear();
         Ok(parts(relative))
@@ -396,5 +476,7 @@ impl Walk<'_> {
 }
 
 fn parts(path: &Path) -> VecDeque<OsString> {
-    path.components().map(|part| part.as_os_str().to_owned()).collect()
+    path.components()
+        .map(|part| part.as_os_str().to_owned())
+        .collect()
 }

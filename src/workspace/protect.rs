@@ -91,15 +91,23 @@ const TEMPLATE_ENDINGS: &[&str] = &[".example", ".sample", ".template", ".dist"]
 #[must_use]
 pub fn is_protected(path: &Path) -> bool {
     let names = folded(path);
-    names.iter().any(|name| PROTECTED_NAMES.contains(&name.as_str()))
-        || names.windows(2).any(|pair| pair == [".github", "workflows"])
-        || names.last().is_some_and(|name| name.ends_with(".code-workspace"))
+    names
+        .iter()
+        .any(|name| PROTECTED_NAMES.contains(&name.as_str()))
+        || names
+            .windows(2)
+            .any(|pair| pair == [".github", "workflows"])
+        || names
+            .last()
+            .is_some_and(|name| name.ends_with(".code-workspace"))
 }
 
 /// Whether `name` in `folder` is protected, if the folder is not.
 pub(crate) fn is_protected_in(folder: &Path, name: &OsStr) -> bool {
     match folder.file_name() {
-        Some(last) if fold(&last.to_string_lossy()) == ".github" => is_protected(&Path::new(last).join(name)),
+        Some(last) if fold(&last.to_string_lossy()) == ".github" => {
+            is_protected(&Path::new(last).join(name))
+        }
         _ => is_protected(Path::new(name)),
     }
 }
@@ -112,25 +120,38 @@ pub fn is_secret(path: &Path) -> bool {
         return false;
     };
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    let is_env = name.starts_with(".env") && !TEMPLATE_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    let is_env =
+        name.starts_with(".env") && !TEMPLATE_ENDINGS.iter().any(|ending| name.ends_with(ending));
     is_env
         || SECRET_NAMES.contains(&name.as_str())
         || extension.is_some_and(|extension| SECRET_EXTENSIONS.contains(&extension))
-        || folders.iter().any(|folder| SECRET_FOLDERS.contains(&folder.as_str()))
+        || folders
+            .iter()
+            .any(|folder| SECRET_FOLDERS.contains(&folder.as_str()))
 }
 
 fn folded(path: &Path) -> Vec<String> {
-    path.components().map(|part| fold(&part.as_os_str().to_string_lossy())).collect()
+    path.components()
+        .map(|part| fold(&part.as_os_str().to_string_lossy()))
+        .collect()
 }
 
 /// One spelling for all names that some file system considers equal. A pattern of names stays a pattern.
 #[must_use]
 pub fn fold(name: &str) -> String {
     // Nearly all names, for which there is nothing to normalize.
-    let is_plain = name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    let visible = || name.nfkc().filter(|&character| !crate::text::display::is_deceptive(character));
-    let lower: String =
-        if is_plain { name.to_ascii_lowercase() } else { visible().flat_map(char::to_lowercase).collect() };
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let visible = || {
+        name.nfkc()
+            .filter(|&character| !crate::text::display::is_deceptive(character))
+    };
+    let lower: String = if is_plain {
+        name.to_ascii_lowercase()
+    } else {
+        visible().flat_map(char::to_lowercase).collect()
+    };
     let (name, _stream) = lower.split_once(':').unwrap_or((&lower, ""));
     name.trim_end_matches(['.', ' ']).to_owned()
 }
@@ -164,18 +185,30 @@ mod tests {
 
     #[test]
     fn ordinary_names_are_not_protected() {
-        for path in
-            ["src/main.rs", ".gitignore", ".github/CODEOWNERS", "git/config", "workflows/a.yml", "README.md", ".env"]
-        {
+        for path in [
+            "src/main.rs",
+            ".gitignore",
+            ".github/CODEOWNERS",
+            "git/config",
+            "workflows/a.yml",
+            "README.md",
+            ".env",
+        ] {
             assert!(!is_protected(Path::new(path)), "{path}");
         }
     }
 
     #[test]
     fn a_name_in_an_ordinary_folder_is_judged_alone() {
-        for path in
-            [".github/workflows", "a/.GitHub/workflows", "a/.envrc", ".git", "src/main.rs", "a/workflows", "a/ ."]
-        {
+        for path in [
+            ".github/workflows",
+            "a/.GitHub/workflows",
+            "a/.envrc",
+            ".git",
+            "src/main.rs",
+            "a/workflows",
+            "a/ .",
+        ] {
             let path = Path::new(path);
             let alone = is_protected_in(path.parent().unwrap(), path.file_name().unwrap());
             assert_eq!(alone, is_protected(path), "{}", path.display());
@@ -184,10 +217,24 @@ mod tests {
 
     #[test]
     fn secret_files_are_recognized_and_templates_are_not() {
-        for path in [".env", ".ENV.local", ".envrc", "certs/server.pem", "id_ed25519", "home/.ssh/config", "app.p12"] {
+        for path in [
+            ".env",
+            ".ENV.local",
+            ".envrc",
+            "certs/server.pem",
+            "id_ed25519",
+            "home/.ssh/config",
+            "app.p12",
+        ] {
             assert!(is_secret(Path::new(path)), "{path}");
         }
-        for path in [".env.example", "id_rsa.pub", "src/environment.rs", "keys.rs", "key"] {
+        for path in [
+            ".env.example",
+            "id_rsa.pub",
+            "src/environment.rs",
+            "keys.rs",
+            "key",
+        ] {
             assert!(!is_secret(Path::new(path)), "{path}");
         }
     }

@@ -27,17 +27,32 @@ pub struct OnDisk {
 impl Workspace {
     /// Has the open documents of these files show what is on the disk. What has unsaved text stays.
     pub async fn refresh(&self, files: Vec<OnDisk>) {
-        let shows_old = |file: &OnDisk| self.document(&file.path).filter(|document| document.text == file.old);
-        let stale: Vec<(OnDisk, Arc<Document>)> =
-            files.into_iter().filter_map(|file| shows_old(&file).map(|document| (file, document))).collect();
+        let shows_old = |file: &OnDisk| {
+            self.document(&file.path)
+                .filter(|document| document.text == file.old)
+        };
+        let stale: Vec<(OnDisk, Arc<Document>)> = files
+            .into_iter()
+            .filter_map(|file| shows_old(&file).map(|document| (file, document)))
+            .collect();
         let deadline = Instant::now() + RELOAD;
         for (file, document) in stale {
-            let _too_slow = timeout_at(deadline, self.documents().changed(&document.uri, document.version)).await;
+            let _too_slow = timeout_at(
+                deadline,
+                self.documents().changed(&document.uri, document.version),
+            )
+            .await;
             if shows_old(&file).is_none() {
                 continue;
             }
-            if let Err(error) = self.undo(&file.path, &FileChange::new(Some(file.new), file.old)).await {
-                tracing::warn!("the editor shows an old text of {}: {error}", file.path.display());
+            if let Err(error) = self
+                .undo(&file.path, &FileChange::new(Some(file.new), file.old))
+                .await
+            {
+                tracing::warn!(
+                    "the editor shows an old text of {}: {error}",
+                    file.path.display()
+                );
             }
         }
     }

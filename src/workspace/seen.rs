@@ -54,12 +54,19 @@ pub(super) enum Known {
 impl Seen {
     /// Another session's, which knows the same to begin with.
     pub(super) fn fork(&self) -> Self {
-        Self { hasher: self.hasher.clone(), files: Mutex::new(self.files().clone()) }
+        Self {
+            hasher: self.hasher.clone(),
+            files: Mutex::new(self.files().clone()),
+        }
     }
 
     /// The model has read `text`.
     pub(super) fn read(&self, path: &WorkspacePath, text: &str) {
-        let reading = Reading { hash: self.hash(Some(text)), at: SystemTime::now(), reported: None };
+        let reading = Reading {
+            hash: self.hash(Some(text)),
+            at: SystemTime::now(),
+            reported: None,
+        };
         self.files().entry(path.real()).or_default().read = Some(reading);
     }
 
@@ -85,7 +92,10 @@ impl Seen {
     pub(super) fn known(&self, path: &WorkspacePath, text: &str) -> Known {
         let file = self.files().get(&path.real()).copied().unwrap_or_default();
         let is_now = |hash: u64| hash == self.hash(Some(text));
-        match (file.read.map(|read| is_now(read.hash)), file.shown.map(is_now)) {
+        match (
+            file.read.map(|read| is_now(read.hash)),
+            file.shown.map(is_now),
+        ) {
             (Some(true), _) => Known::Same,
             (Some(false), _) => Known::Changed,
             (None, Some(false)) => Known::ChangedSinceShown,
@@ -95,13 +105,18 @@ impl Seen {
 
     /// Whether a change of the file was shown at all.
     pub(super) fn was_shown(&self, path: &WorkspacePath) -> bool {
-        self.files().get(&path.real()).is_some_and(|file| file.shown.is_some())
+        self.files()
+            .get(&path.real())
+            .is_some_and(|file| file.shown.is_some())
     }
 
     /// The files that were read last, and when.
     pub(super) fn readings(&self) -> Vec<(PathBuf, SystemTime)> {
         let files = self.files();
-        let mut read: Vec<_> = files.iter().filter_map(|(path, file)| Some((path.clone(), file.read?.at))).collect();
+        let mut read: Vec<_> = files
+            .iter()
+            .filter_map(|(path, file)| Some((path.clone(), file.read?.at)))
+            .collect();
         drop(files);
         read.sort_unstable_by_key(|(_, at)| Reverse(*at));
         read.truncate(LOOKED_AT);
@@ -113,7 +128,12 @@ impl Seen {
     pub(super) fn is_news(&self, path: &WorkspacePath, text: Option<&str>) -> bool {
         let now = self.hash(text);
         let mut files = self.files();
-        let Some(read) = files.get_mut(&path.real()).and_then(|file| file.read.as_mut()) else { return false };
+        let Some(read) = files
+            .get_mut(&path.real())
+            .and_then(|file| file.read.as_mut())
+        else {
+            return false;
+        };
         read.reported.replace(now) != Some(now) && read.hash != now
     }
 

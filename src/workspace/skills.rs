@@ -46,16 +46,27 @@ pub struct Skill {
 #[must_use]
 pub fn find(own: Option<&Path>, workspace: &Workspace) -> Vec<Skill> {
     let own = own.map(|folder| (folder.join("skills"), true));
-    let shared = workspace.roots().iter().flat_map(|root| PLACES.map(|place| (root.path().join(place), false)));
+    let shared = workspace
+        .roots()
+        .iter()
+        .flat_map(|root| PLACES.map(|place| (root.path().join(place), false)));
     let mut found: Vec<Skill> = Vec::new();
     for (place, is_own) in own.into_iter().chain(shared) {
         for name in folders(&place, is_own, workspace) {
-            let skill = Skill { folder: place.join(&name), name, description: String::new(), is_own };
+            let skill = Skill {
+                folder: place.join(&name),
+                name,
+                description: String::new(),
+                is_own,
+            };
             if found.len() < MOST
                 && found.iter().all(|other| other.name != skill.name)
                 && let Some(description) = skill.described(workspace)
             {
-                found.push(Skill { description, ..skill });
+                found.push(Skill {
+                    description,
+                    ..skill
+                });
             }
         }
     }
@@ -67,11 +78,19 @@ fn folders(place: &Path, is_own: bool, workspace: &Workspace) -> Vec<String> {
     let entries = if is_own {
         Root::open(place).and_then(|root| root.dir().entries())
     } else {
-        let root = workspace.roots().iter().find_map(|root| Some((root, place.strip_prefix(root.path()).ok()?)));
-        let Some((root, place)) = root else { return Vec::new() };
+        let root = workspace
+            .roots()
+            .iter()
+            .find_map(|root| Some((root, place.strip_prefix(root.path()).ok()?)));
+        let Some((root, place)) = root else {
+            return Vec::new();
+        };
         root.dir().read_dir(place)
     };
-    let names = entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
     names.sort_unstable();
     names.truncate(LOOKED_AT);
@@ -87,10 +106,15 @@ impl Skill {
     /// Its description; `None` if it is not a skill.
     fn described(&self, workspace: &Workspace) -> Option<String> {
         let text = self.beginning(workspace, FILE, HEAD).ok()?;
-        let matter = front_matter(&text).filter(|(name, description)| *name == self.name && !description.is_empty());
+        let matter = front_matter(&text)
+            .filter(|(name, description)| *name == self.name && !description.is_empty());
         if matter.is_none() {
             let path = self.folder.join(FILE);
-            tracing::warn!("{} is no skill: it needs `name: {}` and a description", path.display(), self.name);
+            tracing::warn!(
+                "{} is no skill: it needs `name: {}` and a description",
+                path.display(),
+                self.name
+            );
         }
         matter.map(|(_, description)| description)
     }
@@ -110,19 +134,31 @@ impl Skill {
     }
 
     fn beginning(&self, workspace: &Workspace, name: &str, limit: u64) -> io::Result<String> {
-        let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        let inside = Path::new(name)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
         if !inside || super::protect::is_secret(Path::new(name)) {
-            return Err(io::Error::other("only the files of the skill's folder can be read, and no secrets"));
+            return Err(io::Error::other(
+                "only the files of the skill's folder can be read, and no secrets",
+            ));
         }
         let mut bytes = Vec::new();
         if self.is_own {
-            Root::open(&self.folder)?.open_file(name.as_ref())?.take(limit).read_to_end(&mut bytes)?;
+            Root::open(&self.folder)?
+                .open_file(name.as_ref())?
+                .take(limit)
+                .read_to_end(&mut bytes)?;
         } else {
-            let path = workspace.resolve_path(&self.folder.join(name)).map_err(io::Error::other)?;
+            let path = workspace
+                .resolve_path(&self.folder.join(name))
+                .map_err(io::Error::other)?;
             if path.is_secret() {
                 return Err(io::Error::other("it may hold secrets"));
             }
-            disk::open(&path).map_err(io::Error::other)?.take(limit).read_to_end(&mut bytes)?;
+            disk::open(&path)
+                .map_err(io::Error::other)?
+                .take(limit)
+                .read_to_end(&mut bytes)?;
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -137,7 +173,12 @@ fn front_matter(text: &str) -> Option<(String, String)> {
     for line in lines {
         match (line.split_once(':'), entries.last_mut()) {
             _ if line == "---" => {
-                let value = |key: &str| entries.iter().find(|entry| entry.0 == key).map(|entry| plain(&entry.1));
+                let value = |key: &str| {
+                    entries
+                        .iter()
+                        .find(|entry| entry.0 == key)
+                        .map(|entry| plain(&entry.1))
+                };
                 return Some((value("name")?, value("description")?));
             }
             (_, Some((_, value))) if line.starts_with([' ', '\t']) => {
@@ -160,7 +201,9 @@ fn plain(value: &str) -> String {
     if let Some(text) = quoted('\'') {
         return text.replace("''", "'");
     }
-    let block = value.strip_prefix(['>', '|']).map(|text| text.trim_start_matches(['-', '+']));
+    let block = value
+        .strip_prefix(['>', '|'])
+        .map(|text| text.trim_start_matches(['-', '+']));
     block.unwrap_or(value).trim().to_owned()
 }
 
@@ -171,12 +214,22 @@ mod tests {
     #[test]
     fn name_and_description_come_from_the_front_matter() {
         let check = |text: &str, expected: Option<(&str, &str)>| {
-            let expected = expected.map(|(name, description)| (name.to_owned(), description.to_owned()));
+            let expected =
+                expected.map(|(name, description)| (name.to_owned(), description.to_owned()));
             assert_eq!(front_matter(text), expected, "{text}");
         };
-        check("---\nname: fix\ndescription: Fix it: now\n---\nHow.", Some(("fix", "Fix it: now")));
-        check("---\r\nname: \"fix\"\r\ndescription: 'It''s'\r\n---\r\n", Some(("fix", "It's")));
-        check("---\ndescription: >-\n  Two\n  lines\nname: fix\n---\n", Some(("fix", "Two lines")));
+        check(
+            "---\nname: fix\ndescription: Fix it: now\n---\nHow.",
+            Some(("fix", "Fix it: now")),
+        );
+        check(
+            "---\r\nname: \"fix\"\r\ndescription: 'It''s'\r\n---\r\n",
+            Some(("fix", "It's")),
+        );
+        check(
+            "---\ndescription: >-\n  Two\n  lines\nname: fix\n---\n",
+            Some(("fix", "Two lines")),
+        );
         check(
             "---\nname: fix\n# a comment\ndescription: one\n  and two\nmeta:\n  name: x\n---\n",
             Some(("fix", "one and two")),

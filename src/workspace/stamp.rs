@@ -26,15 +26,29 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(crate) fn of(found: &Metadata) -> Self {
-        let modified = found.modified().ok().map(cap_std::time::SystemTime::into_std);
+        let modified = found
+            .modified()
+            .ok()
+            .map(cap_std::time::SystemTime::into_std);
         let (device, inode) = identity(found);
-        Self { device, inode, size: found.len(), modified, changed: changed(found), mode: mode::of(found) }
+        Self {
+            device,
+            inode,
+            size: found.len(),
+            modified,
+            changed: changed(found),
+            mode: mode::of(found),
+        }
     }
 
     /// Whether it is so much older than `now` that a change since then has another stamp.
     pub(crate) fn is_older_than(&self, now: SystemTime) -> bool {
-        let Some(modified) = self.modified else { return false };
-        let is_coarse = self.changed.is_some_and(|(_, nanoseconds)| nanoseconds == 0);
+        let Some(modified) = self.modified else {
+            return false;
+        };
+        let is_coarse = self
+            .changed
+            .is_some_and(|(_, nanoseconds)| nanoseconds == 0);
         let changed = self.changed.map_or(modified, since_epoch);
         let race = if is_coarse { COARSE_RACE } else { RACE };
         now.duration_since(changed).is_ok_and(|age| age > race)
@@ -51,8 +65,16 @@ impl Stamp {
 #[cfg(target_os = "linux")]
 pub(crate) fn dependable(dir: &Dir) -> Option<u64> {
     /// `statfs(2)`: bcachefs, btrfs, ext, f2fs, overlay, tmpfs, XFS, ZFS.
-    const KINDS: [u64; 8] =
-        [0xca45_1a4e, 0x9123_683e, 0xef53, 0xf2f5_2010, 0x794c_7630, 0x0102_1994, 0x5846_5342, 0x2fc1_2fc1];
+    const KINDS: [u64; 8] = [
+        0xca45_1a4e,
+        0x9123_683e,
+        0xef53,
+        0xf2f5_2010,
+        0x794c_7630,
+        0x0102_1994,
+        0x5846_5342,
+        0x2fc1_2fc1,
+    ];
     let kind = u64::try_from(rustix::fs::fstatfs(dir).ok()?.f_type).ok()?;
     let found = dir.dir_metadata().ok()?;
     KINDS.contains(&kind).then(|| identity(&found).0)
@@ -101,6 +123,9 @@ pub(crate) fn changed_after(found: &std::fs::Metadata, end: SystemTime) -> bool 
 }
 
 fn since_epoch((seconds, nanoseconds): (i64, i64)) -> SystemTime {
-    let since = Duration::new(seconds.try_into().unwrap_or(0), nanoseconds.try_into().unwrap_or(0));
+    let since = Duration::new(
+        seconds.try_into().unwrap_or(0),
+        nanoseconds.try_into().unwrap_or(0),
+    );
     SystemTime::UNIX_EPOCH + since
 }

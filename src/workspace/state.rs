@@ -73,7 +73,9 @@ impl StateFolder {
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             let opened = builder.create(&path).and_then(|()| Root::open(&path));
-            opened.map(|root| Self(std::sync::Arc::new(root))).map_err(|error| named(&path, &error))
+            opened
+                .map(|root| Self(std::sync::Arc::new(root)))
+                .map_err(|error| named(&path, &error))
         })
         .await
     }
@@ -84,7 +86,9 @@ impl StateFolder {
     /// It does not exist or cannot be opened.
     pub async fn existing(path: PathBuf) -> io::Result<Self> {
         blocking(move || {
-            Root::open(&path).map(|root| Self(std::sync::Arc::new(root))).map_err(|error| named(&path, &error))
+            Root::open(&path)
+                .map(|root| Self(std::sync::Arc::new(root)))
+                .map_err(|error| named(&path, &error))
         })
         .await
     }
@@ -106,7 +110,9 @@ impl StateFolder {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || {
             let mut bytes = Vec::new();
-            root.open_file(name.as_ref())?.take(limit).read_to_end(&mut bytes)?;
+            root.open_file(name.as_ref())?
+                .take(limit)
+                .read_to_end(&mut bytes)?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         })
         .await
@@ -158,8 +164,11 @@ impl StateFolder {
         let root = self.0.clone();
         blocking(move || {
             let mut files = files(&root)?;
-            files.retain(|file| !is_left_empty(file) || root.dir().remove_file(&file.name).is_err());
-            files.sort_unstable_by(|a, b| b.written.cmp(&a.written).then_with(|| b.name.cmp(&a.name)));
+            files
+                .retain(|file| !is_left_empty(file) || root.dir().remove_file(&file.name).is_err());
+            files.sort_unstable_by(|a, b| {
+                b.written.cmp(&a.written).then_with(|| b.name.cmp(&a.name))
+            });
             let mut files = files.iter();
             if let Some(after) = after {
                 let _skipped = files.by_ref().find(|file| file.name == after);
@@ -211,7 +220,8 @@ impl StateFolder {
         read: impl FnOnce(&mut Lines<'_>) -> T + Send + 'static,
     ) -> io::Result<T> {
         let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || log::read(&root.open_file(name.as_ref())?, read).map(|(read, ..)| read)).await
+        blocking(move || log::read(&root.open_file(name.as_ref())?, read).map(|(read, ..)| read))
+            .await
     }
 
     /// Removes files that are too old or too large in total.
@@ -238,7 +248,10 @@ fn is_left_empty(file: &Found) -> bool {
 fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     // It was a regular file a moment ago; if it no longer is one, opening must not block.
-    let file = root.dir().open_with(name, OpenOptions::new().read(true).nonblock(true))?.take(LARGEST);
+    let file = root
+        .dir()
+        .open_with(name, OpenOptions::new().read(true).nonblock(true))?
+        .take(LARGEST);
     BufReader::with_capacity(SECTOR, file).read_until(b'\n', &mut line)?;
     Ok(line)
 }
@@ -246,9 +259,15 @@ fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
 fn files(root: &Root) -> io::Result<Vec<Found>> {
     let mut files = Vec::new();
     for entry in root.dir().entries()?.flatten() {
-        let (Ok(name), Ok(found)) = (entry.file_name().into_string(), entry.metadata()) else { continue };
+        let (Ok(name), Ok(found)) = (entry.file_name().into_string(), entry.metadata()) else {
+            continue;
+        };
         if let (true, Ok(written)) = (found.is_file(), found.modified()) {
-            files.push(Found { name, bytes: found.len(), written: written.into_std() });
+            files.push(Found {
+                name,
+                bytes: found.len(),
+                written: written.into_std(),
+            });
         }
     }
     Ok(files)
@@ -282,13 +301,22 @@ mod tests {
             written: now - Duration::from_secs(age),
         };
         let check = |files: Vec<Found>, expected: &[&str]| {
-            let retention = Retention { age: Duration::from_secs(100), bytes: 10 };
-            let gone: Vec<_> = outdated(files, now, retention).into_iter().map(|file| file.name).collect();
+            let retention = Retention {
+                age: Duration::from_secs(100),
+                bytes: 10,
+            };
+            let gone: Vec<_> = outdated(files, now, retention)
+                .into_iter()
+                .map(|file| file.name)
+                .collect();
             assert_eq!(gone, expected);
         };
         check(vec![file("a", 5, 0), file("b", 5, 100)], &[]);
         check(vec![file("a", 1, 0), file("b", 1, 101)], &["b"]);
-        check(vec![file("a", 4, 3), file("b", 4, 2), file("c", 4, 1)], &["a"]);
+        check(
+            vec![file("a", 4, 3), file("b", 4, 2), file("c", 4, 1)],
+            &["a"],
+        );
     }
 
     #[tokio::test]
@@ -297,19 +325,42 @@ mod tests {
         let folder = StateFolder::open(home.path().join("state")).await.unwrap();
         for number in 0..30_u64 {
             let name = format!("{number:04}");
-            folder.write(&name, format!("{name} first\nand second").into_bytes()).await.unwrap();
-            let file = File::options().write(true).open(home.path().join("state").join(name)).unwrap();
-            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(number)).unwrap();
+            folder
+                .write(&name, format!("{name} first\nand second").into_bytes())
+                .await
+                .unwrap();
+            let file = File::options()
+                .write(true)
+                .open(home.path().join("state").join(name))
+                .unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(number))
+                .unwrap();
         }
-        let (left, new) = (home.path().join("state/left"), home.path().join("state/new"));
-        File::create(&left).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let (left, new) = (
+            home.path().join("state/left"),
+            home.path().join("state/new"),
+        );
+        File::create(&left)
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH)
+            .unwrap();
         File::create(&new).unwrap();
         let check = async |after: Option<&str>, count: usize, step: u64, expected: Vec<u64>| {
             let pick = move |_: &Found, line: &[u8]| {
-                let number: u64 = std::str::from_utf8(line).unwrap().strip_suffix(" first\n")?.parse().ok()?;
+                let number: u64 = std::str::from_utf8(line)
+                    .unwrap()
+                    .strip_suffix(" first\n")?
+                    .parse()
+                    .ok()?;
                 number.is_multiple_of(step).then_some(number)
             };
-            assert_eq!(folder.pick(after.map(str::to_owned), count, pick).await.unwrap(), expected);
+            assert_eq!(
+                folder
+                    .pick(after.map(str::to_owned), count, pick)
+                    .await
+                    .unwrap(),
+                expected
+            );
         };
         check(None, usize::MAX, 1, (0..30).rev().collect()).await;
         check(None, 3, 1, vec![29, 28, 27]).await;
@@ -331,8 +382,18 @@ mod tests {
         let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o700);
         assert_eq!(mode(&path.join("one")), 0o600);
-        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "no temporary file stays");
-        folder.prune(Retention { age: Duration::from_mins(1), bytes: 0 }).await.unwrap();
+        assert_eq!(
+            std::fs::read_dir(&path).unwrap().count(),
+            1,
+            "no temporary file stays"
+        );
+        folder
+            .prune(Retention {
+                age: Duration::from_mins(1),
+                bytes: 0,
+            })
+            .await
+            .unwrap();
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
     }
 }

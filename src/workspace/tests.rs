@@ -1,6 +1,9 @@
 //! The workspace as tools use it, with real folders and all kinds of editors.
 
-#![expect(clippy::disallowed_methods, reason = "the tests prepare and check files from outside")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests prepare and check files from outside"
+)]
 
 mod crash;
 mod editors;
@@ -40,7 +43,9 @@ impl Fixture {
     }
 
     fn uri(&self, name: &str) -> String {
-        url::Url::from_file_path(self.path(name)).unwrap().to_string()
+        url::Url::from_file_path(self.path(name))
+            .unwrap()
+            .to_string()
     }
 
     fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
@@ -57,19 +62,31 @@ impl Fixture {
     }
 
     fn edited(&self, documents: Documents, editor: Arc<dyn Editor>) -> Workspace {
-        Workspace::new(vec![Arc::new(Root::open(&self.ws()).unwrap())], documents, editor)
+        Workspace::new(
+            vec![Arc::new(Root::open(&self.ws()).unwrap())],
+            documents,
+            editor,
+        )
     }
 }
 
 fn edit(old: &str, new: &str) -> Change {
-    Change::Edits(vec![Replacement { old_text: old.to_owned(), new_text: new.to_owned(), replace_all: false }])
+    Change::Edits(vec![Replacement {
+        old_text: old.to_owned(),
+        new_text: new.to_owned(),
+        replace_all: false,
+    }])
 }
 
 fn write(content: &str) -> Change {
     Change::Write(content.to_owned())
 }
 
-async fn commit(workspace: &Workspace, name: &str, change: &Change) -> Result<FileChange, FileError> {
+async fn commit(
+    workspace: &Workspace,
+    name: &str,
+    change: &Change,
+) -> Result<FileChange, FileError> {
     workspace.commit(&workspace.resolve(name)?, change).await
 }
 

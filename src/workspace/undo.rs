@@ -6,7 +6,10 @@ use super::seen::Known;
 use super::{Change, FileChange, FileError, FileText, Source, Workspace, WorkspacePath};
 
 /// Removes a file, unless that would lose text that exists nowhere else.
-pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
+pub(super) async fn remove(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+) -> Result<FileChange, FileError> {
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let file = workspace.peek(path).await?;
     match workspace.0.seen.known(path, &file.text) {
@@ -22,7 +25,11 @@ pub(super) async fn undo(
     change: &FileChange,
 ) -> Result<FileChange, FileError> {
     if let Some(before) = &change.old_text {
-        let revert = Change::Revert { before: before.clone(), after: change.new_text.clone(), stored: change.stored };
+        let revert = Change::Revert {
+            before: before.clone(),
+            after: change.new_text.clone(),
+            stored: change.stored,
+        };
         return commit(workspace, path, &revert).await;
     }
     let _turn = workspace.0.documents.turn(&path.real()).await;
@@ -38,13 +45,26 @@ pub(super) async fn undo(
     Ok(removed)
 }
 
-async fn remove_seen(workspace: &Workspace, path: &WorkspacePath, file: FileText) -> Result<FileChange, FileError> {
+async fn remove_seen(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    file: FileText,
+) -> Result<FileChange, FileError> {
     if let Source::Buffer { unsaved: true, .. } = file.source {
         return Err(FileError::Unsaved(path.display()));
     }
-    let content = Content { text: file.text.clone(), format: file.format, mode: None };
-    let Some(mode) = disk::remove(path, content).await? else { return Err(FileError::Changed(path.display())) };
+    let content = Content {
+        text: file.text.clone(),
+        format: file.format,
+        mode: None,
+    };
+    let Some(mode) = disk::remove(path, content).await? else {
+        return Err(FileError::Changed(path.display()));
+    };
     workspace.documents().note_written(&path.real(), None);
     let stored = Some(file.format.stored(Some(mode)));
-    Ok(FileChange { stored, ..FileChange::new(Some(file.text), "".into()) })
+    Ok(FileChange {
+        stored,
+        ..FileChange::new(Some(file.text), "".into())
+    })
 }

@@ -21,7 +21,11 @@ pub struct Unsaved {
 impl Workspace {
     /// The files with unsaved changes in the editor, by name, except chat files.
     pub async fn unsaved(&self) -> Vec<WorkspacePath> {
-        self.unsaved_texts().await.into_iter().map(|unsaved| unsaved.path).collect()
+        self.unsaved_texts()
+            .await
+            .into_iter()
+            .map(|unsaved| unsaved.path)
+            .collect()
     }
 
     /// Turns `bytes`, which a program wrote in place of an unsaved text, into an edit of the document. What was typed
@@ -29,11 +33,20 @@ impl Workspace {
     ///
     /// # Errors
     /// They are not text, or conflict with what was typed meanwhile.
-    pub async fn take_over(&self, unsaved: &Unsaved, bytes: Vec<u8>) -> Result<FileChange, FileError> {
+    pub async fn take_over(
+        &self,
+        unsaved: &Unsaved,
+        bytes: Vec<u8>,
+    ) -> Result<FileChange, FileError> {
         let size = bytes.len() as u64;
-        let (text, _) = content::decode(bytes).ok_or_else(|| FileError::Binary(unsaved.path.display(), size))?;
+        let (text, _) = content::decode(bytes)
+            .ok_or_else(|| FileError::Binary(unsaved.path.display(), size))?;
         // The edit that reverts the new text to the old one, reversed.
-        self.undo(&unsaved.path, &FileChange::new(Some(text.into()), Arc::clone(&unsaved.text))).await
+        self.undo(
+            &unsaved.path,
+            &FileChange::new(Some(text.into()), Arc::clone(&unsaved.text)),
+        )
+        .await
     }
 
     /// Whether [`Self::save`] is supported.
@@ -50,7 +63,11 @@ impl Workspace {
         }
         let uris = unsaved.iter().map(|unsaved| unsaved.uri.clone()).collect();
         // The answer is not trusted: the files are checked.
-        if self.0.editor.save(uris).await { self.unsaved_texts().await } else { unsaved }
+        if self.0.editor.save(uris).await {
+            self.unsaved_texts().await
+        } else {
+            unsaved
+        }
     }
 
     /// The texts with unsaved changes in the editor, by name, except chat files.
@@ -60,14 +77,27 @@ impl Workspace {
             if document.uri.ends_with(CHAT_FILE) {
                 continue;
             }
-            let path = document.path.as_deref().and_then(|path| self.resolve_path(path).ok());
+            let path = document
+                .path
+                .as_deref()
+                .and_then(|path| self.resolve_path(path).ok());
             let Some(path) = path else { continue };
-            if let Ok(FileText { source: Source::Buffer { unsaved: true, .. }, text, format, .. }) =
-                self.peek(&path).await
+            if let Ok(FileText {
+                source: Source::Buffer { unsaved: true, .. },
+                text,
+                format,
+                ..
+            }) = self.peek(&path).await
             {
-                let bytes =
-                    format.encode(&text).map_or_else(|_| text.as_bytes().to_vec(), std::borrow::Cow::into_owned);
-                unsaved.push(Unsaved { path, bytes, uri: document.uri.clone(), text });
+                let bytes = format
+                    .encode(&text)
+                    .map_or_else(|_| text.as_bytes().to_vec(), std::borrow::Cow::into_owned);
+                unsaved.push(Unsaved {
+                    path,
+                    bytes,
+                    uri: document.uri.clone(),
+                    text,
+                });
             }
         }
         unsaved.sort_by_cached_key(|unsaved| unsaved.path.display());

@@ -78,7 +78,11 @@ impl Entry<'_> {
     /// Whether it probably holds a secret: searching skips it.
     #[must_use]
     pub fn is_secret(&self) -> bool {
-        self.is_folder_secret || self.path.file_name().is_some_and(|name| protect::is_secret(Path::new(name)))
+        self.is_folder_secret
+            || self
+                .path
+                .file_name()
+                .is_some_and(|name| protect::is_secret(Path::new(name)))
     }
 
     /// Opens it for reading.
@@ -90,7 +94,9 @@ impl Entry<'_> {
     }
 
     fn target(&self) -> &Path {
-        self.path.strip_prefix(self.root.real()).unwrap_or(self.path)
+        self.path
+            .strip_prefix(self.root.real())
+            .unwrap_or(self.path)
     }
 }
 
@@ -108,12 +114,23 @@ impl Workspace {
         visitor: impl Fn() -> V + Sync,
     ) -> io::Result<Walked> {
         let path = start.real();
-        let is_target_root = |root: &&Arc<Root>| path.strip_prefix(root.real()) == Ok(start.target());
-        let root = self.roots().iter().find(is_target_root).ok_or(io::ErrorKind::NotFound)?;
+        let is_target_root =
+            |root: &&Arc<Root>| path.strip_prefix(root.real()) == Ok(start.target());
+        let root = self
+            .roots()
+            .iter()
+            .find(is_target_root)
+            .ok_or(io::ErrorKind::NotFound)?;
         let metadata = root.dir().metadata(folder_name(start.target()))?;
         if !metadata.is_dir() {
             let kind = kind(metadata.file_type());
-            visitor()(&Entry { root, path: &path, below: Path::new(""), kind, is_folder_secret: start.is_secret() });
+            visitor()(&Entry {
+                root,
+                path: &path,
+                below: Path::new(""),
+                kind,
+                is_folder_secret: start.is_secret(),
+            });
             return Ok(Walked::default());
         }
         let dir = root.dir().open_dir(folder_name(start.target()))?;
@@ -132,20 +149,28 @@ impl Workspace {
             unreadable: AtomicUsize::new(0),
             queue: Queue::new(first),
         };
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+        let threads = std::thread::available_parallelism()
+            .map_or(1, std::num::NonZero::get)
+            .min(8);
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|| walk.work(visitor()));
             }
             walk.work(visitor());
         });
-        Ok(Walked { unreadable: walk.unreadable.into_inner() })
+        Ok(Walked {
+            unreadable: walk.unreadable.into_inner(),
+        })
     }
 }
 
 /// The name by which a root can open `target`.
 fn folder_name(target: &Path) -> &Path {
-    if target.as_os_str().is_empty() { Path::new(".") } else { target }
+    if target.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        target
+    }
 }
 
 fn kind(file_type: FileType) -> Kind {
@@ -208,7 +233,11 @@ impl Walk<'_> {
     }
 
     /// Passes a folder's entries to the visitor and returns the folders in it.
-    fn read(&self, folder: Folder, visitor: &mut impl FnMut(&Entry<'_>)) -> io::Result<Vec<Folder>> {
+    fn read(
+        &self,
+        folder: Folder,
+        visitor: &mut impl FnMut(&Entry<'_>),
+    ) -> io::Result<Vec<Folder>> {
         if self.cancel.is_cancelled() {
             return Ok(Vec::new());
         }
@@ -217,10 +246,19 @@ impl Walk<'_> {
             Source::Child(parent, name) => parent.open_dir(name)?,
         };
         let dir = Arc::new(dir);
-        let entries = dir.entries()?.map(|entry| entry.and_then(|it| Ok((it.file_name(), kind(it.file_type()?)))));
+        let entries = dir
+            .entries()?
+            .map(|entry| entry.and_then(|it| Ok((it.file_name(), kind(it.file_type()?)))));
         let entries = entries.collect::<io::Result<Vec<_>>>()?;
-        let found = entries.iter().fold(Found::default(), |found, (name, _)| found.add(name));
-        let rules = Rules::of(&folder.path, found, &|path| open_ignore_file(self.root, path), folder.rules);
+        let found = entries
+            .iter()
+            .fold(Found::default(), |found, (name, _)| found.add(name));
+        let rules = Rules::of(
+            &folder.path,
+            found,
+            &|path| open_ignore_file(self.root, path),
+            folder.rules,
+        );
         let mut folders = Vec::new();
         for (index, (name, kind)) in entries.into_iter().enumerate() {
             if index % 64 == 0 && self.cancel.is_cancelled() {
@@ -232,11 +270,23 @@ impl Walk<'_> {
                 continue;
             }
             let below = path.strip_prefix(&self.start).unwrap_or(&path);
-            visitor(&Entry { root: self.root, path: &path, below, kind, is_folder_secret: folder.is_secret });
+            visitor(&Entry {
+                root: self.root,
+                path: &path,
+                below,
+                kind,
+                is_folder_secret: folder.is_secret,
+            });
             if is_folder && folder.depth + 1 < self.depth {
                 let is_secret = folder.is_secret || holds_secrets(Path::new(&name));
                 let dir = Source::Child(dir.clone(), name);
-                folders.push(Folder { dir, path, rules: rules.clone(), is_secret, depth: folder.depth + 1 });
+                folders.push(Folder {
+                    dir,
+                    path,
+                    rules: rules.clone(),
+                    is_secret,
+                    depth: folder.depth + 1,
+                });
             }
         }
         Ok(folders)

@@ -29,19 +29,27 @@ pub(super) struct Listeners(Mutex<Vec<Weak<Mutex<Texts>>>>);
 impl Listeners {
     pub(super) fn listen(&self) -> Written {
         let written = Written::default();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&written.0));
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::downgrade(&written.0));
         written
     }
 
     /// The file at `real` now has this text; `None`: it was removed.
     pub(super) fn note(&self, real: &Path, text: Option<&Arc<str>>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|listener| {
-            let Some(texts) = listener.upgrade() else { return false };
-            let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
-            if texts.len() < FILES || texts.contains_key(real) {
-                texts.insert(real.to_owned(), text.cloned());
-            }
-            true
-        });
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|listener| {
+                let Some(texts) = listener.upgrade() else {
+                    return false;
+                };
+                let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
+                if texts.len() < FILES || texts.contains_key(real) {
+                    texts.insert(real.to_owned(), text.cloned());
+                }
+                true
+            });
     }
 }

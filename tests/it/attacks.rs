@@ -24,5 +24,7 @@ fn skip(case: &str, why: &str) {
 /// A line past the harness, which hides what tests that pass have printed.
 fn report(line: &str) {
     use std::io::Write as _;
-    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+    std::io::stderr()
+        .write_all(format!("{line}\n").as_bytes())
+        .unwrap();
 }

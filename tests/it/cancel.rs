@@ -10,7 +10,10 @@ fn cancel_answers_cancelled_after_flushing_updates_and_closes_the_socket() {
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "hi");
-    assert_eq!(client.update("agent_message_chunk")["content"]["text"], "partial");
+    assert_eq!(
+        client.update("agent_message_chunk")["content"]["text"],
+        "partial"
+    );
     client.notify("session/cancel", json!({ "sessionId": session }));
     assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
     world.wait(world.rehearsal().closed_early(1));
@@ -29,8 +32,7 @@ fn cancelling_the_request_of_a_prompt_cancels_the_turn() {
 
 #[test]
 fn cancel_during_a_permission_request_ends_the_call() {
-    let call =
-        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
+    let call = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
     let world = World::new(json!([[call], [{ "text": "fine" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -43,14 +45,21 @@ fn cancel_during_a_permission_request_ends_the_call() {
     let id = client.prompt(&session, "go on");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     let messages = world.rehearsal().requests()[1]["messages"].clone();
-    let results = messages.as_array().unwrap().iter().filter(|message| message["role"] == "tool").count();
-    assert_eq!(results, 1, "the cancelled call has its one result: {messages:#}");
+    let results = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .count();
+    assert_eq!(
+        results, 1,
+        "the cancelled call has its one result: {messages:#}"
+    );
 }
 
 #[test]
 fn a_cancelled_permission_outcome_ends_the_turn_immediately() {
-    let call =
-        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
+    let call = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
     let world = World::new(json!([[call], [{ "text": "never asked for" }]]));
     let mut client = world.client();
     let session = client.session(&world);

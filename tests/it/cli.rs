@@ -8,15 +8,25 @@ use crate::program::{Output, Program, finish, finish_with};
 
 /// The events of `run --json`.
 fn events(output: &Output) -> Vec<Value> {
-    output.stdout.lines().map(|line| serde_json::from_str(line).expect("an event a line")).collect()
+    output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an event a line"))
+        .collect()
 }
 
 fn kinds(events: &[Value]) -> Vec<&str> {
-    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+    events
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .collect()
 }
 
 fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    events.iter().filter(|event| event["type"] == kind).collect()
+    events
+        .iter()
+        .filter(|event| event["type"] == kind)
+        .collect()
 }
 
 fn call(id: &str, name: &str, arguments: Value) -> Value {
@@ -24,14 +34,24 @@ fn call(id: &str, name: &str, arguments: Value) -> Value {
 }
 
 fn write_call() -> Value {
-    call("c1", "write_file", json!({ "path": "new.txt", "content": "new\n" }))
+    call(
+        "c1",
+        "write_file",
+        json!({ "path": "new.txt", "content": "new\n" }),
+    )
 }
 
 #[test]
 fn run_prints_only_the_answer_on_standard_output() {
-    let world = World::new(json!([[{ "reasoning": "hm" }, { "text": "Hello" }, { "text": ", you" }]]));
+    let world =
+        World::new(json!([[{ "reasoning": "hm" }, { "text": "Hello" }, { "text": ", you" }]]));
     let output = world.run(&["run", "hi", "there"]);
-    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Hello, you\n"), "{}", output.stderr);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "Hello, you\n"),
+        "{}",
+        output.stderr
+    );
     let request = world.rehearsal().requests()[0]["messages"].to_string();
     assert!(request.contains("hi there"), "{request}");
 }
@@ -61,18 +81,43 @@ fn run_json_prints_the_events_of_a_turn_in_order() {
         .filter(|delta| delta["id"] == "c1")
         .map(|delta| delta["json_chunk"].as_str().unwrap())
         .collect();
-    assert_eq!(serde_json::from_str::<Value>(&chunks).unwrap(), json!({ "path": "a.txt" }));
-    let complete: Vec<_> = of(&events, "tool_call_complete").iter().map(|event| event["call"].clone()).collect();
-    assert_eq!(complete[0], json!({ "id": "c1", "name": "read_file", "arguments": { "path": "a.txt" } }));
+    assert_eq!(
+        serde_json::from_str::<Value>(&chunks).unwrap(),
+        json!({ "path": "a.txt" })
+    );
+    let complete: Vec<_> = of(&events, "tool_call_complete")
+        .iter()
+        .map(|event| event["call"].clone())
+        .collect();
+    assert_eq!(
+        complete[0],
+        json!({ "id": "c1", "name": "read_file", "arguments": { "path": "a.txt" } })
+    );
 
-    let started: Vec<_> = of(&events, "tool_execution_start").iter().map(|event| event["call_id"].clone()).collect();
-    assert_eq!(started, ["c1", "c2"], "what no tool has the name of does not run");
+    let started: Vec<_> = of(&events, "tool_execution_start")
+        .iter()
+        .map(|event| event["call_id"].clone())
+        .collect();
+    assert_eq!(
+        started,
+        ["c1", "c2"],
+        "what no tool has the name of does not run"
+    );
     let mut ended: Vec<_> = of(&events, "tool_execution_end")
         .iter()
-        .map(|event| (event["call_id"].as_str().unwrap(), event["result"]["is_error"].as_bool().unwrap()))
+        .map(|event| {
+            (
+                event["call_id"].as_str().unwrap(),
+                event["result"]["is_error"].as_bool().unwrap(),
+            )
+        })
         .collect();
     ended.sort_unstable();
-    assert_eq!(ended, [("c1", false), ("c2", true), ("c3", true)], "exactly one end for each call");
+    assert_eq!(
+        ended,
+        [("c1", false), ("c2", true), ("c3", true)],
+        "exactly one end for each call"
+    );
 
     assert_eq!(of(&events, "usage")[0]["input"], 100);
     let done = events.last().unwrap();
@@ -83,8 +128,7 @@ fn run_json_prints_the_events_of_a_turn_in_order() {
 
 #[test]
 fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
-    let status =
-        |status: u16, message: &str| json!([{ "status": status, "body": { "error": { "message": message } } }]);
+    let status = |status: u16, message: &str| json!([{ "status": status, "body": { "error": { "message": message } } }]);
     let world = World::new(json!([
         status(401, "Incorrect API key provided"),
         status(400, "maximum context length is 8192 tokens"),
@@ -100,8 +144,14 @@ fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
         let output = world.run(&["run", "--json", "hi"]);
         assert_eq!(output.code, Some(1), "{code}");
         let events = events(&output);
-        let [.., error, done] = events.as_slice() else { panic!("{code}: {events:?}") };
-        assert_eq!((&error["type"], &error["code"]), (&json!("error"), &json!(code)), "{error}");
+        let [.., error, done] = events.as_slice() else {
+            panic!("{code}: {events:?}")
+        };
+        assert_eq!(
+            (&error["type"], &error["code"]),
+            (&json!("error"), &json!(code)),
+            "{error}"
+        );
         assert!(error["message"].as_str().unwrap().contains(word), "{error}");
         assert_eq!(done["termination_reason"], "error");
     }
@@ -115,7 +165,10 @@ fn a_looping_turn_ends_without_a_user() {
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     let events = events(&output);
     assert_eq!(of(&events, "loop_detected")[0]["consecutive_count"], 4);
-    assert_eq!(of(&events, "done")[0]["termination_reason"], "max_turn_requests");
+    assert_eq!(
+        of(&events, "done")[0]["termination_reason"],
+        "max_turn_requests"
+    );
     assert_eq!(world.rehearsal().requests().len(), 4);
 }
 
@@ -123,11 +176,24 @@ fn a_looping_turn_ends_without_a_user() {
 fn without_a_model_run_and_doctor_and_models_say_how_to_get_one() {
     let world = World::new(json!([]));
     for arguments in [&["run", "hi"][..], &["doctor"], &["models"]] {
-        let output = finish(world.command(arguments).env_remove("TANDEM_MODEL").env_remove("TANDEM_BASE_URL"));
+        let output = finish(
+            world
+                .command(arguments)
+                .env_remove("TANDEM_MODEL")
+                .env_remove("TANDEM_BASE_URL"),
+        );
         assert_eq!(output.code, Some(1), "{arguments:?}");
         let words = output.stdout + &output.stderr;
-        for way in ["TANDEM_BASE_URL", "config.toml", "OPENAI_API_KEY", "local server"] {
-            assert!(words.contains(way), "{arguments:?}: {way} is missing in {words}");
+        for way in [
+            "TANDEM_BASE_URL",
+            "config.toml",
+            "OPENAI_API_KEY",
+            "local server",
+        ] {
+            assert!(
+                words.contains(way),
+                "{arguments:?}: {way} is missing in {words}"
+            );
         }
     }
 }
@@ -145,20 +211,42 @@ fn usage_errors_are_exit_code_two() {
         (&["replay"], "FILE"),
     ] {
         let output = world.run(arguments);
-        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{arguments:?}");
-        assert!(output.stderr.contains(word), "{arguments:?}: {}", output.stderr);
+        assert_eq!(
+            (output.code, output.stdout.as_str()),
+            (Some(2), ""),
+            "{arguments:?}"
+        );
+        assert!(
+            output.stderr.contains(word),
+            "{arguments:?}: {}",
+            output.stderr
+        );
     }
     let output = world.run(&["run", "-C", "/no/such/folder", "hi"]);
     assert_eq!(output.code, Some(1));
-    assert!(output.stderr.contains("/no/such/folder"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("/no/such/folder"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
 fn the_prompt_may_come_from_standard_input_and_the_folder_from_a_flag() {
-    let world = World::new(json!([[call("c1", "read_file", json!({ "path": "a.txt" }))], [{ "text": "read" }]]));
+    let world = World::new(
+        json!([[call("c1", "read_file", json!({ "path": "a.txt" }))], [{ "text": "read" }]]),
+    );
     world.write("inside/a.txt", "the inner one\n");
-    let output = finish_with(&mut world.command(&["run", "-C", "inside"]), "what is\nin a.txt?\n");
-    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "read\n"), "{}", output.stderr);
+    let output = finish_with(
+        &mut world.command(&["run", "-C", "inside"]),
+        "what is\nin a.txt?\n",
+    );
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "read\n"),
+        "{}",
+        output.stderr
+    );
     let requests = world.rehearsal().requests();
     assert!(requests[0].to_string().contains("what is\\nin a.txt?"));
     assert!(requests[1].to_string().contains("the inner one"));
@@ -167,18 +255,37 @@ fn the_prompt_may_come_from_standard_input_and_the_folder_from_a_flag() {
 #[test]
 fn a_dash_in_the_prompt_is_standard_input() {
     let world = World::new(json!([[{ "text": "fine" }]]));
-    let output = finish_with(&mut world.command(&["run", "review", "this:", "-"]), "-old\n+new\n");
-    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "fine\n"), "{}", output.stderr);
-    assert!(world.rehearsal().requests()[0].to_string().contains("review this: -old\\n+new"));
+    let output = finish_with(
+        &mut world.command(&["run", "review", "this:", "-"]),
+        "-old\n+new\n",
+    );
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "fine\n"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        world.rehearsal().requests()[0]
+            .to_string()
+            .contains("review this: -old\\n+new")
+    );
 }
 
 #[test]
 fn mode_ask_without_a_terminal_refuses_with_a_notice() {
     let world = World::new(json!([[write_call()], [{ "text": "as you wish" }]]));
     let output = world.run(&["run", "write new.txt"]);
-    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "as you wish\n"));
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "as you wish\n")
+    );
     for word in ["new.txt", "+new", "there is no terminal", "--mode edit"] {
-        assert!(output.stderr.contains(word), "{word} is missing in {}", output.stderr);
+        assert!(
+            output.stderr.contains(word),
+            "{word} is missing in {}",
+            output.stderr
+        );
     }
     assert!(!world.path().join("new.txt").exists());
     let told = world.rehearsal().requests()[1]["messages"].to_string();
@@ -193,8 +300,16 @@ fn mode_edit_writes_and_mode_plan_does_not() {
         assert_eq!(output.code, Some(0), "{mode}: {}", output.stderr);
         assert_eq!(world.path().join("new.txt").exists(), written, "{mode}");
         let events = events(&output);
-        assert_eq!(of(&events, "permission_requested").len(), 0, "{mode}: nobody is asked");
-        assert_eq!(of(&events, "tool_execution_end")[0]["result"]["is_error"], !written, "{mode}");
+        assert_eq!(
+            of(&events, "permission_requested").len(),
+            0,
+            "{mode}: nobody is asked"
+        );
+        assert_eq!(
+            of(&events, "tool_execution_end")[0]["result"]["is_error"],
+            !written,
+            "{mode}"
+        );
     }
 }
 
@@ -211,21 +326,47 @@ fn an_interrupt_cancels_the_turn() {
     let mut text = String::new();
     std::io::Read::read_to_string(&mut stdout, &mut text).unwrap();
     let done: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!((&done["type"], &done["termination_reason"]), (&json!("done"), &json!("cancelled")));
+    assert_eq!(
+        (&done["type"], &done["termination_reason"]),
+        (&json!("done"), &json!("cancelled"))
+    );
 }
 
 #[test]
 fn the_demo_succeeds_and_leaves_nothing_behind() {
     let world = World::new(json!([]));
-    let output = finish(world.command(&["demo"]).env_remove("TANDEM_MODEL").env_remove("TANDEM_BASE_URL"));
+    let output = finish(
+        world
+            .command(&["demo"])
+            .env_remove("TANDEM_MODEL")
+            .env_remove("TANDEM_BASE_URL"),
+    );
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    for word in ["read_file", "grep", "edit_file", "FAIL ", "\n-    echo", "\n+    echo", "ok    total 250 4 50 = 950"]
-    {
-        assert!(output.stdout.contains(word), "{word} is missing in {}", output.stdout);
+    for word in [
+        "read_file",
+        "grep",
+        "edit_file",
+        "FAIL ",
+        "\n-    echo",
+        "\n+    echo",
+        "ok    total 250 4 50 = 950",
+    ] {
+        assert!(
+            output.stdout.contains(word),
+            "{word} is missing in {}",
+            output.stdout
+        );
     }
-    let left: Vec<_> = std::fs::read_dir(world.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = std::fs::read_dir(world.home())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(left, ["tmp"], "nothing in the home folder");
-    assert_eq!(std::fs::read_dir(world.home().join("tmp")).unwrap().count(), 0, "nothing in the temporary folder");
+    assert_eq!(
+        std::fs::read_dir(world.home().join("tmp")).unwrap().count(),
+        0,
+        "nothing in the temporary folder"
+    );
 }
 
 #[test]
@@ -233,9 +374,15 @@ fn the_demo_can_keep_its_project() {
     let world = World::new(json!([]));
     let output = world.run(&["demo", "--keep"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    let (_, kept) = output.stdout.split_once("The project is in ").expect("the place is named");
+    let (_, kept) = output
+        .stdout
+        .split_once("The project is in ")
+        .expect("the place is named");
     let code = std::fs::read_to_string(std::path::Path::new(kept.trim()).join("total.sh")).unwrap();
-    assert!(code.contains("$1 * $2 - $3") && code.contains("not saved yet"), "{code}");
+    assert!(
+        code.contains("$1 * $2 - $3") && code.contains("not saved yet"),
+        "{code}"
+    );
 }
 
 /// The findings of `doctor --json`, by their check.
@@ -243,14 +390,18 @@ fn doctor(command: &mut std::process::Command) -> (Option<i32>, Value) {
     let output = finish(command);
     let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
     let findings = report["findings"].as_array().unwrap().iter().cloned();
-    let by_check = findings.map(|finding| (finding["check"].as_str().unwrap().to_owned(), finding)).collect();
+    let by_check = findings
+        .map(|finding| (finding["check"].as_str().unwrap().to_owned(), finding))
+        .collect();
     assert_eq!(report["ok"], output.code == Some(0));
     (output.code, Value::Object(by_check))
 }
 
 #[test]
 fn doctor_probes_text_and_a_call() {
-    let world = World::new(json!([[{ "text": "ready" }], [call("c1", "report_ready", json!({ "ready": true }))]]));
+    let world = World::new(
+        json!([[{ "text": "ready" }], [call("c1", "report_ready", json!({ "ready": true }))]]),
+    );
     let (code, findings) = doctor(&mut world.command(&["doctor", "--json"]));
     assert_eq!(code, Some(0), "{findings:#}");
     for check in ["model", "key", "streaming", "tool calls"] {
@@ -264,36 +415,72 @@ fn doctor_lists_all_paths() {
     let output = finish(&mut world.command(&["doctor", "--paths", "--json"]));
     let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
     let places = report["paths"].as_array().unwrap();
-    let of =
-        |what: &str| places.iter().find(|place| place["what"] == what).unwrap_or_else(|| panic!("{what}: {report:#}"));
-    assert_eq!((output.code, &of("program")["exists"]), (Some(0), &json!(true)));
-    assert!(of("configuration")["path"].as_str().unwrap().ends_with("config.toml"));
+    let of = |what: &str| {
+        places
+            .iter()
+            .find(|place| place["what"] == what)
+            .unwrap_or_else(|| panic!("{what}: {report:#}"))
+    };
+    assert_eq!(
+        (output.code, &of("program")["exists"]),
+        (Some(0), &json!(true))
+    );
+    assert!(
+        of("configuration")["path"]
+            .as_str()
+            .unwrap()
+            .ends_with("config.toml")
+    );
     assert_eq!(of("administrator's")["path"], "/etc/tandem/config.toml");
-    assert!(places.iter().all(|place| place["removal"].as_str().is_some_and(|removal| !removal.is_empty())));
+    assert!(places.iter().all(|place| {
+        place["removal"]
+            .as_str()
+            .is_some_and(|removal| !removal.is_empty())
+    }));
     let shown = finish(&mut world.command(&["doctor", "--paths"])).stdout;
-    assert!(shown.contains("state") && shown.contains(of("state")["path"].as_str().unwrap()), "{shown}");
+    assert!(
+        shown.contains("state") && shown.contains(of("state")["path"].as_str().unwrap()),
+        "{shown}"
+    );
 }
 
 #[cfg(unix)]
 #[test]
 fn doctor_notices_other_versions() {
     let world = World::new(json!([]));
-    let (bin, extensions) = (world.home().join("bin"), world.home().join(".vscode/extensions"));
+    let (bin, extensions) = (
+        world.home().join("bin"),
+        world.home().join(".vscode/extensions"),
+    );
     let look = || {
         let path = format!("{}:/usr/bin:/bin", bin.display());
         let (_, findings) = doctor(world.command(&["doctor", "--json"]).env("PATH", path));
-        ["program", "VS Code"].map(|check| findings[check]["found"].as_str().unwrap_or_default().to_owned())
+        ["program", "VS Code"].map(|check| {
+            findings[check]["found"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        })
     };
     assert_eq!(look(), ["", ""], "nothing is installed");
     std::fs::create_dir_all(&bin).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    for name in ["tandem.tandem-0.0.1".to_owned(), "tandem.tandemish-9.0.0".to_owned()] {
+    for name in [
+        "tandem.tandem-0.0.1".to_owned(),
+        "tandem.tandemish-9.0.0".to_owned(),
+    ] {
         std::fs::create_dir_all(extensions.join(name)).unwrap();
     }
     std::fs::write(bin.join("tandem"), "#!/bin/sh\necho tandem 0.0.1\n").unwrap();
     let [program, extension] = look();
-    assert!(program.contains("bin/tandem comes first on PATH"), "{program}");
-    assert!(extension.contains(&format!("tandem.tandem-0.0.1 is not of version {version}")), "{extension}");
+    assert!(
+        program.contains("bin/tandem comes first on PATH"),
+        "{program}"
+    );
+    assert!(
+        extension.contains(&format!("tandem.tandem-0.0.1 is not of version {version}")),
+        "{extension}"
+    );
     std::fs::copy(env!("CARGO_BIN_EXE_tandem"), bin.join("tandem")).unwrap();
     std::fs::create_dir(extensions.join(format!("tandem.tandem-{version}-linux-x64"))).unwrap();
     assert_eq!(look(), ["", ""], "a copy, and this version's extension");
@@ -308,9 +495,21 @@ fn doctor_names_a_refused_key_without_printing_it() {
     assert_eq!(code, Some(1));
     let finding = &findings["reachability"];
     assert_eq!(finding["verdict"], "bad", "{findings:#}");
-    assert!(finding["found"].as_str().unwrap().contains("Incorrect API key provided"), "{finding}");
-    assert!(finding["advice"].as_str().unwrap().contains("key"), "{finding}");
-    assert!(!findings.to_string().contains("sk-test-0000"), "{findings:#}");
+    assert!(
+        finding["found"]
+            .as_str()
+            .unwrap()
+            .contains("Incorrect API key provided"),
+        "{finding}"
+    );
+    assert!(
+        finding["advice"].as_str().unwrap().contains("key"),
+        "{finding}"
+    );
+    assert!(
+        !findings.to_string().contains("sk-test-0000"),
+        "{findings:#}"
+    );
 }
 
 #[test]
@@ -320,7 +519,13 @@ fn doctor_names_an_unreachable_address() {
     let address = crate::faults::dead_address();
     let (code, findings) = doctor(command.env("TANDEM_BASE_URL", &address));
     assert_eq!(code, Some(1));
-    assert!(findings["reachability"]["found"].as_str().unwrap().contains(&address), "{findings:#}");
+    assert!(
+        findings["reachability"]["found"]
+            .as_str()
+            .unwrap()
+            .contains(&address),
+        "{findings:#}"
+    );
 }
 
 #[test]
@@ -331,12 +536,23 @@ fn models_lists_what_the_endpoint_offers() {
     world.rehearsal().document("/v1/models", offer);
     let output = world.run(&["models"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    for line in ["custom/small", "custom/large  (4096 tokens)", "custom/text-embedding-3  (not for chat)"] {
-        assert!(output.stdout.lines().any(|found| found == line), "{line} is missing in {}", output.stdout);
+    for line in [
+        "custom/small",
+        "custom/large  (4096 tokens)",
+        "custom/text-embedding-3  (not for chat)",
+    ] {
+        assert!(
+            output.stdout.lines().any(|found| found == line),
+            "{line} is missing in {}",
+            output.stdout
+        );
     }
     let output = world.run(&["models", "--json"]);
     let list: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!(list[1], json!({ "model": "custom/large", "context_window": 4096 }));
+    assert_eq!(
+        list[1],
+        json!({ "model": "custom/large", "context_window": 4096 })
+    );
 }
 
 /// A recording of a chat stream: a call in pieces, usage behind the finish.
@@ -360,16 +576,27 @@ data: [DONE]
 fn replay_is_independent_of_chunking() {
     let world = World::new(json!([]));
     world.write("stream.sse", RECORDING);
-    for arguments in [&["replay", "stream.sse"][..], &["replay", "--chunk", "1", "--api", "chat", "stream.sse"]] {
+    for arguments in [
+        &["replay", "stream.sse"][..],
+        &["replay", "--chunk", "1", "--api", "chat", "stream.sse"],
+    ] {
         let output = world.run(arguments);
         assert_eq!(output.code, Some(0), "{}", output.stderr);
         let events = events(&output);
         let complete = of(&events, "tool_call_complete");
-        let expected = json!({ "id": "call_7", "name": "read_file", "arguments": { "path": "a.txt" } });
-        assert_eq!(complete, [&json!({ "type": "tool_call_complete", "call": expected })], "{arguments:?}");
+        let expected =
+            json!({ "id": "call_7", "name": "read_file", "arguments": { "path": "a.txt" } });
+        assert_eq!(
+            complete,
+            [&json!({ "type": "tool_call_complete", "call": expected })],
+            "{arguments:?}"
+        );
         let done = events.last().unwrap();
         assert_eq!(done["final_text"], "Grüße");
-        assert_eq!((&done["usage"]["input"], &done["usage"]["output"]), (&json!(12), &json!(3)));
+        assert_eq!(
+            (&done["usage"]["input"], &done["usage"]["output"]),
+            (&json!(12), &json!(3))
+        );
     }
     let output = world.run(&["replay", "absent.sse"]);
     assert_eq!(output.code, Some(1));
@@ -388,7 +615,11 @@ fn init_prints_the_configuration_of_every_editor() {
     ] {
         let output = world.run(&["init", "--editor", editor]);
         assert_eq!(output.code, Some(0), "{editor}: {}", output.stderr);
-        assert!(output.stdout.contains(word) && output.stdout.contains("tandem"), "{editor}: {}", output.stdout);
+        assert!(
+            output.stdout.contains(word) && output.stdout.contains("tandem"),
+            "{editor}: {}",
+            output.stdout
+        );
     }
 }
 
@@ -397,11 +628,17 @@ fn init_writes_helixs_files_once() {
     let world = World::new(json!([]));
     let output = world.run(&["init", "--editor", "helix", "--write"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    let written = std::fs::read_to_string(world.home().join(".config/helix/languages.toml")).unwrap();
+    let written =
+        std::fs::read_to_string(world.home().join(".config/helix/languages.toml")).unwrap();
     assert!(written.contains("tandem"), "{written}");
     let again = world.run(&["init", "--editor", "helix", "--write"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
-    assert_eq!(again.stdout.matches("nothing to add").count(), 2, "{}", again.stdout);
+    assert_eq!(
+        again.stdout.matches("nothing to add").count(),
+        2,
+        "{}",
+        again.stdout
+    );
 }
 
 #[test]
@@ -411,15 +648,26 @@ fn init_installs_the_neovim_plugin_of_this_version_and_removes_it() {
         let output = world.run(&["init", "--editor", "neovim", flag]);
         (output.code, output.stdout + &output.stderr)
     };
-    let folder = world.home().join(".local/share/nvim/site/pack/tandem/start/tandem");
+    let folder = world
+        .home()
+        .join(".local/share/nvim/site/pack/tandem/start/tandem");
     let (code, text) = init("--write");
-    assert!(code == Some(0) && text.contains("installed") && folder.join("plugin/tandem.lua").exists(), "{text}");
+    assert!(
+        code == Some(0) && text.contains("installed") && folder.join("plugin/tandem.lua").exists(),
+        "{text}"
+    );
     assert!(init("--write").1.contains("already has this version"));
     let (code, text) = init("--remove");
-    assert!(code == Some(0) && text.contains("removed") && !folder.exists(), "{text}");
+    assert!(
+        code == Some(0) && text.contains("removed") && !folder.exists(),
+        "{text}"
+    );
     std::fs::create_dir_all(&folder).unwrap();
     let (code, text) = init("--remove");
-    assert!(code == Some(1) && text.contains("was not installed by `tandem init`") && folder.exists(), "{text}");
+    assert!(
+        code == Some(1) && text.contains("was not installed by `tandem init`") && folder.exists(),
+        "{text}"
+    );
 }
 
 #[test]
@@ -429,7 +677,11 @@ fn init_without_a_name_lists_installed_editors() {
     std::fs::create_dir(&programs).unwrap();
     let init = || finish(world.command(&["init"]).env("PATH", &programs));
     let none = init();
-    assert!(none.code == Some(1) && none.stderr.contains("no editor found on PATH"), "{}", none.stderr);
+    assert!(
+        none.code == Some(1) && none.stderr.contains("no editor found on PATH"),
+        "{}",
+        none.stderr
+    );
     for program in ["nvim", "hx"] {
         std::fs::write(programs.join(program), "").unwrap();
     }
@@ -445,8 +697,16 @@ fn config_prints_path_values_and_schema() {
     let world = World::new(json!([]));
     world.write(".home/config.toml", "mode = \"plan\"\nmodle = \"x\"\n");
     let file = world.home().join("config.toml");
-    assert_eq!(world.run(&["config", "path"]).stdout, format!("{}\n", file.display()));
-    let shown = finish(world.command(&["config", "show"]).env("TANDEM_API_KEY", "sk-test-000000000000")).stdout;
+    assert_eq!(
+        world.run(&["config", "path"]).stdout,
+        format!("{}\n", file.display())
+    );
+    let shown = finish(
+        world
+            .command(&["config", "show"])
+            .env("TANDEM_API_KEY", "sk-test-000000000000"),
+    )
+    .stdout;
     for word in ["mode = \"plan\"", "config.toml:2", "modle", "scripted"] {
         assert!(shown.contains(word), "{word} is missing in {shown}");
     }
@@ -461,16 +721,28 @@ fn the_configured_level_and_folder_are_those_of_the_log() {
     let logged = |level: &str| {
         world.write(".home/config.toml", &format!("log = \"{level}\"\n"));
         let early = r#"{"jsonrpc":"2.0","method":"tandem/early"}"#;
-        finish_with(&mut world.command(&["lsp"]), &format!("Content-Length: {}\r\n\r\n{early}", early.len())).stderr
+        finish_with(
+            &mut world.command(&["lsp"]),
+            &format!("Content-Length: {}\r\n\r\n{early}", early.len()),
+        )
+        .stderr
     };
     assert_eq!(logged("warn"), "");
     assert!(logged("debug").contains("notification before initialize"));
-    assert!(logged("loud").contains("`log`"), "an unknown level is reported");
+    assert!(
+        logged("loud").contains("`log`"),
+        "an unknown level is reported"
+    );
     assert_eq!(
         world.run(&["logs", "--path"]).stdout,
         format!("{}\n", world.home().join("state/logs/tandem.log").display())
     );
-    assert!(world.run(&["logs"]).stdout.contains("notification before initialize"));
+    assert!(
+        world
+            .run(&["logs"])
+            .stdout
+            .contains("notification before initialize")
+    );
 }
 
 #[test]
@@ -482,17 +754,25 @@ fn completions_man_page_and_version_are_printed() {
         (&["completions", "fish"], "complete -c tandem"),
         (&["man"], ".TH tandem 1"),
         (&["man", "run"], ".TH tandem-run 1"),
-        (&["--version"], concat!("tandem ", env!("CARGO_PKG_VERSION"))),
+        (
+            &["--version"],
+            concat!("tandem ", env!("CARGO_PKG_VERSION")),
+        ),
     ] {
         let output = world.run(arguments);
         assert_eq!(output.code, Some(0), "{arguments:?}: {}", output.stderr);
-        assert!(output.stdout.contains(word), "{arguments:?}: {word} is missing");
+        assert!(
+            output.stdout.contains(word),
+            "{arguments:?}: {word} is missing"
+        );
     }
 }
 
 #[test]
 fn conversations_are_stored_listed_shown_continued_and_removed() {
-    let world = World::new(json!([[write_call()], [{ "text": "Written." }], [{ "text": "It was new.txt." }]]));
+    let world = World::new(
+        json!([[write_call()], [{ "text": "Written." }], [{ "text": "It was new.txt." }]]),
+    );
     let first = world.run(&["run", "--mode", "edit", "write a file"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
 
@@ -500,29 +780,68 @@ fn conversations_are_stored_listed_shown_continued_and_removed() {
     let listed: Value = serde_json::from_str(list.stdout.trim()).expect("one conversation");
     assert_eq!(listed["title"], "write a file");
     let id = listed["id"].as_str().unwrap();
-    assert!(world.run(&["sessions", "list"]).stdout.contains("write a file"));
+    assert!(
+        world
+            .run(&["sessions", "list"])
+            .stdout
+            .contains("write a file")
+    );
 
     let again = world.run(&["run", "--continue", "which file?"]);
-    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "It was new.txt.\n"), "{}", again.stderr);
+    assert_eq!(
+        (again.code, again.stdout.as_str()),
+        (Some(0), "It was new.txt.\n"),
+        "{}",
+        again.stderr
+    );
     let request = world.rehearsal().requests().pop().unwrap();
-    let roles: Vec<_> = request["messages"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
-    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"], "{request}");
+    let roles: Vec<_> = request["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["role"].clone())
+        .collect();
+    assert_eq!(
+        roles,
+        ["system", "user", "assistant", "tool", "assistant", "user"],
+        "{request}"
+    );
 
     let shown = world.run(&["sessions", "show", id]).stdout;
-    for part in ["## You\n\nwrite a file", "✓ Create new.txt", "+new", "Written.", "which file?", "It was new.txt."] {
+    for part in [
+        "## You\n\nwrite a file",
+        "✓ Create new.txt",
+        "+new",
+        "Written.",
+        "which file?",
+        "It was new.txt.",
+    ] {
         assert!(shown.contains(part), "{part} is missing in {shown}");
     }
-    let exported = world.run(&["sessions", "export", id, "--format", "json"]).stdout;
+    let exported = world
+        .run(&["sessions", "export", id, "--format", "json"])
+        .stdout;
     let exported: Value = serde_json::from_str(&exported).unwrap();
-    assert_eq!(exported[0], json!({ "type": "user_message", "content": "write a file" }));
+    assert_eq!(
+        exported[0],
+        json!({ "type": "user_message", "content": "write a file" })
+    );
 
     assert_eq!(world.run(&["sessions", "rm", id]).code, Some(0));
     let gone = world.run(&["run", "--session", id, "hello?"]);
     assert_eq!(gone.code, Some(1));
     assert!(gone.stderr.contains("unknown session"), "{}", gone.stderr);
     let none = world.run(&["run", "--continue", "hello?"]);
-    assert!(none.stderr.contains("no saved conversation for"), "{}", none.stderr);
-    assert_eq!(world.rehearsal().requests().len(), 3, "no model was asked in a conversation that is not there");
+    assert!(
+        none.stderr.contains("no saved conversation for"),
+        "{}",
+        none.stderr
+    );
+    assert_eq!(
+        world.rehearsal().requests().len(),
+        3,
+        "no model was asked in a conversation that is not there"
+    );
 }
 
 #[test]
@@ -530,12 +849,26 @@ fn conversations_with_a_damaged_start_are_reported_and_removable() {
     let world = World::new(json!([]));
     let journals = world.home().join("state/sessions");
     std::fs::create_dir_all(&journals).unwrap();
-    std::fs::write(journals.join("bad.jsonl"), "{\"type\":\"sess\n{\"type\":\"end\"}\n").unwrap();
-    for action in [&["sessions", "show", "bad"][..], &["sessions", "export", "bad"], &["run", "--session", "bad", "x"]]
-    {
-        let Output { code, stdout, stderr } = world.run(action);
+    std::fs::write(
+        journals.join("bad.jsonl"),
+        "{\"type\":\"sess\n{\"type\":\"end\"}\n",
+    )
+    .unwrap();
+    for action in [
+        &["sessions", "show", "bad"][..],
+        &["sessions", "export", "bad"],
+        &["run", "--session", "bad", "x"],
+    ] {
+        let Output {
+            code,
+            stdout,
+            stderr,
+        } = world.run(action);
         assert_eq!((code, stdout.as_str()), (Some(1), ""), "{action:?}");
-        assert!(stderr.contains("line 1 of") && stderr.contains("bad.jsonl is damaged"), "{action:?}: {stderr}");
+        assert!(
+            stderr.contains("line 1 of") && stderr.contains("bad.jsonl is damaged"),
+            "{action:?}: {stderr}"
+        );
     }
     assert_eq!(world.run(&["sessions", "rm", "bad"]).code, Some(0));
     assert!(!journals.join("bad.jsonl").exists());
@@ -544,13 +877,27 @@ fn conversations_with_a_damaged_start_are_reported_and_removable() {
 #[test]
 fn a_closed_output_pipe_is_not_an_error() {
     let world = World::new(json!([]));
-    world.write(".home/config.toml", "permissions.deny = [\"run_command(rm *)\"]\n");
-    world.rehearsal().document("/v1/models", json!({ "data": [{ "id": "scripted" }] }));
-    for arguments in [&["sessions", "list"][..], &["permissions", "list"], &["models"]] {
+    world.write(
+        ".home/config.toml",
+        "permissions.deny = [\"run_command(rm *)\"]\n",
+    );
+    world
+        .rehearsal()
+        .document("/v1/models", json!({ "data": [{ "id": "scripted" }] }));
+    for arguments in [
+        &["sessions", "list"][..],
+        &["permissions", "list"],
+        &["models"],
+    ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = world.command(arguments).stdout(writer).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 
@@ -561,9 +908,19 @@ fn a_turn_stops_when_its_output_is_closed() {
     let world = World::new((0..50).map(step).collect());
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = world.command(&["run", "hi"]).stdout(writer).output().unwrap();
+    let output = world
+        .command(&["run", "hi"])
+        .stdout(writer)
+        .output()
+        .unwrap();
     let words = "tandem: the output was closed, so the turn was stopped\n";
-    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(1), words));
+    assert_eq!(
+        (
+            output.status.code(),
+            &*String::from_utf8_lossy(&output.stderr)
+        ),
+        (Some(1), words)
+    );
 }
 
 #[test]
@@ -578,16 +935,26 @@ fn calls_are_described_by_their_action() {
         "✗ no_such_tool: unknown tool",
         "✗ write_file: Create new.txt: the user said no to this call; nothing was changed. (",
     ] {
-        assert!(stderr.lines().any(|found| found.starts_with(line)), "{line}\nin\n{stderr}");
+        assert!(
+            stderr.lines().any(|found| found.starts_with(line)),
+            "{line}\nin\n{stderr}"
+        );
     }
 }
 
 #[test]
 fn commands_are_shown_before_they_run() {
-    let world = World::new(json!([[call("c1", "run_command", json!({ "command": "true" }))], [{ "text": "Done." }]]));
-    world.write(".home/config.toml", "permissions.allow = [\"run_command(true)\"]\n");
+    let world = World::new(
+        json!([[call("c1", "run_command", json!({ "command": "true" }))], [{ "text": "Done." }]]),
+    );
+    world.write(
+        ".home/config.toml",
+        "permissions.allow = [\"run_command(true)\"]\n",
+    );
     let Output { stderr, .. } = world.run(&["run", "go"]);
-    let [before, after] = stderr.lines().collect::<Vec<_>>()[..] else { panic!("{stderr}") };
+    let [before, after] = stderr.lines().collect::<Vec<_>>()[..] else {
+        panic!("{stderr}")
+    };
     assert_eq!(before, "… run_command: Run `true`");
     assert!(after.starts_with("✓ run_command: Run `true` ("), "{after}");
 }
@@ -595,14 +962,26 @@ fn commands_are_shown_before_they_run() {
 #[test]
 fn missing_and_invalid_rules_are_reported() {
     let world = World::new(json!([]));
-    assert_eq!(world.run(&["permissions", "list"]).stdout, "# no rules: mode `ask` decides\n");
-    world.write(".home/config.toml", "permissions.deny = [\"run_command(rm *\"]\n");
+    assert_eq!(
+        world.run(&["permissions", "list"]).stdout,
+        "# no rules: mode `ask` decides\n"
+    );
+    world.write(
+        ".home/config.toml",
+        "permissions.deny = [\"run_command(rm *\"]\n",
+    );
     for arguments in [["permissions", "list"], ["config", "show"]] {
         let output = world.run(&arguments).stdout;
-        assert!(output.contains("# problem: ") && output.contains("config.toml:1:21"), "{arguments:?}: {output}");
+        assert!(
+            output.contains("# problem: ") && output.contains("config.toml:1:21"),
+            "{arguments:?}: {output}"
+        );
     }
     let doctor = world.run(&["doctor"]).stdout;
-    assert!(doctor.contains("→ correct it; until then every call requires approval\n"), "{doctor}");
+    assert!(
+        doctor.contains("→ correct it; until then every call requires approval\n"),
+        "{doctor}"
+    );
 }
 
 #[test]
@@ -613,22 +992,35 @@ fn unusable_folders_are_named() {
     for (arguments, code) in [(&["run", "hi"][..], 0), (&["sessions", "list"], 1)] {
         let output = finish(world.command(arguments).env("TANDEM_STATE_DIR", &state));
         assert_eq!(output.code, Some(code), "{arguments:?}");
-        assert!(output.stderr.contains("occupied/sessions: Not a directory"), "{arguments:?}: {}", output.stderr);
+        assert!(
+            output.stderr.contains("occupied/sessions: Not a directory"),
+            "{arguments:?}: {}",
+            output.stderr
+        );
     }
 }
 
 #[test]
 fn conversations_do_not_resume_in_a_wider_mode() {
     let again = || json!([write_call()]);
-    let world = World::new(json!([[write_call()], [{ "text": "Written." }], again(), [{ "text": "No." }]]));
+    let world =
+        World::new(json!([[write_call()], [{ "text": "Written." }], again(), [{ "text": "No." }]]));
     world.run(&["run", "--mode", "auto", "write a file"]);
     std::fs::remove_file(world.path().join("new.txt")).unwrap();
     let Output { stderr, .. } = world.run(&["run", "--continue", "once more"]);
-    assert!(stderr.contains("continuing: write a file (mode ask, custom/scripted)"), "{stderr}");
     assert!(
-        stderr.contains("refused, because there is no terminal") && !world.path().join("new.txt").exists(),
+        stderr.contains("continuing: write a file (mode ask, custom/scripted)"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("refused, because there is no terminal")
+            && !world.path().join("new.txt").exists(),
         "{stderr}"
     );
     let wider = world.run(&["run", "--continue", "--mode", "edit", "really"]);
-    assert!(wider.stderr.contains("(mode edit, custom/scripted)"), "{}", wider.stderr);
+    assert!(
+        wider.stderr.contains("(mode edit, custom/scripted)"),
+        "{}",
+        wider.stderr
+    );
 }

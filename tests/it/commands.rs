@@ -55,7 +55,12 @@ impl Stage {
         if level == Level::Unsaved {
             world.write("unsaved", "saved\n");
         }
-        Self { world, home: tempfile::tempdir().unwrap(), level, toolchains: Vec::new() }
+        Self {
+            world,
+            home: tempfile::tempdir().unwrap(),
+            level,
+            toolchains: Vec::new(),
+        }
     }
 
     fn environment(&self) -> Environment {
@@ -63,7 +68,11 @@ impl Stage {
             Level::Best | Level::Unsaved | Level::None => std::env::var("PATH").unwrap(),
             Level::Landlock => without_bubblewrap(&self.home.path().join("programs")),
         };
-        let home = if self.level == Level::None { self.world.path() } else { self.home.path().join("me") };
+        let home = if self.level == Level::None {
+            self.world.path()
+        } else {
+            self.home.path().join("me")
+        };
         std::fs::create_dir_all(&home).unwrap();
         let mut variables = vec![
             ("TANDEM_MODEL", "scripted"),
@@ -72,8 +81,13 @@ impl Stage {
             ("PATH", &path),
             ("HOME", home.to_str().unwrap()),
         ];
-        variables.extend(self.toolchains.iter().map(|(name, folder)| (*name, folder.to_str().unwrap())));
-        Environment::made_up(self.home.path(), &variables).with_program(Path::new(env!("CARGO_BIN_EXE_tandem")))
+        variables.extend(
+            self.toolchains
+                .iter()
+                .map(|(name, folder)| (*name, folder.to_str().unwrap())),
+        );
+        Environment::made_up(self.home.path(), &variables)
+            .with_program(Path::new(env!("CARGO_BIN_EXE_tandem")))
     }
 
     fn client(&self) -> Client {
@@ -101,8 +115,14 @@ impl Stage {
     /// What the model was told of each call.
     fn told(&self) -> Vec<String> {
         let last = self.world.rehearsal().requests().last().unwrap()["messages"].clone();
-        let results = last.as_array().unwrap().iter().filter(|message| message["role"] == "tool");
-        results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+        let results = last
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|message| message["role"] == "tool");
+        results
+            .map(|message| message["content"].as_str().unwrap().to_owned())
+            .collect()
     }
 }
 
@@ -123,14 +143,23 @@ fn finish_prompt(client: &mut Client, prompt: i64) -> String {
             continue;
         }
         client.seen.push_front(message);
-        return client.answer(prompt)["result"]["stopReason"].as_str().unwrap().to_owned();
+        return client.answer(prompt)["result"]["stopReason"]
+            .as_str()
+            .unwrap()
+            .to_owned();
     }
 }
 
 fn allow(client: &mut Client, question: &Value) {
     let options = question["params"]["options"].as_array().unwrap();
-    let once = options.iter().find(|option| option["kind"] == "allow_once").unwrap();
-    client.respond(question, json!({ "outcome": { "outcome": "selected", "optionId": once["optionId"] } }));
+    let once = options
+        .iter()
+        .find(|option| option["kind"] == "allow_once")
+        .unwrap();
+    client.respond(
+        question,
+        json!({ "outcome": { "outcome": "selected", "optionId": once["optionId"] } }),
+    );
 }
 
 /// The search path of this machine with a copy, by links and without bubblewrap, of each folder that has it.
@@ -141,13 +170,22 @@ fn without_bubblewrap(folder: &Path) -> String {
         if !place.join("bwrap").exists() {
             return place;
         }
-        for program in place.read_dir().unwrap().flatten().filter(|program| program.file_name() != "bwrap") {
+        for program in place
+            .read_dir()
+            .unwrap()
+            .flatten()
+            .filter(|program| program.file_name() != "bwrap")
+        {
             // `/bin` and `/usr/bin` are often the same.
-            let _known = std::os::unix::fs::symlink(program.path(), folder.join(program.file_name()));
+            let _known =
+                std::os::unix::fs::symlink(program.path(), folder.join(program.file_name()));
         }
         folder.to_owned()
     });
-    std::env::join_paths(folders).unwrap().into_string().unwrap()
+    std::env::join_paths(folders)
+        .unwrap()
+        .into_string()
+        .unwrap()
 }
 
 fn run(command: &str) -> Value {
@@ -159,7 +197,11 @@ fn check(command: &str, expected: &str) {
     for level in LEVELS {
         let stage = Stage::new(level, &[run(command)]);
         let results = stage.results();
-        assert!(results[0].contains(expected), "{level:?}: {command}: {}", results[0]);
+        assert!(
+            results[0].contains(expected),
+            "{level:?}: {command}: {}",
+            results[0]
+        );
     }
 }
 
@@ -167,14 +209,21 @@ fn check(command: &str, expected: &str) {
 fn unique() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    format!("4242.{}{:02}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "4242.{}{:02}",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 /// How many processes sleep that long.
 fn sleepers(length: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = processes.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
-    lines.filter(|line| line.starts_with("sleep\0") && line.contains(length)).count()
+    let lines = processes
+        .filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
+    lines
+        .filter(|line| line.starts_with("sleep\0") && line.contains(length))
+        .count()
 }
 
 fn wait_for_sleepers(length: &str, count: usize) {
@@ -184,9 +233,14 @@ fn wait_for_sleepers(length: &str, count: usize) {
 /// Waits for an update whose content holds `text`.
 fn hear(client: &mut Client, text: &str) -> String {
     let message = client.find(|message| {
-        message["params"]["update"]["content"][0]["content"]["text"].as_str().is_some_and(|said| said.contains(text))
+        message["params"]["update"]["content"][0]["content"]["text"]
+            .as_str()
+            .is_some_and(|said| said.contains(text))
     });
-    message["params"]["update"]["content"][0]["content"]["text"].as_str().unwrap().to_owned()
+    message["params"]["update"]["content"][0]["content"]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 const LEVELS: [Level; 3] = [Level::Best, Level::Landlock, Level::None];
@@ -207,7 +261,8 @@ fn a_commands_exit_code_is_in_its_last_update_and_in_a_loaded_session() {
     let question = client.next("session/request_permission");
     allow(&mut client, &question);
     let exit = |client: &mut Client| {
-        let ended = client.find(|message| message["params"]["update"]["_meta"]["tandem/exit"].is_object());
+        let ended =
+            client.find(|message| message["params"]["update"]["_meta"]["tandem/exit"].is_object());
         assert_eq!(ended["params"]["update"]["status"], "completed", "it ran");
         ended["params"]["update"]["_meta"]["tandem/exit"].clone()
     };
@@ -224,7 +279,10 @@ fn a_commands_exit_code_is_in_its_last_update_and_in_a_loaded_session() {
 
 #[test]
 fn output_streams_into_the_call() {
-    let stage = Stage::new(Level::Best, &[run("mkfifo gate; echo first; read x < gate; echo then $x")]);
+    let stage = Stage::new(
+        Level::Best,
+        &[run("mkfifo gate; echo first; read x < gate; echo then $x")],
+    );
     let mut client = stage.client();
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
@@ -238,16 +296,25 @@ fn output_streams_into_the_call() {
 
 #[test]
 fn commands_have_no_input_and_no_terminal() {
-    check("cat; read x; echo \"nothing: $x\"", "nothing: \n[exit code 0,");
+    check(
+        "cat; read x; echo \"nothing: $x\"",
+        "nothing: \n[exit code 0,",
+    );
     check("cat /dev/tty", "[exit code 1,");
-    check("git init -q new; cd new; git -c user.name=a -c user.email=a@b commit --allow-empty", "empty commit message");
+    check(
+        "git init -q new; cd new; git -c user.name=a -c user.email=a@b commit --allow-empty",
+        "empty commit message",
+    );
     check("echo $TERM $PAGER $GIT_TERMINAL_PROMPT", "dumb cat 0\n");
 }
 
 #[test]
 fn control_codes_and_invalid_bytes_are_removed() {
     let command = r"printf '\033[31mred\033[0m \033]0;title\007\302\233x\n'; printf '\377\376\n'";
-    check(command, "red x\n\u{fffd}\u{fffd}\n\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n[exit code 0");
+    check(
+        command,
+        "red x\n\u{fffd}\u{fffd}\n\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n[exit code 0",
+    );
 }
 
 #[test]
@@ -259,7 +326,12 @@ fn a_command_that_times_out_is_killed_with_its_process_tree() {
         let told_of_begun = [1, 5, 25].iter().any(|limit| {
             let stage = Stage::new(level, &[json!({ "command": command, "timeout_s": limit })]);
             let told = stage.results().remove(0);
-            assert!(told.contains(&format!("[killed after {limit} s; pass a larger `timeout_s`")), "{told}");
+            assert!(
+                told.contains(&format!(
+                    "[killed after {limit} s; pass a larger `timeout_s`"
+                )),
+                "{told}"
+            );
             assert_eq!(sleepers(&length), 0, "{level:?}");
             told.starts_with("begun\n[killed")
         });
@@ -271,9 +343,14 @@ fn a_command_that_times_out_is_killed_with_its_process_tree() {
 fn nothing_outlives_its_command() {
     for level in LEVELS {
         let length = unique();
-        let daemon = format!("(setsid setsid sleep {length} >/dev/null 2>&1 &) ; sleep {length} & echo started");
+        let daemon = format!(
+            "(setsid setsid sleep {length} >/dev/null 2>&1 &) ; sleep {length} & echo started"
+        );
         let stage = Stage::new(level, &[run(&daemon)]);
-        assert!(stage.results()[0].starts_with("started\n[exit code 0,"), "{level:?}");
+        assert!(
+            stage.results()[0].starts_with("started\n[exit code 0,"),
+            "{level:?}"
+        );
         assert_eq!(sleepers(&length), 0, "{level:?}");
     }
 }
@@ -304,7 +381,9 @@ fn cancelling_a_starting_command_leaves_nothing_behind() {
     const MOMENTS: u64 = 24;
     for level in LEVELS {
         let length = unique();
-        let calls: Vec<_> = (0..MOMENTS).map(|_| run(&format!("sleep {length}"))).collect();
+        let calls: Vec<_> = (0..MOMENTS)
+            .map(|_| run(&format!("sleep {length}")))
+            .collect();
         let stage = Stage::new(level, &calls);
         let mut client = stage.client();
         let session = client.session(&stage.world);
@@ -339,10 +418,21 @@ fn background_jobs_run_until_stopped_or_the_session_ends() {
     for level in LEVELS {
         let stage = Stage::new(level, &calls);
         let told = stage.results();
-        assert_eq!(told[0], "[job 1]\nserving\n[job 1 is running]\n", "{level:?}");
-        assert!(told[1].contains("[exit code 137, ") || told[1].contains("signal: 9"), "{level:?}: {}", told[1]);
+        assert_eq!(
+            told[0], "[job 1]\nserving\n[job 1 is running]\n",
+            "{level:?}"
+        );
+        assert!(
+            told[1].contains("[exit code 137, ") || told[1].contains("signal: 9"),
+            "{level:?}: {}",
+            told[1]
+        );
         assert!(told[2].starts_with('['), "nothing new: {}", told[2]);
-        assert!(told[3].starts_with("[job 2]\none\n[job 2 is running]"), "{}", told[3]);
+        assert!(
+            told[3].starts_with("[job 2]\none\n[job 2 is running]"),
+            "{}",
+            told[3]
+        );
         assert_eq!(told[5], "unknown job 4");
         assert_eq!(sleepers(&length), 0, "{level:?}");
     }
@@ -353,7 +443,10 @@ fn only_finished_jobs_make_room_for_others() {
     let length = unique();
     let ended = vec![json!({ "command": "echo here", "background": true }); 9];
     let running = vec![json!({ "command": format!("sleep {length}"), "background": true }); 9];
-    let more = [json!({ "command": "read", "job": 1 }), json!({ "command": "stop", "job": 17 })];
+    let more = [
+        json!({ "command": "read", "job": 1 }),
+        json!({ "command": "stop", "job": 17 }),
+    ];
     let calls: Vec<_> = ended.into_iter().chain(running).chain(more).collect();
     let told = Stage::new(Level::Best, &calls).results();
     assert!(told[8].starts_with("[job 9]\nhere\n"), "{}", told[8]);
@@ -369,7 +462,10 @@ fn the_end_of_long_output_is_shown_and_all_of_it_is_readable() {
     let flood = "yes 'a line of twelve megabytes of lines' | head -c 12000000; echo; echo THE END";
     let stage = Stage::new(
         Level::Best,
-        &[run(flood), json!({ "tool": "read_file", "path": "output:1", "offset": 300_000, "limit": 1 })],
+        &[
+            run(flood),
+            json!({ "tool": "read_file", "path": "output:1", "offset": 300_000, "limit": 1 }),
+        ],
     );
     let (program, mut client) = stage.world.serve_editor();
     let session = client.session(&stage.world);
@@ -378,12 +474,27 @@ fn the_end_of_long_output_is_shown_and_all_of_it_is_readable() {
     let grown = program.peak_memory() - before;
     let told = stage.told();
     assert!(told[0].starts_with("a line of twelve megabytes of lines\n"));
-    assert!(told[0].contains("bytes left out; read_file reads it all: `output:1` …]"), "{}", told[0].len());
-    assert!(told[0].contains("\nTHE END\n[exit code 0, "), "{}", told[0].len());
+    assert!(
+        told[0].contains("bytes left out; read_file reads it all: `output:1` …]"),
+        "{}",
+        told[0].len()
+    );
+    assert!(
+        told[0].contains("\nTHE END\n[exit code 0, "),
+        "{}",
+        told[0].len()
+    );
     assert!(told[0].len() < 50_000, "{}", told[0].len());
-    assert_eq!(told[1], "300000\ta line of twelve megabytes of lines\n[continue with offset 300001]\n");
+    assert_eq!(
+        told[1],
+        "300000\ta line of twelve megabytes of lines\n[continue with offset 300001]\n"
+    );
     assert!(grown < 8 << 20, "it grew by {grown} bytes");
-    let updates = client.seen.iter().filter(|message| message["method"] == "session/update").count();
+    let updates = client
+        .seen
+        .iter()
+        .filter(|message| message["method"] == "session/update")
+        .count();
     assert!(updates < 2000, "{updates} updates");
 }
 
@@ -399,12 +510,17 @@ fn unsaved_files_are_named() {
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
-    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (ignores unsaved changes in a.rs)");
+    assert_eq!(
+        question["params"]["toolCall"]["title"],
+        "Run `cat a.rs` (ignores unsaved changes in a.rs)"
+    );
     allow(&mut client, &question);
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
     let told = stage.told().remove(0);
     assert!(
-        told.starts_with("[unsaved in the editor, so the command reads the older version on disk: a.rs]\nsaved\n"),
+        told.starts_with(
+            "[unsaved in the editor, so the command reads the older version on disk: a.rs]\nsaved\n"
+        ),
         "{told}"
     );
 }
@@ -413,34 +529,55 @@ fn unsaved_files_are_named() {
 fn editors_that_can_save_are_asked_to() {
     let stage = Stage::new(Level::Landlock, &[run("cat a.rs")]);
     stage.world.write("a.rs", "saved\n");
-    let mut client = stage.client_with(json!({ "experimental": { "tandem": { "_meta": { "tandem.save": true } } } }));
+    let mut client = stage
+        .client_with(json!({ "experimental": { "tandem": { "_meta": { "tandem.save": true } } } }));
     client.open(&stage.world.uri("a.rs"), "typed\n");
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
-    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (saves a.rs first)");
+    assert_eq!(
+        question["params"]["toolCall"]["title"],
+        "Run `cat a.rs` (saves a.rs first)"
+    );
     allow(&mut client, &question);
     let save = client.next("_tandem/save");
     assert_eq!(save["params"], json!({ "uris": [stage.world.uri("a.rs")] }));
     stage.world.write("a.rs", "typed\n");
     client.respond(&save, json!(null));
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
-    assert!(stage.told()[0].starts_with("typed\n[exit code 0"), "{:?}", stage.told());
+    assert!(
+        stage.told()[0].starts_with("typed\n[exit code 0"),
+        "{:?}",
+        stage.told()
+    );
 }
 
 #[test]
 fn a_killed_server_leaves_nothing_behind() {
     for path in [std::env::var("PATH").unwrap(), String::new()] {
         let length = unique();
-        let stage = Stage::new(Level::Best, &[run(&format!("(setsid sleep {length} &); echo up; sleep {length}"))]);
-        let path = if path.is_empty() { without_bubblewrap(&stage.home.path().join("programs")) } else { path };
+        let stage = Stage::new(
+            Level::Best,
+            &[run(&format!(
+                "(setsid sleep {length} &); echo up; sleep {length}"
+            ))],
+        );
+        let path = if path.is_empty() {
+            without_bubblewrap(&stage.home.path().join("programs"))
+        } else {
+            path
+        };
         let (mut program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
             command
                 .env("PATH", &path)
                 .env("HOME", stage.home.path())
                 .env("TANDEM_STATE_DIR", stage.home.path().join("state"));
         });
-        client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+        client.shake_hands(
+            stage
+                .world
+                .handshake(json!({ "experimental": { "tandem": {} } })),
+        );
         let session = client.session(&stage.world);
         client.prompt(&session, "go");
         let question = client.next("session/request_permission");
@@ -455,8 +592,12 @@ fn a_killed_server_leaves_nothing_behind() {
 
 #[test]
 fn commands_that_cannot_run_need_no_approval() {
-    let calls =
-        [run(" "), json!({ "command": "ls", "cwd": "gone" }), json!({ "command": "ls", "cwd": "/etc" }), run("a\0b")];
+    let calls = [
+        run(" "),
+        json!({ "command": "ls", "cwd": "gone" }),
+        json!({ "command": "ls", "cwd": "/etc" }),
+        run("a\0b"),
+    ];
     let stage = Stage::new(Level::Best, &calls);
     let mut client = stage.client();
     let session = client.session(&stage.world);
@@ -465,6 +606,10 @@ fn commands_that_cannot_run_need_no_approval() {
     let told = stage.told();
     assert_eq!(told[0], "the command is empty");
     assert_eq!(told[1], "the folder gone does not exist");
-    assert!(told[2].starts_with("/etc is outside the workspace"), "{}", told[2]);
+    assert!(
+        told[2].starts_with("/etc is outside the workspace"),
+        "{}",
+        told[2]
+    );
     assert_eq!(told[3], "the command contains a NUL character");
 }

@@ -8,8 +8,7 @@ use crate::driver::{Client, World, call};
 fn client(world: &World, window: u64) -> Client {
     let mut client = world.stranger();
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
-    params["initializationOptions"] =
-        json!({ "providers": { "custom": { "models": { "scripted": { "context-window": window } } } } });
+    params["initializationOptions"] = json!({ "providers": { "custom": { "models": { "scripted": { "context-window": window } } } } });
     client.shake_hands(params);
     client
 }
@@ -24,38 +23,66 @@ fn usage(tokens: u64) -> Value {
 }
 
 fn overflow() -> Value {
-    let message = "This model's maximum context length is 8192 tokens, however you requested 9000 tokens.";
+    let message =
+        "This model's maximum context length is 8192 tokens, however you requested 9000 tokens.";
     json!({ "status": 400, "body": { "error": { "message": message, "code": "context_length_exceeded" } } })
 }
 
 /// The messages of a request without the system prompt.
 #[track_caller]
 fn messages(world: &World, request: usize) -> Vec<Value> {
-    world.rehearsal().requests()[request]["messages"].as_array().unwrap()[1..].to_vec()
+    world.rehearsal().requests()[request]["messages"]
+        .as_array()
+        .unwrap()[1..]
+        .to_vec()
 }
 
 fn told(client: &mut Client) -> String {
     let status = client.find(|message| {
-        message["params"]["message"].as_str().is_some_and(|text| text.starts_with("the conversation was shortened"))
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("the conversation was shortened"))
     });
     status["params"]["message"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn old_tool_output_goes_first() {
-    let read = |id, offset| call(id, "read_file", json!({ "path": "big.txt", "offset": offset }));
+    let read = |id, offset| {
+        call(
+            id,
+            "read_file",
+            json!({ "path": "big.txt", "offset": offset }),
+        )
+    };
     let world = World::new(json!([
         [read("c1", 1), read("c2", 119), read("c3", 237), usage(4000)],
         [call("c4", "glob", json!({ "pattern": "*.x" })), usage(13_000)],
         [{ "text": "Seen." }],
     ]));
-    world.write("big.txt", &"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n".repeat(400));
+    world.write(
+        "big.txt",
+        &"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n".repeat(400),
+    );
     let mut client = client(&world, 16_000);
     let session = client.session(&world);
-    assert_eq!(ask(&mut client, &session, "look")["result"]["stopReason"], "end_turn");
-    assert!(messages(&world, 1)[2]["content"].as_str().unwrap().len() > 7500, "an eighth of the window is read");
+    assert_eq!(
+        ask(&mut client, &session, "look")["result"]["stopReason"],
+        "end_turn"
+    );
+    assert!(
+        messages(&world, 1)[2]["content"].as_str().unwrap().len() > 7500,
+        "an eighth of the window is read"
+    );
     let last = messages(&world, 2);
-    assert!(last[2]["content"].as_str().unwrap().contains("bytes left out to save room"), "{}", last[2]);
+    assert!(
+        last[2]["content"]
+            .as_str()
+            .unwrap()
+            .contains("bytes left out to save room"),
+        "{}",
+        last[2]
+    );
     assert_eq!(last.len(), 7);
     assert_eq!(last[1], messages(&world, 1)[1], "nothing else is rewritten");
     assert!(told(&mut client).ends_with("old tool output was left out"));
@@ -72,15 +99,34 @@ fn then_the_model_summarizes() {
     let mut client = client(&world, 16_000);
     let session = client.session(&world);
     ask(&mut client, &session, "talk");
-    assert_eq!(ask(&mut client, &session, "which color?")["result"]["stopReason"], "end_turn");
+    assert_eq!(
+        ask(&mut client, &session, "which color?")["result"]["stopReason"],
+        "end_turn"
+    );
     let summary = messages(&world, 2);
-    assert!(summary.last().unwrap()["content"].as_str().unwrap().starts_with("Summarize the conversation"));
+    assert!(
+        summary.last().unwrap()["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("Summarize the conversation")
+    );
     let last = messages(&world, 3);
     let text = last[1]["content"].as_str().unwrap();
-    assert!(text.starts_with("We chose blue.") && text.contains("- [in_progress] Win"), "{text}");
-    assert!(last[2]["content"].as_str().unwrap().starts_with("which color?"));
+    assert!(
+        text.starts_with("We chose blue.") && text.contains("- [in_progress] Win"),
+        "{text}"
+    );
+    assert!(
+        last[2]["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("which color?")
+    );
     assert_eq!(last.len(), 3);
-    assert_eq!(client.update("agent_thought_chunk")["content"]["text"], "We chose blue.");
+    assert_eq!(
+        client.update("agent_thought_chunk")["content"]["text"],
+        "We chose blue."
+    );
     assert!(told(&mut client).contains("summarized"));
     assert_eq!(world.rehearsal().requests().len(), 4);
 }
@@ -100,14 +146,29 @@ fn context_overflow_is_recovered_once() {
     let mut client = world.client();
     let session = client.session(&world);
     ask(&mut client, &session, &"hello ".repeat(100));
-    assert_eq!(ask(&mut client, &session, "once more")["result"]["stopReason"], "end_turn");
+    assert_eq!(
+        ask(&mut client, &session, "once more")["result"]["stopReason"],
+        "end_turn"
+    );
     let retried = messages(&world, 3);
-    let (first, last) = (retried[0]["content"].as_str().unwrap(), retried[2]["content"].as_str().unwrap());
-    assert!(first.contains("They said hello.") && last.starts_with("once more"), "{retried:?}");
+    let (first, last) = (
+        retried[0]["content"].as_str().unwrap(),
+        retried[2]["content"].as_str().unwrap(),
+    );
+    assert!(
+        first.contains("They said hello.") && last.starts_with("once more"),
+        "{retried:?}"
+    );
     let failed = ask(&mut client, &session, "and again");
-    assert_eq!(failed["error"]["data"]["code"], "context_overflow", "{failed}");
+    assert_eq!(
+        failed["error"]["data"]["code"], "context_overflow",
+        "{failed}"
+    );
     assert_eq!(world.rehearsal().requests().len(), 7);
-    assert_eq!(ask(&mut client, &session, "are you there?")["result"]["stopReason"], "end_turn");
+    assert_eq!(
+        ask(&mut client, &session, "are you there?")["result"]["stopReason"],
+        "end_turn"
+    );
 }
 
 #[test]
@@ -120,10 +181,15 @@ fn a_failed_summary_is_reported_and_loses_nothing() {
     let mut client = client(&world, 12_000);
     let session = client.session(&world);
     ask(&mut client, &session, "talk");
-    assert_eq!(ask(&mut client, &session, "which color?")["result"]["stopReason"], "end_turn");
+    assert_eq!(
+        ask(&mut client, &session, "which color?")["result"]["stopReason"],
+        "end_turn"
+    );
     assert_eq!(messages(&world, 2).len(), 3, "as it was");
     client.find(|message| {
-        message["params"]["message"].as_str().is_some_and(|text| text.contains("could not be summarized"))
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("could not be summarized"))
     });
 }
 
@@ -141,11 +207,27 @@ fn unsupported_images_are_dropped_with_a_notice() {
     let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "what is this?" }, image] });
     let answer = client.call("session/prompt", prompt);
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-    assert!(messages(&world, 0)[0]["content"].to_string().contains("image_url"));
-    assert_eq!(messages(&world, 1)[0]["content"], "what is this?\n\n(an image, image/png)");
-    let told = client.seen.iter().filter_map(|message| message["params"]["message"].as_str());
-    assert!(told.into_iter().any(|text| text.contains("does not accept these images") && text.contains(refused)));
-    assert_eq!(ask(&mut client, &session, "are you there?")["result"]["stopReason"], "end_turn");
+    assert!(
+        messages(&world, 0)[0]["content"]
+            .to_string()
+            .contains("image_url")
+    );
+    assert_eq!(
+        messages(&world, 1)[0]["content"],
+        "what is this?\n\n(an image, image/png)"
+    );
+    let told = client
+        .seen
+        .iter()
+        .filter_map(|message| message["params"]["message"].as_str());
+    assert!(
+        told.into_iter()
+            .any(|text| text.contains("does not accept these images") && text.contains(refused))
+    );
+    assert_eq!(
+        ask(&mut client, &session, "are you there?")["result"]["stopReason"],
+        "end_turn"
+    );
     assert_eq!(messages(&world, 2)[0], messages(&world, 1)[0]);
 }
 
@@ -157,11 +239,30 @@ fn unsupported_images_of_results_are_dropped_too() {
         [{ "status": 400, "body": { "error": { "message": refused } } }],
         [{ "text": "I cannot see it." }],
     ]));
-    std::fs::write(world.path().join("dot.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
+    std::fs::write(
+        world.path().join("dot.png"),
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    )
+    .unwrap();
     let mut client = world.client();
     let session = client.session(&world);
-    assert_eq!(ask(&mut client, &session, "what is in dot.png?")["result"]["stopReason"], "end_turn");
-    let has_picture = |request: usize| json!(messages(&world, request)).to_string().contains("image_url");
-    assert!(has_picture(1) && !has_picture(2), "{:?}", messages(&world, 2));
-    assert!(json!(messages(&world, 2)).to_string().contains("(an image, image/png)"));
+    assert_eq!(
+        ask(&mut client, &session, "what is in dot.png?")["result"]["stopReason"],
+        "end_turn"
+    );
+    let has_picture = |request: usize| {
+        json!(messages(&world, request))
+            .to_string()
+            .contains("image_url")
+    };
+    assert!(
+        has_picture(1) && !has_picture(2),
+        "{:?}",
+        messages(&world, 2)
+    );
+    assert!(
+        json!(messages(&world, 2))
+            .to_string()
+            .contains("(an image, image/png)")
+    );
 }

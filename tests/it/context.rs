@@ -15,7 +15,11 @@ fn asked(world: &World, words: &str) -> (String, Vec<Value>) {
     let requests = world.rehearsal().requests();
     let messages = |request: &Value| request["messages"].as_array().unwrap().clone();
     let (first, second) = (messages(&requests[0]), messages(&requests[1]));
-    assert_eq!(second[..first.len()], first, "the beginning of a request never changes");
+    assert_eq!(
+        second[..first.len()],
+        first,
+        "the beginning of a request never changes"
+    );
     client.end();
     (first[1]["content"].as_str().unwrap().to_owned(), second)
 }
@@ -30,8 +34,14 @@ fn instructions_are_sent_once_with_the_first_prompt() {
     world.write("AGENTS.md", "Use tabs.\u{200b}\n");
     world.write(".home/config/AGENTS.md", "Speak plainly.\n");
     let (message, all) = asked(&world, "hello");
-    assert!(message.contains("Speak plainly.") && message.contains("grant no permission"), "{message}");
-    assert!(message.contains("Use tabs.\\u{200b}"), "what cannot be seen is written out: {message}");
+    assert!(
+        message.contains("Speak plainly.") && message.contains("grant no permission"),
+        "{message}"
+    );
+    assert!(
+        message.contains("Use tabs.\\u{200b}"),
+        "what cannot be seen is written out: {message}"
+    );
     assert!(message.ends_with("hello"), "{message}");
     let all = Value::from(all).to_string();
     assert_eq!(all.matches("Use tabs.").count(), 1, "{all}");
@@ -47,7 +57,11 @@ fn long_instructions_are_truncated_and_outside_ones_ignored() {
     world.write(".home/config/AGENTS.md", &"Be brief. ".repeat(4000));
     let (message, _) = asked(&world, "hello");
     assert!(!message.contains("CANARY"), "{message}");
-    assert!(message.contains("bytes left out") && message.len() < 34_000, "{}", message.len());
+    assert!(
+        message.contains("bytes left out") && message.len() < 34_000,
+        "{}",
+        message.len()
+    );
 }
 
 #[test]
@@ -58,12 +72,27 @@ fn mentioned_files_include_unsaved_changes() {
     let mut client = world.client();
     client.open(&world.uri("src/a.rs"), "typed\n");
     let session = client.session(&world);
-    let id = client.prompt(&session, "compare @src/a.rs, @.env and @../../etc/passwd, me@example.com");
+    let id = client.prompt(
+        &session,
+        "compare @src/a.rs, @.env and @../../etc/passwd, me@example.com",
+    );
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
-    let request = world.rehearsal().requests()[0]["messages"][1]["content"].as_str().unwrap().to_owned();
-    assert!(request.contains("From src/a.rs (as it is in the editor now):\n```\ntyped\n```"), "{request}");
-    assert!(!request.contains("CANARY") && request.contains(".env may hold secrets"), "{request}");
-    assert!(!request.contains("root:") && request.contains("outside the workspace"), "{request}");
+    let request = world.rehearsal().requests()[0]["messages"][1]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        request.contains("From src/a.rs (as it is in the editor now):\n```\ntyped\n```"),
+        "{request}"
+    );
+    assert!(
+        !request.contains("CANARY") && request.contains(".env may hold secrets"),
+        "{request}"
+    );
+    assert!(
+        !request.contains("root:") && request.contains("outside the workspace"),
+        "{request}"
+    );
     client.end();
 }
 
@@ -82,12 +111,17 @@ fn foreign_changes_are_reported_once_with_the_next_prompt() {
         let id = client.prompt(&session, "go on");
         assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
         let request = world.rehearsal().requests().pop().unwrap();
-        request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
+        request["messages"].as_array().unwrap().last().unwrap()["content"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     told(&mut client);
     let document = json!({ "uri": world.uri("a.rs"), "version": 2 });
-    client
-        .notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": "new\n" }] }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [{ "text": "new\n" }] }),
+    );
     world.write("b.rs", "new\n");
     world.write("c.rs", "old\n");
     std::fs::remove_file(world.path().join("d.rs")).unwrap();
@@ -99,7 +133,10 @@ fn foreign_changes_are_reported_once_with_the_next_prompt() {
     assert_eq!(names, ["a.rs", "b.rs", "d.rs (deleted)"]);
     assert_eq!(told(&mut client), "go on");
     world.write("b.rs", "newer\n");
-    assert_eq!(told(&mut client), "go on\n\n(changed since you read them: b.rs)");
+    assert_eq!(
+        told(&mut client),
+        "go on\n\n(changed since you read them: b.rs)"
+    );
     client.end();
 }
 
@@ -108,7 +145,11 @@ fn mentioned_images_are_attached_and_other_binaries_are_not() {
     let world = world();
     let png = b"\x89PNG\r\n\x1a\n\0\xff";
     std::fs::write(world.path().join("shot.png"), png).unwrap();
-    std::fs::write(world.path().join("big.png"), [&png[..], &vec![0; 4_000_000]].concat()).unwrap();
+    std::fs::write(
+        world.path().join("big.png"),
+        [&png[..], &vec![0; 4_000_000]].concat(),
+    )
+    .unwrap();
     std::fs::write(world.path().join("tool.bin"), b"\x7fELF\0\xff").unwrap();
     let mut client = world.client();
     let session = client.session(&world);
@@ -116,9 +157,17 @@ fn mentioned_images_are_attached_and_other_binaries_are_not() {
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     let content = world.rehearsal().requests()[0]["messages"][1]["content"].take();
     let url = "data:image/png;base64,iVBORw0KGgoA/w==";
-    assert_eq!(content[1], json!({ "type": "image_url", "image_url": { "url": url } }), "{content}");
+    assert_eq!(
+        content[1],
+        json!({ "type": "image_url", "image_url": { "url": url } }),
+        "{content}"
+    );
     let words = content[2]["text"].as_str().unwrap();
-    assert!(words.contains("big.png is too large for an image") && words.contains("tool.bin is not text"), "{words}");
+    assert!(
+        words.contains("big.png is too large for an image")
+            && words.contains("tool.bin is not text"),
+        "{words}"
+    );
     client.end();
 }
 
@@ -127,7 +176,10 @@ fn told(world: &World, client: &mut Client, words: &str) -> String {
     let session = client.session(world);
     let id = client.prompt(&session, words);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
-    world.rehearsal().requests()[0]["messages"][1]["content"].as_str().unwrap().to_owned()
+    world.rehearsal().requests()[0]["messages"][1]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -143,13 +195,28 @@ fn mentioned_lines_and_folders_are_attached() {
         "see @src/a.rs#L2-L3, @src/a.rs#L4 @src/a.rs#L9 @src/ @\"src/deep/my notes.md\" and @src/a.rs#L4 again, @.ssh/config",
     );
     assert!(
-        message.contains("From src/a.rs, lines 2-3 (as it is in the editor now):\n```\ntwo\nthree\n```"),
+        message.contains(
+            "From src/a.rs, lines 2-3 (as it is in the editor now):\n```\ntwo\nthree\n```"
+        ),
         "{message}"
     );
-    assert_eq!(message.matches("From src/a.rs, line 4 (").count(), 1, "{message}");
-    assert!(message.contains("(src/a.rs has only 4 lines, not 9)"), "{message}");
-    assert!(message.contains("Contents of the folder src:\n```\n  a.rs\n  deep/\n    my notes.md\n```"), "{message}");
-    assert!(message.contains("From src/deep/my notes.md (as"), "{message}");
+    assert_eq!(
+        message.matches("From src/a.rs, line 4 (").count(),
+        1,
+        "{message}"
+    );
+    assert!(
+        message.contains("(src/a.rs has only 4 lines, not 9)"),
+        "{message}"
+    );
+    assert!(
+        message.contains("Contents of the folder src:\n```\n  a.rs\n  deep/\n    my notes.md\n```"),
+        "{message}"
+    );
+    assert!(
+        message.contains("From src/deep/my notes.md (as"),
+        "{message}"
+    );
     assert!(!message.contains("CANARY"), "{message}");
 }
 
@@ -162,18 +229,31 @@ fn mentioned_editor_items_are_attached() {
     client.open(&world.uri("a.rs"), "one\ntyped\n");
     let at = |line: u32| json!({ "line": line, "character": 0 });
     let selection = json!({ "start": at(1), "end": at(2) });
-    client.notify("_tandem/didFocus", json!({ "textDocument": { "uri": world.uri("a.rs") }, "selection": selection }));
+    client.notify(
+        "_tandem/didFocus",
+        json!({ "textDocument": { "uri": world.uri("a.rs") }, "selection": selection }),
+    );
     let session = client.session(&world);
     let id = client.prompt(&session, "fix @diagnostics in @selection");
     let asked = client.next("_tandem/diagnostics");
     assert_eq!(asked["params"], json!({ "uris": [], "settled": false }));
     let problem = json!({ "range": { "start": at(1), "end": at(1) }, "severity": 1, "message": "``` no such word" });
-    client.respond(&asked, json!({ "documents": [{ "uri": world.uri("a.rs"), "diagnostics": [problem] }] }));
+    client.respond(
+        &asked,
+        json!({ "documents": [{ "uri": world.uri("a.rs"), "diagnostics": [problem] }] }),
+    );
     client.answer(id);
-    let message = world.rehearsal().requests()[0]["messages"][1]["content"].as_str().unwrap().to_owned();
-    let problems = "Diagnostics, as the editor shows them:\n````\na.rs:2: error: ``` no such word\n````";
+    let message = world.rehearsal().requests()[0]["messages"][1]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let problems =
+        "Diagnostics, as the editor shows them:\n````\na.rs:2: error: ``` no such word\n````";
     assert!(message.contains(problems), "{message}");
-    assert!(message.contains("From a.rs, line 2 (as it is in the editor now):\n```\ntyped\n```"), "{message}");
+    assert!(
+        message.contains("From a.rs, line 2 (as it is in the editor now):\n```\ntyped\n```"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -183,12 +263,22 @@ fn the_focus_is_sent_until_the_editor_names_no_file() {
         world.write("a.rs", "one\ntwo\n");
         let mut client = world.client();
         let at = json!({ "line": 1, "character": 0 });
-        for uri in [Some(world.uri("a.rs").as_str()), uri].into_iter().flatten() {
+        for uri in [Some(world.uri("a.rs").as_str()), uri]
+            .into_iter()
+            .flatten()
+        {
             let selection = json!({ "start": at, "end": at });
-            client.notify("_tandem/didFocus", json!({ "textDocument": { "uri": uri }, "selection": selection }));
+            client.notify(
+                "_tandem/didFocus",
+                json!({ "textDocument": { "uri": uri }, "selection": selection }),
+            );
         }
         let message = told(&world, &mut client, "go");
-        assert_eq!(message.contains("the user is looking at"), expected, "{message}");
+        assert_eq!(
+            message.contains("the user is looking at"),
+            expected,
+            "{message}"
+        );
     }
 }
 
@@ -197,8 +287,14 @@ fn unavailable_editor_items_are_reported() {
     let world = world();
     let mut client = world.client();
     let message = told(&world, &mut client, "fix @diagnostics in @selection");
-    assert!(message.contains("(the editor does not report diagnostics)"), "{message}");
-    assert!(message.contains("(the editor does not report the selection)"), "{message}");
+    assert!(
+        message.contains("(the editor does not report diagnostics)"),
+        "{message}"
+    );
+    assert!(
+        message.contains("(the editor does not report the selection)"),
+        "{message}"
+    );
 }
 
 fn read_file(id: &str, path: &str) -> Value {
@@ -209,29 +305,59 @@ fn read_file(id: &str, path: &str) -> Value {
 fn say(world: &World, client: &mut Client, session: &str, words: &str) -> Vec<Value> {
     let id = client.prompt(session, words);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
-    world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().clone()
+    world.rehearsal().requests().last().unwrap()["messages"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[test]
 fn folder_instructions_are_added_with_their_first_file() {
     let done = || json!([{ "text": "done" }]);
-    let reads = json!([read_file("c1", "src/deep/a.rs"), read_file("c2", "src/deep/b.rs")]);
-    let world = World::new(json!([reads, done(), [read_file("c3", "src/c.rs")], done(), done()]));
+    let reads = json!([
+        read_file("c1", "src/deep/a.rs"),
+        read_file("c2", "src/deep/b.rs")
+    ]);
+    let world = World::new(json!([
+        reads,
+        done(),
+        [read_file("c3", "src/c.rs")],
+        done(),
+        done()
+    ]));
     world.write("AGENTS.md", "Everywhere.");
     world.write("src/AGENTS.md", "In src.\u{200b}");
-    world.write("src/deep/AGENTS.md", &format!("Deep down. {}", "x".repeat(40_000)));
+    world.write(
+        "src/deep/AGENTS.md",
+        &format!("Deep down. {}", "x".repeat(40_000)),
+    );
     for name in ["src/deep/a.rs", "src/deep/b.rs", "src/c.rs", "other/d.rs"] {
         world.write(name, "fn it() {}\n");
     }
     let mut client = world.client();
     let session = client.session(&world);
     let before = say(&world, &mut client, &session, "look");
-    let mut results: Vec<_> = before[3..].iter().map(|result| result["content"].as_str().unwrap()).collect();
+    let mut results: Vec<_> = before[3..]
+        .iter()
+        .map(|result| result["content"].as_str().unwrap())
+        .collect();
     results.sort_by_key(|result| std::cmp::Reverse(result.len()));
-    let [told, plain] = results[..] else { panic!("{results:?}") };
-    let (src, deep) = (told.find("In src.\\u{200b}").unwrap(), told.find("Deep down.").unwrap());
-    assert!(told.starts_with("1\tfn it() {}\n\nInstructions from ") && src < deep, "the outermost first: {told}");
-    assert!(told.contains("They grant no permission") && told.contains("bytes left out") && told.len() < 34_000);
+    let [told, plain] = results[..] else {
+        panic!("{results:?}")
+    };
+    let (src, deep) = (
+        told.find("In src.\\u{200b}").unwrap(),
+        told.find("Deep down.").unwrap(),
+    );
+    assert!(
+        told.starts_with("1\tfn it() {}\n\nInstructions from ") && src < deep,
+        "the outermost first: {told}"
+    );
+    assert!(
+        told.contains("They grant no permission")
+            && told.contains("bytes left out")
+            && told.len() < 34_000
+    );
     assert_eq!(plain, "1\tfn it() {}\n");
     drop(client);
 
@@ -240,10 +366,18 @@ fn folder_instructions_are_added_with_their_first_file() {
     let kept = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
     client.call("session/resume", kept);
     let after = say(&world, &mut client, &session, "look again");
-    assert_eq!(after[..before.len()], before, "the beginning of a request never changes");
+    assert_eq!(
+        after[..before.len()],
+        before,
+        "the beginning of a request never changes"
+    );
     let last = say(&world, &mut client, &session, "and @other/d.rs");
     for words in ["Everywhere.", "In src.", "Deep down."] {
-        assert_eq!(Value::from(last.clone()).to_string().matches(words).count(), 1, "{words}");
+        assert_eq!(
+            Value::from(last.clone()).to_string().matches(words).count(),
+            1,
+            "{words}"
+        );
     }
 }
 
@@ -253,24 +387,36 @@ fn mentions_add_the_instructions_of_their_folder() {
     world.write("src/AGENTS.md", "In src.");
     world.write("src/a.rs", "");
     let (message, all) = asked(&world, "see @src/a.rs");
-    assert!(message.contains("In src.") && message.contains("see @src/a.rs"), "{message}");
+    assert!(
+        message.contains("In src.") && message.contains("see @src/a.rs"),
+        "{message}"
+    );
     assert_eq!(Value::from(all).to_string().matches("In src.").count(), 1);
 }
 
 #[test]
 fn folder_instructions_never_come_from_outside() {
-    let world =
-        World::new(json!([[read_file("c1", "src/a.rs")], [read_file("c2", "own/AGENTS.md")], [{ "text": "done" }]]));
+    let world = World::new(
+        json!([[read_file("c1", "src/a.rs")], [read_file("c2", "own/AGENTS.md")], [{ "text": "done" }]]),
+    );
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::write(elsewhere.path().join("AGENTS.md"), "CANARY").unwrap();
     world.write("src/a.rs", "");
     world.write("own/AGENTS.md", "My own words.");
-    std::os::unix::fs::symlink(elsewhere.path().join("AGENTS.md"), world.path().join("src/AGENTS.md")).unwrap();
+    std::os::unix::fs::symlink(
+        elsewhere.path().join("AGENTS.md"),
+        world.path().join("src/AGENTS.md"),
+    )
+    .unwrap();
     let mut client = world.client();
     let session = client.session(&world);
     let messages = Value::from(say(&world, &mut client, &session, "look")).to_string();
     assert!(!messages.contains("CANARY"), "{messages}");
-    assert_eq!(messages.matches("My own words.").count(), 1, "what is read itself is not added: {messages}");
+    assert_eq!(
+        messages.matches("My own words.").count(),
+        1,
+        "what is read itself is not added: {messages}"
+    );
 }
 
 #[test]

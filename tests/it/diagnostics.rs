@@ -6,7 +6,9 @@ use crate::driver::{Client, World};
 
 /// A client whose plugin can tell of problems.
 fn telling(world: &World) -> Client {
-    world.client_with(json!({ "experimental": { "tandem": { "_meta": { "tandem.diagnostics": true } } } }))
+    world.client_with(
+        json!({ "experimental": { "tandem": { "_meta": { "tandem.diagnostics": true } } } }),
+    )
 }
 
 fn call(name: &str, arguments: Value) -> Value {
@@ -14,7 +16,10 @@ fn call(name: &str, arguments: Value) -> Value {
 }
 
 fn edit_one() -> Value {
-    call("edit_file", json!({ "path": "a.rs", "edits": [{ "old_text": "one", "new_text": "two" }] }))
+    call(
+        "edit_file",
+        json!({ "path": "a.rs", "edits": [{ "old_text": "one", "new_text": "two" }] }),
+    )
 }
 
 fn problem(line: u32, severity: u8, message: &str) -> Value {
@@ -23,7 +28,10 @@ fn problem(line: u32, severity: u8, message: &str) -> Value {
 }
 
 fn tell(client: &mut Client, request: &Value, uri: &str, problems: Value) {
-    client.respond(request, json!({ "documents": [{ "uri": uri, "diagnostics": problems }] }));
+    client.respond(
+        request,
+        json!({ "documents": [{ "uri": uri, "diagnostics": problems }] }),
+    );
 }
 
 /// A session that edits without asking, with `a.rs` open in the editor.
@@ -31,7 +39,10 @@ fn session(client: &mut Client, world: &World) -> String {
     world.write("a.rs", "one\n");
     client.open(&world.uri("a.rs"), "one\n");
     let session = client.session(world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
     session
 }
 
@@ -40,13 +51,21 @@ fn apply(client: &mut Client, world: &World) {
     let request = client.next("workspace/applyEdit");
     let document = json!({ "uri": world.uri("a.rs"), "version": 2 });
     let changes = json!([{ "text": "two\n" }]);
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": changes }),
+    );
     client.respond(&request, json!({ "applied": true }));
 }
 
 /// What the model was told of its call.
 fn result(world: &World) -> String {
-    let last = world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().last().unwrap().clone();
+    let last = world.rehearsal().requests().last().unwrap()["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .clone();
     last["content"].as_str().unwrap().to_owned()
 }
 
@@ -65,17 +84,29 @@ fn edits_report_new_diagnostics_once_they_settle() {
     let (mut client, _, prompt, before) = editing(&world);
     let uri = world.uri("a.rs");
     assert_eq!(before["params"], json!({ "uris": [uri], "settled": false }));
-    tell(&mut client, &before, &uri, json!([problem(0, 1, "old news"), problem(4, 2, "unused")]));
+    tell(
+        &mut client,
+        &before,
+        &uri,
+        json!([problem(0, 1, "old news"), problem(4, 2, "unused")]),
+    );
     apply(&mut client, &world);
     let after = client.next("_tandem/diagnostics");
     assert_eq!(after["params"], json!({ "uris": [uri], "settled": true }));
-    let now = [problem(7, 1, "old news"), problem(0, 1, "expected `one`"), problem(2, 4, "could be shorter")];
+    let now = [
+        problem(7, 1, "old news"),
+        problem(0, 1, "expected `one`"),
+        problem(2, 4, "could be shorter"),
+    ];
     tell(&mut client, &after, &uri, json!(now));
     client.answer(prompt);
     let told = result(&world);
     assert!(told.starts_with("Changed a.rs, line 1;"), "{told}");
     let news = "New problems after this change:\na.rs:1: error: expected `one` (rustc 308)\n";
-    assert!(told.ends_with(news), "only what is new, and no hints: {told}");
+    assert!(
+        told.ends_with(news),
+        "only what is new, and no hints: {told}"
+    );
 }
 
 #[test]
@@ -83,7 +114,12 @@ fn edits_without_new_diagnostics_report_none() {
     let world = World::new(json!([edit_one(), [{ "text": "Done." }]]));
     let (mut client, _, prompt, before) = editing(&world);
     let uri = world.uri("a.rs");
-    tell(&mut client, &before, &uri, json!([problem(0, 1, "old news")]));
+    tell(
+        &mut client,
+        &before,
+        &uri,
+        json!([problem(0, 1, "old news")]),
+    );
     apply(&mut client, &world);
     let after = client.next("_tandem/diagnostics");
     tell(&mut client, &after, &uri, json!([]));
@@ -112,7 +148,10 @@ fn cancel_does_not_wait_for_diagnostics() {
     client.notify("session/cancel", json!({ "sessionId": session }));
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "cancelled");
     let ended = client.find(|message| message["params"]["update"]["status"] == "completed");
-    assert_eq!(ended["params"]["update"]["toolCallId"], "c1", "the edit was made, and is told so");
+    assert_eq!(
+        ended["params"]["update"]["toolCallId"], "c1",
+        "the edit was made, and is told so"
+    );
 }
 
 #[test]
@@ -121,16 +160,25 @@ fn closed_files_do_not_wait_for_diagnostics() {
     world.write("a.rs", "one\n");
     let mut client = telling(&world);
     let session = client.session(&world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
     let prompt = client.prompt(&session, "change it");
     client.answer(prompt);
     assert_eq!(world.read("a.rs"), "two\n");
-    assert!(client.seen.iter().all(|message| message["method"] != "_tandem/diagnostics"));
+    assert!(
+        client
+            .seen
+            .iter()
+            .all(|message| message["method"] != "_tandem/diagnostics")
+    );
 }
 
 #[test]
 fn the_model_can_ask_for_diagnostics() {
-    let world = World::new(json!([call("diagnostics", json!({ "path": "src" })), [{ "text": "I see." }]]));
+    let world =
+        World::new(json!([call("diagnostics", json!({ "path": "src" })), [{ "text": "I see." }]]));
     world.write("src/b.rs", "");
     let mut client = telling(&world);
     let session = client.session(&world);
@@ -139,17 +187,30 @@ fn the_model_can_ask_for_diagnostics() {
     assert_eq!(asked["params"], json!({ "uris": [], "settled": false }));
     let document = |uri: String, problems: Value| json!({ "uri": uri, "diagnostics": problems });
     let documents = json!([
-        document(world.uri("src/b.rs"), json!([problem(8, 2, "unused"), problem(9, 1, "mismatched\ntypes")])),
+        document(
+            world.uri("src/b.rs"),
+            json!([problem(8, 2, "unused"), problem(9, 1, "mismatched\ntypes")])
+        ),
         document(world.uri("a.rs"), json!([problem(0, 1, "elsewhere")])),
-        document("file:///etc/other.rs".to_owned(), json!([problem(0, 1, "outside")])),
-        document("untitled:Untitled-1".to_owned(), json!([problem(0, 1, "no file")])),
+        document(
+            "file:///etc/other.rs".to_owned(),
+            json!([problem(0, 1, "outside")])
+        ),
+        document(
+            "untitled:Untitled-1".to_owned(),
+            json!([problem(0, 1, "no file")])
+        ),
     ]);
     client.respond(&asked, json!({ "documents": documents }));
     client.answer(prompt);
     let expected = "src/b.rs:10: error: mismatched\n  types (rustc 308)\nsrc/b.rs:9: warning: unused (rustc 308)\n";
     assert_eq!(result(&world), expected);
     let requests = world.rehearsal().requests();
-    assert!(requests[0].to_string().len() <= 12_288, "the first request is {} bytes", requests[0].to_string().len());
+    assert!(
+        requests[0].to_string().len() <= 12_288,
+        "the first request is {} bytes",
+        requests[0].to_string().len()
+    );
 }
 
 #[test]
@@ -160,5 +221,8 @@ fn the_tool_is_offered_only_if_the_editor_supports_it() {
     let prompt = client.prompt(&session, "hello");
     client.answer(prompt);
     let tools = world.rehearsal().requests()[0]["tools"].to_string();
-    assert!(tools.contains("read_file") && !tools.contains("diagnostics"), "{tools}");
+    assert!(
+        tools.contains("read_file") && !tools.contains("diagnostics"),
+        "{tools}"
+    );
 }

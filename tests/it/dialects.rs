@@ -10,14 +10,16 @@ use crate::driver::{Client, World};
 fn client(world: &World, models: &[(&str, &str)], more: Value) -> Client {
     let mut providers = serde_json::Map::new();
     for (provider, model) in models {
-        let entry =
-            providers.entry(*provider).or_insert_with(|| json!({ "base-url": world.model.base_url(), "models": {} }));
+        let entry = providers
+            .entry(*provider)
+            .or_insert_with(|| json!({ "base-url": world.model.base_url(), "models": {} }));
         entry["models"][*model] = more.clone();
     }
     let (provider, model) = models[0];
     let mut client = world.stranger_on(tandem::server::Transport::Lsp, &[]);
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
-    params["initializationOptions"] = json!({ "model": format!("{provider}/{model}"), "providers": providers });
+    params["initializationOptions"] =
+        json!({ "model": format!("{provider}/{model}"), "providers": providers });
     client.shake_hands(params);
     client
 }
@@ -31,8 +33,7 @@ fn ask(client: &mut Client, session: &str, text: &str) {
 
 /// A thought, words, and two calls side by side.
 fn tool_turn(id: &str) -> Value {
-    let call =
-        |n: u32| json!({ "call": { "id": format!("{id}:{n}"), "name": "glob", "arguments": { "pattern": "*.rs" } } });
+    let call = |n: u32| json!({ "call": { "id": format!("{id}:{n}"), "name": "glob", "arguments": { "pattern": "*.rs" } } });
     json!([{ "reasoning": "secret thought" }, { "text": "Looking." }, call(1), call(2)])
 }
 
@@ -49,26 +50,76 @@ fn check_prefix(requests: &[Value]) {
 #[test]
 fn efforts_are_sent_once_in_provider_terms() {
     for (model, field, configured, chosen) in [
-        (("openai", "gpt-5.5"), "/reasoning/effort", json!("low"), json!("high")),
-        (("anthropic", "claude-opus-4-8"), "/output_config/effort", json!("low"), json!("high")),
-        (("anthropic", "claude-sonnet-4-5"), "/thinking/budget_tokens", json!(4_000), json!(24_000)),
-        (("openrouter", "openai/gpt-5.5"), "/reasoning/effort", json!("low"), json!("high")),
-        (("deepseek", "deepseek-v4-pro"), "/reasoning_effort", json!("high"), json!("high")),
-        (("moonshot", "kimi-k2.6"), "/thinking/type", json!("enabled"), json!("enabled")),
-        (("xai", "grok-4.3"), "/reasoning_effort", json!("low"), json!("high")),
+        (
+            ("openai", "gpt-5.5"),
+            "/reasoning/effort",
+            json!("low"),
+            json!("high"),
+        ),
+        (
+            ("anthropic", "claude-opus-4-8"),
+            "/output_config/effort",
+            json!("low"),
+            json!("high"),
+        ),
+        (
+            ("anthropic", "claude-sonnet-4-5"),
+            "/thinking/budget_tokens",
+            json!(4_000),
+            json!(24_000),
+        ),
+        (
+            ("openrouter", "openai/gpt-5.5"),
+            "/reasoning/effort",
+            json!("low"),
+            json!("high"),
+        ),
+        (
+            ("deepseek", "deepseek-v4-pro"),
+            "/reasoning_effort",
+            json!("high"),
+            json!("high"),
+        ),
+        (
+            ("moonshot", "kimi-k2.6"),
+            "/thinking/type",
+            json!("enabled"),
+            json!("enabled"),
+        ),
+        (
+            ("xai", "grok-4.3"),
+            "/reasoning_effort",
+            json!("low"),
+            json!("high"),
+        ),
     ] {
         let world = World::new(json!([[{ "text": "One." }], [{ "text": "Two." }]]));
         let mut client = client(&world, &[model], json!({ "reasoning-effort": "low" }));
         let session = client.session(&world);
         ask(&mut client, &session, "one");
-        client
-            .call("session/set_config_option", json!({ "sessionId": session, "configId": "effort", "value": "high" }));
+        client.call(
+            "session/set_config_option",
+            json!({ "sessionId": session, "configId": "effort", "value": "high" }),
+        );
         ask(&mut client, &session, "two");
         let requests = world.rehearsal().requests();
-        assert_eq!(requests[0].pointer(field), Some(&configured), "{model:?}: {}", requests[0]);
-        assert_eq!(requests[1].pointer(field), Some(&chosen), "{model:?}: {}", requests[1]);
+        assert_eq!(
+            requests[0].pointer(field),
+            Some(&configured),
+            "{model:?}: {}",
+            requests[0]
+        );
+        assert_eq!(
+            requests[1].pointer(field),
+            Some(&chosen),
+            "{model:?}: {}",
+            requests[1]
+        );
         let fields = ["reasoning_effort", "reasoning", "thinking", "output_config"];
-        let said = fields.iter().filter(|field| requests[1].get(**field).is_some()).count();
+        let said = fields
+            .iter()
+            .filter(|field| requests[1].get(**field).is_some())
+            .count();
         let expected = if model.1 == "claude-opus-4-8" { 2 } else { 1 };
         assert_eq!(said, expected, "{model:?}: {}", requests[1]);
     }
@@ -80,46 +131,64 @@ fn refusal(message: &str) -> Value {
 
 #[track_caller]
 fn notice(client: &mut Client, part: &str) {
-    client.find(|message| message["params"]["message"].as_str().is_some_and(|text| text.contains(part)));
+    client.find(|message| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains(part))
+    });
 }
 
 #[test]
 fn refused_fields_are_dropped_for_the_session() {
     let refused = refusal("Model grok-4.3 does not support parameter reasoningEffort.");
     let world = World::new(json!([refused, [{ "text": "One." }], [{ "text": "Two." }]]));
-    let mut client = client(&world, &[("xai", "grok-4.3")], json!({ "reasoning-effort": "low" }));
+    let mut client = client(
+        &world,
+        &[("xai", "grok-4.3")],
+        json!({ "reasoning-effort": "low" }),
+    );
     let session = client.session(&world);
     ask(&mut client, &session, "one");
     notice(&mut client, "`reasoning_effort`");
-    client.call("session/set_config_option", json!({ "sessionId": session, "configId": "effort", "value": "high" }));
+    client.call(
+        "session/set_config_option",
+        json!({ "sessionId": session, "configId": "effort", "value": "high" }),
+    );
     ask(&mut client, &session, "two");
-    let efforts: Vec<_> =
-        world.rehearsal().requests().iter().map(|body| body.get("reasoning_effort").is_some()).collect();
+    let efforts: Vec<_> = world
+        .rehearsal()
+        .requests()
+        .iter()
+        .map(|body| body.get("reasoning_effort").is_some())
+        .collect();
     assert_eq!(efforts, [true, false, false]);
 }
 
 #[test]
 fn a_server_that_names_another_dialect_is_asked_there() {
-    let refused =
-        refusal("Function tools are not supported in /v1/chat/completions. Please use /v1/responses instead.");
-    let world = World::new(json!([refused, tool_turn("a"), [{ "text": "Done." }], [{ "text": "Again." }]]));
+    let refused = refusal(
+        "Function tools are not supported in /v1/chat/completions. Please use /v1/responses instead.",
+    );
+    let world =
+        World::new(json!([refused, tool_turn("a"), [{ "text": "Done." }], [{ "text": "Again." }]]));
     let mut client = client(&world, &[("mine", "gpt-5.6")], json!({}));
     let session = client.session(&world);
     ask(&mut client, &session, "look");
     notice(&mut client, "`responses` dialect");
     ask(&mut client, &session, "again");
     let requests = world.rehearsal().requests();
-    let in_responses: Vec<_> = requests.iter().map(|body| body.get("input").is_some()).collect();
+    let in_responses: Vec<_> = requests
+        .iter()
+        .map(|body| body.get("input").is_some())
+        .collect();
     assert_eq!(in_responses, [false, true, true, true]);
     check_prefix(&requests[1..]);
 }
 
 #[test]
 fn items_are_sent_back_verbatim_and_in_order() {
-    let item =
-        |item: Value| json!({ "type": "response.output_item.done", "output_index": item["at"], "item": item["item"] });
-    let reasoning =
-        |id: &str| json!({ "type": "reasoning", "id": id, "summary": [], "encrypted_content": format!("secret-{id}") });
+    let item = |item: Value| json!({ "type": "response.output_item.done", "output_index": item["at"], "item": item["item"] });
+    let reasoning = |id: &str| json!({ "type": "reasoning", "id": id, "summary": [], "encrypted_content": format!("secret-{id}") });
     let message = json!({ "type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "commentary",
         "content": [{ "type": "output_text", "text": "Looking.", "annotations": [] }] });
     let call = json!({ "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "glob",
@@ -128,26 +197,46 @@ fn items_are_sent_back_verbatim_and_in_order() {
     let items = [reasoning("rs_1"), message, reasoning("rs_2"), call, custom];
     let mut stream = String::new();
     for (at, value) in items.iter().enumerate() {
-        write!(stream, "data: {}\n\n", item(json!({ "at": at, "item": value }))).unwrap();
+        write!(
+            stream,
+            "data: {}\n\n",
+            item(json!({ "at": at, "item": value }))
+        )
+        .unwrap();
     }
     stream.push_str("data: {\"type\":\"response.completed\",\"response\":{\"output\":[]}}\n\n");
     let world = World::new(json!([[{ "raw": stream }], [{ "text": "Done." }]]));
     let mut client = client(&world, &[("openai", "gpt-5.5")], json!({}));
     let session = client.session(&world);
     ask(&mut client, &session, "look");
-    let input = world.rehearsal().requests()[1]["input"].as_array().unwrap().clone();
+    let input = world.rehearsal().requests()[1]["input"]
+        .as_array()
+        .unwrap()
+        .clone();
     assert_eq!(input[1..6], items);
-    assert_eq!((&input[6]["type"], &input[6]["call_id"]), (&json!("function_call_output"), &json!("call_1")));
-    assert_eq!((&input[7]["type"], &input[7]["call_id"]), (&json!("custom_tool_call_output"), &json!("call_2")));
+    assert_eq!(
+        (&input[6]["type"], &input[6]["call_id"]),
+        (&json!("function_call_output"), &json!("call_1"))
+    );
+    assert_eq!(
+        (&input[7]["type"], &input[7]["call_id"]),
+        (&json!("custom_tool_call_output"), &json!("call_2"))
+    );
 }
 
 #[test]
 fn pause_turn_is_resent_and_a_full_window_is_an_overflow() {
-    let lines = |events: &[Value]| events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
+    let lines = |events: &[Value]| {
+        events
+            .iter()
+            .map(|event| format!("data: {event}\n\n"))
+            .collect::<Vec<_>>()
+            .concat()
+    };
     let raw = |events: &[Value]| json!([{ "raw": lines(events) }]);
-    let text =
-        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "Half" } });
-    let stop = |reason: &str| json!({ "type": "message_delta", "delta": { "stop_reason": reason } });
+    let text = json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "Half" } });
+    let stop =
+        |reason: &str| json!({ "type": "message_delta", "delta": { "stop_reason": reason } });
     let end = json!({ "type": "message_stop" });
     let world = World::new(json!([
         raw(&[text.clone(), stop("pause_turn"), end.clone()]),
@@ -161,11 +250,19 @@ fn pause_turn_is_resent_and_a_full_window_is_an_overflow() {
     ask(&mut client, &session, &"please ".repeat(50));
     let requests = world.rehearsal().requests();
     assert_eq!(requests.len(), 2);
-    assert_eq!(requests[1]["messages"].as_array().unwrap().last().unwrap()["role"], "assistant");
+    assert_eq!(
+        requests[1]["messages"].as_array().unwrap().last().unwrap()["role"],
+        "assistant"
+    );
     ask(&mut client, &session, &"more ".repeat(50));
     let requests = world.rehearsal().requests();
     assert_eq!(requests.len(), 5, "the summary, and the request again");
-    assert_eq!(requests[4]["messages"].as_array().unwrap().last().unwrap()["role"], "user", "{:#}", requests[4]);
+    assert_eq!(
+        requests[4]["messages"].as_array().unwrap().last().unwrap()["role"],
+        "user",
+        "{:#}",
+        requests[4]
+    );
 }
 
 #[test]

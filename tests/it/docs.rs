@@ -17,7 +17,11 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// Every page a person reads.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let mut pages = vec![root.join("README.md"), root.join("src/README.md"), root.join("benches/README.md")];
+    let mut pages = vec![
+        root.join("README.md"),
+        root.join("src/README.md"),
+        root.join("benches/README.md"),
+    ];
     for folder in ["docs", ".github", "editors"] {
         markdown_files(&root.join(folder), &mut pages);
     }
@@ -48,7 +52,8 @@ struct Page {
 
 fn read(path: &Path) -> Page {
     let text = fs::read_to_string(path).unwrap();
-    let (mut page, mut heading, mut block) = (Page::default(), None::<String>, None::<(String, String)>);
+    let (mut page, mut heading, mut block) =
+        (Page::default(), None::<String>, None::<(String, String)>);
     for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
         match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
@@ -56,7 +61,9 @@ fn read(path: &Path) -> Page {
             }
             Event::End(TagEnd::CodeBlock) => page.blocks.extend(block.take()),
             Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
-            Event::End(TagEnd::Heading(_)) => page.anchors.extend(heading.take().map(|text| anchor(&text))),
+            Event::End(TagEnd::Heading(_)) => page
+                .anchors
+                .extend(heading.take().map(|text| anchor(&text))),
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                 page.links.push(dest_url.to_string());
             }
@@ -72,7 +79,9 @@ fn read(path: &Path) -> Page {
 
 /// The anchor of a heading: lower case, words joined by hyphens, punctuation gone.
 fn anchor(heading: &str) -> String {
-    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
@@ -80,11 +89,23 @@ fn anchor(heading: &str) -> String {
 fn all_links_resolve() {
     let mut broken = Vec::new();
     for path in pages() {
-        for link in read(&path).links.iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:")) {
+        for link in read(&path)
+            .links
+            .iter()
+            .filter(|link| !link.contains("://") && !link.starts_with("mailto:"))
+        {
             let (file, fragment) = link.split_once('#').unwrap_or((link, ""));
-            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
-            let is_page = target.extension().is_some_and(|extension| extension == "md");
-            if !target.exists() || (is_page && !fragment.is_empty() && !read(&target).anchors.contains(fragment)) {
+            let target = if file.is_empty() {
+                path.clone()
+            } else {
+                path.parent().unwrap().join(file)
+            };
+            let is_page = target
+                .extension()
+                .is_some_and(|extension| extension == "md");
+            if !target.exists()
+                || (is_page && !fragment.is_empty() && !read(&target).anchors.contains(fragment))
+            {
                 broken.push(format!("{}: {link}", path.display()));
             }
         }
@@ -94,14 +115,27 @@ fn all_links_resolve() {
 
 #[test]
 fn documented_configurations_are_valid() {
-    let validator = jsonschema::validator_for(&serde_json::to_value(tandem::config::schema()).unwrap()).unwrap();
+    let validator =
+        jsonschema::validator_for(&serde_json::to_value(tandem::config::schema()).unwrap())
+            .unwrap();
     let (mut checked, mut wrong) = (0, Vec::new());
-    for path in pages().iter().filter(|path| !path.components().any(|part| part.as_os_str() == "helix")) {
-        for (_, block) in read(path).blocks.iter().filter(|(language, _)| language == "toml") {
-            let value: Value =
-                toml::from_str(block).unwrap_or_else(|error| panic!("{}: {error}\n{block}", path.display()));
+    for path in pages()
+        .iter()
+        .filter(|path| !path.components().any(|part| part.as_os_str() == "helix"))
+    {
+        for (_, block) in read(path)
+            .blocks
+            .iter()
+            .filter(|(language, _)| language == "toml")
+        {
+            let value: Value = toml::from_str(block)
+                .unwrap_or_else(|error| panic!("{}: {error}\n{block}", path.display()));
             checked += 1;
-            wrong.extend(validator.iter_errors(&value).map(|error| format!("{}: {error}\n{block}", path.display())));
+            wrong.extend(
+                validator
+                    .iter_errors(&value)
+                    .map(|error| format!("{}: {error}\n{block}", path.display())),
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -112,12 +146,20 @@ fn documented_configurations_are_valid() {
 fn documented_commands_parse() {
     let (mut checked, mut wrong) = (0, Vec::new());
     for path in pages() {
-        for (_, block) in read(&path).blocks.iter().filter(|(language, _)| language == "sh") {
+        for (_, block) in read(&path)
+            .blocks
+            .iter()
+            .filter(|(language, _)| language == "sh")
+        {
             for line in block.lines() {
-                let Some(words) = tandem_command(line) else { continue };
+                let Some(words) = tandem_command(line) else {
+                    continue;
+                };
                 checked += 1;
                 // Help and version are answers, not mistakes.
-                let mistake = Cli::try_parse_from(&words).err().filter(clap::Error::use_stderr);
+                let mistake = Cli::try_parse_from(&words)
+                    .err()
+                    .filter(clap::Error::use_stderr);
                 wrong.extend(mistake.map(|error| format!("{}: {line}\n{error}", path.display())));
             }
         }
@@ -180,28 +222,42 @@ fn is_balanced(text: &str) -> bool {
 
 #[test]
 fn unbalanced_brackets_are_detected() {
-    assert!(is_balanced("a[b (c)] -- \"(\" --> d{e}") && !is_balanced("a[b (c]") && !is_balanced("(\""));
+    assert!(
+        is_balanced("a[b (c)] -- \"(\" --> d{e}") && !is_balanced("a[b (c]") && !is_balanced("(\"")
+    );
 }
 
 /// The words of a line that ends by running tandem, itself or by cargo.
 fn tandem_command(line: &str) -> Option<Vec<String>> {
     let mut words = shlex::split(line.rsplit(" | ").next()?)?;
     if words.first().is_some_and(|word| word == "cargo") {
-        let program =
-            words.iter().position(|word| word == "--").filter(|_| words.get(1).is_some_and(|word| word == "run"))?;
+        let program = words
+            .iter()
+            .position(|word| word == "--")
+            .filter(|_| words.get(1).is_some_and(|word| word == "run"))?;
         words.drain(..=program);
         words.insert(0, "tandem".to_owned());
     }
-    words.first().is_some_and(|word| word == "tandem").then_some(words)
+    words
+        .first()
+        .is_some_and(|word| word == "tandem")
+        .then_some(words)
 }
 
 #[test]
 fn all_commands_are_documented() {
-    let text: String = pages().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let text: String = pages()
+        .iter()
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
     let commands = Cli::command();
-    let shown = commands.get_subcommands().filter(|command| !command.is_hide_set());
-    let missing: Vec<&str> =
-        shown.map(clap::Command::get_name).filter(|name| !text.contains(&format!("tandem {name}"))).collect();
+    let shown = commands
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    let missing: Vec<&str> = shown
+        .map(clap::Command::get_name)
+        .filter(|name| !text.contains(&format!("tandem {name}")))
+        .collect();
     assert!(missing.is_empty(), "not mentioned anywhere: {missing:?}");
 }
 
@@ -213,5 +269,8 @@ fn the_options_table_matches_the_types() {
         fs::write(&path, &expected).unwrap();
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(found, expected, "run UPDATE_DOCS=1 cargo test --test it docs::");
+    assert_eq!(
+        found, expected,
+        "run UPDATE_DOCS=1 cargo test --test it docs::"
+    );
 }

@@ -27,7 +27,11 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Does something with each item, so many at a time, in their order; the results come as they were ready.
-pub fn side_by_side<T: Send, R: Send>(many: usize, items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+pub fn side_by_side<T: Send, R: Send>(
+    many: usize,
+    items: Vec<T>,
+    work: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
     let (queue, results) = (Mutex::new(VecDeque::from(items)), Mutex::new(Vec::new()));
     let next = || queue.lock().unwrap().pop_front();
     std::thread::scope(|scope| {
@@ -50,7 +54,10 @@ pub fn call(id: &str, name: &str, arguments: Value) -> Value {
 
 /// Answers a permission request or a question with the option of this id.
 pub fn choose(client: &mut Client, request: &Value, option: &str) {
-    client.respond(request, json!({ "outcome": { "outcome": "selected", "optionId": option } }));
+    client.respond(
+        request,
+        json!({ "outcome": { "outcome": "selected", "optionId": option } }),
+    );
 }
 
 /// A workspace, a scripted model and a runtime for both ends.
@@ -63,10 +70,18 @@ pub struct World {
 impl World {
     /// A world whose model plays `script` (the JSON form of a rehearsal).
     pub fn new(script: Value) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
         let script: rehearsal::Script = serde_json::from_value(script).unwrap();
         let model = runtime.block_on(rehearsal::Server::start(script)).unwrap();
-        Self { runtime, model, folder: tempfile::tempdir().unwrap() }
+        Self {
+            runtime,
+            model,
+            folder: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub fn path(&self) -> std::path::PathBuf {
@@ -93,7 +108,9 @@ impl World {
 
     /// Waits for something of the model's.
     pub fn wait<T>(&self, what: impl Future<Output = T>) -> T {
-        self.runtime.block_on(async { tokio::time::timeout(PATIENCE, what).await }).expect("the model waits in vain")
+        self.runtime
+            .block_on(async { tokio::time::timeout(PATIENCE, what).await })
+            .expect("the model waits in vain")
     }
 
     /// A client that has shaken hands and says it speaks ACP.
@@ -126,7 +143,10 @@ impl World {
     }
 
     fn environment(&self) -> [(&str, &str); 2] {
-        [("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", self.model.base_url())]
+        [
+            ("TANDEM_MODEL", "scripted"),
+            ("TANDEM_BASE_URL", self.model.base_url()),
+        ]
     }
 
     pub fn stranger_on(&self, transport: Transport, environment: &[(&str, &str)]) -> Client {
@@ -139,7 +159,9 @@ impl World {
         let (input, to_server) = std::io::pipe().unwrap();
         let (from_server, output) = std::io::pipe().unwrap();
         let load = tandem::cli::settings_loader(environment);
-        let server = self.runtime.spawn(tandem::server::serve(transport, input, output, load));
+        let server = self
+            .runtime
+            .spawn(tandem::server::serve(transport, input, output, load));
         let mut client = Client::new(transport, to_server, from_server);
         client.server = Some((server, self.runtime.handle().clone()));
         client
@@ -160,7 +182,10 @@ pub struct Client {
     answered: HashSet<String>,
     last_id: i64,
     /// The server's task, where the server is one of this process.
-    server: Option<(tokio::task::JoinHandle<std::io::Result<Ended>>, tokio::runtime::Handle)>,
+    server: Option<(
+        tokio::task::JoinHandle<std::io::Result<Ended>>,
+        tokio::runtime::Handle,
+    )>,
     reader: Option<std::thread::JoinHandle<()>>,
     /// Taken between two frames: while somebody else has it, nothing more is read.
     reading: Arc<Mutex<()>>,
@@ -216,7 +241,9 @@ impl Client {
     pub fn send(&mut self, message: &Value) {
         let body = message.to_string();
         match self.transport {
-            Transport::Lsp => self.raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()),
+            Transport::Lsp => {
+                self.raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes())
+            }
             Transport::Acp => self.raw(format!("{body}\n").as_bytes()),
         }
     }
@@ -228,12 +255,18 @@ impl Client {
     /// Sends a request and gives its id.
     pub fn ask(&mut self, method: &str, params: Value) -> i64 {
         if method == "initialize" {
-            let field = if self.transport == Transport::Lsp { "capabilities" } else { "clientCapabilities" };
+            let field = if self.transport == Transport::Lsp {
+                "capabilities"
+            } else {
+                "clientCapabilities"
+            };
             self.offered = params[field].clone();
         }
         self.last_id += 1;
         self.open.insert(self.last_id, method.to_owned());
-        self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
+        self.send(
+            &json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }),
+        );
         self.last_id
     }
 
@@ -254,7 +287,10 @@ impl Client {
     fn close(&mut self, answer: &Value) {
         if let Some(method) = answer["id"].as_i64().and_then(|id| self.open.remove(&id)) {
             schema::check_answer(&method, answer);
-            assert!(offered::understands(&self.offered, &method, answer), "not for this client: {method}: {answer}");
+            assert!(
+                offered::understands(&self.offered, &method, answer),
+                "not for this client: {method}: {answer}"
+            );
         }
     }
 
@@ -285,7 +321,10 @@ impl Client {
             }
             self.seen.push_back(message);
         }
-        panic!("the server said nothing that fits; it said {:#?}", self.seen);
+        panic!(
+            "the server said nothing that fits; it said {:#?}",
+            self.seen
+        );
     }
 
     /// The next message; `None` when the server has ended.
@@ -296,7 +335,9 @@ impl Client {
                 Some(message)
             }
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("the server is silent; it said {:#?}", self.seen),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("the server is silent; it said {:#?}", self.seen)
+            }
         }
     }
 
@@ -309,19 +350,31 @@ impl Client {
             "the client did not offer this: {message}"
         );
         if message.get("method").is_none() && !message["id"].is_null() {
-            assert!(self.answered.insert(message["id"].to_string()), "answered twice: {message}");
+            assert!(
+                self.answered.insert(message["id"].to_string()),
+                "answered twice: {message}"
+            );
         }
     }
 
     /// Starts a session in the world's folder.
     pub fn session(&mut self, world: &World) -> String {
-        let answer = self.call("session/new", json!({ "cwd": world.path(), "mcpServers": [] }));
-        answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {answer}")).to_owned()
+        let answer = self.call(
+            "session/new",
+            json!({ "cwd": world.path(), "mcpServers": [] }),
+        );
+        answer["result"]["sessionId"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no session: {answer}"))
+            .to_owned()
     }
 
     /// Asks a question in a session and gives the request's id.
     pub fn prompt(&mut self, session: &str, text: &str) -> i64 {
-        self.ask("session/prompt", json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] }))
+        self.ask(
+            "session/prompt",
+            json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] }),
+        )
     }
 
     pub fn open(&mut self, uri: &str, text: &str) {
@@ -331,8 +384,13 @@ impl Client {
 
     /// All text of the answer among what was seen.
     pub fn text(&self) -> String {
-        let chunks = self.seen.iter().filter(|m| m["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
-        chunks.map(|m| m["params"]["update"]["content"]["text"].as_str().unwrap()).collect()
+        let chunks = self
+            .seen
+            .iter()
+            .filter(|m| m["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+        chunks
+            .map(|m| m["params"]["update"]["content"]["text"].as_str().unwrap())
+            .collect()
     }
 
     /// Closes the input.
@@ -344,13 +402,21 @@ impl Client {
     pub fn end(&mut self) -> Ended {
         self.hang_up();
         let (server, runtime) = self.server.take().expect("ended once");
-        runtime.block_on(async { tokio::time::timeout(PATIENCE, server).await }).unwrap().unwrap().unwrap()
+        runtime
+            .block_on(async { tokio::time::timeout(PATIENCE, server).await })
+            .unwrap()
+            .unwrap()
+            .unwrap()
     }
 
     /// Reads to the end: everything is a message, and every request was answered.
     pub fn finish(&mut self) {
         let rest: Vec<Value> = self.frames.iter().collect();
-        self.reader.take().expect("finished once").join().expect("nothing but messages on standard output");
+        self.reader
+            .take()
+            .expect("finished once")
+            .join()
+            .expect("nothing but messages on standard output");
         for message in &rest {
             self.check(message);
         }
@@ -377,7 +443,8 @@ impl Drop for Client {
 fn read_frame(transport: Transport, reader: &mut impl BufRead) -> Option<Value> {
     let mut line = String::new();
     if transport == Transport::Acp {
-        return (reader.read_line(&mut line).ok()? > 0).then(|| serde_json::from_str(&line).unwrap());
+        return (reader.read_line(&mut line).ok()? > 0)
+            .then(|| serde_json::from_str(&line).unwrap());
     }
     let mut length = 0;
     loop {
@@ -387,7 +454,13 @@ fn read_frame(transport: Transport, reader: &mut impl BufRead) -> Option<Value> 
         }
         match line.trim_end() {
             "" => break,
-            header => length = header.strip_prefix("Content-Length: ").unwrap().parse().unwrap(),
+            header => {
+                length = header
+                    .strip_prefix("Content-Length: ")
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            }
         }
     }
     let mut body = vec![0; length];

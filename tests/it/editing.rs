@@ -5,12 +5,19 @@ use serde_json::{Value, json};
 use crate::driver::{Client, World, call, choose};
 
 fn edit(path: &str, old: &str, new: &str) -> Value {
-    call("c1", "edit_file", json!({ "path": path, "edits": [{ "old_text": old, "new_text": new }] }))
+    call(
+        "c1",
+        "edit_file",
+        json!({ "path": path, "edits": [{ "old_text": old, "new_text": new }] }),
+    )
 }
 
 fn allow(client: &mut Client) -> Value {
     let question = client.next("session/request_permission");
-    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    client.respond(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
     question["params"].clone()
 }
 
@@ -20,23 +27,42 @@ fn apply(client: &mut Client, uri: &str, text: &str) -> Value {
     let change = &request["params"]["edit"]["documentChanges"][0];
     let version = change["textDocument"]["version"].as_i64().unwrap_or(1) + 1;
     let document = json!({ "uri": uri, "version": version });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [{ "text": text }] }),
+    );
     client.respond(&request, json!({ "applied": true }));
     change.clone()
 }
 
 #[test]
 fn diffs_of_large_files_show_the_changed_region() {
-    let world = World::new(json!([[edit("big.txt", "the only one", "the one")], [{ "text": "done" }]]));
-    let lines = |special: &str| format!("{}{special} here\n{}", "before\n".repeat(30_000), "after\n".repeat(30_000));
+    let world =
+        World::new(json!([[edit("big.txt", "the only one", "the one")], [{ "text": "done" }]]));
+    let lines = |special: &str| {
+        format!(
+            "{}{special} here\n{}",
+            "before\n".repeat(30_000),
+            "after\n".repeat(30_000)
+        )
+    };
     world.write("big.txt", &lines("the only one"));
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "change it");
     let question = allow(&mut client);
-    let shown = |special: &str| format!("{}{special} here\n{}", "before\n".repeat(50), "after\n".repeat(50));
+    let shown = |special: &str| {
+        format!(
+            "{}{special} here\n{}",
+            "before\n".repeat(50),
+            "after\n".repeat(50)
+        )
+    };
     let diff = &question["toolCall"]["content"][0];
-    assert_eq!((&diff["oldText"], &diff["newText"]), (&json!(shown("the only one")), &json!(shown("the one"))));
+    assert_eq!(
+        (&diff["oldText"], &diff["newText"]),
+        (&json!(shown("the only one")), &json!(shown("the one")))
+    );
     assert_eq!(diff["_meta"]["tandem/skippedLines"], 29_950);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(world.read("big.txt"), lines("the one"));
@@ -44,7 +70,8 @@ fn diffs_of_large_files_show_the_changed_region() {
 
 #[test]
 fn edits_of_open_documents_go_to_the_buffer() {
-    let world = World::new(json!([[edit("a.rs", "let x = 1;", "let x = 2;")], [{ "text": "done" }]]));
+    let world =
+        World::new(json!([[edit("a.rs", "let x = 1;", "let x = 2;")], [{ "text": "done" }]]));
     world.write("a.rs", "// on disk\n");
     let mut client = world.client();
     let uri = world.uri("a.rs");
@@ -61,7 +88,11 @@ fn edits_of_open_documents_go_to_the_buffer() {
     assert_eq!(change["textDocument"]["version"], 1);
     assert_eq!(change["edits"].as_array().unwrap().len(), 1);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
-    assert_eq!(world.read("a.rs"), "// on disk\n", "the disk is the person's to write");
+    assert_eq!(
+        world.read("a.rs"),
+        "// on disk\n",
+        "the disk is the person's to write"
+    );
 }
 
 #[test]
@@ -78,7 +109,11 @@ fn edits_of_closed_files_go_to_disk() {
 
 #[test]
 fn a_diff_is_shown_while_the_arguments_stream() {
-    let mut step = call("c1", "write_file", json!({ "path": "new.txt", "content": "first line\nsecond line\n" }));
+    let mut step = call(
+        "c1",
+        "write_file",
+        json!({ "path": "new.txt", "content": "first line\nsecond line\n" }),
+    );
     step["fragments"] = 3.into();
     let gated = json!([[{ "text": "writing" }, step], [{ "text": "done" }]]);
     let world = World::new(gated);
@@ -107,7 +142,8 @@ fn streamed(calls: &[(&str, &str, String)]) -> Value {
     };
     let mut steps = Vec::new();
     for (index, (id, name, arguments)) in calls.iter().enumerate() {
-        let begin = json!({ "index": index, "id": id, "type": "function", "function": { "name": name } });
+        let begin =
+            json!({ "index": index, "id": id, "type": "function", "function": { "name": name } });
         steps.push(chunk(json!({ "tool_calls": [begin] }), Value::Null));
         for (number, piece) in arguments.split('|').enumerate() {
             if number > 0 {
@@ -126,14 +162,18 @@ fn streamed(calls: &[(&str, &str, String)]) -> Value {
 fn update(client: &mut Client, call: &str, fits: impl Fn(&Value) -> bool) -> Value {
     let message = client.find(|message| {
         let update = &message["params"]["update"];
-        update["sessionUpdate"] == "tool_call_update" && update["toolCallId"] == call && fits(update)
+        update["sessionUpdate"] == "tool_call_update"
+            && update["toolCallId"] == call
+            && fits(update)
     });
     message["params"]["update"].clone()
 }
 
 /// Waits until the beginning of a call's change is shown, and lets the rest of its arguments come.
 fn pass(world: &World, client: &mut Client, call: &str) {
-    let shown = update(client, call, |update| update["content"][0]["type"] == "diff");
+    let shown = update(client, call, |update| {
+        update["content"][0]["type"] == "diff"
+    });
     assert!(shown["content"][0]["newText"] != CLASS, "{shown:#}");
     world.rehearsal().open(call);
 }
@@ -143,10 +183,16 @@ fn calls_that_wait_are_shown_whole() {
     let class = json!(CLASS).to_string();
     let (begun, rest) = class.split_at(class.find("ly stock").unwrap());
     let edit = |path: &str, new_text: &str| {
-        format!(r#"{{"path":"{path}","edits":[{{"old_text":"class Shop {{}}\\n","new_text":{new_text}}}]}}"#)
+        format!(
+            r#"{{"path":"{path}","edits":[{{"old_text":"class Shop {{}}\\n","new_text":{new_text}}}]}}"#
+        )
     };
     let calls = [
-        ("c1", "write_file", r#"{"path":"new.ts","content":"1"}"#.to_owned()),
+        (
+            "c1",
+            "write_file",
+            r#"{"path":"new.ts","content":"1"}"#.to_owned(),
+        ),
         ("c2", "edit_file", edit("a.ts", &format!("{begun}|{rest}"))),
         ("c3", "edit_file", edit("b.ts", &class)),
         ("c4", "run_command", r#"{"command":"npm test"}"#.to_owned()),
@@ -163,14 +209,26 @@ fn calls_that_wait_are_shown_whole() {
     let shown = [
         ("c2", update(&mut client, "c2", whole)),
         ("c3", update(&mut client, "c3", whole)),
-        ("c4", update(&mut client, "c4", |update| update["title"].is_string())),
+        (
+            "c4",
+            update(&mut client, "c4", |update| update["title"].is_string()),
+        ),
     ];
-    assert!(shown[2].1["title"].as_str().unwrap().starts_with("Run `npm test`"), "{shown:#?}");
+    assert!(
+        shown[2].1["title"]
+            .as_str()
+            .unwrap()
+            .starts_with("Run `npm test`"),
+        "{shown:#?}"
+    );
     for (call, update) in &shown {
         choose(&mut client, &question, "reject_once");
         question = client.next("session/request_permission");
         let asked = &question["params"]["toolCall"];
-        assert_eq!((&asked["toolCallId"], &asked["title"]), (&json!(call), &update["title"]));
+        assert_eq!(
+            (&asked["toolCallId"], &asked["title"]),
+            (&json!(call), &update["title"])
+        );
     }
     choose(&mut client, &question, "reject_once");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
@@ -186,7 +244,10 @@ fn calls_that_cannot_work_are_shown_whole_or_not_at_all() {
     let write = format!(r#"{{"path":"a.ts","content":{begun}|{rest}}}"#);
     let edits = r#"{"old_text":"Shop","new_text":"Store"},{"old_text":"go|ne","new_text":"x"}"#;
     let edit = format!(r#"{{"path":"a.ts","edits":[{edits}]}}"#);
-    let answers = [streamed(&[("c1", "write_file", write)]), streamed(&[("c2", "edit_file", edit)])];
+    let answers = [
+        streamed(&[("c1", "write_file", write)]),
+        streamed(&[("c2", "edit_file", edit)]),
+    ];
     let world = World::new(json!([answers[0], answers[1], [{ "text": "sorry" }]]));
     world.write("a.ts", "class Shop {}\n");
     let mut client = world.client();
@@ -197,7 +258,11 @@ fn calls_that_cannot_work_are_shown_whole_or_not_at_all() {
         update(&mut client, call, |update| update["status"] == "failed")["content"].clone()
     };
     assert_eq!(ended("c1")[0]["newText"], CLASS);
-    assert_eq!(ended("c2")[0]["type"], "content", "half of an edit is no edit");
+    assert_eq!(
+        ended("c2")[0]["type"],
+        "content",
+        "half of an edit is no edit"
+    );
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
 }
 
@@ -209,15 +274,27 @@ fn rejected_edits_change_nothing_and_are_reported_to_the_model() {
     let session = client.session(&world);
     let id = client.prompt(&session, "change it");
     let question = client.next("session/request_permission");
-    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "reject_once" } }));
+    client.respond(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "reject_once" } }),
+    );
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(world.read("a.rs"), "one\n");
     let failed = client.find(|message| message["params"]["update"]["status"] == "failed");
     let update = &failed["params"]["update"];
     assert_eq!(update["toolCallId"], "c1");
     let content = update["content"].as_array().unwrap();
-    assert_eq!(content[0]["newText"], "two\n", "what was refused is still to be seen: {update:#}");
-    assert!(content[1]["content"]["text"].as_str().unwrap().starts_with("the user said no"), "{update:#}");
+    assert_eq!(
+        content[0]["newText"], "two\n",
+        "what was refused is still to be seen: {update:#}"
+    );
+    assert!(
+        content[1]["content"]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("the user said no"),
+        "{update:#}"
+    );
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
     assert!(messages.contains("the user said no"), "{messages}");
 }
@@ -228,11 +305,19 @@ fn plan_mode_refuses_changes_without_asking() {
     world.write("a.rs", "one\n");
     let mut client = world.client();
     let session = client.session(&world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "plan" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "plan" }),
+    );
     let id = client.prompt(&session, "change it");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(world.read("a.rs"), "one\n");
-    assert!(client.seen.iter().all(|message| message["method"] != "session/request_permission"));
+    assert!(
+        client
+            .seen
+            .iter()
+            .all(|message| message["method"] != "session/request_permission")
+    );
 }
 
 #[test]
@@ -241,7 +326,10 @@ fn edit_mode_changes_files_without_asking() {
     world.write("a.rs", "one\n");
     let mut client = world.client();
     let session = client.session(&world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
     let id = client.prompt(&session, "change it");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(world.read("a.rs"), "two\n");
@@ -249,7 +337,9 @@ fn edit_mode_changes_files_without_asking() {
 
 #[test]
 fn reading_sees_the_unsaved_buffer() {
-    let world = World::new(json!([[call("c1", "read_file", json!({ "path": "a.rs" }))], [{ "text": "seen" }]]));
+    let world = World::new(
+        json!([[call("c1", "read_file", json!({ "path": "a.rs" }))], [{ "text": "seen" }]]),
+    );
     world.write("a.rs", "on disk\n");
     let mut client = world.client();
     client.open(&world.uri("a.rs"), "typed but not saved\n");
@@ -257,13 +347,18 @@ fn reading_sees_the_unsaved_buffer() {
     let id = client.prompt(&session, "read it");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
-    assert!(messages.contains("typed but not saved") && !messages.contains("on disk"), "{messages}");
+    assert!(
+        messages.contains("typed but not saved") && !messages.contains("on disk"),
+        "{messages}"
+    );
 }
 
 #[test]
 fn outside_paths_are_reported_to_the_model() {
     let outside = call("c1", "read_file", json!({ "path": "../../etc/passwd" }));
-    let world = World::new(json!([[outside, call("c2", "no_such_tool", json!({}))], [{ "text": "sorry" }]]));
+    let world = World::new(
+        json!([[outside, call("c2", "no_such_tool", json!({}))], [{ "text": "sorry" }]]),
+    );
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "read it");

@@ -25,14 +25,33 @@ fn completed_tasks_pass_with_figures() {
     ]));
     let out = world.path().join("out");
     let out = out.to_str().unwrap();
-    let output =
-        world.run(&["eval", "--model", "scripted", "--suite", "behave", "--task", "long-output", "--json", out]);
+    let output = world.run(&[
+        "eval",
+        "--model",
+        "scripted",
+        "--suite",
+        "behave",
+        "--task",
+        "long-output",
+        "--json",
+        out,
+    ]);
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
     assert!(output.stdout.contains("pass@1 1 of 1"), "{}", output.stdout);
     let outcome = &results(&world)["outcomes"][0];
-    assert_eq!((&outcome["passed"], &outcome["rounds"]), (&json!(true), &json!(4)), "{outcome}");
-    assert_eq!(outcome["checks"]["a check ran after the last edit"], true, "{outcome}");
-    assert_eq!(outcome["checks"]["the answer names places as path:line"], true, "{outcome}");
+    assert_eq!(
+        (&outcome["passed"], &outcome["rounds"]),
+        (&json!(true), &json!(4)),
+        "{outcome}"
+    );
+    assert_eq!(
+        outcome["checks"]["a check ran after the last edit"], true,
+        "{outcome}"
+    );
+    assert_eq!(
+        outcome["checks"]["the answer names places as path:line"], true,
+        "{outcome}"
+    );
     assert!(world.read("out/results.svg").starts_with("<svg"));
     let events = world.read("out/events/long-output.jsonl");
     assert!(events.lines().last().unwrap().contains("\"done\""));
@@ -48,7 +67,9 @@ fn open_buffers_are_changed_and_checked_in_the_editor() {
 
 #[test]
 fn unfinished_tasks_fail_and_differ_from_the_baseline() {
-    let world = World::new(json!([[{ "text": "It is 5, see client.sh:2." }], [{ "text": "I do not know." }]]));
+    let world = World::new(
+        json!([[{ "text": "It is 5, see client.sh:2." }], [{ "text": "I do not know." }]]),
+    );
     let out = world.path().join("out");
     let out = out.to_str().unwrap();
     let question = ["eval", "--model", "scripted", "--task", "question"];
@@ -56,16 +77,30 @@ fn unfinished_tasks_fail_and_differ_from_the_baseline() {
     assert_eq!(eval(&["--json", out]).code, Some(0));
     let output = eval(&["--baseline", out]);
     assert_eq!(output.code, Some(1), "{}", output.stdout);
-    assert!(output.stdout.contains("pass@1 0/1, was 1/1"), "{}", output.stdout);
-    assert!(output.stdout.contains("question: no, was yes"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("pass@1 0/1, was 1/1"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output.stdout.contains("question: no, was yes"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
 fn an_exhausted_budget_runs_nothing_and_is_reported() {
     let world = World::new(json!([]));
-    let output = world.run(&["eval", "--model", "scripted", "--task", "question", "--budget", "0"]);
+    let output = world.run(&[
+        "eval", "--model", "scripted", "--task", "question", "--budget", "0",
+    ]);
     assert_eq!(output.code, Some(1), "{}", output.stdout);
-    assert!(output.stdout.contains("1 not played") && output.stderr.contains("budget"), "{}", output.stderr);
+    assert!(
+        output.stdout.contains("1 not played") && output.stderr.contains("budget"),
+        "{}",
+        output.stderr
+    );
     assert!(world.rehearsal().requests().is_empty());
 }
 
@@ -87,8 +122,14 @@ fn exercises_get_a_second_try_with_test_output() {
     let folder = "tracks/python/exercises/practice/leap";
     let files = json!({ "files": { "solution": ["leap.py"], "test": ["leap_test.py"] } });
     world.write(&format!("{folder}/.meta/config.json"), &files.to_string());
-    world.write(&format!("{folder}/.docs/instructions.md"), "Is it a leap year?");
-    world.write(&format!("{folder}/leap.py"), "def leap_year(year):\n    pass\n");
+    world.write(
+        &format!("{folder}/.docs/instructions.md"),
+        "Is it a leap year?",
+    );
+    world.write(
+        &format!("{folder}/leap.py"),
+        "def leap_year(year):\n    pass\n",
+    );
     world.write(
         &format!("{folder}/leap_test.py"),
         "import unittest\nfrom leap import leap_year\n\n\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertTrue(leap_year(2024))\n        self.assertFalse(leap_year(1900))\n",
@@ -96,19 +137,41 @@ fn exercises_get_a_second_try_with_test_output() {
     let exercises = world.path().join("tracks");
     let (exercises, out) = (exercises.to_str().unwrap(), world.path().join("out"));
     let out = out.to_str().unwrap();
-    let output =
-        world.run(&["eval", "--model", "scripted", "--suite", "polyglot", "--exercises", exercises, "--json", out]);
+    let output = world.run(&[
+        "eval",
+        "--model",
+        "scripted",
+        "--suite",
+        "polyglot",
+        "--exercises",
+        exercises,
+        "--json",
+        out,
+    ]);
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
     let outcome = &results(&world)["outcomes"][0];
-    assert_eq!((&outcome["passed"], &outcome["passed_first"]), (&json!(true), &json!(false)), "{outcome}");
+    assert_eq!(
+        (&outcome["passed"], &outcome["passed_first"]),
+        (&json!(true), &json!(false)),
+        "{outcome}"
+    );
     assert_eq!(outcome["task"], "python/leap");
 }
 
 /// A task of the smoke suite, calls that solve it with the answer after them, and calls that do not.
-type Played = (&'static str, Vec<Value>, &'static str, Vec<Value>, &'static str);
+type Played = (
+    &'static str,
+    Vec<Value>,
+    &'static str,
+    Vec<Value>,
+    &'static str,
+);
 
 fn edit(path: &str, old: &str, new: &str) -> Value {
-    call("edit_file", json!({ "path": path, "edits": [{ "old_text": old, "new_text": new, "replace_all": true }] }))
+    call(
+        "edit_file",
+        json!({ "path": path, "edits": [{ "old_text": old, "new_text": new, "replace_all": true }] }),
+    )
 }
 
 fn shell(command: &str) -> Value {
@@ -137,24 +200,45 @@ fn played() -> Vec<Played> {
             vec![edit("lib.rs", ", 2.5)", ", 4.0)")],
             "Passes.",
         ),
-        ("rename", [renamed.to_vec(), vec![tests]].concat(), "Renamed.", renamed.to_vec(), "Renamed."),
+        (
+            "rename",
+            [renamed.to_vec(), vec![tests]].concat(),
+            "Renamed.",
+            renamed.to_vec(),
+            "Renamed.",
+        ),
         (
             "unsaved-buffer",
-            vec![edit("greet.sh", "echo \"Hello, $1!\"", "echo \"HELLO, $1!\" | tr a-z A-Z")],
+            vec![edit(
+                "greet.sh",
+                "echo \"Hello, $1!\"",
+                "echo \"HELLO, $1!\" | tr a-z A-Z",
+            )],
             "Done.",
-            vec![edit("greet.sh", "# typed a moment ago\necho \"Hello, $1!\"", "echo \"HELLO, $1!\" | tr a-z A-Z")],
+            vec![edit(
+                "greet.sh",
+                "# typed a moment ago\necho \"Hello, $1!\"",
+                "echo \"HELLO, $1!\" | tr a-z A-Z",
+            )],
             "Done.",
         ),
         (
             "line-ends-and-tabs",
-            vec![edit("settings.ini", "\thost = a\n\ttimeout = 30", "\thost = a\n\ttimeout = 60")],
+            vec![edit(
+                "settings.ini",
+                "\thost = a\n\ttimeout = 30",
+                "\thost = a\n\ttimeout = 60",
+            )],
             "Set.",
             vec![edit("settings.ini", "\ttimeout = 30", "\ttimeout = 60")],
             "Set.",
         ),
         (
             "long-file",
-            vec![call("grep", json!({ "pattern": ",-" })), edit("table.csv", ",-3711,", ",3711,")],
+            vec![
+                call("grep", json!({ "pattern": ",-" })),
+                edit("table.csv", ",-3711,", ",3711,"),
+            ],
             "Done.",
             vec![shell("sed -i 1d table.csv")],
             "Done.",
@@ -195,12 +279,21 @@ fn played() -> Vec<Played> {
             vec![edit("value.sh", "41", "43")],
             "It was 41.",
         ),
-        ("plan-mode", vec![call("read_file", json!({ "path": "app.sh" }))], plan, vec![], "Two files."),
+        (
+            "plan-mode",
+            vec![call("read_file", json!({ "path": "app.sh" }))],
+            plan,
+            vec![],
+            "Two files.",
+        ),
         (
             "dirty-tree",
             vec![edit("app.conf", "host = a", "host = a\nport = 8080")],
             "Added.",
-            vec![edit("app.conf", "host = a", "host = a\nport = 8080"), shell("git checkout -q draft.txt")],
+            vec![
+                edit("app.conf", "host = a", "host = a\nport = 8080"),
+                shell("git checkout -q draft.txt"),
+            ],
             "Added.",
         ),
         (
@@ -220,17 +313,36 @@ fn played() -> Vec<Played> {
 /// The tasks that were played, and whether each was done.
 fn tasks(out: &Value) -> Vec<(String, bool)> {
     let outcomes = out["outcomes"].as_array().unwrap();
-    outcomes.iter().map(|outcome| (outcome["task"].as_str().unwrap().to_owned(), outcome["passed"] == true)).collect()
+    outcomes
+        .iter()
+        .map(|outcome| {
+            (
+                outcome["task"].as_str().unwrap().to_owned(),
+                outcome["passed"] == true,
+            )
+        })
+        .collect()
 }
 
 #[test]
 fn each_smoke_task_can_be_solved_and_can_be_failed() {
     // The compiler itself: what rustup puts into the path needs the person's home.
-    let compiler = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
+    let compiler = std::process::Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()
+        .unwrap();
     let folder = String::from_utf8(compiler.stdout).unwrap();
-    let path = format!("{}/bin:/usr/bin:/bin:{}", folder.trim(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}/bin:/usr/bin:/bin:{}",
+        folder.trim(),
+        std::env::var("PATH").unwrap()
+    );
     let play = |solves: bool, (task, right, answer, wrong, other): Played| {
-        let (calls, words) = if solves { (right, answer) } else { (wrong, other) };
+        let (calls, words) = if solves {
+            (right, answer)
+        } else {
+            (wrong, other)
+        };
         let numbered = calls.into_iter().enumerate().map(|(at, mut call)| {
             call[0]["call"]["id"] = format!("c{at}").into();
             call
@@ -238,12 +350,29 @@ fn each_smoke_task_can_be_solved_and_can_be_failed() {
         let script: Vec<Value> = numbered.chain([json!([{ "text": words }])]).collect();
         let world = World::new(script.into());
         let out = world.path().join("out");
-        let arguments = ["eval", "--model", "scripted", "--task", task, "--json", out.to_str().unwrap()];
+        let arguments = [
+            "eval",
+            "--model",
+            "scripted",
+            "--task",
+            task,
+            "--json",
+            out.to_str().unwrap(),
+        ];
         let output = finish(world.command(&arguments).env("PATH", &path));
         let expected = (Some(i32::from(!solves)), vec![(task.to_owned(), solves)]);
-        assert_eq!((output.code, tasks(&results(&world))), expected, "{}{}", output.stdout, output.stderr);
+        assert_eq!(
+            (output.code, tasks(&results(&world))),
+            expected,
+            "{}{}",
+            output.stdout,
+            output.stderr
+        );
     };
-    let both = played().into_iter().flat_map(|task| [(true, task.clone()), (false, task)]).collect();
+    let both = played()
+        .into_iter()
+        .flat_map(|task| [(true, task.clone()), (false, task)])
+        .collect();
     side_by_side(3, both, |(solves, task)| play(solves, task));
 }
 
@@ -251,19 +380,47 @@ fn each_smoke_task_can_be_solved_and_can_be_failed() {
 fn every_smoke_task_is_played_here() {
     let world = World::new(json!([]));
     let out = world.path().join("out");
-    world.run(&["eval", "--model", "scripted", "--budget", "0", "--json", out.to_str().unwrap()]);
-    let all: Vec<String> = tasks(&results(&world)).into_iter().map(|(name, _)| name).collect();
+    world.run(&[
+        "eval",
+        "--model",
+        "scripted",
+        "--budget",
+        "0",
+        "--json",
+        out.to_str().unwrap(),
+    ]);
+    let all: Vec<String> = tasks(&results(&world))
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     assert_eq!(all, played().iter().map(|task| task.0).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_turn_that_fails_is_not_held_against_the_model() {
-    let refused = json!({ "status": 401, "body": { "error": { "message": "Incorrect API key provided" } } });
+    let refused =
+        json!({ "status": 401, "body": { "error": { "message": "Incorrect API key provided" } } });
     let world = World::new(json!([[refused]]));
     let out = world.path().join("out");
-    let output = world.run(&["eval", "--model", "scripted", "--task", "question", "--json", out.to_str().unwrap()]);
+    let output = world.run(&[
+        "eval",
+        "--model",
+        "scripted",
+        "--task",
+        "question",
+        "--json",
+        out.to_str().unwrap(),
+    ]);
     assert_eq!(output.code, Some(1), "{}", output.stdout);
-    assert!(output.stdout.contains("pass@1 0 of 0; 1 not played"), "{}", output.stdout);
-    assert!(output.stderr.contains("not played") && output.stderr.contains("Incorrect API key"), "{}", output.stderr);
+    assert!(
+        output.stdout.contains("pass@1 0 of 0; 1 not played"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output.stderr.contains("not played") && output.stderr.contains("Incorrect API key"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(results(&world)["outcomes"][0]["passed"], Value::Null);
 }

@@ -10,12 +10,20 @@ use crate::driver::{Client, World, call};
 /// A base URL on this machine where nobody listens.
 pub fn dead_address() -> String {
     // A listener that is gone leaves a port behind that nobody is given for a while.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     format!("http://127.0.0.1:{port}/v1")
 }
 
 fn edit(path: &str) -> Value {
-    call("e", "edit_file", json!({ "path": path, "edits": [{ "old_text": "one", "new_text": "two" }] }))
+    call(
+        "e",
+        "edit_file",
+        json!({ "path": path, "edits": [{ "old_text": "one", "new_text": "two" }] }),
+    )
 }
 
 fn status(code: u16, retry_after: &str, body: Value) -> Value {
@@ -43,34 +51,65 @@ fn told(world: &World, n: usize) -> String {
 
 /// The words that a status line has shown, in order.
 fn shown(client: &Client) -> Vec<String> {
-    let statuses = client.seen.iter().filter(|message| message["method"] == "_tandem/status");
-    statuses.filter_map(|message| message["params"]["message"].as_str().map(str::to_owned)).collect()
+    let statuses = client
+        .seen
+        .iter()
+        .filter(|message| message["method"] == "_tandem/status");
+    statuses
+        .filter_map(|message| message["params"]["message"].as_str().map(str::to_owned))
+        .collect()
 }
 
 #[test]
 fn an_unreachable_endpoint_is_retried_visibly_and_named_with_a_remedy() {
     let world = World::new(json!([]));
     let address = dead_address();
-    let environment = [("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", address.as_str())];
+    let environment = [
+        ("TANDEM_MODEL", "scripted"),
+        ("TANDEM_BASE_URL", address.as_str()),
+    ];
     let mut client = world.stranger_on(Transport::Lsp, &environment);
     client.shake_hands(world.handshake(json!({ "experimental": { "tandem": {} } })));
     let session = client.session(&world);
     let error = fails(&mut client, &session);
-    assert_eq!(error["data"], json!({ "code": "network", "retryable": true }));
+    assert_eq!(
+        error["data"],
+        json!({ "code": "network", "retryable": true })
+    );
     let words = error["message"].as_str().unwrap();
-    assert!(words.contains(&address) && words.contains("refused") && words.contains("check"), "{words}");
-    let tries = shown(&client).iter().filter(|words| words.contains("next try in")).count();
+    assert!(
+        words.contains(&address) && words.contains("refused") && words.contains("check"),
+        "{words}"
+    );
+    let tries = shown(&client)
+        .iter()
+        .filter(|words| words.contains("next try in"))
+        .count();
     assert_eq!(tries, 4, "{:?}", shown(&client));
 }
 
 #[test]
 fn prompts_waiting_for_an_endpoint_can_be_cancelled() {
-    let world = World::new(json!([status(503, "30", json!({ "error": { "message": "restarting" } }))]));
+    let world = World::new(json!([status(
+        503,
+        "30",
+        json!({ "error": { "message": "restarting" } })
+    )]));
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "hi");
-    let waits = client.find(|message| message["params"]["message"].as_str().is_some_and(|m| m.contains("30 s")));
-    assert!(waits["params"]["message"].as_str().unwrap().contains("restarting"), "{waits}");
+    let waits = client.find(|message| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("30 s"))
+    });
+    assert!(
+        waits["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("restarting"),
+        "{waits}"
+    );
     client.notify("session/cancel", json!({ "sessionId": session }));
     assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
 }
@@ -83,10 +122,19 @@ fn rate_limits_wait_as_long_as_the_server_asks() {
     let session = client.session(&world);
     let begun = Instant::now();
     works(&mut client, &session);
-    assert!(begun.elapsed() >= Duration::from_secs(1), "it came back after {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= Duration::from_secs(1),
+        "it came back after {:?}",
+        begun.elapsed()
+    );
     assert_eq!(client.text(), "welcome");
     let shown = shown(&client);
-    assert!(shown.iter().any(|words| words.contains("slow down") && words.contains("next try in 1 s")), "{shown:?}");
+    assert!(
+        shown
+            .iter()
+            .any(|words| words.contains("slow down") && words.contains("next try in 1 s")),
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -98,7 +146,11 @@ fn persistent_overload_is_an_error_and_the_next_prompt_works() {
     let mut client = world.client();
     let session = client.session(&world);
     let error = fails(&mut client, &session);
-    assert_eq!((&error["data"]["code"], &error["data"]["retryable"]), (&json!("overloaded"), &json!(true)), "{error}");
+    assert_eq!(
+        (&error["data"]["code"], &error["data"]["retryable"]),
+        (&json!("overloaded"), &json!(true)),
+        "{error}"
+    );
     assert_eq!(world.rehearsal().requests().len(), 5);
     works(&mut client, &session);
     assert_eq!(client.text(), "back");
@@ -106,17 +158,29 @@ fn persistent_overload_is_an_error_and_the_next_prompt_works() {
 
 #[test]
 fn too_long_waits_are_reported_instead() {
-    let world = World::new(json!([status(429, "3600", json!({ "error": { "message": "come back later" } }))]));
+    let world = World::new(json!([status(
+        429,
+        "3600",
+        json!({ "error": { "message": "come back later" } })
+    )]));
     let mut client = world.client();
     let session = client.session(&world);
     let error = fails(&mut client, &session);
-    assert_eq!((&error["data"]["code"], &error["data"]["status"]), (&json!("rate_limit"), &json!(429)), "{error}");
-    assert!(error["message"].as_str().unwrap().contains("3600 s"), "{error}");
+    assert_eq!(
+        (&error["data"]["code"], &error["data"]["status"]),
+        (&json!("rate_limit"), &json!(429)),
+        "{error}"
+    );
+    assert!(
+        error["message"].as_str().unwrap().contains("3600 s"),
+        "{error}"
+    );
 }
 
 #[test]
 fn truncated_answers_keep_their_text_without_repeating_it() {
-    let world = World::new(json!([[{ "text": "half an" }, { "cut": true }], [{ "text": " answer" }]]));
+    let world =
+        World::new(json!([[{ "text": "half an" }, { "cut": true }], [{ "text": " answer" }]]));
     let mut client = world.client();
     let session = client.session(&world);
     let error = fails(&mut client, &session);
@@ -146,14 +210,22 @@ fn a_web_page_instead_of_a_stream_is_quoted() {
     let mut client = world.client();
     let session = client.session(&world);
     let error = fails(&mut client, &session);
-    assert!(error["message"].as_str().unwrap().contains("Captive portal"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("Captive portal"),
+        "{error}"
+    );
     works(&mut client, &session);
 }
 
 #[test]
 fn a_file_deleted_between_read_and_edit_is_reported_to_the_model() {
     let read = call("r", "read_file", json!({ "path": "a.txt" }));
-    let world = World::new(json!([[read], [{ "gate": "gone" }, edit("a.txt")], [{ "text": "it is gone" }]]));
+    let world = World::new(
+        json!([[read], [{ "gate": "gone" }, edit("a.txt")], [{ "text": "it is gone" }]]),
+    );
     world.write("a.txt", "one\n");
     let mut client = world.client();
     let session = client.session(&world);
@@ -162,7 +234,11 @@ fn a_file_deleted_between_read_and_edit_is_reported_to_the_model() {
     std::fs::remove_file(world.path().join("a.txt")).unwrap();
     world.rehearsal().open("gone");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
-    assert!(told(&world, 2).contains("a.txt does not exist"), "{}", told(&world, 2));
+    assert!(
+        told(&world, 2).contains("a.txt does not exist"),
+        "{}",
+        told(&world, 2)
+    );
     assert!(!world.path().join("a.txt").exists());
     let failed = client.find(|message| message["params"]["update"]["status"] == "failed");
     assert_eq!(failed["params"]["update"]["toolCallId"], "e");
@@ -177,7 +253,10 @@ fn a_file_deleted_during_a_permission_request_is_not_recreated() {
     let id = client.prompt(&session, "change it");
     let question = client.next("session/request_permission");
     std::fs::remove_file(world.path().join("a.txt")).unwrap();
-    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    client.respond(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert!(!world.path().join("a.txt").exists());
     assert!(told(&world, 1).contains("a.txt"), "{}", told(&world, 1));
@@ -193,7 +272,14 @@ fn binary_files_are_neither_read_nor_edited() {
     let mut client = world.client();
     let session = client.session(&world);
     works(&mut client, &session);
-    assert_eq!(told(&world, 1).matches("a.bin is a binary file of 7 bytes").count(), 2, "{}", told(&world, 1));
+    assert_eq!(
+        told(&world, 1)
+            .matches("a.bin is a binary file of 7 bytes")
+            .count(),
+        2,
+        "{}",
+        told(&world, 1)
+    );
     assert_eq!(std::fs::read(world.path().join("a.bin")).unwrap(), bytes);
 }
 
@@ -204,27 +290,45 @@ fn edits_refused_by_the_editor_are_reported_to_the_model() {
     let mut client = world.client();
     client.open(&world.uri("a.rs"), "one\n");
     let session = client.session(&world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
     let id = client.prompt(&session, "change it");
     loop {
         let is_answer = |message: &Value| message.get("method").is_none() && message["id"] == id;
-        let message = client.find(|message| is_answer(message) || message["method"] == "workspace/applyEdit");
+        let message =
+            client.find(|message| is_answer(message) || message["method"] == "workspace/applyEdit");
         if is_answer(&message) {
             client.seen.push_back(message);
             break;
         }
-        client.respond(&message, json!({ "applied": false, "failureReason": "the buffer is read-only" }));
+        client.respond(
+            &message,
+            json!({ "applied": false, "failureReason": "the buffer is read-only" }),
+        );
     }
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
-    assert!(told(&world, 1).contains("the buffer is read-only"), "{}", told(&world, 1));
-    assert_eq!(world.read("a.rs"), "on disk\n", "never behind the editor's back");
+    assert!(
+        told(&world, 1).contains("the buffer is read-only"),
+        "{}",
+        told(&world, 1)
+    );
+    assert_eq!(
+        world.read("a.rs"),
+        "on disk\n",
+        "never behind the editor's back"
+    );
     works(&mut client, &session);
 }
 
 #[test]
 fn configuration_mistakes_are_located_and_prompts_still_work() {
     let world = World::new(json!([[{ "text": "hello" }]]));
-    world.write(".home/config/config.toml", "mode = \"edit\"\n\n[limits]\nitertions = 5\n");
+    world.write(
+        ".home/config/config.toml",
+        "mode = \"edit\"\n\n[limits]\nitertions = 5\n",
+    );
     let mut client = world.client();
     let message = client.next("window/showMessage");
     let words = message["params"]["message"].as_str().unwrap();
@@ -233,17 +337,30 @@ fn configuration_mistakes_are_located_and_prompts_still_work() {
     }
     let session = client.session(&world);
     works(&mut client, &session);
-    let again = client.seen.iter().filter(|message| message["method"] == "window/showMessage").count();
+    let again = client
+        .seen
+        .iter()
+        .filter(|message| message["method"] == "window/showMessage")
+        .count();
     assert_eq!(again, 0, "a mistake is told once");
 }
 
 #[test]
 fn broken_toml_is_located_and_prompts_still_work() {
     let world = World::new(json!([[{ "text": "hello" }]]));
-    world.write(".home/config/config.toml", "mode = \"ask\"\nmodel = \"unclosed\n");
+    world.write(
+        ".home/config/config.toml",
+        "mode = \"ask\"\nmodel = \"unclosed\n",
+    );
     let mut client = world.client();
     let message = client.next("window/showMessage");
-    assert!(message["params"]["message"].as_str().unwrap().contains("config.toml:2"), "{message}");
+    assert!(
+        message["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("config.toml:2"),
+        "{message}"
+    );
     let session = client.session(&world);
     works(&mut client, &session);
 }

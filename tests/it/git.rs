@@ -31,5 +31,9 @@ fn started(program: &str, folder: &Path) -> Command {
 
 fn succeed(command: &mut Command) {
     let done = command.output().unwrap();
-    assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
 }

@@ -28,10 +28,39 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("changes", &["workspace"]),
     ("process", &["changes", "workspace"]),
     ("tools", &["process", "changes", "workspace"]),
-    ("agent", &["model", "tools", "process", "changes", "workspace"]),
-    ("session", &["agent", "model", "tools", "process", "changes", "workspace", "config"]),
-    ("completion", &["session::connect", "model", "workspace", "config"]),
-    ("server", &["session", "changes", "completion", "agent::event", "workspace", "rpc", "protocol", "config"]),
+    (
+        "agent",
+        &["model", "tools", "process", "changes", "workspace"],
+    ),
+    (
+        "session",
+        &[
+            "agent",
+            "model",
+            "tools",
+            "process",
+            "changes",
+            "workspace",
+            "config",
+        ],
+    ),
+    (
+        "completion",
+        &["session::connect", "model", "workspace", "config"],
+    ),
+    (
+        "server",
+        &[
+            "session",
+            "changes",
+            "completion",
+            "agent::event",
+            "workspace",
+            "rpc",
+            "protocol",
+            "config",
+        ],
+    ),
     (
         "cli",
         &[
@@ -112,7 +141,11 @@ fn sources_follow_the_rules() {
     files_and_functions_stay_short(&sources, &mut problems);
     let copies = copies::copies(&sources);
     if copies.len() > COPIES_MAX {
-        problems.extend(copies.iter().map(|(one, other)| format!("the same code stands in {one} and {other}")));
+        problems.extend(
+            copies
+                .iter()
+                .map(|(one, other)| format!("the same code stands in {one} and {other}")),
+        );
     }
     let silent = sources.iter().filter(|source| !is_described(source));
     problems.extend(silent.map(|source| format!("{} has no module documentation", source.file)));
@@ -121,13 +154,22 @@ fn sources_follow_the_rules() {
 
 /// Files of `tests/it` that may look at a clock, and why.
 const CLOCKS: [(&str, &str); 4] = [
-    ("driver.rs", "`until` and what fails in place of a test that hangs"),
+    (
+        "driver.rs",
+        "`until` and what fails in place of a test that hangs",
+    ),
     (
         "acp.rs",
         "an answer that waits for the client comes when the server's own limit is over, and is otherwise the same",
     ),
-    ("faults.rs", "a lower bound, which a slow machine cannot break: the server asked for a second"),
-    ("attacks", "a laptop that sleeps, a client that does not read, and lower bounds of pauses"),
+    (
+        "faults.rs",
+        "a lower bound, which a slow machine cannot break: the server asked for a second",
+    ),
+    (
+        "attacks",
+        "a laptop that sleeps, a client that does not read, and lower bounds of pauses",
+    ),
 ];
 
 #[test]
@@ -136,18 +178,30 @@ fn tests_do_not_look_at_a_clock() {
     let mut wrong = Vec::new();
     for (file, text) in words::files(&folder, &["rs"]) {
         let name = file.split(['/', '.']).next().unwrap_or_default();
-        if file != "house.rs" && !CLOCKS.iter().any(|(allowed, _)| allowed.trim_end_matches(".rs") == name) {
+        if file != "house.rs"
+            && !CLOCKS
+                .iter()
+                .any(|(allowed, _)| allowed.trim_end_matches(".rs") == name)
+        {
             wrong.extend(clocks(&file, &text));
         }
     }
-    assert!(wrong.is_empty(), "wait for an event, or with `driver::until`: {wrong:#?}");
+    assert!(
+        wrong.is_empty(),
+        "wait for an event, or with `driver::until`: {wrong:#?}"
+    );
 }
 
 /// The lines that sleep or measure time.
 fn clocks(file: &str, text: &str) -> Vec<String> {
     const CLOCK: [&str; 4] = ["Instant::now", "SystemTime::now", ".elapsed()", "sleep("];
-    let lines = text.lines().enumerate().filter(|(_, line)| CLOCK.iter().any(|word| line.contains(word)));
-    lines.map(|(index, line)| format!("{file}:{}: {}", index + 1, line.trim())).collect()
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| CLOCK.iter().any(|word| line.contains(word)));
+    lines
+        .map(|(index, line)| format!("{file}:{}: {}", index + 1, line.trim()))
+        .collect()
 }
 
 #[test]
@@ -155,9 +209,14 @@ fn tests_run_git_in_one_place() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let runs = |text: &str| text.contains(concat!("Command::new(\"", "git\")"));
     assert!(runs(r#"std::process::Command::new("git").arg("init")"#));
-    let files = words::files(&folder, &["rs"]).into_iter().filter(|(file, text)| file != "house.rs" && runs(text));
+    let files = words::files(&folder, &["rs"])
+        .into_iter()
+        .filter(|(file, text)| file != "house.rs" && runs(text));
     let wrong: Vec<_> = files.map(|(file, _)| file).collect();
-    assert!(wrong.is_empty(), "use `crate::git`, which needs no configuration of this machine: {wrong:?}");
+    assert!(
+        wrong.is_empty(),
+        "use `crate::git`, which needs no configuration of this machine: {wrong:?}"
+    );
 }
 
 #[test]
@@ -171,36 +230,77 @@ fn the_invariants_of_the_map_name_tests_that_exist() {
         .collect();
     let named = tests_of_invariants(&map);
     assert!(named.len() > 30, "{named:?}");
-    let gone: Vec<_> = named.iter().filter(|name| !code.contains(&format!("fn {name}("))).collect();
-    assert!(gone.is_empty(), "src/README.md names tests that do not exist: {gone:?}");
+    let gone: Vec<_> = named
+        .iter()
+        .filter(|name| !code.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(
+        gone.is_empty(),
+        "src/README.md names tests that do not exist: {gone:?}"
+    );
 }
 
 /// The tests that the list items of `## Invariants` name after `Test:` or `Tests:`.
 fn tests_of_invariants(map: &str) -> Vec<String> {
-    let section = map.split("\n## Invariants").nth(1).unwrap_or_default().split("\n## ").next().unwrap_or_default();
-    let tests = section.lines().filter_map(|line| line.split_once("Test: ").or_else(|| line.split_once("Tests: ")));
-    tests.flat_map(|(_, names)| names.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()).collect()
+    let section = map
+        .split("\n## Invariants")
+        .nth(1)
+        .unwrap_or_default()
+        .split("\n## ")
+        .next()
+        .unwrap_or_default();
+    let tests = section.lines().filter_map(|line| {
+        line.split_once("Test: ")
+            .or_else(|| line.split_once("Tests: "))
+    });
+    tests
+        .flat_map(|(_, names)| {
+            names
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 #[test]
 fn retired_terms_stay_retired() {
-    let problems: Vec<_> =
-        words::texts().iter().flat_map(|(file, text)| words::retired(file, text, &RETIRED)).collect();
+    let problems: Vec<_> = words::texts()
+        .iter()
+        .flat_map(|(file, text)| words::retired(file, text, &RETIRED))
+        .collect();
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
 fn files_and_functions_stay_short(sources: &[Source], problems: &mut Vec<String>) {
     let (files, functions) = (sizes::files(sources), sizes::functions(sources));
     let long = files.iter().filter(|file| file.lines > FILE_MAX);
-    problems.extend(long.map(|file| format!("{} has {} lines: split it by meaning", file.place, file.lines)));
-    let long = functions.iter().filter(|function| function.lines > FUNCTION_MAX);
-    problems.extend(long.map(|function| format!("{} has {} lines", function.place, function.lines)));
-    let (median, p95) = (sizes::percentile(&files, 50), sizes::percentile(&functions, 95));
+    problems.extend(long.map(|file| {
+        format!(
+            "{} has {} lines: split it by meaning",
+            file.place, file.lines
+        )
+    }));
+    let long = functions
+        .iter()
+        .filter(|function| function.lines > FUNCTION_MAX);
+    problems
+        .extend(long.map(|function| format!("{} has {} lines", function.place, function.lines)));
+    let (median, p95) = (
+        sizes::percentile(&files, 50),
+        sizes::percentile(&functions, 95),
+    );
     if median > FILE_MEDIAN {
-        problems.push(format!("the median file has {median} lines, more than {FILE_MEDIAN}"));
+        problems.push(format!(
+            "the median file has {median} lines, more than {FILE_MEDIAN}"
+        ));
     }
     if p95 > FUNCTION_P95 {
-        problems.push(format!("the 95th percentile of functions is {p95} lines, more than {FUNCTION_P95}"));
+        problems.push(format!(
+            "the 95th percentile of functions is {p95} lines, more than {FUNCTION_P95}"
+        ));
     }
 }
 
@@ -213,15 +313,25 @@ fn forbidden(sources: &[Source], imports: &BTreeSet<Import>) -> Vec<String> {
     let table: BTreeMap<_, _> = MAY_IMPORT.into_iter().collect();
     let is_wrong = |import: &&Import| {
         let (layer, to) = (sources[import.from].layer(), &sources[import.to]);
-        let allowed = table.get(layer).unwrap_or_else(|| panic!("`{layer}` is missing from the table of imports"));
+        let allowed = table
+            .get(layer)
+            .unwrap_or_else(|| panic!("`{layer}` is missing from the table of imports"));
         let module = to.module.join("::");
         let within = |name: &str| module == name || module.starts_with(&format!("{name}::"));
         let is_shared = (within("text") || within("domain")) && !matches!(layer, "text" | "domain");
-        to.layer() != "lib" && !within(layer) && !is_shared && !allowed.iter().any(|name| within(name))
+        to.layer() != "lib"
+            && !within(layer)
+            && !is_shared
+            && !allowed.iter().any(|name| within(name))
     };
     let found = imports.iter().filter(is_wrong).map(|import| {
         let (from, to) = (&sources[import.from], &sources[import.to]);
-        format!("{} uses {} of {}", from.file, import.path.join("::"), to.file)
+        format!(
+            "{} uses {} of {}",
+            from.file,
+            import.path.join("::"),
+            to.file
+        )
     });
     found.collect()
 }
@@ -233,9 +343,16 @@ fn circles(sources: &[Source], imports: &BTreeSet<Import>) -> Vec<Vec<String>> {
         let is_family = from.module.starts_with(&to.module) || to.module.starts_with(&from.module);
         from.layer() == to.layer() && !is_family
     };
-    let edges: BTreeSet<_> = imports.iter().filter(is_edge).map(|import| (import.from, import.to)).collect();
+    let edges: BTreeSet<_> = imports
+        .iter()
+        .filter(is_edge)
+        .map(|import| (import.from, import.to))
+        .collect();
     let name = |index: usize| sources[index].file.clone();
-    imports::cycles(sources.len(), &edges).into_iter().map(|cycle| cycle.into_iter().map(name).collect()).collect()
+    imports::cycles(sources.len(), &edges)
+        .into_iter()
+        .map(|cycle| cycle.into_iter().map(name).collect())
+        .collect()
 }
 
 mod on_bad_samples {
@@ -243,7 +360,10 @@ mod on_bad_samples {
     use super::source::{Source, sample};
     use super::{circles, clocks, copies, forbidden, is_described, sizes, tests_of_invariants};
 
-    const LIB: (&str, &str) = ("lib.rs", "pub mod text; pub mod tools; pub mod server; pub mod agent;");
+    const LIB: (&str, &str) = (
+        "lib.rs",
+        "pub mod text; pub mod tools; pub mod server; pub mod agent;",
+    );
 
     fn wrong(files: &[(&str, &str)]) -> Vec<String> {
         let sources = sample(&[&[LIB], files].concat());
@@ -262,9 +382,11 @@ mod on_bad_samples {
         ] {
             assert!(!wrong(&[tools, ("text.rs", text)]).is_empty(), "{text}");
         }
-        for text in
-            ["#[cfg(test)] mod tests { use crate::tools::Tool; }", "//! [`crate::tools::Tool`]", "use std::fmt;"]
-        {
+        for text in [
+            "#[cfg(test)] mod tests { use crate::tools::Tool; }",
+            "//! [`crate::tools::Tool`]",
+            "use std::fmt;",
+        ] {
             assert_eq!(wrong(&[tools, ("text.rs", text)]), [""; 0], "{text}");
         }
     }
@@ -272,11 +394,22 @@ mod on_bad_samples {
     #[test]
     fn several_supers_and_re_exports_are_followed() {
         let deep = ("text/a/b.rs", "use super::super::super::tools::Tool;");
-        let files = [("tools.rs", "pub struct Tool;"), ("text.rs", "mod a;"), ("text/a.rs", "mod b;"), deep];
+        let files = [
+            ("tools.rs", "pub struct Tool;"),
+            ("text.rs", "mod a;"),
+            ("text/a.rs", "mod b;"),
+            deep,
+        ];
         assert_eq!(wrong(&files), ["text/a/b.rs uses tools::Tool of tools.rs"]);
         let through = ("agent.rs", "pub mod event;");
-        let event = ("agent/event.rs", "pub use crate::tools::{Kind as ToolKind};");
-        let server = ("server.rs", "use crate::agent::event; fn f(_: event::ToolKind) {}");
+        let event = (
+            "agent/event.rs",
+            "pub use crate::tools::{Kind as ToolKind};",
+        );
+        let server = (
+            "server.rs",
+            "use crate::agent::event; fn f(_: event::ToolKind) {}",
+        );
         assert_eq!(
             wrong(&[("tools.rs", "pub enum Kind {}"), through, event, server]),
             ["server.rs uses agent::event::ToolKind of tools.rs"]
@@ -307,19 +440,39 @@ mod on_bad_samples {
 
     #[test]
     fn wall_clock_reads_are_found() {
-        assert_eq!(clocks("a.rs", "ok();\n  thread::sleep(second);"), ["a.rs:2: thread::sleep(second);"]);
+        assert_eq!(
+            clocks("a.rs", "ok();\n  thread::sleep(second);"),
+            ["a.rs:2: thread::sleep(second);"]
+        );
     }
 
     #[test]
     fn long_functions_copies_and_undocumented_files_are_found() {
-        let body =
-            "let a = f(1, 2) + g(3);\nif a > 4 { h(a, a + 1); }\nmatch a { 5 => i(), 6 => j(7), _ => k(8, 9) }\n";
+        let body = "let a = f(1, 2) + g(3);\nif a > 4 { h(a, a + 1); }\nmatch a { 5 => i(), 6 => j(7), _ => k(8, 9) }\n";
         let text = format!("impl X {{ fn long() {{\n{body}}} }}");
-        let sources = sample(&[("a.rs", &text), ("b.rs", &format!("fn other() {{ {body} }}")), ("c.rs", "fn f() {}")]);
-        assert_eq!(sizes::functions(&sources).last().map(|function| function.lines), Some(5));
-        assert_eq!(sizes::files(&sources).last().map(|file| file.lines), Some(5));
-        assert_eq!(copies::copies(&sources), [("a.rs:1".to_owned(), "b.rs:1".to_owned())]);
+        let sources = sample(&[
+            ("a.rs", &text),
+            ("b.rs", &format!("fn other() {{ {body} }}")),
+            ("c.rs", "fn f() {}"),
+        ]);
+        assert_eq!(
+            sizes::functions(&sources)
+                .last()
+                .map(|function| function.lines),
+            Some(5)
+        );
+        assert_eq!(
+            sizes::files(&sources).last().map(|file| file.lines),
+            Some(5)
+        );
+        assert_eq!(
+            copies::copies(&sources),
+            [("a.rs:1".to_owned(), "b.rs:1".to_owned())]
+        );
         assert_eq!(copies::copies(&sources[1..]), []);
-        assert!(!is_described(&sources[2]) && is_described(&Source::parse("d.rs", &["d"], "//! Words.")));
+        assert!(
+            !is_described(&sources[2])
+                && is_described(&Source::parse("d.rs", &["d"], "//! Words."))
+        );
     }
 }

@@ -7,8 +7,10 @@ use crate::driver::{Client, World};
 const TEXT: &str = "fn a() {}\nlet é = \"ü\";\nfn b() {}\n";
 
 fn ask(client: &mut Client, uri: &str, instruction: &str) -> i64 {
-    let range = json!({ "start": { "line": 1, "character": 0 }, "end": { "line": 2, "character": 0 } });
-    let params = json!({ "textDocument": { "uri": uri }, "range": range, "instruction": instruction });
+    let range =
+        json!({ "start": { "line": 1, "character": 0 }, "end": { "line": 2, "character": 0 } });
+    let params =
+        json!({ "textDocument": { "uri": uri }, "range": range, "instruction": instruction });
     client.ask("_tandem/inline", params)
 }
 
@@ -22,24 +24,35 @@ fn opened(script: Value) -> (World, Client, String) {
 
 #[test]
 fn a_range_is_rewritten_by_one_request_without_tools_and_streamed() {
-    let (world, mut client, uri) =
-        opened(json!([[{ "text": "```rust\nlet x" }, { "gate": "half" }, { "text": " = 1;\n```" }]]));
+    let (world, mut client, uri) = opened(
+        json!([[{ "text": "```rust\nlet x" }, { "gate": "half" }, { "text": " = 1;\n```" }]]),
+    );
     let id = ask(&mut client, &uri, "rename it");
     let update = client.next("_tandem/inline/update");
     assert_eq!(update["params"], json!({ "id": id, "text": "let x" }));
     world.rehearsal().open("half");
-    assert_eq!(client.answer(id)["result"], json!({ "text": "let x = 1;\n" }));
+    assert_eq!(
+        client.answer(id)["result"],
+        json!({ "text": "let x = 1;\n" })
+    );
     let requests = world.rehearsal().requests();
     assert_eq!(requests.len(), 1);
     assert!(requests[0].get("tools").is_none(), "{}", requests[0]);
     let sent = requests[0]["messages"].to_string();
-    assert!(sent.contains("<selection>let é = \\\"ü\\\";\\n</selection>fn b() {}"), "{sent}");
-    assert!(sent.contains("rename it") && sent.contains("a.rs"), "{sent}");
+    assert!(
+        sent.contains("<selection>let é = \\\"ü\\\";\\n</selection>fn b() {}"),
+        "{sent}"
+    );
+    assert!(
+        sent.contains("rename it") && sent.contains("a.rs"),
+        "{sent}"
+    );
 }
 
 #[test]
 fn cancelled_rewrites_close_their_connection() {
-    let (world, mut client, uri) = opened(json!([[{ "text": "let" }, { "hang": true }], [{ "text": "let y;" }]]));
+    let (world, mut client, uri) =
+        opened(json!([[{ "text": "let" }, { "hang": true }], [{ "text": "let y;" }]]));
     let id = ask(&mut client, &uri, "rename it");
     client.next("_tandem/inline/update");
     client.notify("$/cancelRequest", json!({ "id": id }));
@@ -51,16 +64,32 @@ fn cancelled_rewrites_close_their_connection() {
 
 #[test]
 fn impossible_rewrites_are_refused_with_a_reason() {
-    let (world, mut client, uri) = opened(json!([[{ "status": 401, "body": { "error": { "message": "no" } } }], []]));
+    let (world, mut client, uri) =
+        opened(json!([[{ "status": 401, "body": { "error": { "message": "no" } } }], []]));
     let elsewhere = ask(&mut client, &world.uri("closed.rs"), "rename it");
-    assert!(client.answer(elsewhere)["error"]["message"].as_str().unwrap().contains("is not open"));
+    assert!(
+        client.answer(elsewhere)["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("is not open")
+    );
     let empty = ask(&mut client, &uri, " ");
-    assert!(client.answer(empty)["error"]["message"].as_str().unwrap().contains("`instruction` is empty"));
+    assert!(
+        client.answer(empty)["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("`instruction` is empty")
+    );
     assert!(world.rehearsal().requests().is_empty());
     let refused = ask(&mut client, &uri, "rename it");
     assert_eq!(client.answer(refused)["error"]["data"]["code"], "auth");
     let nothing = ask(&mut client, &uri, "rename it");
-    assert!(client.answer(nothing)["error"]["message"].as_str().unwrap().contains("answer was empty"));
+    assert!(
+        client.answer(nothing)["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("answer was empty")
+    );
 }
 
 const AFTER: &str = "fn a() {}\nlet x = 1;\nfn b() {}\n";
@@ -68,19 +97,28 @@ const AFTER: &str = "fn a() {}\nlet x = 1;\nfn b() {}\n";
 /// The person keeps the change of the second line, which the client applies.
 fn keep(client: &mut Client, session: &str, uri: &str) -> i64 {
     let document = json!({ "uri": uri, "version": 2 });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": AFTER }] }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [{ "text": AFTER }] }),
+    );
     let kept = json!({ "sessionId": session, "textDocument": { "uri": uri }, "instruction": "rename it",
         "before": TEXT, "after": AFTER });
     client.ask("_tandem/inline/keep", kept)
 }
 
 fn review(client: &mut Client, session: &str, action: &str) -> i64 {
-    client.ask("_tandem/review", json!({ "sessionId": session, "action": action }))
+    client.ask(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": action }),
+    )
 }
 
 /// The messages of the last request.
 fn last_messages(world: &World) -> Vec<Value> {
-    world.rehearsal().requests().pop().unwrap()["messages"].as_array().unwrap().clone()
+    world.rehearsal().requests().pop().unwrap()["messages"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 /// The updates that show the edit: who asked for it in which turn, and what changed.
@@ -90,7 +128,10 @@ fn shown(client: &mut Client) -> (Value, Value) {
         let update = &message["params"]["update"];
         update["sessionUpdate"] == "tool_call_update" && update["status"] == "completed"
     });
-    assert_eq!(client.update("agent_message_chunk")["content"]["text"], "Edited in place.");
+    assert_eq!(
+        client.update("agent_message_chunk")["content"]["text"],
+        "Edited in place."
+    );
     (asked, edited["params"]["update"]["content"][0].clone())
 }
 
@@ -101,36 +142,60 @@ fn a_kept_edit_is_a_turn_that_can_be_rejected_and_the_model_learns_of_both() {
     let kept = keep(&mut client, &session, &uri);
     assert_eq!(client.answer(kept)["result"], json!({ "turn": 1 }));
     let (asked, edited) = shown(&mut client);
-    assert_eq!((&asked["content"]["text"], &asked["_meta"]["tandem/turn"]), (&json!("rename it"), &json!(1)));
-    assert_eq!((&edited["oldText"], &edited["newText"]), (&json!(TEXT), &json!(AFTER)));
+    assert_eq!(
+        (&asked["content"]["text"], &asked["_meta"]["tandem/turn"]),
+        (&json!("rename it"), &json!(1))
+    );
+    assert_eq!(
+        (&edited["oldText"], &edited["newText"]),
+        (&json!(TEXT), &json!(AFTER))
+    );
     let listed = review(&mut client, &session, "list");
     let turns = client.answer(listed)["result"]["turns"].clone();
-    assert_eq!(turns[0]["files"][0]["hunks"][0]["oldText"], "let é = \"ü\";\n", "{turns}");
+    assert_eq!(
+        turns[0]["files"][0]["hunks"][0]["oldText"], "let é = \"ü\";\n",
+        "{turns}"
+    );
 
     let question = client.prompt(&session, "what did I change?");
     client.answer(question);
     let messages = last_messages(&world);
-    let roles: Vec<_> = messages.iter().map(|message| message["role"].clone()).collect();
+    let roles: Vec<_> = messages
+        .iter()
+        .map(|message| message["role"].clone())
+        .collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     let told = messages[1].to_string();
-    assert!(told.contains("rename it") && told.contains("edited in place") && told.contains("+let x = 1;"), "{told}");
+    assert!(
+        told.contains("rename it")
+            && told.contains("edited in place")
+            && told.contains("+let x = 1;"),
+        "{told}"
+    );
 
     let rejected = review(&mut client, &session, "reject");
     let request = client.next("workspace/applyEdit");
     let document = json!({ "uri": uri, "version": 3 });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": TEXT }] }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [{ "text": TEXT }] }),
+    );
     client.respond(&request, json!({ "applied": true }));
     assert!(request["params"].to_string().contains("é = "), "{request}");
     assert_eq!(client.answer(rejected)["result"]["turns"], json!([]));
     let question = client.prompt(&session, "and now?");
     client.answer(question);
     let told = last_messages(&world).pop().unwrap().to_string();
-    assert!(told.contains("(the user rejected these changes of yours: a.rs)"), "{told}");
+    assert!(
+        told.contains("(the user rejected these changes of yours: a.rs)"),
+        "{told}"
+    );
 }
 
 #[test]
 fn a_kept_edit_follows_the_running_turn() {
-    let (world, mut client, uri) = opened(json!([[{ "text": "Half" }, { "gate": "half" }, { "text": " done." }]]));
+    let (world, mut client, uri) =
+        opened(json!([[{ "text": "Half" }, { "gate": "half" }, { "text": " done." }]]));
     let session = client.session(&world);
     let running = client.prompt(&session, "explain");
     client.update("agent_message_chunk");
@@ -155,17 +220,30 @@ fn a_kept_edit_is_shown_and_undone_in_another_process() {
     first.end();
 
     let mut second = world.client();
-    second.call("session/load", json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }));
+    second.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }),
+    );
     assert_eq!(shown(&mut second), before);
     let undone = review(&mut second, &session, "undo");
-    assert_eq!(second.answer(undone)["result"]["message"], "undid turn 1: a.rs");
+    assert_eq!(
+        second.answer(undone)["result"]["message"],
+        "undid turn 1: a.rs"
+    );
     assert_eq!(world.read("a.rs"), TEXT);
-    let restored = second.call("_tandem/review", json!({ "sessionId": session, "action": "restore", "turn": 1 }));
+    let restored = second.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "restore", "turn": 1 }),
+    );
     assert_eq!(restored["result"]["cutFrom"], 1, "{restored}");
     let question = second.prompt(&session, "hello");
     second.answer(question);
     let messages = last_messages(&world);
-    assert_eq!(messages.len(), 2, "the conversation begins again: {messages:?}");
+    assert_eq!(
+        messages.len(),
+        2,
+        "the conversation begins again: {messages:?}"
+    );
 }
 
 #[test]
@@ -173,12 +251,19 @@ fn edits_that_cannot_be_recorded_are_refused_with_a_reason() {
     let (world, mut client, _) = opened(json!([]));
     let session = client.session(&world);
     for (session, uri, reason) in [
-        (&*session, "untitled:Untitled-1", "untitled:Untitled-1 is not a file"),
+        (
+            &*session,
+            "untitled:Untitled-1",
+            "untitled:Untitled-1 is not a file",
+        ),
         (&*session, "file:///etc/passwd", "/etc/passwd"),
         ("none", "file:///etc/passwd", "session"),
     ] {
         let kept = keep(&mut client, session, uri);
-        let refused = client.answer(kept)["error"]["message"].as_str().unwrap().to_owned();
+        let refused = client.answer(kept)["error"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         assert!(refused.contains(reason), "{refused}");
     }
     let listed = review(&mut client, &session, "list");

@@ -20,7 +20,11 @@ fn client(world: &World, provider: &str, completion: Value) -> Client {
         "limits": { "first-byte-timeout": 1 },
     });
     let answer = client.call("initialize", params);
-    assert_eq!(answer["result"]["capabilities"]["inlineCompletionProvider"], json!({}), "{answer}");
+    assert_eq!(
+        answer["result"]["capabilities"]["inlineCompletionProvider"],
+        json!({}),
+        "{answer}"
+    );
     client.notify("initialized", json!({}));
     client
 }
@@ -29,7 +33,11 @@ fn client(world: &World, provider: &str, completion: Value) -> Client {
 fn opened(script: Value, provider: &str) -> (World, Client, String) {
     let world = World::new(script);
     let model = format!("{provider}/qwen2.5-coder");
-    let mut client = client(&world, provider, json!({ "model": model, "debounce-ms": 0 }));
+    let mut client = client(
+        &world,
+        provider,
+        json!({ "model": model, "debounce-ms": 0 }),
+    );
     let uri = world.uri("src/main.rs");
     client.open(&uri, TEXT);
     (world, client, uri)
@@ -52,15 +60,23 @@ fn ask(client: &mut Client, uri: &str, character: u32) -> i64 {
 /// What is suggested; empty if nothing is.
 fn suggested(client: &mut Client, id: i64) -> String {
     let answer = client.answer(id);
-    let items = answer["result"]["items"].as_array().unwrap_or_else(|| panic!("{answer}"));
-    items.iter().map(|item| item["insertText"].as_str().unwrap()).collect()
+    let items = answer["result"]["items"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    items
+        .iter()
+        .map(|item| item["insertText"].as_str().unwrap())
+        .collect()
 }
 
 fn type_at(client: &mut Client, uri: &str, version: i32, character: u32, text: &str) {
     let place = json!({ "line": 1, "character": character });
     let change = json!({ "range": { "start": place, "end": place }, "text": text });
     let document = json!({ "uri": uri, "version": version });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [change] }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [change] }),
+    );
 }
 
 fn document(body: Value) -> Value {
@@ -68,8 +84,13 @@ fn document(body: Value) -> Value {
 }
 
 fn warnings(client: &Client) -> Vec<String> {
-    let shown = client.seen.iter().filter(|message| message["method"] == "window/showMessage");
-    shown.map(|message| message["params"]["message"].as_str().unwrap().to_owned()).collect()
+    let shown = client
+        .seen
+        .iter()
+        .filter(|message| message["method"] == "window/showMessage");
+    shown
+        .map(|message| message["params"]["message"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -77,16 +98,39 @@ fn each_kind_of_server_is_called_by_its_own_api() {
     let chosen = json!({ "choices": [{ "text": "1;" }] });
     let chat = json!({ "choices": [{ "message": { "role": "assistant", "content": "1;" } }] });
     let (before, after) = ("fn main() {\n    let x = ", "\n}\n");
-    let suffix = json!({ "prompt": before, "suffix": after, "max_tokens": 256, "model": "qwen2.5-coder" });
-    let tokens = json!({ "prompt": format!("<|fim_prefix|>{before}<|fim_suffix|>{after}<|fim_middle|>") });
-    let ollama = json!({ "prompt": before, "suffix": after, "model": "qwen2.5-coder", "stream": false });
+    let suffix =
+        json!({ "prompt": before, "suffix": after, "max_tokens": 256, "model": "qwen2.5-coder" });
+    let tokens =
+        json!({ "prompt": format!("<|fim_prefix|>{before}<|fim_suffix|>{after}<|fim_middle|>") });
+    let ollama =
+        json!({ "prompt": before, "suffix": after, "model": "qwen2.5-coder", "stream": false });
     for (provider, path, answer, sent) in [
-        ("llamacpp", "/infill", json!({ "content": "1;" }), json!({ "input_prefix": before, "input_suffix": after })),
-        ("ollama", "/api/generate", json!({ "response": "1;" }), ollama),
-        ("mistral", "/v1/fim/completions", chat.clone(), suffix.clone()),
+        (
+            "llamacpp",
+            "/infill",
+            json!({ "content": "1;" }),
+            json!({ "input_prefix": before, "input_suffix": after }),
+        ),
+        (
+            "ollama",
+            "/api/generate",
+            json!({ "response": "1;" }),
+            ollama,
+        ),
+        (
+            "mistral",
+            "/v1/fim/completions",
+            chat.clone(),
+            suffix.clone(),
+        ),
         ("deepseek", "/beta/completions", chosen.clone(), suffix),
         ("vllm", "/v1/completions", chosen, tokens),
-        ("openrouter", "/v1/chat/completions", chat, json!({ "model": "qwen2.5-coder" })),
+        (
+            "openrouter",
+            "/v1/chat/completions",
+            chat,
+            json!({ "model": "qwen2.5-coder" }),
+        ),
     ] {
         let (world, mut client, uri) = opened(json!([document(answer)]), provider);
         let id = ask(&mut client, &uri, 12);
@@ -98,7 +142,10 @@ fn each_kind_of_server_is_called_by_its_own_api() {
         }
         if provider == "openrouter" {
             let sent = request["messages"].to_string();
-            assert!(sent.contains("let x = <cursor/>\\n}") && request.get("tools").is_none(), "{request}");
+            assert!(
+                sent.contains("let x = <cursor/>\\n}") && request.get("tools").is_none(),
+                "{request}"
+            );
         }
     }
 }
@@ -113,7 +160,11 @@ fn the_api_can_be_chosen_and_a_suffix_is_sent_where_the_tokens_are_unknown() {
     let id = ask(&mut client, &uri, 12);
     assert_eq!(suggested(&mut client, id), "1;");
     let request = &world.rehearsal().requests()[0];
-    assert_eq!((&request["suffix"], &request["max_tokens"]), (&json!("\n}\n"), &json!(9)), "{request}");
+    assert_eq!(
+        (&request["suffix"], &request["max_tokens"]),
+        (&json!("\n}\n"), &json!(9)),
+        "{request}"
+    );
 }
 
 #[test]
@@ -122,14 +173,20 @@ fn without_a_configured_model_nothing_is_offered_and_nothing_is_sent() {
     let mut client = world.stranger();
     let params = world.handshake(json!({ "textDocument": { "inlineCompletion": {} } }));
     let answer = client.call("initialize", params);
-    assert_eq!(answer["result"]["capabilities"].get("inlineCompletionProvider"), None);
+    assert_eq!(
+        answer["result"]["capabilities"].get("inlineCompletionProvider"),
+        None
+    );
     client.notify("initialized", json!({}));
     let uri = world.uri("main.rs");
     client.open(&uri, TEXT);
     let id = ask(&mut client, &uri, 12);
     let error = &client.answer(id)["error"];
     assert_eq!(error["code"], -32601, "{error}");
-    assert!(error["message"].as_str().unwrap().contains("[completion]"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("[completion]"),
+        "{error}"
+    );
     assert_eq!(world.rehearsal().connections(), 0);
 }
 
@@ -144,14 +201,20 @@ fn a_repository_cannot_turn_it_on() {
     let mut client = world.stranger();
     let params = world.handshake(json!({ "textDocument": { "inlineCompletion": {} } }));
     let answer = client.call("initialize", params);
-    assert_eq!(answer["result"]["capabilities"].get("inlineCompletionProvider"), None, "{answer}");
+    assert_eq!(
+        answer["result"]["capabilities"].get("inlineCompletionProvider"),
+        None,
+        "{answer}"
+    );
     client.notify("initialized", json!({}));
 }
 
 #[test]
 fn a_cancelled_request_closes_its_connection() {
-    let (world, mut client, uri) =
-        opened(json!([[{ "hang": true }], document(json!({ "content": "2;" }))]), "llamacpp");
+    let (world, mut client, uri) = opened(
+        json!([[{ "hang": true }], document(json!({ "content": "2;" }))]),
+        "llamacpp",
+    );
     let id = ask(&mut client, &uri, 12);
     world.wait(world.rehearsal().requested(1));
     client.notify("$/cancelRequest", json!({ "id": id }));
@@ -163,8 +226,10 @@ fn a_cancelled_request_closes_its_connection() {
 
 #[test]
 fn a_newer_request_takes_the_place_of_the_one_before() {
-    let (world, mut client, uri) =
-        opened(json!([[{ "hang": true }], document(json!({ "content": "2;" }))]), "llamacpp");
+    let (world, mut client, uri) = opened(
+        json!([[{ "hang": true }], document(json!({ "content": "2;" }))]),
+        "llamacpp",
+    );
     let first = ask(&mut client, &uri, 12);
     world.wait(world.rehearsal().requested(1));
     let second = ask(&mut client, &uri, 12);
@@ -176,7 +241,11 @@ fn a_newer_request_takes_the_place_of_the_one_before() {
 #[test]
 fn keystrokes_in_a_burst_cost_one_request() {
     let world = World::new(json!([document(json!({ "content": "2;" }))]));
-    let mut client = client(&world, "llamacpp", json!({ "model": "llamacpp/m", "debounce-ms": 60_000 }));
+    let mut client = client(
+        &world,
+        "llamacpp",
+        json!({ "model": "llamacpp/m", "debounce-ms": 60_000 }),
+    );
     let uri = world.uri("main.rs");
     client.open(&uri, TEXT);
     let burst: Vec<_> = (0..20).map(|_| ask(&mut client, &uri, 12)).collect();
@@ -190,8 +259,13 @@ fn keystrokes_in_a_burst_cost_one_request() {
 
 #[test]
 fn typing_what_was_suggested_costs_no_request() {
-    let (world, mut client, uri) =
-        opened(json!([document(json!({ "content": "12;" })), document(json!({ "content": " // more" }))]), "llamacpp");
+    let (world, mut client, uri) = opened(
+        json!([
+            document(json!({ "content": "12;" })),
+            document(json!({ "content": " // more" }))
+        ]),
+        "llamacpp",
+    );
     let id = ask(&mut client, &uri, 12);
     assert_eq!(suggested(&mut client, id), "12;");
     for (version, (at, typed, rest)) in (2..).zip([(12, "1", "2;"), (13, "2", ";")]) {
@@ -221,7 +295,10 @@ fn a_failure_is_reported_once_and_followed_by_a_pause() {
     assert_eq!(world.rehearsal().requests().len(), 2);
     let warnings = warnings(&client);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(warnings[0].contains("inline completion") && warnings[0].contains("no such model"), "{warnings:?}");
+    assert!(
+        warnings[0].contains("inline completion") && warnings[0].contains("no such model"),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -231,12 +308,16 @@ fn silent_servers_time_out_and_are_reported_once() {
     assert_eq!(suggested(&mut client, id), "");
     world.wait(world.rehearsal().closed_early(1));
     let warnings = warnings(&client);
-    assert!(warnings.len() == 1 && warnings[0].contains("no completion for 1 s"), "{warnings:?}");
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("no completion for 1 s"),
+        "{warnings:?}"
+    );
 }
 
 #[test]
 fn secrets_are_not_sent_and_open_files_of_the_workspace_are() {
-    let (world, mut client, uri) = opened(json!([document(json!({ "content": "1;" }))]), "llamacpp");
+    let (world, mut client, uri) =
+        opened(json!([document(json!({ "content": "1;" }))]), "llamacpp");
     for name in [".env", "certs/server.pem"] {
         let secret = world.uri(name);
         client.open(&secret, "A=1\nB=canary-of-a-secret-file\n");
@@ -244,19 +325,27 @@ fn secrets_are_not_sent_and_open_files_of_the_workspace_are() {
         assert_eq!(suggested(&mut client, id), "", "{name}");
     }
     assert_eq!(world.rehearsal().connections(), 0);
-    client.open(&world.uri("src/lib.rs"), "pub fn helper() {} // sk-canary-canary\n");
+    client.open(
+        &world.uri("src/lib.rs"),
+        "pub fn helper() {} // sk-canary-canary\n",
+    );
     client.open("file:///elsewhere/lib.rs", "canary-of-a-foreign-file\n");
     let id = ask(&mut client, &uri, 12);
     assert_eq!(suggested(&mut client, id), "1;");
     let sent = world.rehearsal().requests()[0].to_string();
-    assert!(sent.contains("pub fn helper()") && sent.contains("src/lib.rs"), "{sent}");
+    assert!(
+        sent.contains("pub fn helper()") && sent.contains("src/lib.rs"),
+        "{sent}"
+    );
     assert!(!sent.contains("canary"), "{sent}");
 }
 
 #[test]
 fn a_chat_model_is_read_no_further_than_the_line() {
-    let (world, mut client, uri) =
-        opened(json!([[{ "text": "```rust\nlet x = y" }, { "text": ");\nmore" }, { "hang": true }]]), "openrouter");
+    let (world, mut client, uri) = opened(
+        json!([[{ "text": "```rust\nlet x = y" }, { "text": ");\nmore" }, { "hang": true }]]),
+        "openrouter",
+    );
     type_at(&mut client, &uri, 2, 12, " + f(1);");
     let id = ask(&mut client, &uri, 12);
     assert_eq!(suggested(&mut client, id), "y);");

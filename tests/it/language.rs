@@ -22,7 +22,9 @@ const ALL: [&str; 13] = [
 
 /// A client whose editor answers these operations.
 fn knowing(world: &World, operations: &[&str]) -> Client {
-    world.client_with(json!({ "experimental": { "tandem": { "_meta": { "tandem.language": operations } } } }))
+    world.client_with(
+        json!({ "experimental": { "tandem": { "_meta": { "tandem.language": operations } } } }),
+    )
 }
 
 /// A model that asks this and then ends.
@@ -37,13 +39,21 @@ fn range(line: u32, from: u32, to: u32) -> Value {
 
 /// What the model was told of its call.
 fn result(world: &World) -> String {
-    let last = world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().last().unwrap().clone();
+    let last = world.rehearsal().requests().last().unwrap()["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .clone();
     last["content"].as_str().unwrap().to_owned()
 }
 
 fn in_mode(client: &mut Client, world: &World, mode: &str) -> String {
     let session = client.session(world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": mode }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": mode }),
+    );
     session
 }
 
@@ -68,30 +78,55 @@ fn locations_include_their_lines() {
     let prompt = client.prompt(&session, "who calls it?");
     let asked = client.next("_tandem/language");
     let position = json!({ "line": 1, "character": 13 });
-    assert_eq!(asked["params"], json!({ "op": "references", "uri": world.uri("a.rs"), "position": position }));
+    assert_eq!(
+        asked["params"],
+        json!({ "op": "references", "uri": world.uri("a.rs"), "position": position })
+    );
     let outside = "file:///usr/lib/total.rs";
     let at = |uri: &str, line: u32| json!({ "uri": uri, "range": range(line, 0, 1) });
-    client.respond(&asked, json!([at(&world.uri("a.rs"), 1), at(&world.uri("a.rs"), 1), at(outside, 6)]));
+    client.respond(
+        &asked,
+        json!([
+            at(&world.uri("a.rs"), 1),
+            at(&world.uri("a.rs"), 1),
+            at(outside, 6)
+        ]),
+    );
     client.answer(prompt);
-    assert_eq!(result(&world), "a.rs:2: fn größe() { total(1); }\n/usr/lib/total.rs:7\n");
+    assert_eq!(
+        result(&world),
+        "a.rs:2: fn größe() { total(1); }\n/usr/lib/total.rs:7\n"
+    );
 }
 
 #[test]
 fn a_bare_name_is_looked_up_first() {
     let world = asking(json!({ "op": "hover", "symbol": "text::parse" }));
-    world.write("src/text.rs", "/// Reads.\npub fn parse() {}\npub fn parse_all() {}\n");
+    world.write(
+        "src/text.rs",
+        "/// Reads.\npub fn parse() {}\npub fn parse_all() {}\n",
+    );
     let mut client = knowing(&world, &ALL);
     let session = client.session(&world);
     let prompt = client.prompt(&session, "what is parse?");
     let asked = client.next("_tandem/language");
-    assert_eq!(asked["params"], json!({ "op": "workspace_symbols", "query": "parse" }));
+    assert_eq!(
+        asked["params"],
+        json!({ "op": "workspace_symbols", "query": "parse" })
+    );
     let uri = world.uri("src/text.rs");
     let symbol = |name: &str, line: u32| json!({ "name": name, "kind": 12, "location": { "uri": uri, "range": range(line, 0, 9) } });
     client.respond(&asked, json!([symbol("parse", 0), symbol("parse_all", 2)]));
     let asked = client.next("_tandem/language");
     let position = json!({ "line": 1, "character": 7 });
-    assert_eq!(asked["params"], json!({ "op": "hover", "uri": uri, "position": position }));
-    client.respond(&asked, json!({ "contents": { "kind": "markdown", "value": "fn parse()\n\nReads." } }));
+    assert_eq!(
+        asked["params"],
+        json!({ "op": "hover", "uri": uri, "position": position })
+    );
+    client.respond(
+        &asked,
+        json!({ "contents": { "kind": "markdown", "value": "fn parse()\n\nReads." } }),
+    );
     client.answer(prompt);
     assert_eq!(result(&world), "fn parse()\n\nReads.\n");
 }
@@ -106,51 +141,103 @@ fn unlisted_names_are_found_as_text_and_ambiguity_is_reported() {
     let prompt = client.prompt(&session, "where is parse?");
     client.answer(prompt);
     let told = result(&world);
-    assert!(told.contains("a.rs:1: fn parse() {}") && told.contains("b.py:1: def parse():"), "{told}");
-    assert!(client.seen.iter().all(|message| message["method"] != "_tandem/language"), "nothing certain to ask about");
+    assert!(
+        told.contains("a.rs:1: fn parse() {}") && told.contains("b.py:1: def parse():"),
+        "{told}"
+    );
+    assert!(
+        client
+            .seen
+            .iter()
+            .all(|message| message["method"] != "_tandem/language"),
+        "nothing certain to ask about"
+    );
 }
 
 #[test]
 fn renames_are_previewed_approved_applied_and_undone_like_edits() {
-    let world = asking(json!({ "op": "rename", "path": "a.rs", "line": 1, "symbol": "total", "new_name": "sum" }));
+    let world = asking(
+        json!({ "op": "rename", "path": "a.rs", "line": 1, "symbol": "total", "new_name": "sum" }),
+    );
     let edits = renamed(&world);
     let mut client = knowing(&world, &ALL);
     let session = in_mode(&mut client, &world, "ask");
     let prompt = client.prompt(&session, "rename it");
     let asked = client.next("_tandem/language");
-    assert_eq!((&asked["params"]["op"], &asked["params"]["newName"]), (&json!("rename"), &json!("sum")));
+    assert_eq!(
+        (&asked["params"]["op"], &asked["params"]["newName"]),
+        (&json!("rename"), &json!("sum"))
+    );
     client.respond(&asked, edits);
     let request = client.next("session/request_permission");
     let call = &request["params"]["toolCall"];
-    assert_eq!((&call["kind"], &call["title"]), (&json!("edit"), &json!("Rename `total` to `sum` in 2 files")));
-    let diffs = call["content"].as_array().unwrap().iter().filter(|part| part["type"] == "diff").count();
+    assert_eq!(
+        (&call["kind"], &call["title"]),
+        (&json!("edit"), &json!("Rename `total` to `sum` in 2 files"))
+    );
+    let diffs = call["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|part| part["type"] == "diff")
+        .count();
     assert_eq!(diffs, 2, "{call}");
-    assert_eq!(world.read("a.rs"), "fn total() {}\n", "nothing happens before the answer");
-    client.respond(&request, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    assert_eq!(
+        world.read("a.rs"),
+        "fn total() {}\n",
+        "nothing happens before the answer"
+    );
+    client.respond(
+        &request,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
     client.answer(prompt);
     assert_eq!(world.read("a.rs"), "fn sum() {}\n");
     assert_eq!(world.read("b.rs"), "// größer: sum\nfn main() { sum(); }\n");
-    let undone = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    let undone = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
     assert!(undone["error"].is_null(), "{undone}");
     assert_eq!(world.read("a.rs"), "fn total() {}\n");
 }
 
 #[test]
 fn edit_modes_and_rules_apply_to_renames() {
-    for (mode, configuration) in
-        [("plan", json!({})), ("edit", json!({ "permissions": { "deny": ["edit_file(b.rs)"] } }))]
-    {
-        let world = asking(json!({ "op": "rename", "path": "a.rs", "line": 1, "symbol": "total", "new_name": "sum" }));
+    for (mode, configuration) in [
+        ("plan", json!({})),
+        (
+            "edit",
+            json!({ "permissions": { "deny": ["edit_file(b.rs)"] } }),
+        ),
+    ] {
+        let world = asking(
+            json!({ "op": "rename", "path": "a.rs", "line": 1, "symbol": "total", "new_name": "sum" }),
+        );
         let edits = renamed(&world);
         let mut client = knowing(&world, &ALL);
-        client.notify("workspace/didChangeConfiguration", json!({ "settings": configuration }));
+        client.notify(
+            "workspace/didChangeConfiguration",
+            json!({ "settings": configuration }),
+        );
         let session = in_mode(&mut client, &world, mode);
         let prompt = client.prompt(&session, "rename it");
         let asked = client.next("_tandem/language");
         client.respond(&asked, edits);
         client.answer(prompt);
-        assert_eq!(world.read("a.rs"), "fn total() {}\n", "{mode}: {}", result(&world));
-        assert!(client.seen.iter().all(|message| message["method"] != "session/request_permission"), "{mode}");
+        assert_eq!(
+            world.read("a.rs"),
+            "fn total() {}\n",
+            "{mode}: {}",
+            result(&world)
+        );
+        assert!(
+            client
+                .seen
+                .iter()
+                .all(|message| message["method"] != "session/request_permission"),
+            "{mode}"
+        );
     }
 }
 
@@ -179,7 +266,8 @@ fn edits_outside_the_workspace_or_of_whole_files_are_refused() {
 
 #[test]
 fn an_open_file_is_renamed_in_the_editor() {
-    let world = asking(json!({ "op": "rename", "symbol": "total", "path": "a.rs", "new_name": "sum" }));
+    let world =
+        asking(json!({ "op": "rename", "symbol": "total", "path": "a.rs", "new_name": "sum" }));
     world.write("a.rs", "fn saved() {}\n");
     let uri = world.uri("a.rs");
     let mut client = knowing(&world, &ALL);
@@ -187,15 +275,29 @@ fn an_open_file_is_renamed_in_the_editor() {
     let session = in_mode(&mut client, &world, "edit");
     let prompt = client.prompt(&session, "rename it");
     let asked = client.next("_tandem/language");
-    client.respond(&asked, json!({ "changes": { &uri: [{ "range": range(0, 3, 8), "newText": "sum" }] } }));
+    client.respond(
+        &asked,
+        json!({ "changes": { &uri: [{ "range": range(0, 3, 8), "newText": "sum" }] } }),
+    );
     let request = client.next("workspace/applyEdit");
     let document = json!({ "uri": uri, "version": 2 });
     let changes = json!([{ "text": "fn sum() {}\n" }]);
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": changes }),
+    );
     client.respond(&request, json!({ "applied": true }));
     client.answer(prompt);
-    assert_eq!(world.read("a.rs"), "fn saved() {}\n", "the disk is the editor's");
-    assert!(result(&world).starts_with("Changed a.rs, line 1"), "{}", result(&world));
+    assert_eq!(
+        world.read("a.rs"),
+        "fn saved() {}\n",
+        "the disk is the editor's"
+    );
+    assert!(
+        result(&world).starts_with("Changed a.rs, line 1"),
+        "{}",
+        result(&world)
+    );
 }
 
 #[test]
@@ -211,7 +313,10 @@ fn unknown_symbols_are_errors_with_a_remedy() {
     );
     client.answer(prompt);
     let told = result(&world);
-    assert!(told.contains("no server for a.rs") && told.contains("grep"), "{told}");
+    assert!(
+        told.contains("no server for a.rs") && told.contains("grep"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -224,7 +329,11 @@ fn the_code_tool_is_offered_for_supported_operations_and_is_small() {
     let prompt = client.prompt(&session, "hello");
     client.answer(prompt);
     let request = world.rehearsal().requests()[0].to_string();
-    assert!(request.len() <= 12_288, "the first request is {} bytes", request.len());
+    assert!(
+        request.len() <= 12_288,
+        "the first request is {} bytes",
+        request.len()
+    );
 
     let world = World::new(json!([[{ "text": "Hello." }]]));
     let mut client = knowing(&world, &["hover", "dance"]);
@@ -232,6 +341,15 @@ fn the_code_tool_is_offered_for_supported_operations_and_is_small() {
     let prompt = client.prompt(&session, "hello");
     client.answer(prompt);
     let tools = &world.rehearsal().requests()[0]["tools"];
-    let code = tools.as_array().unwrap().iter().find(|tool| tool["function"]["name"] == "code").unwrap();
-    assert_eq!(code.pointer("/function/parameters/properties/op/enum").unwrap(), &json!(["hover"]));
+    let code = tools
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|tool| tool["function"]["name"] == "code")
+        .unwrap();
+    assert_eq!(
+        code.pointer("/function/parameters/properties/op/enum")
+            .unwrap(),
+        &json!(["hover"])
+    );
 }

@@ -9,13 +9,23 @@ use crate::driver::World;
 fn the_handshake_announces_requested_capabilities() {
     let world = World::new(json!([]));
     let mut client = world.stranger();
-    let answer = client.call("initialize", json!({ "capabilities": { "experimental": { "tandem": {} } } }));
+    let answer = client.call(
+        "initialize",
+        json!({ "capabilities": { "experimental": { "tandem": {} } } }),
+    );
     let capabilities = &answer["result"]["capabilities"];
     assert_eq!(capabilities["positionEncoding"], "utf-16");
     assert_eq!(capabilities["textDocumentSync"]["change"], 2);
     assert_eq!(capabilities["experimental"]["tandem"]["protocolVersion"], 1);
-    assert_eq!(capabilities["experimental"]["tandem"]["agentInfo"]["name"], "tandem");
-    assert_eq!(capabilities.get("executeCommandProvider"), None, "a plugin has its own commands");
+    assert_eq!(
+        capabilities["experimental"]["tandem"]["agentInfo"]["name"],
+        "tandem"
+    );
+    assert_eq!(
+        capabilities.get("executeCommandProvider"),
+        None,
+        "a plugin has its own commands"
+    );
 }
 
 #[test]
@@ -27,8 +37,16 @@ fn lsp_only_clients_get_commands_and_no_sessions() {
     let capabilities = &answer["result"]["capabilities"];
     assert_eq!(capabilities["positionEncoding"], "utf-8");
     assert_eq!(capabilities.get("experimental"), None);
-    assert!(capabilities["executeCommandProvider"]["commands"].as_array().unwrap().contains(&json!("tandem.ask")));
-    let refused = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [] }));
+    assert!(
+        capabilities["executeCommandProvider"]["commands"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("tandem.ask"))
+    );
+    let refused = client.call(
+        "session/new",
+        json!({ "cwd": world.path(), "mcpServers": [] }),
+    );
     assert_eq!(refused["error"]["code"], -32600);
 }
 
@@ -43,8 +61,14 @@ fn clients_that_reorder_changes_are_asked_for_full_sync() {
         ("vim", "1.0", 2),
     ] {
         let client_info = json!({ "name": name, "version": version });
-        let answer = world.stranger().call("initialize", json!({ "clientInfo": client_info, "capabilities": {} }));
-        assert_eq!(answer["result"]["capabilities"]["textDocumentSync"]["change"], expected, "{name} {version}");
+        let answer = world.stranger().call(
+            "initialize",
+            json!({ "clientInfo": client_info, "capabilities": {} }),
+        );
+        assert_eq!(
+            answer["result"]["capabilities"]["textDocumentSync"]["change"], expected,
+            "{name} {version}"
+        );
     }
 }
 
@@ -66,8 +90,16 @@ fn bad_messages_are_answered_and_the_next_works() {
     let cases: [(&str, i64, Value); 4] = [
         ("{nonsense", -32700, Value::Null),
         ("[1, 2]", -32600, Value::Null),
-        (r#"{"jsonrpc":"2.0","id":1.5,"method":"shutdown"}"#, -32600, json!(1.5)),
-        (r#"{"jsonrpc":"2.0","id":"x","method":"no/such"}"#, -32601, json!("x")),
+        (
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"shutdown"}"#,
+            -32600,
+            json!(1.5),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"x","method":"no/such"}"#,
+            -32601,
+            json!("x"),
+        ),
     ];
     for (body, code, id) in cases {
         client.raw(frame(body).as_bytes());
@@ -76,10 +108,25 @@ fn bad_messages_are_answered_and_the_next_works() {
     }
     let missing = client.call("session/new", json!({ "mcpServers": [] }));
     assert_eq!(missing["error"]["code"], -32602);
-    assert!(missing["error"]["message"].as_str().unwrap().contains("cwd"), "{missing}");
-    let unknown = client.call("session/prompt", json!({ "sessionId": "nope", "prompt": [] }));
+    assert!(
+        missing["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("cwd"),
+        "{missing}"
+    );
+    let unknown = client.call(
+        "session/prompt",
+        json!({ "sessionId": "nope", "prompt": [] }),
+    );
     assert_eq!(unknown["error"]["code"], -32602);
-    assert!(unknown["error"]["message"].as_str().unwrap().contains("session/new"), "{unknown}");
+    assert!(
+        unknown["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("session/new"),
+        "{unknown}"
+    );
     client.session(&world);
 }
 
@@ -88,7 +135,10 @@ fn exit_succeeds_only_after_shutdown() {
     let world = World::new(json!([]));
     let mut client = world.client();
     assert_eq!(client.call("shutdown", Value::Null)["result"], Value::Null);
-    let late = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [] }));
+    let late = client.call(
+        "session/new",
+        json!({ "cwd": world.path(), "mcpServers": [] }),
+    );
     assert_eq!(late["error"]["code"], -32600);
     client.notify("exit", Value::Null);
     assert_eq!(client.end(), Ended::Well);

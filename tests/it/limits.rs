@@ -7,7 +7,9 @@ use crate::driver::World;
 /// Answers of 120 tokens each.
 fn answers(count: usize) -> serde_json::Value {
     let usage = json!({ "usage": { "prompt_tokens": 100, "completion_tokens": 20 } });
-    (0..count).map(|_| json!([{ "text": "Yes." }, usage])).collect()
+    (0..count)
+        .map(|_| json!([{ "text": "Yes." }, usage]))
+        .collect()
 }
 
 #[test]
@@ -22,19 +24,36 @@ fn a_session_at_its_limit_asks_and_restarts_the_count_on_approval() {
         let prompt = client.prompt(&session, "Really?");
         assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     }
-    for (option, reason, requests) in [("reject_once", "max_turn_requests", 2), ("allow_once", "end_turn", 3)] {
+    for (option, reason, requests) in [
+        ("reject_once", "max_turn_requests", 2),
+        ("allow_once", "end_turn", 3),
+    ] {
         let prompt = client.prompt(&session, "Really?");
         let question = client.next("session/request_permission");
         let title = question["params"]["toolCall"]["title"].as_str().unwrap();
-        assert!(title.contains("240 tokens in this session (limits.session-tokens)"), "{title}");
+        assert!(
+            title.contains("240 tokens in this session (limits.session-tokens)"),
+            "{title}"
+        );
         let options = question["params"]["options"].as_array().unwrap();
-        let chosen = options.iter().find(|offered| offered["kind"] == option).unwrap()["optionId"].clone();
-        client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": chosen } }));
+        let chosen = options
+            .iter()
+            .find(|offered| offered["kind"] == option)
+            .unwrap()["optionId"]
+            .clone();
+        client.respond(
+            &question,
+            json!({ "outcome": { "outcome": "selected", "optionId": chosen } }),
+        );
         assert_eq!(client.answer(prompt)["result"]["stopReason"], reason);
         assert_eq!(world.rehearsal().requests().len(), requests);
     }
     let prompt = client.prompt(&session, "Really?");
-    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn", "nobody is asked again");
+    assert_eq!(
+        client.answer(prompt)["result"]["stopReason"],
+        "end_turn",
+        "nobody is asked again"
+    );
     client.end();
 }
 
@@ -46,6 +65,11 @@ fn session_usage_is_stored() {
     world.run(&["run", "Really?"]);
     world.run(&["run", "--continue", "Really?"]);
     let third = world.run(&["run", "--continue", "Really?"]);
-    assert!(third.stderr.contains("stopped after 240 tokens in this session (limits.session-tokens)"), "{third:?}");
+    assert!(
+        third
+            .stderr
+            .contains("stopped after 240 tokens in this session (limits.session-tokens)"),
+        "{third:?}"
+    );
     assert_eq!(world.rehearsal().requests().len(), 2);
 }

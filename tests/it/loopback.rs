@@ -17,12 +17,17 @@ pub struct Request {
 impl Request {
     /// The value of a header, whose name is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
 /// Serves each connection until the process ends; gives the port.
-pub fn listen(serve: impl Fn(Request, &TcpStream) -> std::io::Result<()> + Clone + Send + 'static) -> u16 {
+pub fn listen(
+    serve: impl Fn(Request, &TcpStream) -> std::io::Result<()> + Clone + Send + 'static,
+) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     serve_on(listener, serve);
@@ -30,7 +35,9 @@ pub fn listen(serve: impl Fn(Request, &TcpStream) -> std::io::Result<()> + Clone
 }
 
 /// The same for a model server: who lists the models finds nothing.
-pub fn listen_to_posts(serve: impl Fn(Request, &TcpStream) -> std::io::Result<()> + Clone + Send + 'static) -> u16 {
+pub fn listen_to_posts(
+    serve: impl Fn(Request, &TcpStream) -> std::io::Result<()> + Clone + Send + 'static,
+) -> u16 {
     listen(move |request, stream| match request.method.as_str() {
         "POST" => serve(request, stream),
         _ => document(stream, 404, &json!({ "error": { "message": "not found" } })),
@@ -63,18 +70,36 @@ fn read(stream: &TcpStream) -> Option<Request> {
     loop {
         line.clear();
         reader.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim().split_once(':') else { break };
+        let Some((name, value)) = line.trim().split_once(':') else {
+            break;
+        };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .and_then(|(_, value)| value.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
-    Some(Request { method, path, headers, body: String::from_utf8(body).ok()? })
+    Some(Request {
+        method,
+        path,
+        headers,
+        body: String::from_utf8(body).ok()?,
+    })
 }
 
 /// Answers with a body; `headers` are lines of their own.
-pub fn answer(mut stream: &TcpStream, status: u16, headers: &str, body: &str) -> std::io::Result<()> {
-    let head = format!("HTTP/1.1 {status} Scripted\r\n{headers}connection: close\r\ncontent-length: {}", body.len());
+pub fn answer(
+    mut stream: &TcpStream,
+    status: u16,
+    headers: &str,
+    body: &str,
+) -> std::io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status} Scripted\r\n{headers}connection: close\r\ncontent-length: {}",
+        body.len()
+    );
     stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes())
 }
 
@@ -85,5 +110,10 @@ pub fn events(stream: &TcpStream, events: &str) -> std::io::Result<()> {
 
 /// Answers with a document.
 pub fn document(stream: &TcpStream, status: u16, body: &Value) -> std::io::Result<()> {
-    answer(stream, status, "content-type: application/json\r\n", &body.to_string())
+    answer(
+        stream,
+        status,
+        "content-type: application/json\r\n",
+        &body.to_string(),
+    )
 }

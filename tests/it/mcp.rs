@@ -16,9 +16,14 @@ const CANARY: &str = "sk-CANARYKEY-0123456789abcdef";
 
 /// A configuration with a server that plays this role.
 fn configure(world: &World, role: &str) {
-    let command: Vec<_> = std::iter::once(program()).chain(server::ARGUMENTS.map(str::to_owned)).collect();
+    let command: Vec<_> = std::iter::once(program())
+        .chain(server::ARGUMENTS.map(str::to_owned))
+        .collect();
     let env = format!("{{ TANDEM_TEST_MCP = {role:?}, OWN = \"set\" }}");
-    add(world, &format!("[mcp.tricks]\ncommand = {command:?}\nenv = {env}\n"));
+    add(
+        world,
+        &format!("[mcp.tricks]\ncommand = {command:?}\nenv = {env}\n"),
+    );
 }
 
 /// Adds a section to the configuration.
@@ -28,7 +33,11 @@ fn add(world: &World, section: &str) {
 }
 
 fn program() -> String {
-    std::env::current_exe().unwrap().to_str().unwrap().to_owned()
+    std::env::current_exe()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned()
 }
 
 fn call(name: &str, arguments: Value) -> Value {
@@ -38,7 +47,10 @@ fn call(name: &str, arguments: Value) -> Value {
 /// A script in which the model calls these tools, one after the other, and then stops.
 fn calls(names: &[&str]) -> Value {
     let arguments = |number: usize| json!({ "text": "hi", "number": number });
-    let calls = names.iter().enumerate().map(|(number, name)| call(&format!("tricks__{name}"), arguments(number)));
+    let calls = names
+        .iter()
+        .enumerate()
+        .map(|(number, name)| call(&format!("tricks__{name}"), arguments(number)));
     calls.chain([json!([{ "text": "done" }])]).collect()
 }
 
@@ -54,28 +66,45 @@ fn prompt(client: &mut Client, session: &str) -> Value {
             client.seen.push_back(message);
             return client.answer(id);
         }
-        client.respond(&message, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+        client.respond(
+            &message,
+            json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+        );
     }
 }
 
 /// What the model was given back by its calls.
 fn results(world: &World) -> Vec<String> {
     let requests = world.rehearsal().requests();
-    let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
+    let messages = requests.last().unwrap()["messages"]
+        .as_array()
+        .unwrap()
+        .clone();
     let results = messages.iter().filter(|message| message["role"] == "tool");
-    results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+    results
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The tools of servers in a request.
 fn offered(request: &Value) -> Vec<&str> {
-    let names = request["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap());
+    let names = request["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap());
     names.filter(|name| name.contains("__")).collect()
 }
 
 /// What the person was told besides the answer.
 fn notices(client: &Client) -> Vec<String> {
-    let statuses = client.seen.iter().filter(|message| message["method"] == "_tandem/status");
-    statuses.filter_map(|status| status["params"]["message"].as_str().map(str::to_owned)).collect()
+    let statuses = client
+        .seen
+        .iter()
+        .filter(|message| message["method"] == "_tandem/status");
+    statuses
+        .filter_map(|status| status["params"]["message"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Plays a role through one prompt in which the model calls these tools; gives their results and the notices.
@@ -97,16 +126,25 @@ fn mcp_tools_are_offered_approved_and_called() {
     let session = client.session(&world);
     let id = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
-    assert_eq!(question["params"]["toolCall"]["title"], r#"tricks: echo {"text":"hi","number":0}"#);
+    assert_eq!(
+        question["params"]["toolCall"]["title"],
+        r#"tricks: echo {"text":"hi","number":0}"#
+    );
     assert_eq!(question["params"]["toolCall"]["kind"], "other");
-    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    client.respond(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(results(&world), ["\"hi\" said"]);
     let requests = world.rehearsal().requests();
     assert_eq!(offered(&requests[0]).len(), 9);
     assert_eq!(requests[0]["tools"], requests[1]["tools"]);
     let tools = requests[0]["tools"].as_array().unwrap();
-    let echo = tools.iter().find(|tool| tool["function"]["name"] == "tricks__echo").unwrap();
+    let echo = tools
+        .iter()
+        .find(|tool| tool["function"]["name"] == "tricks__echo")
+        .unwrap();
     assert_eq!(echo["function"]["description"], "Does echo.");
 }
 
@@ -119,7 +157,10 @@ fn a_refused_call_never_reaches_the_server() {
     let id = client.prompt(&session, "go");
     for option in ["reject_once", "allow_once"] {
         let question = client.next("session/request_permission");
-        client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": option } }));
+        client.respond(
+            &question,
+            json!({ "outcome": { "outcome": "selected", "optionId": option } }),
+        );
     }
     client.answer(id);
     let results = results(&world);
@@ -137,17 +178,26 @@ fn rules_and_modes_apply_to_mcp_tools() {
         [{ "text": "done" }],
     ]));
     configure(&world, "good");
-    add(&world, "[permissions]\nallow = [\"tricks__echo\"]\ndeny = [\"tricks__environment\"]");
+    add(
+        &world,
+        "[permissions]\nallow = [\"tricks__echo\"]\ndeny = [\"tricks__environment\"]",
+    );
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "nobody is asked");
     client.answer(id);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "plan" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "plan" }),
+    );
     let id = client.prompt(&session, "nothing runs");
     client.answer(id);
     let results = results(&world);
     assert_eq!(results[0], "\"hi\" said");
-    assert!(results[1].contains("a rule of the user forbids"), "{results:?}");
+    assert!(
+        results[1].contains("a rule of the user forbids"),
+        "{results:?}"
+    );
     assert!(results[2].contains("mode `plan`"), "{results:?}");
 }
 
@@ -155,7 +205,10 @@ fn rules_and_modes_apply_to_mcp_tools() {
 fn servers_inherit_no_keys_and_run_in_the_workspace() {
     let world = World::new(calls(&["environment"]));
     configure(&world, "good");
-    let (url, home) = (world.model.base_url().to_owned(), world.path().join(".home"));
+    let (url, home) = (
+        world.model.base_url().to_owned(),
+        world.path().join(".home"),
+    );
     let environment = [
         ("TANDEM_MODEL", "scripted"),
         ("TANDEM_BASE_URL", url.as_str()),
@@ -169,32 +222,57 @@ fn servers_inherit_no_keys_and_run_in_the_workspace() {
     let session = client.session(&world);
     prompt(&mut client, &session);
     let seen: Value = serde_json::from_str(&results(&world)[0]).unwrap();
-    let mut names: Vec<_> = seen["variables"].as_object().unwrap().keys().map(String::as_str).collect();
+    let mut names: Vec<_> = seen["variables"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     names.retain(|name| !name.starts_with("RUST_"));
     assert_eq!(names, ["HOME", "LC_ALL", "OWN", "TANDEM_TEST_MCP"]);
-    assert_eq!(seen["folder"], home.to_str().unwrap(), "where no repository is in the way");
+    assert_eq!(
+        seen["folder"],
+        home.to_str().unwrap(),
+        "where no repository is in the way"
+    );
 }
 
 #[test]
 fn listed_tools_become_valid_for_all_providers() {
-    let world = World::new(json!([call("tricks__e_cho_2", json!({ "text": "hi" })), [{ "text": "done" }]]));
+    let world =
+        World::new(json!([call("tricks__e_cho_2", json!({ "text": "hi" })), [{ "text": "done" }]]));
     configure(&world, "sloppy");
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
-    assert_eq!(question["params"]["toolCall"]["title"], r#"tricks: e.cho {"text":"hi"}"#, "no hint grants anything");
-    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    assert_eq!(
+        question["params"]["toolCall"]["title"], r#"tricks: e.cho {"text":"hi"}"#,
+        "no hint grants anything"
+    );
+    client.respond(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
     client.answer(id);
     assert_eq!(results(&world), ["\"hi\" said"]);
     let request = &world.rehearsal().requests()[0];
-    assert_eq!(offered(request), ["tricks__e_cho", "tricks__e_cho_2", "tricks__echo"]);
+    assert_eq!(
+        offered(request),
+        ["tricks__e_cho", "tricks__e_cho_2", "tricks__echo"]
+    );
     for tool in request["tools"].as_array().unwrap() {
         assert_eq!(tool["function"]["parameters"]["type"], "object", "{tool}");
-        assert!(tool["function"]["parameters"]["properties"].is_object(), "{tool}");
+        assert!(
+            tool["function"]["parameters"]["properties"].is_object(),
+            "{tool}"
+        );
     }
     let notices = notices(&client).join("\n");
-    assert!(notices.contains("2 tools without a usable name") && notices.contains("the first of each"), "{notices}");
+    assert!(
+        notices.contains("2 tools without a usable name") && notices.contains("the first of each"),
+        "{notices}"
+    );
 }
 
 #[test]
@@ -206,15 +284,24 @@ fn long_tool_descriptions_are_bounded() {
     prompt(&mut client, &session);
     let request = &world.rehearsal().requests()[0];
     let (size, offered) = (request.to_string().len(), offered(request).len());
-    assert!(size < 48 << 10 && offered > 20, "{size} bytes for {offered} tools");
+    assert!(
+        size < 48 << 10 && offered > 20,
+        "{size} bytes for {offered} tools"
+    );
     let notices = notices(&client).join("\n");
-    assert!(notices.contains("MCP server `tricks` offers more than 24 kB") && notices.contains("t59"), "{notices}");
+    assert!(
+        notices.contains("MCP server `tricks` offers more than 24 kB") && notices.contains("t59"),
+        "{notices}"
+    );
 }
 
 /// A world with the good server: one turn calls these tools, another one none.
 fn with_two_turns(tools: &[&str]) -> World {
     let mut script = calls(tools);
-    script.as_array_mut().unwrap().push(json!([{ "text": "done" }]));
+    script
+        .as_array_mut()
+        .unwrap()
+        .push(json!([{ "text": "done" }]));
     let world = World::new(script);
     configure(&world, "good");
     world
@@ -227,28 +314,48 @@ fn crashed_servers_are_restarted_a_limited_number_of_times() {
     let session = client.session(&world);
     prompt(&mut client, &session);
     let results = results(&world);
-    assert!(results[0].contains("crashed during this call"), "{results:?}");
+    assert!(
+        results[0].contains("crashed during this call"),
+        "{results:?}"
+    );
     assert_eq!(results[1], "\"hi\" said");
-    assert!(results[6].contains("ended (exit status: 9): killed by a test"), "{results:?}");
+    assert!(
+        results[6].contains("ended (exit status: 9): killed by a test"),
+        "{results:?}"
+    );
     prompt(&mut client, &session);
     let notices = notices(&client).join("\n");
-    assert!(notices.contains("killed by a test; it will not be restarted in this session"), "{notices}");
+    assert!(
+        notices.contains("killed by a test; it will not be restarted in this session"),
+        "{notices}"
+    );
     let requests = world.rehearsal().requests();
-    assert!(requests.iter().all(|request| request["tools"] == requests[0]["tools"]), "the beginning stays as it was");
+    assert!(
+        requests
+            .iter()
+            .all(|request| request["tools"] == requests[0]["tools"]),
+        "the beginning stays as it was"
+    );
 }
 
 #[test]
 fn servers_that_cannot_start_are_named_with_their_output() {
     let (_, notices) = play("dumb", &[]);
     let notices = notices.join("\n");
-    assert!(notices.contains("MCP server `tricks` ended (exit status: 7): no license found"), "{notices}");
+    assert!(
+        notices.contains("MCP server `tricks` ended (exit status: 7): no license found"),
+        "{notices}"
+    );
 }
 
 #[test]
 fn servers_without_a_valid_list_are_named() {
     let (_, notices) = play("listless", &[]);
     let notices = notices.join("\n");
-    assert!(notices.contains("MCP server `tricks` does not list its tools: the answer has none"), "{notices}");
+    assert!(
+        notices.contains("MCP server `tricks` does not list its tools: the answer has none"),
+        "{notices}"
+    );
 }
 
 #[test]
@@ -260,28 +367,41 @@ fn unanswered_calls_time_out_and_notify_the_server() {
     let session = client.session(&world);
     prompt(&mut client, &session);
     let results = results(&world);
-    assert!(results[0].contains("did not answer within 2 s (limits.command-timeout)"), "{results:?}");
+    assert!(
+        results[0].contains("did not answer within 2 s (limits.command-timeout)"),
+        "{results:?}"
+    );
     check_heard(&results[1]);
 }
 
 /// The server was told that nobody waits for the answer to its hanging call.
 fn check_heard(heard: &str) {
     let heard: Vec<Value> = serde_json::from_str(heard).unwrap();
-    let hanging = heard.iter().find_map(|message| message.get("hangs")).unwrap();
-    let cancelled = heard.iter().find(|message| message["method"] == "notifications/cancelled").unwrap();
+    let hanging = heard
+        .iter()
+        .find_map(|message| message.get("hangs"))
+        .unwrap();
+    let cancelled = heard
+        .iter()
+        .find(|message| message["method"] == "notifications/cancelled")
+        .unwrap();
     assert_eq!(&cancelled["params"]["requestId"], hanging, "{heard:?}");
 }
 
 #[test]
 fn cancelling_the_turn_cancels_the_call() {
-    let world =
-        World::new(json!([call("tricks__hang", json!({})), call("tricks__heard", json!({})), [{ "text": "done" }]]));
+    let world = World::new(
+        json!([call("tricks__hang", json!({})), call("tricks__heard", json!({})), [{ "text": "done" }]]),
+    );
     configure(&world, "good");
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
-    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    client.respond(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
     client.find(|message| message["params"]["update"]["status"] == "in_progress");
     client.notify("session/cancel", json!({ "sessionId": session }));
     assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
@@ -313,15 +433,29 @@ fn changed_tool_lists_apply_with_the_next_prompt() {
     let session = client.session(&world);
     prompt(&mut client, &session);
     let requests = world.rehearsal().requests();
-    assert!(requests.iter().all(|request| request["tools"] == requests[0]["tools"]), "fixed within a turn");
+    assert!(
+        requests
+            .iter()
+            .all(|request| request["tools"] == requests[0]["tools"]),
+        "fixed within a turn"
+    );
     prompt(&mut client, &session);
-    assert_eq!(offered(world.rehearsal().requests().last().unwrap()), ["tricks__echoed"]);
+    assert_eq!(
+        offered(world.rehearsal().requests().last().unwrap()),
+        ["tricks__echoed"]
+    );
 }
 
 #[test]
 fn stored_approvals_apply_only_to_the_same_program() {
-    let turns: Vec<Value> =
-        (0..3).flat_map(|_| [call("tricks__echo", json!({ "text": "hi" })), json!([{ "text": "done" }])]).collect();
+    let turns: Vec<Value> = (0..3)
+        .flat_map(|_| {
+            [
+                call("tricks__echo", json!({ "text": "hi" })),
+                json!([{ "text": "done" }]),
+            ]
+        })
+        .collect();
     let world = World::new(turns.into());
     let allowed_after = |answer: Option<&str>| {
         let mut client = world.client();
@@ -329,18 +463,33 @@ fn stored_approvals_apply_only_to_the_same_program() {
         let id = client.prompt(&session, "go");
         if let Some(answer) = answer {
             let question = client.next("session/request_permission");
-            client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": answer } }));
+            client.respond(
+                &question,
+                json!({ "outcome": { "outcome": "selected", "optionId": answer } }),
+            );
         }
         assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
         assert_eq!(results(&world).last().unwrap(), "\"hi\" said");
-        assert!(client.seen.iter().all(|message| message["method"] != "session/request_permission"));
+        assert!(
+            client
+                .seen
+                .iter()
+                .all(|message| message["method"] != "session/request_permission")
+        );
     };
     configure(&world, "good");
     allowed_after(Some("allow_always_project"));
     allowed_after(None);
     let before = std::fs::read_to_string(world.path().join(CONFIG)).unwrap();
     let last = server::ARGUMENTS.last().unwrap();
-    world.write(CONFIG, &before.replacen(&format!("{last:?}]"), &format!("{last:?}, \"--test-threads=1\"]"), 1));
+    world.write(
+        CONFIG,
+        &before.replacen(
+            &format!("{last:?}]"),
+            &format!("{last:?}, \"--test-threads=1\"]"),
+            1,
+        ),
+    );
     allowed_after(Some("allow_once"));
 }
 
@@ -353,10 +502,15 @@ fn slow_servers_do_not_block_and_join_later() {
     let mut client = world.client();
     let session = client.session(&world);
     prompt(&mut client, &session);
-    assert_eq!(offered(&world.rehearsal().requests()[0]), Vec::<&str>::new());
+    assert_eq!(
+        offered(&world.rehearsal().requests()[0]),
+        Vec::<&str>::new()
+    );
     let told = notices(&client).join("\n");
     assert!(
-        told.contains("MCP servers still starting: tricks; their tools will be available with a later prompt"),
+        told.contains(
+            "MCP servers still starting: tricks; their tools will be available with a later prompt"
+        ),
         "{told}"
     );
     let mut gate = gate.accept().unwrap().0;
@@ -373,10 +527,15 @@ fn slow_servers_do_not_block_and_join_later() {
 #[test]
 fn a_server_that_never_answers_ends_with_the_session() {
     let world = World::new(json!([[{ "text": "done" }]]));
-    let line = format!("echo $$ > started; exec {} {}", program(), server::ARGUMENTS.join(" "));
+    let line = format!(
+        "echo $$ > started; exec {} {}",
+        program(),
+        server::ARGUMENTS.join(" ")
+    );
     let env = "env = { TANDEM_TEST_MCP = \"mute\" }\ncwd = \".\"";
-    let config =
-        format!("[limits]\nconnect-timeout = 1\n[mcp.mute]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}\n");
+    let config = format!(
+        "[limits]\nconnect-timeout = 1\n[mcp.mute]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}\n"
+    );
     world.write(".home/config/config.toml", &config);
     let mut client = world.client();
     let session = client.session(&world);
@@ -390,13 +549,24 @@ fn a_server_that_never_answers_ends_with_the_session() {
 
 #[test]
 fn a_server_of_the_client_joins_the_session() {
-    let world = World::new(json!([call("of_the_client__echo", json!({ "text": "hi" })), [{ "text": "done" }]]));
+    let world = World::new(
+        json!([call("of_the_client__echo", json!({ "text": "hi" })), [{ "text": "done" }]]),
+    );
     let mut client = world.acp();
-    let answer = client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
-    assert_eq!(answer["result"]["agentCapabilities"]["mcpCapabilities"], json!({ "http": true, "sse": false }));
+    let answer = client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+    );
+    assert_eq!(
+        answer["result"]["agentCapabilities"]["mcpCapabilities"],
+        json!({ "http": true, "sse": false })
+    );
     let env = json!([{ "name": "TANDEM_TEST_MCP", "value": "good" }]);
     let server = json!({ "name": "of the client", "command": program(), "args": server::ARGUMENTS, "env": env });
-    let answer = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+    let answer = client.call(
+        "session/new",
+        json!({ "cwd": world.path(), "mcpServers": [server] }),
+    );
     let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
     prompt(&mut client, &session);
     assert_eq!(results(&world), ["\"hi\" said"]);
@@ -405,27 +575,48 @@ fn a_server_of_the_client_joins_the_session() {
 #[test]
 fn http_servers_get_their_headers_and_are_reinitialized() {
     let called = ["web__whoami", "web__forget", "web__whoami"];
-    let calls = called.iter().enumerate().map(|(number, name)| call(name, json!({ "number": number })));
+    let calls = called
+        .iter()
+        .enumerate()
+        .map(|(number, name)| call(name, json!({ "number": number })));
     let world = World::new(calls.chain([json!([{ "text": "done" }])]).collect());
     let (url, asked) = http::serve();
     let mut client = world.acp();
-    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+    );
     let header = json!({ "name": "Authorization", "value": "Bearer of good news" });
     let server = json!({ "type": "http", "name": "web", "url": url, "headers": [header] });
-    let answer = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+    let answer = client.call(
+        "session/new",
+        json!({ "cwd": world.path(), "mcpServers": [server] }),
+    );
     let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(*asked.lock().unwrap(), [], "lazily");
     prompt(&mut client, &session);
     let results = results(&world);
     // A call that finds its session gone is made once more, in a new one.
-    assert_eq!((results[0].as_str(), results[2].as_str()), ("s1", "s5"), "{results:?}");
-    assert!(results[1].contains("forgot its session twice, and did not carry out this call"), "{results:?}");
+    assert_eq!(
+        (results[0].as_str(), results[2].as_str()),
+        ("s1", "s5"),
+        "{results:?}"
+    );
+    assert!(
+        results[1].contains("forgot its session twice, and did not carry out this call"),
+        "{results:?}"
+    );
     assert_eq!(client.end(), tandem::server::Ended::Well);
     client.finish();
     let asked = asked.lock().unwrap();
-    assert!(asked.iter().all(|(_, _, key)| key == "Bearer of good news"), "{asked:?}");
+    assert!(
+        asked.iter().all(|(_, _, key)| key == "Bearer of good news"),
+        "{asked:?}"
+    );
     assert_eq!(asked.last().unwrap().0, "DELETE", "{asked:?}");
-    let begun = asked.iter().filter(|(method, session, _)| method == "initialize" && session.is_empty());
+    let begun = asked
+        .iter()
+        .filter(|(method, session, _)| method == "initialize" && session.is_empty());
     assert_eq!(begun.count(), 3, "{asked:?}");
 }
 
@@ -433,70 +624,156 @@ fn http_servers_get_their_headers_and_are_reinitialized() {
 fn http_servers_that_deny_are_asked_once_and_the_remedy_is_told() {
     let begin: &[&str] = &["initialize", "notifications/initialized"];
     for (status, takes, headers, remedy) in [
-        (401, &[][..], json!([]), "set its credentials in mcp.web.headers"),
-        (403, &[], json!([]), "set its credentials in mcp.web.headers"),
-        (403, &[], json!([{ "name": "X-Key", "value": "k" }]), "does not accept the credentials in mcp.web.headers"),
-        (404, &[], json!([]), "no MCP server at the address in mcp.web.url"),
-        (405, &[], json!([]), "no MCP server at the address in mcp.web.url"),
-        (401, begin, json!([]), "set its credentials in mcp.web.headers"),
-        (404, begin, json!([]), "began a session and does not continue it"),
+        (
+            401,
+            &[][..],
+            json!([]),
+            "set its credentials in mcp.web.headers",
+        ),
+        (
+            403,
+            &[],
+            json!([]),
+            "set its credentials in mcp.web.headers",
+        ),
+        (
+            403,
+            &[],
+            json!([{ "name": "X-Key", "value": "k" }]),
+            "does not accept the credentials in mcp.web.headers",
+        ),
+        (
+            404,
+            &[],
+            json!([]),
+            "no MCP server at the address in mcp.web.url",
+        ),
+        (
+            405,
+            &[],
+            json!([]),
+            "no MCP server at the address in mcp.web.url",
+        ),
+        (
+            401,
+            begin,
+            json!([]),
+            "set its credentials in mcp.web.headers",
+        ),
+        (
+            404,
+            begin,
+            json!([]),
+            "began a session and does not continue it",
+        ),
     ] {
         let world = World::new(json!([[{ "text": "done" }]]));
         let (url, asked) = http::serve_denying(status, takes);
         let mut client = world.client();
         let server = json!({ "type": "http", "name": "web", "url": url, "headers": headers });
-        let answer = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+        let answer = client.call(
+            "session/new",
+            json!({ "cwd": world.path(), "mcpServers": [server] }),
+        );
         prompt(&mut client, answer["result"]["sessionId"].as_str().unwrap());
         let told = notices(&client).join("\n");
-        assert!(told.contains(&format!("MCP server `web` answers with HTTP status {status}")), "{told}");
-        assert!(told.contains(remedy) && told.contains("will not be restarted"), "{told}");
+        assert!(
+            told.contains(&format!(
+                "MCP server `web` answers with HTTP status {status}"
+            )),
+            "{told}"
+        );
+        assert!(
+            told.contains(remedy) && told.contains("will not be restarted"),
+            "{told}"
+        );
         assert!(!told.contains("restarting"), "{told}");
         assert_eq!(client.end(), tandem::server::Ended::Well);
         client.finish();
         let asked = asked.lock().unwrap();
-        let requests = asked.iter().filter(|method| !["GET", "DELETE"].contains(&method.as_str()));
-        assert_eq!(requests.count(), if takes.is_empty() { 1 } else { 3 }, "{status}: {asked:?}");
+        let requests = asked
+            .iter()
+            .filter(|method| !["GET", "DELETE"].contains(&method.as_str()));
+        assert_eq!(
+            requests.count(),
+            if takes.is_empty() { 1 } else { 3 },
+            "{status}: {asked:?}"
+        );
     }
 }
 
 #[test]
 fn doctor_checks_all_servers() {
-    let world = World::new(json!([[{ "text": "ready" }], call("report_ready", json!({ "ready": true }))]));
+    let world =
+        World::new(json!([[{ "text": "ready" }], call("report_ready", json!({ "ready": true }))]));
     configure(&world, "good");
     let good = world.read(CONFIG);
     let more = "[mcp.gone]\ncommand = [\"/no/such/program\"]\n[mcp.web]\nurl = \"http://127.0.0.1:1/mcp\"\n";
     world.write(".home/config.toml", &format!("{good}{more}"));
     let output = crate::program::finish(&mut world.command(&["doctor", "--json"]));
     let report: Value = serde_json::from_str(&output.stdout).unwrap();
-    let findings = report["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "mcp");
-    let word = |value: &Value| value.as_str().unwrap().split(" (os error").next().unwrap().to_owned();
-    let findings: Vec<_> = findings.map(|finding| [&finding["verdict"], &finding["found"]].map(word)).collect();
+    let findings = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["check"] == "mcp");
+    let word = |value: &Value| {
+        value
+            .as_str()
+            .unwrap()
+            .split(" (os error")
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    let findings: Vec<_> = findings
+        .map(|finding| [&finding["verdict"], &finding["found"]].map(word))
+        .collect();
     assert_eq!(
         findings,
         [
-            ["warning", "`gone` cannot be started: No such file or directory"],
+            [
+                "warning",
+                "`gone` cannot be started: No such file or directory"
+            ],
             ["good", "`tricks` (Tricks 1.2) offers 9 tools"],
             ["warning", "`web` cannot be reached: Connection refused"],
         ]
     );
-    assert_eq!(output.code, Some(0), "a model is enough to work: {report:#}");
+    assert_eq!(
+        output.code,
+        Some(0),
+        "a model is enough to work: {report:#}"
+    );
 }
 
 #[test]
 fn invalid_server_configurations_are_refused() {
     let world = World::new(json!([]));
     let mut client = world.acp();
-    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+    );
     for (server, why) in [
         (
             json!({ "name": "x", "command": "", "args": [], "env": [] }),
             "a command needs at least the name of a program",
         ),
-        (json!({ "type": "sse", "name": "x", "url": "http://localhost/sse", "headers": [] }), "use `http` or stdio"),
+        (
+            json!({ "type": "sse", "name": "x", "url": "http://localhost/sse", "headers": [] }),
+            "use `http` or stdio",
+        ),
     ] {
-        let refused = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+        let refused = client.call(
+            "session/new",
+            json!({ "cwd": world.path(), "mcpServers": [server] }),
+        );
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
-        assert!(refused["error"]["message"].as_str().unwrap().contains(why), "{refused}");
+        assert!(
+            refused["error"]["message"].as_str().unwrap().contains(why),
+            "{refused}"
+        );
     }
 }
 
@@ -504,9 +781,16 @@ fn invalid_server_configurations_are_refused() {
 fn servers_start_with_the_first_prompt_and_end_with_the_session() {
     let world = World::new(calls(&["echo"]));
     // The program leaves a child behind that would live on.
-    let line = format!("sleep 1000 & echo $! > started; exec {} {}", program(), server::ARGUMENTS.join(" "));
+    let line = format!(
+        "sleep 1000 & echo $! > started; exec {} {}",
+        program(),
+        server::ARGUMENTS.join(" ")
+    );
     let env = "env = { TANDEM_TEST_MCP = \"good\" }\ncwd = \".\"";
-    add(&world, &format!("[mcp.tricks]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}"));
+    add(
+        &world,
+        &format!("[mcp.tricks]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}"),
+    );
     let mut client = world.client();
     let session = client.session(&world);
     assert!(!world.path().join("started").exists(), "lazily");
@@ -523,7 +807,11 @@ fn servers_start_with_the_first_prompt_and_end_with_the_session() {
 /// Whether a process has ended; the remains of one that nobody collected are no process.
 fn is_gone(process: rustix::process::Pid) -> bool {
     let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
-    let is_zombie = |stat: &str| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+    let is_zombie = |stat: &str| {
+        stat.rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.trim_start().starts_with('Z'))
+    };
     let is_zombie = std::fs::read_to_string(&stat).is_ok_and(|stat| is_zombie(&stat));
     is_zombie || rustix::process::test_kill_process(process).is_err()
 }

@@ -44,7 +44,10 @@ impl Company {
             .with_single_cert(vec![certificate.into()], key)
             .unwrap();
         config.alpn_protocols = vec![protocol.into()];
-        Self { ca_file: world.path().join("ca.pem"), acceptor: Arc::new(config).into() }
+        Self {
+            ca_file: world.path().join("ca.pem"),
+            acceptor: Arc::new(config).into(),
+        }
     }
 
     /// The scripted model of the world, behind TLS.
@@ -60,7 +63,10 @@ impl Company {
 /// Where the scripted model of the world listens.
 fn model(world: &World) -> SocketAddr {
     let url = world.model.base_url();
-    url.trim_start_matches("http://").trim_end_matches("/v1").parse().unwrap()
+    url.trim_start_matches("http://")
+        .trim_end_matches("/v1")
+        .parse()
+        .unwrap()
 }
 
 /// Serves every connection to a new port.
@@ -68,7 +74,9 @@ fn listen<F: Future<Output = std::io::Result<()>> + Send + 'static>(
     world: &World,
     serve: impl Fn(TcpStream) -> F + Send + 'static,
 ) -> SocketAddr {
-    let listener = world.wait(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let listener = world
+        .wait(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .unwrap();
     let address = listener.local_addr().unwrap();
     world.runtime.spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
@@ -78,7 +86,10 @@ fn listen<F: Future<Output = std::io::Result<()>> + Send + 'static>(
     address
 }
 
-async fn pass(mut socket: impl AsyncRead + AsyncWrite + Unpin, to: SocketAddr) -> std::io::Result<()> {
+async fn pass(
+    mut socket: impl AsyncRead + AsyncWrite + Unpin,
+    to: SocketAddr,
+) -> std::io::Result<()> {
     copy_bidirectional(&mut socket, &mut TcpStream::connect(to).await?).await?;
     Ok(())
 }
@@ -89,7 +100,10 @@ async fn head(socket: &mut TcpStream) -> std::io::Result<Vec<String>> {
     while !head.ends_with(b"\r\n\r\n") {
         head.push(socket.read_u8().await?);
     }
-    Ok(String::from_utf8_lossy(&head).lines().map(str::to_owned).collect())
+    Ok(String::from_utf8_lossy(&head)
+        .lines()
+        .map(str::to_owned)
+        .collect())
 }
 
 /// A proxy that connects everybody with `to`, and what it was asked for.
@@ -113,7 +127,10 @@ fn guarded_proxy(world: &World, to: SocketAddr) -> SocketAddr {
     listen(world, move |mut socket| async move {
         let head = head(&mut socket).await?;
         // `someone:p@ss`
-        if !head.iter().any(|line| line.eq_ignore_ascii_case("proxy-authorization: Basic c29tZW9uZTpwQHNz")) {
+        if !head
+            .iter()
+            .any(|line| line.eq_ignore_ascii_case("proxy-authorization: Basic c29tZW9uZTpwQHNz"))
+        {
             let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             return socket.write_all(refusal).await;
         }
@@ -143,9 +160,18 @@ fn a_model_behind_a_proxy_with_a_company_certificate_works() {
         company.ca_file
     );
     let (proxy, asked) = proxy(&world, company.serve(&world));
-    assert_eq!(ask(&world, &config, &[("HTTPS_PROXY", &proxy), ("KEY", "sk")]), "hello");
+    assert_eq!(
+        ask(&world, &config, &[("HTTPS_PROXY", &proxy), ("KEY", "sk")]),
+        "hello"
+    );
     let asked = asked.lock().unwrap();
-    assert!(!asked.is_empty() && asked.iter().all(|line| line == "CONNECT models.test:443 HTTP/1.1"), "{asked:?}");
+    assert!(
+        !asked.is_empty()
+            && asked
+                .iter()
+                .all(|line| line == "CONNECT models.test:443 HTTP/1.1"),
+        "{asked:?}"
+    );
 }
 
 #[test]
@@ -155,16 +181,29 @@ fn a_proxy_that_wants_a_password_gets_it_or_says_so() {
     let ca_file = company.ca_file.clone();
     let proxy = guarded_proxy(&world, company.serve(&world));
     let through = |address: &str, scheme: &str| {
-        let proxy = Proxy { url: format!("http://{address}"), except: String::new() };
+        let proxy = Proxy {
+            url: format!("http://{address}"),
+            except: String::new(),
+        };
         let base = format!("{scheme}://{HOST}/v1");
         let endpoint = Endpoint::new("company", Api::Chat, &base, "m");
-        let endpoint = Endpoint { proxy: Some(proxy), ca_file: Some(ca_file.clone()), ..endpoint };
-        world.wait(Provider::http(endpoint).models()).unwrap_err().to_string()
+        let endpoint = Endpoint {
+            proxy: Some(proxy),
+            ca_file: Some(ca_file.clone()),
+            ..endpoint
+        };
+        world
+            .wait(Provider::http(endpoint).models())
+            .unwrap_err()
+            .to_string()
     };
     for scheme in ["https", "http"] {
         for address in [proxy.to_string(), format!("someone:wrong@{proxy}")] {
             let error = through(&address, scheme);
-            assert!(error.contains("HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT"), "{error}");
+            assert!(
+                error.contains("HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT"),
+                "{error}"
+            );
             assert!(!error.contains("wrong"), "{error}");
         }
     }
@@ -172,7 +211,14 @@ fn a_proxy_that_wants_a_password_gets_it_or_says_so() {
     let config = format!(
         "model = \"company/m\"\n[providers.company]\nbase-url = \"https://{HOST}/v1\"\nca-file = {ca_file:?}\n"
     );
-    assert_eq!(ask(&world, &config, &[("HTTPS_PROXY", &format!("http://someone:p%40ss@{proxy}"))]), "hello");
+    assert_eq!(
+        ask(
+            &world,
+            &config,
+            &[("HTTPS_PROXY", &format!("http://someone:p%40ss@{proxy}"))]
+        ),
+        "hello"
+    );
 }
 
 #[test]
@@ -185,7 +231,17 @@ fn hosts_in_no_proxy_bypass_the_proxy() {
     let config = format!(
         "model = \"company/m\"\n[providers.company]\nbase-url = \"https://{address}/v1\"\nca-file = {ca_file:?}\n"
     );
-    assert_eq!(ask(&world, &config, &[("ALL_PROXY", &proxy), ("NO_PROXY", "elsewhere.test,127.0.0.1")]), "hello");
+    assert_eq!(
+        ask(
+            &world,
+            &config,
+            &[
+                ("ALL_PROXY", &proxy),
+                ("NO_PROXY", "elsewhere.test,127.0.0.1")
+            ]
+        ),
+        "hello"
+    );
     assert_eq!(*asked.lock().unwrap(), Vec::<String>::new());
 }
 
@@ -208,7 +264,10 @@ fn a_network_that_never_answers_does_not_delay_the_start() {
         let mut client = world.stranger_on(Transport::Acp, &[("OPENAI_API_KEY", "sk")]);
         client.call("initialize", json!({ "protocolVersion": 1 }));
         client.session(&world);
-        assert!(!gave_up.load(Ordering::SeqCst), "the session waited for the model's server");
+        assert!(
+            !gave_up.load(Ordering::SeqCst),
+            "the session waited for the model's server"
+        );
     }
 }
 
@@ -216,7 +275,8 @@ fn a_network_that_never_answers_does_not_delay_the_start() {
 fn plain_http_uses_absolute_urls_at_the_proxy() {
     let world = World::new(json!([[{ "text": "hello" }]]));
     let proxy = format!("http://{}", model(&world));
-    let config = format!("model = \"company/m\"\n[providers.company]\nbase-url = \"http://{HOST}/v1\"\n");
+    let config =
+        format!("model = \"company/m\"\n[providers.company]\nbase-url = \"http://{HOST}/v1\"\n");
     assert_eq!(ask(&world, &config, &[("http_proxy", &proxy)]), "hello");
 }
 
@@ -225,16 +285,34 @@ fn untrusted_certificates_are_refused_with_a_remedy() {
     let world = World::new(json!([]));
     let address = Company::new(&world, "http/1.1").serve(&world);
     let endpoint = Endpoint::new("company", Api::Chat, &format!("https://{address}/v1"), "m");
-    let error = world.wait(Provider::http(endpoint.clone()).models()).unwrap_err().to_string();
-    assert!(error.contains("UnknownIssuer") && error.contains("ca-file"), "{error}");
+    let error = world
+        .wait(Provider::http(endpoint.clone()).models())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("UnknownIssuer") && error.contains("ca-file"),
+        "{error}"
+    );
 
-    let nowhere = Endpoint { ca_file: Some("/nowhere.pem".into()), ..endpoint.clone() };
-    let error = world.wait(Provider::http(nowhere).models()).unwrap_err().to_string();
+    let nowhere = Endpoint {
+        ca_file: Some("/nowhere.pem".into()),
+        ..endpoint.clone()
+    };
+    let error = world
+        .wait(Provider::http(nowhere).models())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("ca-file /nowhere.pem"), "{error}");
 
     world.write("empty.pem", "nothing\n");
-    let empty = Endpoint { ca_file: Some(world.path().join("empty.pem")), ..endpoint };
-    let error = world.wait(Provider::http(empty).models()).unwrap_err().to_string();
+    let empty = Endpoint {
+        ca_file: Some(world.path().join("empty.pem")),
+        ..endpoint
+    };
+    let error = world
+        .wait(Provider::http(empty).models())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("has no PEM certificate"), "{error}");
 }
 
@@ -245,10 +323,15 @@ fn http_2_is_used_if_the_server_supports_it() {
     let address = listen(&world, move |socket| {
         let acceptor = acceptor.clone();
         async move {
-            let mut connection = h2::server::handshake(acceptor.accept(socket).await?).await.unwrap();
+            let mut connection = h2::server::handshake(acceptor.accept(socket).await?)
+                .await
+                .unwrap();
             while let Some(Ok((request, mut respond))) = connection.accept().await {
                 let list = json!({ "data": [{ "id": request.uri().path() }] }).to_string();
-                #[expect(clippy::default_trait_access, reason = "its type is of a crate that is not named here")]
+                #[expect(
+                    clippy::default_trait_access,
+                    reason = "its type is of a crate that is not named here"
+                )]
                 let mut body = respond.send_response(Default::default(), false).unwrap();
                 body.send_data(list.into(), true).unwrap();
             }

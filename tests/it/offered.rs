@@ -39,7 +39,11 @@ fn merge(into: &mut Value, more: &Value) {
 /// Whether a client with these capabilities takes a request of the server.
 pub fn takes(transport: Transport, offered: &Value, request: &Value) -> bool {
     let at = |pointer: &str| offered.pointer(pointer).unwrap_or(&Value::Null);
-    let ours = if transport == Transport::Acp { offered } else { at("/experimental/tandem") };
+    let ours = if transport == Transport::Acp {
+        offered
+    } else {
+        at("/experimental/tandem")
+    };
     let params = &request["params"];
     let method = request["method"].as_str().unwrap_or_default();
     match method {
@@ -72,13 +76,16 @@ pub fn understands(offered: &Value, method: &str, answer: &Value) -> bool {
     let items = || answer["result"].as_array().into_iter().flatten();
     let at = |pointer: &str| offered.pointer(pointer).unwrap_or(&Value::Null);
     match method {
-        "textDocument/codeAction" if at("/textDocument/codeAction/codeActionLiteralSupport").is_null() => {
+        "textDocument/codeAction"
+            if at("/textDocument/codeAction/codeActionLiteralSupport").is_null() =>
+        {
             items().all(|item| item["command"].is_string())
         }
         "textDocument/documentSymbol"
             if *at("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport") != true =>
         {
-            items().all(|item| item["location"]["uri"].is_string() && item.get("children").is_none())
+            items()
+                .all(|item| item["location"]["uri"].is_string() && item.get("children").is_none())
         }
         _ => true,
     }
@@ -87,7 +94,11 @@ pub fn understands(offered: &Value, method: &str, answer: &Value) -> bool {
 #[test]
 fn what_was_not_offered_is_found() {
     let lsp = |offered: &Value, method: &str, params: Value| {
-        takes(Transport::Lsp, offered, &json!({ "id": 1, "method": method, "params": params }))
+        takes(
+            Transport::Lsp,
+            offered,
+            &json!({ "id": 1, "method": method, "params": params }),
+        )
     };
     let versioned = json!({ "edit": { "documentChanges": [] } });
     for (method, params) in [
@@ -98,7 +109,11 @@ fn what_was_not_offered_is_found() {
         assert!(lsp(&usual(), method, params.clone()), "{method} {params}");
         assert!(!lsp(&json!({}), method, params), "{method}");
     }
-    assert!(!lsp(&json!({ "workspace": { "applyEdit": true } }), "workspace/applyEdit", versioned));
+    assert!(!lsp(
+        &json!({ "workspace": { "applyEdit": true } }),
+        "workspace/applyEdit",
+        versioned
+    ));
     for method in [
         "window/workDoneProgress/create",
         "client/registerCapability",
@@ -116,8 +131,16 @@ fn what_was_not_offered_is_found() {
     assert!(understands(&usual(), "textDocument/codeAction", &answer));
     assert!(!understands(&json!({}), "textDocument/codeAction", &answer));
     let answer = json!({ "result": [{ "name": "n", "children": [] }] });
-    assert!(understands(&usual(), "textDocument/documentSymbol", &answer));
-    assert!(!understands(&json!({}), "textDocument/documentSymbol", &answer));
+    assert!(understands(
+        &usual(),
+        "textDocument/documentSymbol",
+        &answer
+    ));
+    assert!(!understands(
+        &json!({}),
+        "textDocument/documentSymbol",
+        &answer
+    ));
 }
 
 /// The capabilities of two language clients: one that can nothing but edit, and a usual one.
@@ -143,14 +166,32 @@ fn a_chat_works_whatever_the_client_offers() {
         let mut client = client(&world, &offered);
         let uri = world.uri("notes.tandem.md");
         let mut text = ask_in_chat(&mut client, &uri, "What is it?\n");
-        edit_until(&mut client, &uri, &mut text, |text| text.ends_with("It adds.\n\n## You\n\n"));
-        assert_eq!(client.next("window/showMessage")["params"]["message"], "tandem: done");
-        let symbols = client.call("textDocument/documentSymbol", json!({ "textDocument": { "uri": uri } }));
+        edit_until(&mut client, &uri, &mut text, |text| {
+            text.ends_with("It adds.\n\n## You\n\n")
+        });
+        assert_eq!(
+            client.next("window/showMessage")["params"]["message"],
+            "tandem: done"
+        );
+        let symbols = client.call(
+            "textDocument/documentSymbol",
+            json!({ "textDocument": { "uri": uri } }),
+        );
         let symbols = symbols["result"].as_array().unwrap();
-        let tool = if offered == usual() { &symbols[0]["children"][0] } else { &symbols[1] };
-        assert_eq!((&symbols[0]["name"], &tool["name"]), (&json!("What is it?"), &json!("✓ Read a.rs")));
+        let tool = if offered == usual() {
+            &symbols[0]["children"][0]
+        } else {
+            &symbols[1]
+        };
+        assert_eq!(
+            (&symbols[0]["name"], &tool["name"]),
+            (&json!("What is it?"), &json!("✓ Read a.rs"))
+        );
         if offered != usual() {
-            assert_eq!((&tool["location"]["uri"], &tool["containerName"]), (&json!(uri), &json!("What is it?")));
+            assert_eq!(
+                (&tool["location"]["uri"], &tool["containerName"]),
+                (&json!(uri), &json!("What is it?"))
+            );
         }
     }
 }
@@ -162,32 +203,63 @@ fn an_answer_in_a_new_chat_is_found_whatever_the_client_offers() {
         let mut client = client(&world, &offered);
         client.open(&world.uri("a.rs"), "fn add() {}\n");
         let actions = actions(&mut client, &world.uri("a.rs"), 1);
-        assert_eq!(titles(&actions), ["tandem: Ask about this", "tandem: Explain this", "tandem: Edit this"]);
+        assert_eq!(
+            titles(&actions),
+            [
+                "tandem: Ask about this",
+                "tandem: Explain this",
+                "tandem: Edit this"
+            ]
+        );
         let is_usual = offered == usual();
-        let run = if is_usual { &actions[1]["command"] } else { &actions[1] };
-        command(&mut client, run["command"].as_str().unwrap(), run["arguments"].clone());
+        let run = if is_usual {
+            &actions[1]["command"]
+        } else {
+            &actions[1]
+        };
+        command(
+            &mut client,
+            run["command"].as_str().unwrap(),
+            run["arguments"].clone(),
+        );
         if is_usual {
             client.next("window/showDocument");
             continue;
         }
-        let message = client.next("window/showMessage")["params"]["message"].as_str().unwrap().to_owned();
-        let path = message.strip_prefix("tandem: the answer is in ").expect(&message);
+        let message = client.next("window/showMessage")["params"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let path = message
+            .strip_prefix("tandem: the answer is in ")
+            .expect(&message);
         let text = std::fs::read_to_string(path).unwrap();
-        assert!(text.contains("Explain this") && text.contains("## tandem\n\nIt adds."), "{text}");
+        assert!(
+            text.contains("Explain this") && text.contains("## tandem\n\nIt adds."),
+            "{text}"
+        );
         assert_eq!(client.end(), tandem::server::Ended::Well);
         client.finish();
-        let again = client.seen.iter().filter(|message| message["method"] == "window/showMessage");
+        let again = client
+            .seen
+            .iter()
+            .filter(|message| message["method"] == "window/showMessage");
         assert_eq!(again.count(), 0, "it is said once");
     }
 }
 
 #[test]
 fn an_open_document_is_edited_as_the_client_takes_it() {
-    let capabilities = |workspace: Value| json!({ "experimental": { "tandem": {} }, "workspace": workspace });
-    let delete = json!({ "applyEdit": true, "workspaceEdit": { "resourceOperations": ["delete"] } });
+    let capabilities =
+        |workspace: Value| json!({ "experimental": { "tandem": {} }, "workspace": workspace });
+    let delete =
+        json!({ "applyEdit": true, "workspaceEdit": { "resourceOperations": ["delete"] } });
     for (workspace, field) in [
         (json!({ "applyEdit": true }), Some("changes")),
-        (json!({ "applyEdit": true, "workspaceEdit": { "documentChanges": true } }), Some("documentChanges")),
+        (
+            json!({ "applyEdit": true, "workspaceEdit": { "documentChanges": true } }),
+            Some("documentChanges"),
+        ),
         (delete, Some("documentChanges")),
         (json!({}), None),
     ] {
@@ -199,23 +271,37 @@ fn an_open_document_is_edited_as_the_client_takes_it() {
         let uri = world.uri("a.rs");
         client.open(&uri, "one\n");
         let session = client.session(&world);
-        client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+        client.call(
+            "session/set_mode",
+            json!({ "sessionId": session, "modeId": "edit" }),
+        );
         let prompt = client.prompt(&session, "change it");
         if let Some(field) = field {
             let request = client.next("workspace/applyEdit");
             let edit = &request["params"]["edit"];
             let names: Vec<_> = edit.as_object().unwrap().keys().collect();
             assert_eq!(names, [field]);
-            let edits = if field == "changes" { &edit[field][&uri] } else { &edit[field][0]["edits"] };
+            let edits = if field == "changes" {
+                &edit[field][&uri]
+            } else {
+                &edit[field][0]["edits"]
+            };
             assert!(edits[0]["newText"].is_string(), "{edit}");
-            let change =
-                json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": "two\n" }] });
+            let change = json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": "two\n" }] });
             client.notify("textDocument/didChange", change);
             client.respond(&request, json!({ "applied": true }));
         }
         assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
         let told = world.rehearsal().requests()[1]["messages"].to_string();
-        assert_eq!(told.contains("did not announce `workspace.applyEdit`"), field.is_none(), "{told}");
-        assert_eq!(world.read("a.rs"), "saved\n", "the disk is the person's to write");
+        assert_eq!(
+            told.contains("did not announce `workspace.applyEdit`"),
+            field.is_none(),
+            "{told}"
+        );
+        assert_eq!(
+            world.read("a.rs"),
+            "saved\n",
+            "the disk is the person's to write"
+        );
     }
 }

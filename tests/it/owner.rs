@@ -5,12 +5,16 @@ use serde_json::{Value, json};
 use crate::driver::{Client, World, choose};
 
 fn set_mode(client: &mut Client, session: &str, mode: &str) -> i64 {
-    client.ask("session/set_mode", json!({ "sessionId": session, "modeId": mode }))
+    client.ask(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": mode }),
+    )
 }
 
 fn prompt_as(client: &mut Client, session: &str, id: &str) -> i64 {
     let prompt = json!([{ "type": "text", "text": format!("prompt {id}") }]);
-    let params = json!({ "sessionId": session, "prompt": prompt, "_meta": { "tandem/promptId": id } });
+    let params =
+        json!({ "sessionId": session, "prompt": prompt, "_meta": { "tandem/promptId": id } });
     client.ask("session/prompt", params)
 }
 
@@ -32,7 +36,11 @@ fn calls(calls: &[(&str, &str, Value)]) -> Value {
 }
 
 fn write_call(id: &'static str, path: &str) -> (&'static str, &'static str, Value) {
-    (id, "write_file", json!({ "path": path, "content": "written" }))
+    (
+        id,
+        "write_file",
+        json!({ "path": path, "content": "written" }),
+    )
 }
 
 #[test]
@@ -44,10 +52,17 @@ fn changes_and_cancel_work_with_a_full_mailbox() {
     // The session waits for the editor, and takes nothing out of its mailbox meanwhile.
     let first = client.prompt(&session, "fix @diagnostics");
     client.next("_tandem/diagnostics");
-    let crowd: Vec<_> = (0..40).map(|n| prompt_as(&mut client, &session, &format!("p{n}"))).collect();
+    let crowd: Vec<_> = (0..40)
+        .map(|n| prompt_as(&mut client, &session, &format!("p{n}")))
+        .collect();
     let refused = client.answer(crowd[39]);
-    assert_eq!(refused["error"]["code"], -32803, "the mailbox is full: {refused}");
-    let modes: Vec<_> = (0..40).map(|n| set_mode(&mut client, &session, ["plan", "auto"][n % 2])).collect();
+    assert_eq!(
+        refused["error"]["code"], -32803,
+        "the mailbox is full: {refused}"
+    );
+    let modes: Vec<_> = (0..40)
+        .map(|n| set_mode(&mut client, &session, ["plan", "auto"][n % 2]))
+        .collect();
     let last = set_mode(&mut client, &session, "plan");
     client.notify("session/cancel", json!({ "sessionId": session }));
     assert_eq!(client.answer(first)["result"]["stopReason"], "cancelled");
@@ -56,12 +71,22 @@ fn changes_and_cancel_work_with_a_full_mailbox() {
     }
     for id in crowd.into_iter().take(39) {
         let answer = client.answer(id);
-        assert!(answer["result"]["stopReason"] == "cancelled" || answer["error"].is_object(), "{answer}");
+        assert!(
+            answer["result"]["stopReason"] == "cancelled" || answer["error"].is_object(),
+            "{answer}"
+        );
     }
-    assert_eq!(world.rehearsal().requests().len(), 0, "nothing that was cancelled reaches the model");
+    assert_eq!(
+        world.rehearsal().requests().len(),
+        0,
+        "nothing that was cancelled reaches the model"
+    );
     let next = client.prompt(&session, "write it");
     assert_eq!(client.answer(next)["result"]["stopReason"], "end_turn");
-    assert!(!world.path().join("new.txt").exists(), "the mode is the last one that was set");
+    assert!(
+        !world.path().join("new.txt").exists(),
+        "the mode is the last one that was set"
+    );
 }
 
 #[test]
@@ -97,26 +122,46 @@ fn a_turn_acknowledged_as_plan_never_writes() {
 
 #[test]
 fn each_prompt_has_exactly_one_end() {
-    let world = World::new(json!([[{ "gate": "first" }, { "text": "one" }], [{ "gate": "second" }]]));
+    let world =
+        World::new(json!([[{ "gate": "first" }, { "text": "one" }], [{ "gate": "second" }]]));
     let mut client = world.client();
     let session = client.session(&world);
     let ids = ["a", "b", "c", "d"].map(|id| prompt_as(&mut client, &session, id));
     let running = turn(&mut client, "a", "running");
     assert_eq!(turn(&mut client, "d", "queued")["position"], 3);
     let again = prompt_as(&mut client, &session, "a");
-    assert_eq!(client.answer(again)["error"]["code"], -32602, "a name is used once");
+    assert_eq!(
+        client.answer(again)["error"]["code"],
+        -32602,
+        "a name is used once"
+    );
     // One is withdrawn, and those behind it move up.
     let withdraw = json!({ "sessionId": session, "promptId": "b" });
-    assert_eq!(client.call("_tandem/turn/withdraw", withdraw.clone())["result"], json!({}));
+    assert_eq!(
+        client.call("_tandem/turn/withdraw", withdraw.clone())["result"],
+        json!({})
+    );
     let returned = turn(&mut client, "b", "returned");
-    assert_eq!((&returned["reason"], &returned["prompt"][0]["text"]), (&json!("withdrawn"), &json!("prompt b")));
+    assert_eq!(
+        (&returned["reason"], &returned["prompt"][0]["text"]),
+        (&json!("withdrawn"), &json!("prompt b"))
+    );
     assert_eq!(turn(&mut client, "d", "queued")["position"], 2);
-    assert!(client.call("_tandem/turn/withdraw", withdraw)["error"].is_object(), "it is gone");
+    assert!(
+        client.call("_tandem/turn/withdraw", withdraw)["error"].is_object(),
+        "it is gone"
+    );
     let withdraw = json!({ "sessionId": session, "promptId": "a" });
-    assert!(client.call("_tandem/turn/withdraw", withdraw)["error"].is_object(), "it runs");
+    assert!(
+        client.call("_tandem/turn/withdraw", withdraw)["error"].is_object(),
+        "it runs"
+    );
     world.rehearsal().open("first");
     let ended = turn(&mut client, "a", "ended");
-    assert_eq!((&ended["reason"], &ended["turnId"]), (&json!("end_turn"), &running["turnId"]));
+    assert_eq!(
+        (&ended["reason"], &ended["turnId"]),
+        (&json!("end_turn"), &running["turnId"])
+    );
     // A cancel ends the running turn and returns what waits behind it.
     world.wait(world.rehearsal().waiting_at("second"));
     client.notify("session/cancel", json!({ "sessionId": session }));
@@ -126,8 +171,19 @@ fn each_prompt_has_exactly_one_end() {
         client.answer(id);
     }
     client.call("session/close", json!({ "sessionId": session }));
-    let is_last = |state: &Value| ["joined", "returned", "ended"].iter().any(|last| state == last);
-    assert!(client.seen.iter().all(|message| !is_last(&message["params"]["state"])), "{:#?}", client.seen);
+    let is_last = |state: &Value| {
+        ["joined", "returned", "ended"]
+            .iter()
+            .any(|last| state == last)
+    };
+    assert!(
+        client
+            .seen
+            .iter()
+            .all(|message| !is_last(&message["params"]["state"])),
+        "{:#?}",
+        client.seen
+    );
 }
 
 #[test]
@@ -137,26 +193,37 @@ fn updates_name_their_turn_and_prompt() {
     let session = client.session(&world);
     let id = prompt_as(&mut client, &session, "mine");
     client.answer(id);
-    let update = client.find(|message| message["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    let update = client
+        .find(|message| message["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
     let meta = &update["params"]["_meta"];
     assert_eq!(meta["tandem/promptId"], "mine");
     assert_eq!(turn(&mut client, "mine", "running")["turn"], 1);
-    assert_eq!(meta["tandem/turnId"], turn(&mut client, "mine", "ended")["turnId"]);
-    let id =
-        client.ask("session/prompt", json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "/help" }] }));
+    assert_eq!(
+        meta["tandem/turnId"],
+        turn(&mut client, "mine", "ended")["turnId"]
+    );
+    let id = client.ask(
+        "session/prompt",
+        json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "/help" }] }),
+    );
     client.answer(id);
-    assert!(turn(&mut client, "tandem-1", "ended")["turnId"].is_string(), "the server names what has no name");
+    assert!(
+        turn(&mut client, "tandem-1", "ended")["turnId"].is_string(),
+        "the server names what has no name"
+    );
 }
 
 #[test]
 fn a_steering_message_joins_or_is_returned() {
     let call = json!({ "call": { "id": "c1", "name": "glob", "arguments": { "pattern": "*.x" } } });
-    let world = World::new(json!([[call, { "gate": "half" }], [{ "gate": "late" }, { "text": "done" }]]));
+    let world =
+        World::new(json!([[call, { "gate": "half" }], [{ "gate": "late" }, { "text": "done" }]]));
     let mut client = world.client();
     let session = client.session(&world);
     let steer = |client: &mut Client, id: &str| {
         let prompt = json!([{ "type": "text", "text": id }]);
-        let params = json!({ "sessionId": session, "prompt": prompt, "_meta": { "tandem/promptId": id } });
+        let params =
+            json!({ "sessionId": session, "prompt": prompt, "_meta": { "tandem/promptId": id } });
         client.ask("_tandem/session/steer", params)
     };
     let early = steer(&mut client, "early");
@@ -166,9 +233,15 @@ fn a_steering_message_joins_or_is_returned() {
     world.wait(world.rehearsal().waiting_at("half"));
     let [joins, withdrawn] = ["joins", "withdrawn"].map(|id| steer(&mut client, id));
     let withdraw = json!({ "sessionId": session, "promptId": "withdrawn" });
-    assert_eq!(client.call("_tandem/turn/withdraw", withdraw)["result"], json!({}));
+    assert_eq!(
+        client.call("_tandem/turn/withdraw", withdraw)["result"],
+        json!({})
+    );
     assert!(client.answer(withdrawn)["error"].is_object());
-    assert_eq!(turn(&mut client, "withdrawn", "returned")["reason"], "withdrawn");
+    assert_eq!(
+        turn(&mut client, "withdrawn", "returned")["reason"],
+        "withdrawn"
+    );
     world.rehearsal().open("half");
     assert_eq!(client.answer(joins)["result"], json!({}));
     let joined = turn(&mut client, "joins", "joined");
@@ -176,7 +249,10 @@ fn a_steering_message_joins_or_is_returned() {
     client.answer(id);
     assert_eq!(joined["turnId"], turn(&mut client, "a", "ended")["turnId"]);
     let sent = world.rehearsal().requests()[1]["messages"].to_string();
-    assert!(sent.contains("joins") && !sent.contains("withdrawn"), "{sent}");
+    assert!(
+        sent.contains("joins") && !sent.contains("withdrawn"),
+        "{sent}"
+    );
 }
 
 #[test]
@@ -192,9 +268,16 @@ fn reads_overtake_a_permission_request_and_writes_do_not() {
     let first = client.next("session/request_permission");
     assert_eq!(first["params"]["toolCall"]["toolCallId"], "w1");
     client.find(|message| {
-        message["params"]["update"]["toolCallId"] == "r1" && message["params"]["update"]["status"] == "completed"
+        message["params"]["update"]["toolCallId"] == "r1"
+            && message["params"]["update"]["status"] == "completed"
     });
-    assert!(client.seen.iter().all(|message| message["method"] != "session/request_permission"), "writes wait");
+    assert!(
+        client
+            .seen
+            .iter()
+            .all(|message| message["method"] != "session/request_permission"),
+        "writes wait"
+    );
     choose(&mut client, &first, "allow_once");
     let second = client.next("session/request_permission");
     assert_eq!(second["params"]["toolCall"]["toolCallId"], "w2");
@@ -225,7 +308,13 @@ fn queued_prompts_of_a_killed_server_are_returned_on_load() {
             assert_eq!(returned["prompt"][0]["text"], format!("prompt {id}"));
         }
         client.call("session/close", json!({ "sessionId": session }));
-        assert!(client.seen.iter().all(|message| message["method"] != "_tandem/turn"), "once");
+        assert!(
+            client
+                .seen
+                .iter()
+                .all(|message| message["method"] != "_tandem/turn"),
+            "once"
+        );
     }
 }
 
@@ -238,12 +327,22 @@ fn prompts_returned_on_close_are_not_returned_again() {
         prompt_as(&mut client, &session, id);
     }
     turn(&mut client, "b", "queued");
-    assert_eq!(client.call("session/close", json!({ "sessionId": session }))["result"], json!({}));
+    assert_eq!(
+        client.call("session/close", json!({ "sessionId": session }))["result"],
+        json!({})
+    );
     assert_eq!(turn(&mut client, "b", "returned")["reason"], "closed");
     let load = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
     assert!(client.call("session/load", load)["result"].is_object());
     client.call("session/close", json!({ "sessionId": session }));
-    assert!(client.seen.iter().all(|message| message["params"]["promptId"] != "b"), "{:#?}", client.seen);
+    assert!(
+        client
+            .seen
+            .iter()
+            .all(|message| message["params"]["promptId"] != "b"),
+        "{:#?}",
+        client.seen
+    );
 }
 
 #[test]
@@ -255,14 +354,23 @@ fn cancelling_a_steering_request_withdraws_it() {
     let id = prompt_as(&mut client, &session, "a");
     world.wait(world.rehearsal().waiting_at("half"));
     let prompt = json!([{ "type": "text", "text": "never mind" }]);
-    let params = json!({ "sessionId": session, "prompt": prompt, "_meta": { "tandem/promptId": "s" } });
+    let params =
+        json!({ "sessionId": session, "prompt": prompt, "_meta": { "tandem/promptId": "s" } });
     let steer = client.ask("_tandem/session/steer", params);
     client.notify("$/cancelRequest", json!({ "id": steer }));
     assert_eq!(client.answer(steer)["error"]["code"], -32800);
     assert_eq!(turn(&mut client, "s", "returned")["reason"], "cancelled");
     world.rehearsal().open("half");
-    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn", "the turn goes on");
-    assert!(!world.rehearsal().requests()[1]["messages"].to_string().contains("never mind"));
+    assert_eq!(
+        client.answer(id)["result"]["stopReason"],
+        "end_turn",
+        "the turn goes on"
+    );
+    assert!(
+        !world.rehearsal().requests()[1]["messages"]
+            .to_string()
+            .contains("never mind")
+    );
 }
 
 #[test]
@@ -273,7 +381,9 @@ fn the_status_has_fields() {
     let status = |client: &mut Client, state: &str, queued: u64| {
         let found = client.find(|message| {
             let params = &message["params"];
-            message["method"] == "_tandem/status" && params["state"] == state && params["queued"] == queued
+            message["method"] == "_tandem/status"
+                && params["state"] == state
+                && params["queued"] == queued
         });
         found["params"].clone()
     };

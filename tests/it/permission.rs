@@ -18,14 +18,20 @@ use tandem::session::permission::Policy;
 use tandem::session::{Session, Setup, Start};
 use tandem::text::Encoding;
 use tandem::tools::mcp::Servers;
-use tandem::tools::{CommandLine, Pending, Preview, Redactor, Tool, ToolContext, ToolKind, ToolOutput};
+use tandem::tools::{
+    CommandLine, Pending, Preview, Redactor, Tool, ToolContext, ToolKind, ToolOutput,
+};
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::{Client, World, call, choose};
 
 fn write(id: &str, path: &str, content: &str) -> Value {
-    call(id, "write_file", json!({ "path": path, "content": content }))
+    call(
+        id,
+        "write_file",
+        json!({ "path": path, "content": content }),
+    )
 }
 
 fn read(id: &str, path: &str) -> Value {
@@ -40,18 +46,36 @@ fn question(client: &mut Client) -> Value {
 fn visible(question: &Value) -> String {
     let call = &question["params"]["toolCall"];
     let content = call["content"].as_array().cloned().unwrap_or_default();
-    let texts = content.iter().filter_map(|item| item["content"]["text"].as_str());
-    let options = question["params"]["options"].as_array().unwrap().iter().filter_map(|option| option["name"].as_str());
-    call["title"].as_str().into_iter().chain(texts).chain(options).collect::<Vec<_>>().join("\n")
+    let texts = content
+        .iter()
+        .filter_map(|item| item["content"]["text"].as_str());
+    let options = question["params"]["options"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|option| option["name"].as_str());
+    call["title"]
+        .as_str()
+        .into_iter()
+        .chain(texts)
+        .chain(options)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn options(question: &Value) -> Vec<&str> {
     let options = question["params"]["options"].as_array().unwrap();
-    options.iter().map(|option| option["optionId"].as_str().unwrap()).collect()
+    options
+        .iter()
+        .map(|option| option["optionId"].as_str().unwrap())
+        .collect()
 }
 
 fn was_asked(client: &Client) -> bool {
-    client.seen.iter().any(|message| message["method"] == "session/request_permission")
+    client
+        .seen
+        .iter()
+        .any(|message| message["method"] == "session/request_permission")
 }
 
 fn end(client: &mut Client, prompt: i64) {
@@ -83,12 +107,29 @@ fn always_allow_names_its_rule_and_scope() {
     let session = client.session(&world);
     let id = client.prompt(&session, "go");
     let first = question(&mut client);
-    assert_eq!(options(&first), ["allow_once", "allow_always", "allow_always_project", "reject_once"]);
-    assert!(visible(&first).contains("Always (session): write_file(a.txt)"), "{first:#}");
-    assert_eq!(first["params"]["options"][1]["_meta"]["tandem"]["rule"], "write_file(a.txt)");
+    assert_eq!(
+        options(&first),
+        [
+            "allow_once",
+            "allow_always",
+            "allow_always_project",
+            "reject_once"
+        ]
+    );
+    assert!(
+        visible(&first).contains("Always (session): write_file(a.txt)"),
+        "{first:#}"
+    );
+    assert_eq!(
+        first["params"]["options"][1]["_meta"]["tandem"]["rule"],
+        "write_file(a.txt)"
+    );
     choose(&mut client, &first, "allow_always");
     let other = question(&mut client);
-    assert!(visible(&other).contains("write_file(b.txt)"), "a.txt was not asked about again: {other:#}");
+    assert!(
+        visible(&other).contains("write_file(b.txt)"),
+        "a.txt was not asked about again: {other:#}"
+    );
     choose(&mut client, &other, "reject_once");
     end(&mut client, id);
     assert_eq!(world.read("a.txt"), "two");
@@ -127,22 +168,45 @@ fn project_approvals_survive_restarts_until_removed() {
     let state = world.home().join("state");
     let mut folders = vec![state.clone()];
     while let Some(folder) = folders.pop() {
-        assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o077, 0, "{}", folder.display());
+        assert_eq!(
+            folder.metadata().unwrap().permissions().mode() & 0o077,
+            0,
+            "{}",
+            folder.display()
+        );
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o077, 0, "{}", path.display());
+            assert_eq!(
+                path.metadata().unwrap().permissions().mode() & 0o077,
+                0,
+                "{}",
+                path.display()
+            );
             folders.extend(path.is_dir().then_some(path));
         }
     }
-    assert!(!world.path().join(".tandem").exists(), "nothing of it is in the repository");
+    assert!(
+        !world.path().join(".tandem").exists(),
+        "nothing of it is in the repository"
+    );
 
     let list = world.run(&["permissions", "list"]);
-    assert_eq!(list.stdout, "allow write_file(a.txt)  # allowed for this project\n", "{}", list.stderr);
+    assert_eq!(
+        list.stdout, "allow write_file(a.txt)  # allowed for this project\n",
+        "{}",
+        list.stderr
+    );
     let gone = world.run(&["permissions", "rm", "write_file(b.txt)"]);
     assert_eq!(gone.code, Some(1), "{}", gone.stderr);
     let gone = world.run(&["permissions", "rm", "write_file(a.txt)"]);
-    assert_eq!((gone.code, gone.stdout.as_str()), (Some(0), "removed write_file(a.txt)\n"));
-    assert_eq!(world.run(&["permissions", "list"]).stdout, "# no rules: mode `ask` decides\n");
+    assert_eq!(
+        (gone.code, gone.stdout.as_str()),
+        (Some(0), "removed write_file(a.txt)\n")
+    );
+    assert_eq!(
+        world.run(&["permissions", "list"]).stdout,
+        "# no rules: mode `ask` decides\n"
+    );
     turn(Some("reject_once"));
     assert_eq!(world.read("a.txt"), "two");
 }
@@ -158,16 +222,31 @@ fn edited_rules_are_accepted_if_narrow_and_matching() {
     let id = client.prompt(&session, "go");
     let answer = |client: &mut Client, question: &Value, rule: &str| {
         let outcome = json!({ "outcome": "selected", "optionId": "allow_always" });
-        client.respond(question, json!({ "outcome": outcome, "_meta": { "tandem": { "rule": rule } } }));
+        client.respond(
+            question,
+            json!({ "outcome": outcome, "_meta": { "tandem": { "rule": rule } } }),
+        );
     };
     let first = question(&mut client);
     answer(&mut client, &first, "write_file(src/*)");
     let wide = question(&mut client);
-    assert!(visible(&wide).contains("write_file(c.txt)"), "the second file was covered: {wide:#}");
+    assert!(
+        visible(&wide).contains("write_file(c.txt)"),
+        "the second file was covered: {wide:#}"
+    );
     answer(&mut client, &wide, "write_file(**)");
-    let notice =
-        client.find(|m| m["params"]["message"].as_str().is_some_and(|text| text.contains("the rule was not added")));
-    assert!(notice["params"]["message"].as_str().unwrap().contains("is too broad"), "{notice}");
+    let notice = client.find(|m| {
+        m["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("the rule was not added"))
+    });
+    assert!(
+        notice["params"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("is too broad"),
+        "{notice}"
+    );
     end(&mut client, id);
     assert_eq!(world.read("c.txt"), "1", "the call itself was allowed");
 }
@@ -181,7 +260,8 @@ fn invalid_answers_are_a_no_and_second_answers_are_ignored() {
         json!(null),
     ];
     for transport in [Transport::Lsp, Transport::Acp] {
-        let calls = (0..nonsense.len()).map(|i| json!([write(&format!("c{i}"), &format!("{i}.txt"), "x")]));
+        let calls =
+            (0..nonsense.len()).map(|i| json!([write(&format!("c{i}"), &format!("{i}.txt"), "x")]));
         let world = World::new(calls.chain([json!([{ "text": "ok" }])]).collect());
         let mut client = match transport {
             Transport::Lsp => world.client(),
@@ -199,13 +279,18 @@ fn invalid_answers_are_a_no_and_second_answers_are_ignored() {
         }
         end(&mut client, id);
         assert!((0..nonsense.len()).all(|i| !world.path().join(format!("{i}.txt")).exists()));
-        assert_eq!(told(&world).matches("the user said no").count(), nonsense.len());
+        assert_eq!(
+            told(&world).matches("the user said no").count(),
+            nonsense.len()
+        );
     }
 }
 
 #[test]
 fn unanswered_requests_time_out_and_late_answers_are_ignored() {
-    let world = World::new(json!([[write("c1", "a.txt", "x")], [write("c2", "b.txt", "x")], [{ "text": "fine" }]]));
+    let world = World::new(
+        json!([[write("c1", "a.txt", "x")], [write("c2", "b.txt", "x")], [{ "text": "fine" }]]),
+    );
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "go");
@@ -223,7 +308,8 @@ fn unanswered_requests_time_out_and_late_answers_are_ignored() {
 
 #[test]
 fn requests_are_sent_one_at_a_time_and_a_rule_may_settle_the_next() {
-    let world = World::new(json!([[read("c1", ".env"), read("c2", ".env.local")], [{ "text": "ok" }]]));
+    let world =
+        World::new(json!([[read("c1", ".env"), read("c2", ".env.local")], [{ "text": "ok" }]]));
     world.write(".env", "A=1");
     world.write(".env.local", "B=2");
     let mut client = world.client();
@@ -231,18 +317,31 @@ fn requests_are_sent_one_at_a_time_and_a_rule_may_settle_the_next() {
     let id = client.prompt(&session, "go");
     let first = question(&mut client);
     for _ in 0..2 {
-        client
-            .find(|message| message["params"]["update"]["title"].as_str().is_some_and(|title| title.contains(".env")));
+        client.find(|message| {
+            message["params"]["update"]["title"]
+                .as_str()
+                .is_some_and(|title| title.contains(".env"))
+        });
     }
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "ask" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "ask" }),
+    );
     assert!(!was_asked(&client), "the other one waits");
-    assert_eq!(options(&first), ["allow_once", "reject_once"], "what asks in every mode is never remembered");
+    assert_eq!(
+        options(&first),
+        ["allow_once", "reject_once"],
+        "what asks in every mode is never remembered"
+    );
     choose(&mut client, &first, "allow_once");
     let second = question(&mut client);
     choose(&mut client, &second, "reject_once");
     end(&mut client, id);
     let told = told(&world);
-    assert!(told.contains("A=1") != told.contains("B=2"), "one of the two was read: {told}");
+    assert!(
+        told.contains("A=1") != told.contains("B=2"),
+        "one of the two was read: {told}"
+    );
 }
 
 #[cfg(unix)]
@@ -266,13 +365,21 @@ fn only_what_was_shown_is_done() {
     let id = client.prompt(&session, "go");
     let asked = question(&mut client);
     assert!(visible(&asked).contains("link.txt → a.txt"), "{asked:#}");
-    assert_eq!(options(&asked), ["allow_once", "reject_once"], "an alias is never remembered");
+    assert_eq!(
+        options(&asked),
+        ["allow_once", "reject_once"],
+        "an alias is never remembered"
+    );
     point_to("b.txt");
     choose(&mut client, &asked, "allow_once");
     end(&mut client, id);
     assert_eq!(world.read("a.txt"), "text of a.txt");
     assert_eq!(world.read("b.txt"), "text of b.txt");
-    assert!(told(&world).contains("now leads to b.txt, which is not what was shown"), "{}", told(&world));
+    assert!(
+        told(&world).contains("now leads to b.txt, which is not what was shown"),
+        "{}",
+        told(&world)
+    );
 }
 
 #[test]
@@ -285,13 +392,23 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
     // Where the disk folds case this is the same file.
     world.write("PRIVATE/A.TXT", "hidden words");
     world.write("b.txt", "open words");
-    let mut client = client_with(&world, json!({ "permissions": { "deny": ["read_file(private/**)"] } }));
+    let mut client = client_with(
+        &world,
+        json!({ "permissions": { "deny": ["read_file(private/**)"] } }),
+    );
     let session = client.session(&world);
     let id = client.prompt(&session, "go");
     end(&mut client, id);
     let told = told(&world);
-    assert!(!told.contains("hidden words") && told.contains("open words"), "{told}");
-    assert_eq!(told.matches("a rule of the user forbids").count(), 3, "{told}");
+    assert!(
+        !told.contains("hidden words") && told.contains("open words"),
+        "{told}"
+    );
+    assert_eq!(
+        told.matches("a rule of the user forbids").count(),
+        3,
+        "{told}"
+    );
 }
 
 #[test]
@@ -304,14 +421,23 @@ fn invisible_characters_are_shown_in_requests() {
     let id = client.prompt(&session, "go");
     let asked = question(&mut client);
     let shown = visible(&asked);
-    for words in ["\\u{202e}", "`p\u{430}y` mixes Latin and Cyrillic letters", "invisible characters: U+200B, U+E0041"]
-    {
+    for words in [
+        "\\u{202e}",
+        "`p\u{430}y` mixes Latin and Cyrillic letters",
+        "invisible characters: U+200B, U+E0041",
+    ] {
         assert!(shown.contains(words), "{words} is missing in {shown}");
     }
-    assert!(!shown.contains(['\u{202e}', '\u{200b}', '\u{e0041}']), "{shown:?}");
+    assert!(
+        !shown.contains(['\u{202e}', '\u{200b}', '\u{e0041}']),
+        "{shown:?}"
+    );
     let content = asked["params"]["toolCall"]["content"].as_array().unwrap();
     let diff = content.iter().find(|item| item["type"] == "diff").unwrap();
-    assert_eq!(diff["newText"], "a\u{200b}\u{e0041}\n", "the diff is what is written");
+    assert_eq!(
+        diff["newText"], "a\u{200b}\u{e0041}\n",
+        "the diff is what is written"
+    );
     choose(&mut client, &asked, "reject_once");
     end(&mut client, id);
 }
@@ -344,7 +470,13 @@ fn repositories_cannot_grant_themselves_permissions() {
                 .is_some_and(|text| text.contains(&format!("`{key}`: a workspace can")))
         });
         let place = format!(".tandem/config.toml:{}:", line + 1);
-        assert!(message["params"]["message"].as_str().unwrap().contains(&place), "{message}");
+        assert!(
+            message["params"]["message"]
+                .as_str()
+                .unwrap()
+                .contains(&place),
+            "{message}"
+        );
     }
     let id = client.prompt(&session, "go");
     let asked = question(&mut client);
@@ -377,8 +509,7 @@ fn invalid_rules_are_reported_with_file_and_line() {
 #[test]
 fn keys_never_appear_in_errors_logs_or_results() {
     let key = "sk-CANARYKEY-0123456789abcdef";
-    let unauthorized =
-        json!({ "status": 401, "body": { "error": { "message": format!("Incorrect key: {key}\u{1b}[2J") } } });
+    let unauthorized = json!({ "status": 401, "body": { "error": { "message": format!("Incorrect key: {key}\u{1b}[2J") } } });
     let read = call("c1", "read_file", json!({ "path": "notes.txt" }));
     let world = World::new(json!([[read], [unauthorized]]));
     world.write("notes.txt", &format!("the key is {key}.\n"));
@@ -392,10 +523,23 @@ fn keys_never_appear_in_errors_logs_or_results() {
     assert_eq!(output.code, Some(1), "{}", output.stderr);
     let told = told(&world);
     assert!(told.contains("the key is [secret]."), "{told}");
-    assert!(output.stdout.contains("Incorrect key: [secret]"), "{}", output.stdout);
-    assert!(!output.stdout.contains(key) && !output.stderr.contains(key), "{}\n{}", output.stdout, output.stderr);
+    assert!(
+        output.stdout.contains("Incorrect key: [secret]"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        !output.stdout.contains(key) && !output.stderr.contains(key),
+        "{}\n{}",
+        output.stdout,
+        output.stderr
+    );
     let plain = crate::program::finish(world.command(&["run", "hi"]).env("TANDEM_API_KEY", key));
-    assert!(!plain.stderr.contains('\u{1b}') && !plain.stderr.contains(key), "{}", plain.stderr);
+    assert!(
+        !plain.stderr.contains('\u{1b}') && !plain.stderr.contains(key),
+        "{}",
+        plain.stderr
+    );
 }
 
 /// A tool that only says what it would run.
@@ -418,17 +562,37 @@ impl Tool for Pretend {
         ToolKind::Execute
     }
 
-    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
+    fn preview<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, Preview> {
         let line = line(context, arguments);
-        async { Ok(Preview { command: Some(Box::new(line)), ..Preview::default() }) }.boxed()
+        async {
+            Ok(Preview {
+                command: Some(Box::new(line)),
+                ..Preview::default()
+            })
+        }
+        .boxed()
     }
 
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, ToolOutput> {
         async {
             let line = line(context, arguments);
             context.check_command(&line)?;
-            let unheld = CommandLine { sandboxed: !line.sandboxed, ..line };
-            assert!(context.check_command(&unheld).is_err(), "never silently out of the sandbox");
+            let unheld = CommandLine {
+                sandboxed: !line.sandboxed,
+                ..line
+            };
+            assert!(
+                context.check_command(&unheld).is_err(),
+                "never silently out of the sandbox"
+            );
             Ok(ToolOutput::default())
         }
         .boxed()
@@ -448,22 +612,33 @@ fn line(context: &ToolContext, arguments: &Value) -> CommandLine {
 
 /// Runs command lines in a session of this mode; gives those a person was asked about with the rule that was offered.
 fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String, Option<String>)> {
-    let calls = lines.iter().enumerate().map(|(i, line)| json!([call(&format!("c{i}"), "run_command", line.clone())]));
-    let script: Script = serde_json::from_value(calls.chain([json!([{ "text": "ok" }])]).collect()).unwrap();
+    let calls = lines
+        .iter()
+        .enumerate()
+        .map(|(i, line)| json!([call(&format!("c{i}"), "run_command", line.clone())]));
+    let script: Script =
+        serde_json::from_value(calls.chain([json!([{ "text": "ok" }])]).collect()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let root = Arc::new(Root::open(folder.path()).unwrap());
     let setup = Setup {
         id: "s".into(),
         provider: Ok(Provider::scripted(Rehearsal::from(script))),
         by_key: false,
-        workspace: Workspace::new(vec![root], Documents::new(Encoding::Utf8), Arc::new(NoEditor)),
+        workspace: Workspace::new(
+            vec![root],
+            Documents::new(Encoding::Utf8),
+            Arc::new(NoEditor),
+        ),
         tools: Arc::new([Arc::new(Pretend)]),
         skills: Arc::new([]),
         mode,
         policy: Policy::default(),
         remembered: None,
         secrets: Redactor::default(),
-        limits: Limits { parallel: 4, ..Limits::default() },
+        limits: Limits {
+            parallel: 4,
+            ..Limits::default()
+        },
         checkpoints: None,
         journal: None,
         start: Start::New,
@@ -473,18 +648,33 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
         servers: Servers::new(Vec::new(), Duration::ZERO),
         server_timeout: Duration::ZERO,
         surroundings: Surroundings::default(),
-        settings: Settings::load(&Environment::made_up(folder.path(), &[]), &Sources::default()),
+        settings: Settings::load(
+            &Environment::made_up(folder.path(), &[]),
+            &Sources::default(),
+        ),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let (sender, mut events) = tokio::sync::mpsc::channel(64);
         let session = Session::start(setup, sender, &CancellationToken::new());
-        session.prompt("p".into(), Prompt::text("go"), Arc::default()).unwrap();
+        session
+            .prompt("p".into(), Prompt::text("go"), Arc::default())
+            .unwrap();
         let mut asked = Vec::new();
         while let Some((_, event)) = events.recv().await {
-            let SessionEvent::Agent(event) = event else { continue };
+            let SessionEvent::Agent(event) = event else {
+                continue;
+            };
             match event {
-                AgentEvent::PermissionRequested { preview, rule, reply: Some(reply), .. } => {
+                AgentEvent::PermissionRequested {
+                    preview,
+                    rule,
+                    reply: Some(reply),
+                    ..
+                } => {
                     asked.push((preview.command.unwrap().command, rule));
                     reply.send(answer.clone()).unwrap();
                 }
@@ -503,7 +693,12 @@ fn commands_require_approval_until_exactly_allowed() {
     let asked = |mode, answer: &Permission, lines: &[Value]| asked_about(mode, answer, lines);
     let offered = |command: &str, rule: &str| (command.to_owned(), Some(rule.to_owned()));
     let always = Permission::AllowAlways(Grant::offered(Scope::Session));
-    let lines = [line("cargo test"), line("cargo  'test'"), line("cargo test; x"), line("cargo test --lib")];
+    let lines = [
+        line("cargo test"),
+        line("cargo  'test'"),
+        line("cargo test; x"),
+        line("cargo test --lib"),
+    ];
     assert_eq!(
         asked(Mode::Ask, &always, &lines),
         [
@@ -520,9 +715,17 @@ fn commands_require_approval_until_exactly_allowed() {
     ];
     assert_eq!(
         asked(Mode::Auto, &Permission::Reject, &lines),
-        [offered("make", "network(make)"), ("make".to_owned(), None), ("rm -rf .".to_owned(), None),]
+        [
+            offered("make", "network(make)"),
+            ("make".to_owned(), None),
+            ("rm -rf .".to_owned(), None),
+        ]
     );
-    assert_eq!(asked(Mode::Plan, &Permission::AllowOnce, &[line("ls")]), [], "nobody is asked what the mode forbids");
+    assert_eq!(
+        asked(Mode::Plan, &Permission::AllowOnce, &[line("ls")]),
+        [],
+        "nobody is asked what the mode forbids"
+    );
 }
 
 #[cfg(unix)]
@@ -540,9 +743,18 @@ mod shells {
         let script = format!(
             "a() {{ {{ printf 'a\\1'; {show}; }} >&3; }}; b() {{ {{ printf 'b\\1'; {show}; }} >&3; }}\n{{ {line}\n}} 3>&1 >/dev/null 2>&1"
         );
-        let output = Command::new(shell).args(["-c", &script]).current_dir("/").output().unwrap();
+        let output = Command::new(shell)
+            .args(["-c", &script])
+            .current_dir("/")
+            .output()
+            .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let words = |command: &str| command.split_terminator('\u{1}').map(str::to_owned).collect();
+        let words = |command: &str| {
+            command
+                .split_terminator('\u{1}')
+                .map(str::to_owned)
+                .collect()
+        };
         text.split_terminator('\u{2}').map(words).collect()
     }
 
@@ -574,10 +786,16 @@ fn the_administrators_mode_is_the_upper_bound() {
     world.write(".home/managed/config.toml", "mode = \"ask\"\n");
     let mut client = world.client();
     let session = client.session(&world);
-    let wider = client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+    let wider = client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "auto" }),
+    );
     let message = wider["error"]["message"].as_str().unwrap();
     assert!(message.contains("`auto` is wider than `ask`"), "{message}");
-    let narrower = client.call("session/set_mode", json!({ "sessionId": session, "modeId": "plan" }));
+    let narrower = client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "plan" }),
+    );
     assert!(narrower.get("error").is_none(), "{narrower}");
 
     // A conversation that was in a wider mode before there was such a file.
@@ -586,11 +804,23 @@ fn the_administrators_mode_is_the_upper_bound() {
     drop(client);
     world.write(".home/managed/config.toml", "");
     let mut client = world.client();
-    client.call("session/load", json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }));
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+    client.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }),
+    );
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "auto" }),
+    );
     drop(client);
     world.write(".home/managed/config.toml", "mode = \"edit\"\n");
     let mut client = world.client();
-    let loaded = client.call("session/load", json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }));
-    assert_eq!(loaded["result"]["modes"]["currentModeId"], "edit", "{loaded}");
+    let loaded = client.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }),
+    );
+    assert_eq!(
+        loaded["result"]["modes"]["currentModeId"], "edit",
+        "{loaded}"
+    );
 }

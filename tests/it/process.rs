@@ -20,7 +20,10 @@ fn closing_the_input_ends_the_process() {
     let world = World::new(json!([]));
     for transport in [Transport::Lsp, Transport::Acp] {
         let (mut program, mut client) = world.serve(transport);
-        client.call("initialize", json!({ "protocolVersion": 1, "capabilities": {} }));
+        client.call(
+            "initialize",
+            json!({ "protocolVersion": 1, "capabilities": {} }),
+        );
         client.hang_up();
         assert_eq!(program.ends().code(), Some(0), "{transport:?}");
         client.finish();
@@ -33,7 +36,10 @@ fn a_client_with_open_requests_does_not_delay_shutdown() {
     world.write("a.txt", "hi\n");
     let (mut program, mut client) = world.serve(Transport::Acp);
     let reads = json!({ "fs": { "readTextFile": true } });
-    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": reads }));
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": reads }),
+    );
     let session = client.session(&world);
     client.prompt(&session, "What is in @a.txt?");
     client.next("fs/read_text_file");
@@ -79,7 +85,10 @@ fn in_the_middle_of_a_turn(world: &World) -> (Program, crate::driver::Client, i6
     let (program, mut client) = world.serve_editor();
     let session = client.session(world);
     let prompt = client.prompt(&session, "hi");
-    assert_eq!(client.update("agent_message_chunk")["content"]["text"], "half");
+    assert_eq!(
+        client.update("agent_message_chunk")["content"]["text"],
+        "half"
+    );
     (program, client, prompt)
 }
 
@@ -111,7 +120,10 @@ fn a_client_that_stops_reading_ends_the_process() {
     let (mut program, mut writer, mut reader) = world.serve_raw(Transport::Lsp);
     handshake(&world, &mut writer, &mut reader);
     drop(reader);
-    ask_until_the_end(writer, frame(&json!({ "jsonrpc": "2.0", "id": 2, "method": "no/such" })));
+    ask_until_the_end(
+        writer,
+        frame(&json!({ "jsonrpc": "2.0", "id": 2, "method": "no/such" })),
+    );
     assert_eq!(program.ends().code(), Some(0));
 }
 
@@ -123,7 +135,9 @@ fn ask_until_the_end(mut writer: PipeWriter, question: Vec<u8>) {
 
 #[test]
 fn a_client_that_stops_reading_during_a_turn_ends_the_turn() {
-    let world = World::new(json!([[{ "text": "half" }, { "gate": "on" }, { "text": "more" }, { "gate": "never" }]]));
+    let world = World::new(
+        json!([[{ "text": "half" }, { "gate": "on" }, { "text": "more" }, { "gate": "never" }]]),
+    );
     let (mut program, mut writer, mut reader) = world.serve_raw(Transport::Acp);
     let mut ask = |method: &str, params: Value| {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -131,10 +145,17 @@ fn a_client_that_stops_reading_during_a_turn_ends_the_turn() {
     };
     ask("initialize", json!({ "protocolVersion": 1 }));
     read_until(&mut reader, "agentInfo");
-    ask("session/new", json!({ "cwd": world.path(), "mcpServers": [] }));
+    ask(
+        "session/new",
+        json!({ "cwd": world.path(), "mcpServers": [] }),
+    );
     let line = read_until(&mut reader, "configOptions");
-    let answer: Value =
-        serde_json::from_str(line.lines().find(|line| line.contains("configOptions")).unwrap()).unwrap();
+    let answer: Value = serde_json::from_str(
+        line.lines()
+            .find(|line| line.contains("configOptions"))
+            .unwrap(),
+    )
+    .unwrap();
     ask(
         "session/prompt",
         json!({ "sessionId": answer["result"]["sessionId"], "prompt": [{ "type": "text", "text": "hi" }] }),
@@ -150,7 +171,11 @@ fn a_client_that_stops_reading_during_a_turn_ends_the_turn() {
 
 fn handshake(world: &World, writer: &mut PipeWriter, reader: &mut PipeReader) {
     let params = world.handshake(json!({}));
-    writer.write_all(&frame(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }))).unwrap();
+    writer
+        .write_all(&frame(
+            &json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }),
+        ))
+        .unwrap();
     read_until(reader, "serverInfo");
 }
 
@@ -169,7 +194,11 @@ fn read_until(reader: &mut PipeReader, word: &str) -> String {
 #[test]
 fn the_process_ends_with_its_editor() {
     let world = World::new(json!([]));
-    let mut editor = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut editor = Command::new("cat")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     let (mut program, mut client) = world.serve(Transport::Lsp);
     client.shake_hands(json!({ "processId": editor.id(), "capabilities": {} }));
     editor.kill().unwrap();
@@ -188,7 +217,9 @@ const FULL: usize = 3 << 20;
 #[test]
 #[cfg(target_os = "linux")]
 fn a_slow_client_loses_nothing_and_costs_little_memory() {
-    let numbers: Vec<_> = (1_000_000..1_060_000).map(|number: i32| number.to_string()).collect();
+    let numbers: Vec<_> = (1_000_000..1_060_000)
+        .map(|number: i32| number.to_string())
+        .collect();
     let words = numbers.join(" ");
     let world = World::new(json!([[{ "words": words }, { "gate": "all sent" }]]));
     let (mut program, mut client) = world.serve_editor();
@@ -198,7 +229,9 @@ fn a_slow_client_loses_nothing_and_costs_little_memory() {
     let reading = client.reading();
     let pause = reading.lock().unwrap();
     let prompt = client.prompt(&session, "a long story");
-    let others: Vec<i64> = (0..200).map(|_| client.ask("no/such", Value::Null)).collect();
+    let others: Vec<i64> = (0..200)
+        .map(|_| client.ask("no/such", Value::Null))
+        .collect();
     world.wait(world.rehearsal().waiting_at("all sent"));
     drop(pause);
 

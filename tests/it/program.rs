@@ -64,7 +64,11 @@ impl World {
     }
 
     /// The same with the command as `change` makes it.
-    pub fn serve_with(&self, transport: Transport, change: impl FnOnce(&mut Command)) -> (Program, Client) {
+    pub fn serve_with(
+        &self,
+        transport: Transport,
+        change: impl FnOnce(&mut Command),
+    ) -> (Program, Client) {
         let (program, to_server, from_server) = self.serve_changed(transport, change);
         (program, Client::new(transport, to_server, from_server))
     }
@@ -88,7 +92,11 @@ impl World {
     ) -> (Program, PipeWriter, PipeReader) {
         let (input, to_server) = std::io::pipe().unwrap();
         let (from_server, output) = std::io::pipe().unwrap();
-        let name = if transport == Transport::Lsp { "lsp" } else { "acp" };
+        let name = if transport == Transport::Lsp {
+            "lsp"
+        } else {
+            "acp"
+        };
         let mut command = self.command(&[name]);
         command.env("TANDEM_LOG", "debug");
         change(&mut command);
@@ -107,7 +115,11 @@ pub fn finish(command: &mut Command) -> Output {
     let mut text = String::new();
     stdout.read_to_string(&mut text).unwrap();
     let code = program.ends().code();
-    Output { code, stdout: text, stderr: program.stderr() }
+    Output {
+        code,
+        stdout: text,
+        stderr: program.stderr(),
+    }
 }
 
 /// Has a command run by the superuser be denied what others are denied.
@@ -115,9 +127,17 @@ pub fn finish(command: &mut Command) -> Output {
 pub fn without_override(command: &mut Command) {
     if rustix::process::geteuid().is_root() {
         let own = std::mem::replace(command, Command::new("setpriv"));
-        command.arg("--bounding-set=-dac_override,-dac_read_search").arg(own.get_program()).args(own.get_args());
-        command.current_dir(own.get_current_dir().unwrap()).env_clear();
-        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+            .arg("--bounding-set=-dac_override,-dac_read_search")
+            .arg(own.get_program())
+            .args(own.get_args());
+        command
+            .current_dir(own.get_current_dir().unwrap())
+            .env_clear();
+        command.envs(
+            own.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
     }
 }
 
@@ -143,7 +163,12 @@ impl Program {
         });
         let (sender, exit) = sync_channel(1);
         std::thread::spawn(move || sender.send(child.wait().unwrap()));
-        Self { pid, exit, stderr: Some(stderr), ended: false }
+        Self {
+            pid,
+            exit,
+            stderr: Some(stderr),
+            ended: false,
+        }
     }
 
     pub fn pid(&self) -> Pid {
@@ -156,7 +181,10 @@ impl Program {
 
     /// Waits for the end.
     pub fn ends(&mut self) -> ExitStatus {
-        let status = self.exit.recv_timeout(PATIENCE).expect("the program ends at all");
+        let status = self
+            .exit
+            .recv_timeout(PATIENCE)
+            .expect("the program ends at all");
         self.ended = true;
         status
     }
@@ -171,8 +199,15 @@ impl Program {
     pub fn peak_memory(&self) -> usize {
         let path = format!("/proc/{}/status", self.pid.as_raw_nonzero());
         let status = std::fs::read_to_string(path).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap();
+        line.trim()
+            .trim_end_matches(" kB")
+            .parse::<usize>()
+            .unwrap()
+            << 10
     }
 
     /// Waits until its memory has reached this many bytes.

@@ -29,38 +29,77 @@ fn chat_files_have_symbols_folds_links_and_definitions() {
     client.open(&code, "`src/main.rs:2`\n## You\n");
 
     let turns = ask(&mut client, "documentSymbol", &chat, None);
-    assert_eq!((&turns[0]["name"], &turns[1]), (&json!("where?"), &Value::Null));
+    assert_eq!(
+        (&turns[0]["name"], &turns[1]),
+        (&json!("where?"), &Value::Null)
+    );
     assert_eq!(turns[0]["children"][0]["name"], "✓ Read src/main.rs");
     let folds = ask(&mut client, "foldingRange", &chat, None);
-    assert_eq!(folds, json!([{ "startLine": 0, "endLine": 12 }, { "startLine": 10, "endLine": 12 }]));
+    assert_eq!(
+        folds,
+        json!([{ "startLine": 0, "endLine": 12 }, { "startLine": 10, "endLine": 12 }])
+    );
     let links = ask(&mut client, "documentLink", &chat, None);
-    let targets: Vec<_> = links.as_array().unwrap().iter().map(|link| link["target"].as_str().unwrap()).collect();
-    assert_eq!(targets, [code.as_str(), &format!("{code}#L2")], "what is not there is no link");
-    assert_eq!(links[1]["range"]["start"], json!({ "line": 8, "character": 4 }), "in UTF-16");
+    let targets: Vec<_> = links
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|link| link["target"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        targets,
+        [code.as_str(), &format!("{code}#L2")],
+        "what is not there is no link"
+    );
+    assert_eq!(
+        links[1]["range"]["start"],
+        json!({ "line": 8, "character": 4 }),
+        "in UTF-16"
+    );
     let place = ask(&mut client, "definition", &chat, Some((8, 9)));
-    assert_eq!((&place["uri"], &place["range"]["start"]["line"]), (&json!(code), &json!(1)));
-    assert_eq!(ask(&mut client, "definition", &chat, Some((0, 0))), Value::Null);
+    assert_eq!(
+        (&place["uri"], &place["range"]["start"]["line"]),
+        (&json!(code), &json!(1))
+    );
+    assert_eq!(
+        ask(&mut client, "definition", &chat, Some((0, 0))),
+        Value::Null
+    );
 
     for method in ["documentSymbol", "foldingRange", "documentLink"] {
-        assert_eq!(ask(&mut client, method, &code, None), json!([]), "{method} of code is not ours to know");
+        assert_eq!(
+            ask(&mut client, method, &code, None),
+            json!([]),
+            "{method} of code is not ours to know"
+        );
     }
-    assert_eq!(ask(&mut client, "definition", &code, Some((0, 5))), Value::Null);
+    assert_eq!(
+        ask(&mut client, "definition", &code, Some((0, 5))),
+        Value::Null
+    );
 }
 
 #[test]
 fn hovering_a_tool_call_shows_its_output() {
-    let read =
-        |id: &str, path: &str| json!([{ "call": { "id": id, "name": "read_file", "arguments": { "path": path } } }]);
+    let read = |id: &str, path: &str| json!([{ "call": { "id": id, "name": "read_file", "arguments": { "path": path } } }]);
     let world = World::new(json!([read("c1", "a.rs"), read("c2", "b.rs"), [{ "text": "Read." }]]));
     world.write("a.rs", "alpha\n");
     world.write("b.rs", "beta\n");
     let mut client = plain(&world);
     let chat = world.uri("notes.tandem.md");
     let mut text = ask_in_chat(&mut client, &chat, "Read them.\n");
-    edit_until(&mut client, &chat, &mut text, |text| text.contains("Read.\n"));
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("Read.\n")
+    });
     for (call, output) in [("- ✓ Read a.rs", "alpha"), ("- ✓ Read b.rs", "beta")] {
         let shown = ask(&mut client, "hover", &chat, Some((row(&text, call), 0)));
-        assert!(shown["contents"]["value"].as_str().unwrap().contains(output), "{call}: {shown}");
+        assert!(
+            shown["contents"]["value"]
+                .as_str()
+                .unwrap()
+                .contains(output),
+            "{call}: {shown}"
+        );
     }
     assert_eq!(ask(&mut client, "hover", &chat, Some((0, 0))), Value::Null);
 }
@@ -78,12 +117,19 @@ fn a_request_to_change_several_files_names_each() {
     let chat = world.uri("notes.tandem.md");
     let mut text = ask_in_chat(&mut client, &chat, "/try rename it\n");
     for asked in ["Edit a.rs", "Edit b.rs"] {
-        edit_until(&mut client, &chat, &mut text, |text| text.contains(&format!("asks:** {asked}")));
+        edit_until(&mut client, &chat, &mut text, |text| {
+            text.contains(&format!("asks:** {asked}"))
+        });
         command(&mut client, "tandem.allow", json!([]));
     }
-    edit_until(&mut client, &chat, &mut text, |text| text.contains("asks:** Apply the changes to a.rs, b.rs"));
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("asks:** Apply the changes to a.rs, b.rs")
+    });
     for name in ["a.rs", "b.rs"] {
-        assert!(text.contains(&format!("/{name}`\n\n```diff")), "{name}: {text}");
+        assert!(
+            text.contains(&format!("/{name}`\n\n```diff")),
+            "{name}: {text}"
+        );
     }
 }
 
@@ -96,29 +142,61 @@ fn changed_lines_have_hints_and_old_text_until_settled() {
     let mut client = plain(&world);
     let (chat, code) = (world.uri("notes.tandem.md"), world.uri("a.rs"));
     let mut text = ask_in_chat(&mut client, &chat, "Change it.\n");
-    edit_until(&mut client, &chat, &mut text, |text| text.contains("*Allow*"));
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("*Allow*")
+    });
     command(&mut client, "tandem.allow", json!([]));
-    edit_until(&mut client, &chat, &mut text, |text| text.contains("Done.\n"));
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("Done.\n")
+    });
     let request = client.next("textDocument/publishDiagnostics");
     assert!(request.to_string().contains("tandem asks"), "{request}");
-    assert_eq!(client.next("textDocument/publishDiagnostics")["params"]["diagnostics"], json!([]), "it is decided");
+    assert_eq!(
+        client.next("textDocument/publishDiagnostics")["params"]["diagnostics"],
+        json!([]),
+        "it is decided"
+    );
     let is_hunk = |message: &Value| {
         let hint = &message["params"]["diagnostics"][0]["message"];
-        message["params"]["uri"] == code && hint.as_str().is_some_and(|hint| hint.starts_with("tandem: +1 −1"))
+        message["params"]["uri"] == code
+            && hint
+                .as_str()
+                .is_some_and(|hint| hint.starts_with("tandem: +1 −1"))
     };
     let hint = client.find(is_hunk)["params"]["diagnostics"][0].clone();
-    assert_eq!((&hint["range"]["start"]["line"], &hint["severity"]), (&json!(1), &json!(4)));
+    assert_eq!(
+        (&hint["range"]["start"]["line"], &hint["severity"]),
+        (&json!(1), &json!(4))
+    );
     let shown = ask(&mut client, "hover", &code, Some((1, 0)));
-    assert_eq!(shown["contents"]["value"], "tandem changed this in turn 1. Before:\n\n```\nb\n```");
+    assert_eq!(
+        shown["contents"]["value"],
+        "tandem changed this in turn 1. Before:\n\n```\nb\n```"
+    );
     assert_eq!(ask(&mut client, "hover", &code, Some((0, 0))), Value::Null);
 
     let at = json!({ "line": 1, "character": 0 });
     let params = json!({ "textDocument": { "uri": code }, "range": { "start": at, "end": at },
         "context": { "diagnostics": [hint], "triggerKind": 1 } });
-    let offered = client.call("textDocument/codeAction", params)["result"].as_array().unwrap().clone();
-    assert!(titles(&offered).iter().all(|title| !title.contains("Fix")), "our hints are no problems: {offered:?}");
-    let keep = offered.iter().find(|action| action["title"] == "tandem: Keep this change").unwrap();
-    command(&mut client, "tandem.keep", keep["command"]["arguments"].clone());
-    client.find(|message| message["params"]["uri"] == code && message["params"]["diagnostics"] == json!([]));
+    let offered = client.call("textDocument/codeAction", params)["result"]
+        .as_array()
+        .unwrap()
+        .clone();
+    assert!(
+        titles(&offered).iter().all(|title| !title.contains("Fix")),
+        "our hints are no problems: {offered:?}"
+    );
+    let keep = offered
+        .iter()
+        .find(|action| action["title"] == "tandem: Keep this change")
+        .unwrap();
+    command(
+        &mut client,
+        "tandem.keep",
+        keep["command"]["arguments"].clone(),
+    );
+    client.find(|message| {
+        message["params"]["uri"] == code && message["params"]["diagnostics"] == json!([])
+    });
     assert_eq!(ask(&mut client, "hover", &code, Some((1, 0))), Value::Null);
 }

@@ -14,7 +14,10 @@ type Schema = (&'static str, fn() -> Value);
 /// The parameters of what the server sends, by method.
 const MESSAGES: [Schema; 4] = [
     ("session/update", of::<acp::SessionNotification>),
-    ("session/request_permission", of::<acp::RequestPermissionRequest>),
+    (
+        "session/request_permission",
+        of::<acp::RequestPermissionRequest>,
+    ),
     ("fs/read_text_file", of::<acp::ReadTextFileRequest>),
     ("fs/write_text_file", of::<acp::WriteTextFileRequest>),
 ];
@@ -28,12 +31,16 @@ const ANSWERS: [Schema; 10] = [
     ("session/list", of::<acp::ListSessionsResponse>),
     ("session/prompt", of::<acp::PromptResponse>),
     ("session/set_mode", of::<acp::SetSessionModeResponse>),
-    ("session/set_config_option", of::<acp::SetSessionConfigOptionResponse>),
+    (
+        "session/set_config_option",
+        of::<acp::SetSessionConfigOptionResponse>,
+    ),
     ("session/close", of::<acp::CloseSessionResponse>),
     ("session/delete", of::<acp::DeleteSessionResponse>),
 ];
 
-static VALIDATORS: LazyLock<Mutex<HashMap<&'static str, Validator>>> = LazyLock::new(Mutex::default);
+static VALIDATORS: LazyLock<Mutex<HashMap<&'static str, Validator>>> =
+    LazyLock::new(Mutex::default);
 
 fn of<T: JsonSchema>() -> Value {
     schema_for!(T).to_value()
@@ -41,15 +48,22 @@ fn of<T: JsonSchema>() -> Value {
 
 /// Panics when a message of the server is not what the protocol says.
 pub fn check_message(message: &Value) {
-    if let Some(schema) = MESSAGES.iter().find(|(method, _)| message["method"] == *method) {
+    if let Some(schema) = MESSAGES
+        .iter()
+        .find(|(method, _)| message["method"] == *method)
+    {
         check(*schema, &message["params"]);
     }
 }
 
 /// Panics when the result of a request is not what the protocol says. As a language server it has it in its capabilities.
 pub fn check_answer(method: &str, answer: &Value) {
-    let Some(schema) = ANSWERS.iter().find(|(name, _)| *name == method) else { return };
-    let Some(result) = answer.get("result") else { return };
+    let Some(schema) = ANSWERS.iter().find(|(name, _)| *name == method) else {
+        return;
+    };
+    let Some(result) = answer.get("result") else {
+        return;
+    };
     match result.get("capabilities") {
         Some(capabilities) => {
             if let Some(ours) = capabilities["experimental"].get("tandem") {
@@ -63,16 +77,23 @@ pub fn check_answer(method: &str, answer: &Value) {
 fn check((method, schema): Schema, value: &Value) {
     // A message that is wrong fails its own test alone.
     let mut validators = VALIDATORS.lock().unwrap_or_else(PoisonError::into_inner);
-    let validator = validators.entry(method).or_insert_with(|| jsonschema::validator_for(&schema()).unwrap());
-    let problems: Vec<_> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    let validator = validators
+        .entry(method)
+        .or_insert_with(|| jsonschema::validator_for(&schema()).unwrap());
+    let problems: Vec<_> = validator
+        .iter_errors(value)
+        .map(|error| error.to_string())
+        .collect();
     drop(validators);
-    assert!(problems.is_empty(), "not what `{method}` demands: {problems:?}\n{value:#}");
+    assert!(
+        problems.is_empty(),
+        "not what `{method}` demands: {problems:?}\n{value:#}"
+    );
 }
 
 #[test]
 fn the_check_can_fail() {
-    let update =
-        |update: Value| json!({ "method": "session/update", "params": { "sessionId": "s", "update": update } });
+    let update = |update: Value| json!({ "method": "session/update", "params": { "sessionId": "s", "update": update } });
     check_message(&update(
         json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "t" } }),
     ));
@@ -83,12 +104,23 @@ fn the_check_can_fail() {
         update(json!({ "sessionUpdate": "tool_call", "title": "t" })),
         json!({ "method": "session/request_permission", "params": { "sessionId": "s", "options": [] } }),
     ] {
-        assert!(std::panic::catch_unwind(|| check_message(&wrong)).is_err(), "{wrong}");
+        assert!(
+            std::panic::catch_unwind(|| check_message(&wrong)).is_err(),
+            "{wrong}"
+        );
     }
-    for (method, _) in ANSWERS
-        .into_iter()
-        .filter(|(method, _)| ["initialize", "session/new", "session/prompt", "session/list"].contains(method))
-    {
-        assert!(std::panic::catch_unwind(|| check_answer(method, &json!({ "result": {} }))).is_err(), "{method}");
+    for (method, _) in ANSWERS.into_iter().filter(|(method, _)| {
+        [
+            "initialize",
+            "session/new",
+            "session/prompt",
+            "session/list",
+        ]
+        .contains(method)
+    }) {
+        assert!(
+            std::panic::catch_unwind(|| check_answer(method, &json!({ "result": {} }))).is_err(),
+            "{method}"
+        );
     }
 }

@@ -4,8 +4,7 @@ use crate::driver::{Client, World, choose};
 use serde_json::{Value, json};
 
 fn script() -> Value {
-    let call =
-        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "new.txt", "content": "new\n" } } });
+    let call = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "new.txt", "content": "new\n" } } });
     json!([
         [{ "reasoning": "hm" }, { "text": "I write it." }, call],
         [{ "text": "Done." }],
@@ -16,19 +15,31 @@ fn script() -> Value {
 /// What was shown of a conversation, without what is told only while it happens.
 fn shown(client: &Client, session: &str) -> Vec<Value> {
     let mut shown: Vec<Value> = Vec::new();
-    let of = |message: &&Value| message["method"] == "session/update" && message["params"]["sessionId"] == session;
+    let of = |message: &&Value| {
+        message["method"] == "session/update" && message["params"]["sessionId"] == session
+    };
     for message in client.seen.iter().filter(of) {
         let update = &message["params"]["update"];
-        let kind = update["sessionUpdate"].as_str().unwrap_or_default().to_owned();
+        let kind = update["sessionUpdate"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         match kind.as_str() {
             "agent_message_chunk" | "agent_thought_chunk" => {
                 let text = update["content"]["text"].as_str().unwrap_or_default();
-                match shown.last_mut().filter(|last| last["kind"] == kind.as_str()) {
-                    Some(last) => last["text"] = format!("{}{text}", last["text"].as_str().unwrap()).into(),
+                match shown
+                    .last_mut()
+                    .filter(|last| last["kind"] == kind.as_str())
+                {
+                    Some(last) => {
+                        last["text"] = format!("{}{text}", last["text"].as_str().unwrap()).into()
+                    }
                     None => shown.push(json!({ "kind": kind, "text": text })),
                 }
             }
-            "tool_call_update" if update["status"] == "completed" || update["status"] == "failed" => {
+            "tool_call_update"
+                if update["status"] == "completed" || update["status"] == "failed" =>
+            {
                 shown.push(json!({ "kind": kind, "status": update["status"], "content": update["content"] }));
             }
             _ => {}
@@ -45,7 +56,10 @@ fn open(client: &mut Client, world: &World, method: &str, session: &str) -> Valu
 /// A turn in mode `edit`, so that nobody is asked.
 fn turn(client: &mut Client, world: &World, text: &str) -> String {
     let session = client.session(world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
     let id = client.prompt(&session, text);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     session
@@ -63,7 +77,10 @@ fn closing_a_loading_session_answers_its_requests() {
     let session = turn(&mut client, &world, "write new.txt");
     client.call("session/close", json!({ "sessionId": session }));
     for method in ["session/close", "session/delete"] {
-        let load = client.ask("session/load", json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }));
+        let load = client.ask(
+            "session/load",
+            json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }),
+        );
         let close = client.ask(method, json!({ "sessionId": session }));
         let loaded = client.answer(load);
         assert_ne!(loaded["error"]["code"], -32603, "{loaded}");
@@ -80,9 +97,16 @@ fn conversations_continue_in_another_process_and_transport() {
     first.end();
 
     let mut second = world.acp();
-    second.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    second.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+    );
     let listed = second.call("session/list", json!({ "cwd": world.path() }))["result"].clone();
-    assert_eq!(listed["sessions"][0]["sessionId"], session.as_str(), "{listed}");
+    assert_eq!(
+        listed["sessions"][0]["sessionId"],
+        session.as_str(),
+        "{listed}"
+    );
     assert_eq!(listed["sessions"][0]["title"], "write new.txt");
     let loaded = open(&mut second, &world, "session/load", &session);
     assert_eq!(loaded["modes"]["currentModeId"], "edit");
@@ -90,8 +114,17 @@ fn conversations_continue_in_another_process_and_transport() {
     let id = second.prompt(&session, "which file?");
     assert_eq!(second.answer(id)["result"]["stopReason"], "end_turn");
     let request = world.rehearsal().requests().pop().unwrap();
-    let roles: Vec<_> = request["messages"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
-    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"], "{request}");
+    let roles: Vec<_> = request["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["role"].clone())
+        .collect();
+    assert_eq!(
+        roles,
+        ["system", "user", "assistant", "tool", "assistant", "user"],
+        "{request}"
+    );
     second.end();
 }
 
@@ -109,7 +142,13 @@ fn resuming_replays_nothing_and_deleting_leaves_nothing() {
     assert_eq!(listed["sessions"], json!([]));
     let error = refused(&mut second, &session, json!(world.path()));
     assert_eq!(error["code"], -32602, "{error}");
-    assert!(error["message"].as_str().unwrap().contains("unknown session"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("unknown session"),
+        "{error}"
+    );
     second.end();
 }
 
@@ -121,9 +160,15 @@ fn sessions_open_elsewhere_are_refused_with_the_process_id() {
     let mut second = world.client();
     let error = refused(&mut second, &session, json!(world.path()));
     let text = error["message"].as_str().unwrap();
-    assert!(text.contains(&format!("process {}", std::process::id())), "{error}");
+    assert!(
+        text.contains(&format!("process {}", std::process::id())),
+        "{error}"
+    );
     let relative = refused(&mut second, &session, json!("here"));
-    assert!(relative["message"].as_str().unwrap().contains("absolute"), "{relative}");
+    assert!(
+        relative["message"].as_str().unwrap().contains("absolute"),
+        "{relative}"
+    );
     second.end();
     first.end();
 }
@@ -132,14 +177,20 @@ fn sessions_open_elsewhere_are_refused_with_the_process_id() {
 fn with_two_models(world: &World) -> Client {
     let mut client = world.stranger();
     let mut hello = world.handshake(json!({ "experimental": { "tandem": {} } }));
-    let other = json!({ "base-url": world.model.base_url(), "api-key-env": "", "models": { "big": {} } });
+    let other =
+        json!({ "base-url": world.model.base_url(), "api-key-env": "", "models": { "big": {} } });
     hello["initializationOptions"] = json!({ "providers": { "other": other } });
     client.shake_hands(hello);
     client
 }
 
 fn current(answer: &Value) -> Vec<Value> {
-    answer["configOptions"].as_array().unwrap().iter().map(|option| option["currentValue"].clone()).collect()
+    answer["configOptions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|option| option["currentValue"].clone())
+        .collect()
 }
 
 #[test]
@@ -160,13 +211,21 @@ fn mode_model_and_effort_are_restored() {
     let id = second.prompt(&session, "which file?");
     second.answer(id);
     let request = world.rehearsal().requests().pop().unwrap();
-    assert_eq!((&request["model"], &request["reasoning_effort"]), (&json!("big"), &json!("high")));
+    assert_eq!(
+        (&request["model"], &request["reasoning_effort"]),
+        (&json!("big"), &json!("high"))
+    );
     second.end();
 
     let mut third = world.client();
     let resumed = open(&mut third, &world, "session/resume", &session);
-    assert_eq!(current(&resumed), ["plan", "custom/scripted", "default"], "there is no such model any more");
-    let said = third.find(|message| message["params"]["message"].is_string())["params"]["message"].clone();
+    assert_eq!(
+        current(&resumed),
+        ["plan", "custom/scripted", "default"],
+        "there is no such model any more"
+    );
+    let said =
+        third.find(|message| message["params"]["message"].is_string())["params"]["message"].clone();
     let expected = "this conversation used other/big, which is not available, so custom/scripted continues: model \
                     `other/big` has an unknown provider";
     assert!(said.as_str().unwrap().starts_with(expected), "{said}");
@@ -187,7 +246,10 @@ fn a_saved_prompt_is_shown_with_what_was_sent_along() {
     let session = first.session(&world);
     let mut prompt = attached.as_array().unwrap().clone();
     prompt.insert(0, json!({ "type": "text", "text": "what is it?" }));
-    let id = first.ask("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    let id = first.ask(
+        "session/prompt",
+        json!({ "sessionId": session, "prompt": prompt }),
+    );
     first.answer(id);
     first.end();
 
@@ -195,18 +257,26 @@ fn a_saved_prompt_is_shown_with_what_was_sent_along() {
     open(&mut second, &world, "session/load", &session);
     let message = second.update("user_message_chunk");
     assert_eq!(message["content"]["text"], "what is it?");
-    assert_eq!(message["_meta"], json!({ "tandem/turn": 1, "tandem/attached": attached }));
+    assert_eq!(
+        message["_meta"],
+        json!({ "tandem/turn": 1, "tandem/attached": attached })
+    );
 }
 
 #[test]
 fn the_model_learns_after_a_restart_what_became_of_a_trial() {
-    let write =
-        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "a" } } });
-    for (answers, expected) in [(false, "its changes were not applied"), (true, "the user applied its changes")] {
+    let write = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "a" } } });
+    for (answers, expected) in [
+        (false, "its changes were not applied"),
+        (true, "the user applied its changes"),
+    ] {
         let world = World::new(json!([[write], [{ "text": "Done." }], [{ "text": "I see." }]]));
         let mut first = world.client();
         let session = first.session(&world);
-        first.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+        first.call(
+            "session/set_mode",
+            json!({ "sessionId": session, "modeId": "edit" }),
+        );
         let trial = first.prompt(&session, "/try write it");
         let request = first.next("session/request_permission");
         if answers {
@@ -218,11 +288,18 @@ fn the_model_learns_after_a_restart_what_became_of_a_trial() {
 
         let mut second = world.client();
         open(&mut second, &world, "session/load", &session);
-        assert_eq!(second.update("user_message_chunk")["content"]["text"], "/try write it");
+        assert_eq!(
+            second.update("user_message_chunk")["content"]["text"],
+            "/try write it"
+        );
         let id = second.prompt(&session, "what became of it?");
         second.answer(id);
-        let told =
-            world.rehearsal().requests().pop().unwrap()["messages"].as_array().unwrap().last().unwrap().to_string();
+        let told = world.rehearsal().requests().pop().unwrap()["messages"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .to_string();
         assert!(told.contains(expected), "{told}");
     }
 }

@@ -12,9 +12,17 @@ fn providers_are_listed_with_what_they_need() {
     let mut client = world.client();
     let answer = client.call("_tandem/providers", Value::Null);
     let providers = answer["result"]["providers"].as_array().unwrap();
-    let named = |name: &str| providers.iter().find(|provider| provider["name"] == name).unwrap();
+    let named = |name: &str| {
+        providers
+            .iter()
+            .find(|provider| provider["name"] == name)
+            .unwrap()
+    };
     assert_eq!(named("anthropic")["needsKey"], true);
-    assert_eq!(named("anthropic")["baseUrl"], "https://api.anthropic.com/v1");
+    assert_eq!(
+        named("anthropic")["baseUrl"],
+        "https://api.anthropic.com/v1"
+    );
     assert_eq!(named("azure").get("baseUrl"), None);
     assert_eq!(named("ollama")["needsKey"], false);
 }
@@ -22,14 +30,16 @@ fn providers_are_listed_with_what_they_need() {
 #[test]
 fn models_come_best_first_with_window_and_price() {
     let world = World::new(json!([]));
-    let listed =
-        json!({ "data": [{ "id": "text-embedding-3" }, { "id": "gpt-5.1" }, { "id": "gpt-5.5" }, { "id": "gpt-4o" }] });
+    let listed = json!({ "data": [{ "id": "text-embedding-3" }, { "id": "gpt-5.1" }, { "id": "gpt-5.5" }, { "id": "gpt-4o" }] });
     world.rehearsal().document("/v1/models", listed);
     let mut client = world.client();
     let request = json!({ "provider": "openai", "apiKey": "sk-setup-form", "baseUrl": world.model.base_url() });
     let answer = client.call("_tandem/models", request);
     let models = answer["result"]["models"].as_array().unwrap();
-    let names: Vec<_> = models.iter().map(|model| model["id"].as_str().unwrap()).collect();
+    let names: Vec<_> = models
+        .iter()
+        .map(|model| model["id"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["gpt-5.5", "gpt-5.1", "gpt-4o"]);
     assert_eq!(models[0]["contextWindow"], 922_000);
     assert_eq!(models[0]["price"], json!({ "input": 5.0, "output": 30.0 }));
@@ -39,24 +49,46 @@ fn models_come_best_first_with_window_and_price() {
 fn unreachable_providers_are_reported() {
     let world = World::new(json!([]));
     let mut client = world.client();
-    let answer = client.call("_tandem/models", json!({ "provider": "openai", "baseUrl": "http://127.0.0.1:9/v1" }));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("127.0.0.1:9"), "{answer}");
+    let answer = client.call(
+        "_tandem/models",
+        json!({ "provider": "openai", "baseUrl": "http://127.0.0.1:9/v1" }),
+    );
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("127.0.0.1:9"),
+        "{answer}"
+    );
     let answer = client.call("_tandem/models", json!({ "provider": "opnai" }));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("openai"), "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("openai"),
+        "{answer}"
+    );
 }
 
 #[test]
 fn models_are_checked_like_in_doctor() {
-    let call = json!([{ "call": { "id": "c1", "name": "report_ready", "arguments": { "ready": true } } }]);
+    let call =
+        json!([{ "call": { "id": "c1", "name": "report_ready", "arguments": { "ready": true } } }]);
     let world = World::new(json!([[{ "text": "ready" }], call]));
     let mut client = world.client();
     let request = json!({ "provider": "openai", "model": "gpt-5.5", "apiKey": "k", "baseUrl": world.model.base_url() });
     let answer = client.call("_tandem/check", request);
     assert_eq!(answer["result"]["ok"], true, "{answer}");
     let findings = answer["result"]["findings"].as_array().unwrap();
-    let checks: Vec<_> = findings.iter().map(|finding| finding["check"].as_str().unwrap()).collect();
+    let checks: Vec<_> = findings
+        .iter()
+        .map(|finding| finding["check"].as_str().unwrap())
+        .collect();
     assert_eq!(checks, ["streaming", "window", "tool calls"]);
-    assert!(findings.iter().all(|finding| finding["verdict"] == "good"), "{findings:?}");
+    assert!(
+        findings.iter().all(|finding| finding["verdict"] == "good"),
+        "{findings:?}"
+    );
 }
 
 /// A first configuration. Not only its model counts.
@@ -70,7 +102,10 @@ fn configuration(world: &World) -> Value {
 }
 
 fn write_configuration(world: &World) {
-    world.write(".home/config/config.toml", &toml::to_string(&configuration(world)).unwrap());
+    world.write(
+        ".home/config/config.toml",
+        &toml::to_string(&configuration(world)).unwrap(),
+    );
 }
 
 /// A model that reads a file, and answers.
@@ -82,16 +117,28 @@ fn reader() -> World {
 fn check_denied(world: &World) {
     let requests = world.rehearsal().requests();
     assert_eq!(requests.len(), 2);
-    assert!(requests[1].to_string().contains("a rule of the user forbids"), "{}", requests[1]);
+    assert!(
+        requests[1]
+            .to_string()
+            .contains("a rule of the user forbids"),
+        "{}",
+        requests[1]
+    );
 }
 
 #[test]
 fn a_configuration_written_after_a_failed_prompt_is_read_by_the_next_one() {
-    for (transport, in_editor) in [(Transport::Lsp, false), (Transport::Lsp, true), (Transport::Acp, false)] {
+    for (transport, in_editor) in [
+        (Transport::Lsp, false),
+        (Transport::Lsp, true),
+        (Transport::Acp, false),
+    ] {
         let world = reader();
         let mut client = world.stranger_on(transport, &[]);
-        client
-            .call("initialize", json!({ "protocolVersion": 1, "capabilities": { "experimental": { "tandem": {} } } }));
+        client.call(
+            "initialize",
+            json!({ "protocolVersion": 1, "capabilities": { "experimental": { "tandem": {} } } }),
+        );
         let session = client.session(&world);
         let ask = |client: &mut Client| {
             let id = client.prompt(&session, "hi");
@@ -101,13 +148,19 @@ fn a_configuration_written_after_a_failed_prompt_is_read_by_the_next_one() {
             assert_eq!(ask(&mut client)["error"]["data"]["code"], "no_model");
         }
         if in_editor {
-            client.notify("workspace/didChangeConfiguration", json!({ "settings": configuration(&world) }));
+            client.notify(
+                "workspace/didChangeConfiguration",
+                json!({ "settings": configuration(&world) }),
+            );
         } else {
             write_configuration(&world);
         }
         assert_eq!(ask(&mut client)["result"]["stopReason"], "end_turn");
         assert_eq!(client.text(), "Answered.");
-        assert_eq!(client.update("current_mode_update")["currentModeId"], "plan");
+        assert_eq!(
+            client.update("current_mode_update")["currentModeId"],
+            "plan"
+        );
         check_denied(&world);
     }
 }
@@ -119,12 +172,16 @@ fn a_chat_file_reads_a_configuration_written_after_a_failed_question() {
     client.shake_hands(world.handshake(json!({ "workspace": { "applyEdit": true } })));
     let uri = world.uri("notes.tandem.md");
     let mut text = plain::ask_in_chat(&mut client, &uri, "## You\n\nWhy?\n");
-    plain::edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    plain::edit_until(&mut client, &uri, &mut text, |text| {
+        text.ends_with("## You\n\n")
+    });
     assert!(text.contains("> **error:** no model configured"), "{text}");
     write_configuration(&world);
     text.push_str("And now?\n");
     plain::type_text(&mut client, &uri, &text);
     plain::save(&mut client, &uri);
-    plain::edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Answered.\n\n## You\n\n"));
+    plain::edit_until(&mut client, &uri, &mut text, |text| {
+        text.ends_with("Answered.\n\n## You\n\n")
+    });
     check_denied(&world);
 }

@@ -28,7 +28,9 @@ const FOREIGN_FAILURES: usize = 2;
 
 #[test]
 fn our_slips_are_handled() {
-    let (report, failed) = play_cases(&cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slips")));
+    let (report, failed) = play_cases(&cases(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slips"),
+    ));
     assert!(failed.is_empty(), "{report}");
 }
 
@@ -44,7 +46,10 @@ fn shared_slips_are_handled() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/slips");
     let folder = std::env::var("TANDEM_SLIPS").map_or(beside, PathBuf::from);
     if !folder.is_dir() {
-        let line = format!("NOT RUN: {} is absent; TANDEM_SLIPS names another folder of slips\n", folder.display());
+        let line = format!(
+            "NOT RUN: {} is absent; TANDEM_SLIPS names another folder of slips\n",
+            folder.display()
+        );
         std::io::stderr().write_all(line.as_bytes()).unwrap();
         return;
     }
@@ -52,13 +57,22 @@ fn shared_slips_are_handled() {
     let (report, failed) = play_cases(&cases);
     let played = cases.len();
     let unsafe_ones = failed.iter().any(|id| id.starts_with("safety"));
-    assert!(!unsafe_ones && failed.len() * 100 <= played * FOREIGN_FAILURES, "{report}");
+    assert!(
+        !unsafe_ones && failed.len() * 100 <= played * FOREIGN_FAILURES,
+        "{report}"
+    );
 }
 
 /// The cases of a folder.
 fn cases(folder: &Path) -> Vec<Value> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "json")
+    });
     files.sort();
     let list = |file: &PathBuf| -> Vec<Value> {
         let text = std::fs::read_to_string(file).unwrap();
@@ -84,7 +98,9 @@ fn play_cases(cases: &[Value]) -> (String, Vec<String>) {
     let mut scores: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let (mut report, mut failed) = (String::new(), Vec::new());
     for case in cases {
-        let (passed, all) = scores.entry(case["category"].as_str().expect("a case has a category")).or_default();
+        let (passed, all) = scores
+            .entry(case["category"].as_str().expect("a case has a category"))
+            .or_default();
         let wrong = &outcomes[id(case)];
         *all += 1;
         *passed += usize::from(wrong.is_empty());
@@ -96,7 +112,13 @@ fn play_cases(cases: &[Value]) -> (String, Vec<String>) {
     for (category, (passed, all)) in scores {
         writeln!(report, "slips: {category} {passed}/{all}").unwrap();
     }
-    writeln!(report, "slips: {} of {} hold", cases.len() - failed.len(), cases.len()).unwrap();
+    writeln!(
+        report,
+        "slips: {} of {} hold",
+        cases.len() - failed.len(),
+        cases.len()
+    )
+    .unwrap();
     // Past the harness, which keeps what tests that pass have printed.
     std::io::stderr().write_all(report.as_bytes()).unwrap();
     (report, failed)
@@ -105,12 +127,16 @@ fn play_cases(cases: &[Value]) -> (String, Vec<String>) {
 /// What is wrong after each case, by its id.
 fn play_all(cases: &[Value]) -> BTreeMap<String, Vec<String>> {
     let play = |case: &Value| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| judge::judge(&case["expect"], &play::play(case))));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            judge::judge(&case["expect"], &play::play(case))
+        }));
         let broke = |panic: Box<dyn std::any::Any + Send>| {
             let why = panic.downcast_ref::<String>().cloned();
             vec![format!("the play broke: {}", why.unwrap_or_default())]
         };
         (id(case).to_owned(), outcome.unwrap_or_else(broke))
     };
-    side_by_side(SIDE_BY_SIDE, cases.iter().collect(), play).into_iter().collect()
+    side_by_side(SIDE_BY_SIDE, cases.iter().collect(), play)
+        .into_iter()
+        .collect()
 }

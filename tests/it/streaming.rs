@@ -18,7 +18,8 @@ fn status(client: &mut Client, id: &str, status: &str) {
 
 #[test]
 fn read_only_calls_finish_before_their_answer_ends() {
-    let answer = json!([read("c1", "a.txt"), { "gate": "between" }, read("c2", "b.txt"), { "gate": "end" }]);
+    let answer =
+        json!([read("c1", "a.txt"), { "gate": "between" }, read("c2", "b.txt"), { "gate": "end" }]);
     let world = World::new(json!([answer, [{ "text": "done" }]]));
     world.write("a.txt", "one");
     world.write("b.txt", "two");
@@ -32,8 +33,19 @@ fn read_only_calls_finish_before_their_answer_ends() {
     }
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     let request = world.rehearsal().requests()[1]["messages"].clone();
-    let results: Vec<_> = request.as_array().unwrap().iter().filter(|message| message["role"] == "tool").collect();
-    assert_eq!(results.iter().map(|result| &result["tool_call_id"]).collect::<Vec<_>>(), ["c1", "c2"]);
+    let results: Vec<_> = request
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .collect();
+    assert_eq!(
+        results
+            .iter()
+            .map(|result| &result["tool_call_id"])
+            .collect::<Vec<_>>(),
+        ["c1", "c2"]
+    );
 }
 
 #[test]
@@ -53,8 +65,14 @@ fn usage_shows_window_and_session_cost() {
         let id = client.prompt(&session, "hi");
         client.answer(id);
         let update = client.update("usage_update");
-        assert_eq!((&update["used"], &update["size"]), (&json!(used), &json!(8000)));
+        assert_eq!(
+            (&update["used"], &update["size"]),
+            (&json!(used), &json!(8000))
+        );
         assert_eq!(update["cost"]["currency"], "USD");
-        assert!((update["cost"]["amount"].as_f64().unwrap() - cost).abs() < 1e-9, "{update}");
+        assert!(
+            (update["cost"]["amount"].as_f64().unwrap() - cost).abs() < 1e-9,
+            "{update}"
+        );
     }
 }

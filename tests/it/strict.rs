@@ -25,13 +25,20 @@ use crate::driver::{Client, World, side_by_side};
 const SIDE_BY_SIDE: usize = 3;
 
 fn say(text: &'static str) -> Act {
-    Act::Say(Said { text, ..Said::default() })
+    Act::Say(Said {
+        text,
+        ..Said::default()
+    })
 }
 
 /// Words, and two calls side by side.
 fn look(text: &'static str) -> Act {
     let calls = ["*.rs", "*.md"].map(|pattern| ("glob", json!({ "pattern": pattern })));
-    Act::Say(Said { text, calls: calls.into(), pauses: false })
+    Act::Say(Said {
+        text,
+        calls: calls.into(),
+        pauses: false,
+    })
 }
 
 /// A session of a world with the strict server.
@@ -73,7 +80,14 @@ impl Play {
         world.write("long.rs", &"// line\n".repeat(2000));
         let mut client = client(&world, &strict, rows, more);
         let session = client.session(&world);
-        Self { client, world, strict, session, rows: rows.to_vec(), words: Vec::new() }
+        Self {
+            client,
+            world,
+            strict,
+            session,
+            rows: rows.to_vec(),
+            words: Vec::new(),
+        }
     }
 
     /// A prompt, and what the model does with it.
@@ -94,34 +108,63 @@ impl Play {
     fn end(&mut self, prompt: i64) {
         let answer = self.client.answer(prompt);
         let refusals = self.strict.refusals();
-        assert!(answer["result"]["stopReason"] == "end_turn" && refusals.is_empty(), "{answer} {refusals:#?}");
+        assert!(
+            answer["result"]["stopReason"] == "end_turn" && refusals.is_empty(),
+            "{answer} {refusals:#?}"
+        );
     }
 
     /// A message that comes while a call waits for permission.
     #[track_caller]
     fn steered(&mut self) {
-        let write = ("write_file", json!({ "path": "new.txt", "content": "new\n" }));
+        let write = (
+            "write_file",
+            json!({ "path": "new.txt", "content": "new\n" }),
+        );
         let glob = ("glob", json!({ "pattern": "*" }));
-        self.strict
-            .add([Act::Say(Said { text: "Writing.", calls: vec![glob, write], pauses: false }), say("Written.")]);
+        self.strict.add([
+            Act::Say(Said {
+                text: "Writing.",
+                calls: vec![glob, write],
+                pauses: false,
+            }),
+            say("Written."),
+        ]);
         let prompt = self.client.prompt(&self.session, "write it");
         let request = self.client.next("session/request_permission");
         let words = json!([{ "type": "text", "text": "only a small one" }]);
-        let steered = self.client.ask("_tandem/session/steer", json!({ "sessionId": self.session, "prompt": words }));
+        let steered = self.client.ask(
+            "_tandem/session/steer",
+            json!({ "sessionId": self.session, "prompt": words }),
+        );
         // Answered once the session has taken the message before it; a permission overtakes both.
-        self.client.call("_tandem/review", json!({ "sessionId": self.session, "action": "list" }));
-        self.client.respond(&request, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+        self.client.call(
+            "_tandem/review",
+            json!({ "sessionId": self.session, "action": "list" }),
+        );
+        self.client.respond(
+            &request,
+            json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+        );
         self.client.answer(steered);
         self.end(prompt);
-        self.words.extend(["write it", "Writing.", "only a small one", "Written."]);
+        self.words
+            .extend(["write it", "Writing.", "only a small one", "Written."]);
     }
 
     /// Two calls of which one waits for permission; gives the prompt and the request.
     #[track_caller]
     fn waiting(&mut self) -> (i64, Value) {
-        let write = ("write_file", json!({ "path": "other.txt", "content": "other\n" }));
+        let write = (
+            "write_file",
+            json!({ "path": "other.txt", "content": "other\n" }),
+        );
         let glob = ("glob", json!({ "pattern": "*" }));
-        self.strict.add([Act::Say(Said { text: "Writing another.", calls: vec![glob, write], pauses: false })]);
+        self.strict.add([Act::Say(Said {
+            text: "Writing another.",
+            calls: vec![glob, write],
+            pauses: false,
+        })]);
         let prompt = self.client.prompt(&self.session, "write another");
         self.words.extend(["write another", "Writing another."]);
         (prompt, self.client.next("session/request_permission"))
@@ -131,9 +174,14 @@ impl Play {
     #[track_caller]
     fn cancelled(&mut self) {
         let (prompt, request) = self.waiting();
-        self.client.notify("session/cancel", json!({ "sessionId": self.session }));
-        self.client.respond(&request, json!({ "outcome": { "outcome": "cancelled" } }));
-        assert_eq!(self.client.answer(prompt)["result"]["stopReason"], "cancelled");
+        self.client
+            .notify("session/cancel", json!({ "sessionId": self.session }));
+        self.client
+            .respond(&request, json!({ "outcome": { "outcome": "cancelled" } }));
+        assert_eq!(
+            self.client.answer(prompt)["result"]["stopReason"],
+            "cancelled"
+        );
     }
 
     /// A turn whose process ends while a call waits for permission.
@@ -146,11 +194,16 @@ impl Play {
     /// An answer that breaks off in the middle of a call.
     #[track_caller]
     fn broken_off(&mut self) {
-        let Act::Say(said) = look("Broken off.") else { unreachable!("it looks") };
+        let Act::Say(said) = look("Broken off.") else {
+            unreachable!("it looks")
+        };
         self.strict.add([Act::Break(said)]);
         let prompt = self.client.prompt(&self.session, "go on");
         let answer = self.client.answer(prompt);
-        assert!(answer["error"].is_object() && self.strict.refusals().is_empty(), "{answer}");
+        assert!(
+            answer["error"].is_object() && self.strict.refusals().is_empty(),
+            "{answer}"
+        );
         self.words.push("go on");
     }
 
@@ -167,7 +220,8 @@ impl Play {
         let next = client(&self.world, &self.strict, &self.rows, &json!({}));
         // The session is saved and its journal free once the first process has ended.
         drop(std::mem::replace(&mut self.client, next));
-        let params = json!({ "sessionId": self.session, "cwd": self.world.path(), "mcpServers": [] });
+        let params =
+            json!({ "sessionId": self.session, "cwd": self.world.path(), "mcpServers": [] });
         let resumed = self.client.call("session/resume", params);
         assert!(resumed["error"].is_null(), "{resumed}");
     }
@@ -182,7 +236,13 @@ impl Play {
     fn check_words(&self) {
         let last = self.last();
         for words in &self.words[..self.words.len() - 1] {
-            assert!(last.raw.contains(words), "{}/{}: {words} is gone: {}", last.provider, last.model(), last.raw);
+            assert!(
+                last.raw.contains(words),
+                "{}/{}: {words} is gone: {}",
+                last.provider,
+                last.model(),
+                last.raw
+            );
         }
     }
 }
@@ -195,17 +255,35 @@ fn whole_session(index: usize) -> Vec<(Request, Memory)> {
     play.turn("THE-FIRST question", [look("Looking."), say("Two files.")]);
     play.steered();
     play.check_words();
-    play.turn("THE-SECOND question, about long.rs", [look("Again."), say("The same.")]);
+    play.turn(
+        "THE-SECOND question, about long.rs",
+        [look("Again."), say("The same.")],
+    );
     play.cancelled();
-    play.turn("THE-QUESTION after it was cancelled", [look("Once more."), say("Still the same.")]);
+    play.turn(
+        "THE-QUESTION after it was cancelled",
+        [look("Once more."), say("Still the same.")],
+    );
     play.restart();
-    play.turn("THE-QUESTION in a new process", [look("And again."), say("As before.")]);
+    play.turn(
+        "THE-QUESTION in a new process",
+        [look("And again."), say("As before.")],
+    );
     if rows[0].0 == "anthropic" {
-        let pause = Act::Pause(Said { text: "Searching.", ..Said::default() });
-        play.turn("THE-QUESTION that needs a search", [pause, look("Found."), say("As they say.")]);
+        let pause = Act::Pause(Said {
+            text: "Searching.",
+            ..Said::default()
+        });
+        play.turn(
+            "THE-QUESTION that needs a search",
+            [pause, look("Found."), say("As they say.")],
+        );
     }
     play.broken_off();
-    play.turn("THE-QUESTION after it broke off", [look("Whole now."), say("Yes.")]);
+    play.turn(
+        "THE-QUESTION after it broke off",
+        [look("Whole now."), say("Yes.")],
+    );
     play.check_words();
     for row in [rows[1], rows[2], rows[0]] {
         play.switch(row);
@@ -214,13 +292,25 @@ fn whole_session(index: usize) -> Vec<(Request, Memory)> {
     }
     play.turn(
         "THE-REQUEST, word for word, about @long.rs",
-        [look("Now."), Act::Overflow, look("Where was I?"), say("Done.")],
+        [
+            look("Now."),
+            Act::Overflow,
+            look("Where was I?"),
+            say("Done."),
+        ],
     );
     let last = play.last();
     for words in ["THE-REQUEST, word for word", "RULE-ONE", "THE-SUMMARY"] {
-        assert!(last.raw.contains(words), "{rows:?}: {words} is gone: {}", last.raw);
+        assert!(
+            last.raw.contains(words),
+            "{rows:?}: {words} is gone: {}",
+            last.raw
+        );
     }
-    assert!(!play.client.text().contains("THE-SUMMARY"), "a summary is no answer");
+    assert!(
+        !play.client.text().contains("THE-SUMMARY"),
+        "a summary is no answer"
+    );
     play.interrupted();
     play.turn("THE-LAST question", [look("Still here."), say("The end.")]);
     assert!(play.last().raw.contains("THE-REQUEST, word for word"));
@@ -232,27 +322,40 @@ fn a_whole_session_of_every_row_is_never_refused_and_every_rule_can_refuse() {
     // All rows are played, so that one run tells all there is to know.
     let play = |index: usize| catch_unwind(|| whole_session(index)).map_err(|_| ROWS[index]);
     let sessions = side_by_side(SIDE_BY_SIDE, (0..ROWS.len()).collect(), play);
-    let refused: Vec<_> = sessions.iter().filter_map(|session| session.as_ref().err()).collect();
+    let refused: Vec<_> = sessions
+        .iter()
+        .filter_map(|session| session.as_ref().err())
+        .collect();
     assert!(refused.is_empty(), "these sessions failed: {refused:?}");
     let requests: Vec<_> = sessions.into_iter().flatten().flatten().collect();
     let unproved: Vec<_> = rules::all()
         .filter(|rule| {
-            !requests.iter().filter(|(request, _)| (rule.of)(request)).any(|(request, memory)| {
-                let mut spoiled = request.clone();
-                (rule.spoil)(&mut spoiled, memory);
-                spoiled.raw = spoiled.body.to_string();
-                (rule.holds)(request, memory) && !(rule.holds)(&spoiled, memory)
-            })
+            !requests
+                .iter()
+                .filter(|(request, _)| (rule.of)(request))
+                .any(|(request, memory)| {
+                    let mut spoiled = request.clone();
+                    (rule.spoil)(&mut spoiled, memory);
+                    spoiled.raw = spoiled.body.to_string();
+                    (rule.holds)(request, memory) && !(rule.holds)(&spoiled, memory)
+                })
         })
         .map(|rule| rule.says)
         .collect();
-    assert!(unproved.is_empty(), "these rules refuse nothing: {unproved:#?}");
+    assert!(
+        unproved.is_empty(),
+        "these rules refuse nothing: {unproved:#?}"
+    );
 }
 
 #[test]
 fn every_provider_of_the_configuration_is_played() {
     for provider in tandem::config::PROVIDERS {
-        assert!(ROWS.iter().any(|row| row.0 == provider.name), "{} has no row", provider.name);
+        assert!(
+            ROWS.iter().any(|row| row.0 == provider.name),
+            "{} has no row",
+            provider.name
+        );
     }
 }
 
@@ -295,7 +398,11 @@ fn a_conversation_has_a_cache_key_of_its_own() {
 
 #[track_caller]
 fn notices(client: &Client, part: &str) -> usize {
-    let said = |message: &&Value| message["params"]["message"].as_str().is_some_and(|text| text.contains(part));
+    let said = |message: &&Value| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains(part))
+    };
     client.seen.iter().filter(said).count()
 }
 
@@ -303,7 +410,12 @@ fn notices(client: &Client, part: &str) -> usize {
 fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     let row = ("xai", "grok-4.3");
     let (strict, world) = (Strict::start(), World::new(json!([])));
-    let mut client = client(&world, &strict, &[row, ROWS[0]], &json!({ "reasoning-effort": "low" }));
+    let mut client = client(
+        &world,
+        &strict,
+        &[row, ROWS[0]],
+        &json!({ "reasoning-effort": "low" }),
+    );
     let session = client.session(&world);
     let ask = |client: &mut Client, text: &'static str| {
         strict.add([say("Yes.")]);
@@ -323,7 +435,12 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     ask(&mut client, "four");
     assert_eq!(notices(&client, "`reasoning_effort`"), 1);
     // A new process knows it too.
-    let next = self::client(&world, &strict, &[row, ROWS[0]], &json!({ "reasoning-effort": "low" }));
+    let next = self::client(
+        &world,
+        &strict,
+        &[row, ROWS[0]],
+        &json!({ "reasoning-effort": "low" }),
+    );
     drop(std::mem::replace(&mut client, next));
     let params = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
     assert!(client.call("session/resume", params.clone())["error"].is_null());
@@ -333,7 +450,12 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     assert_eq!(notices(&client, "`reasoning_effort`"), 0, "once is enough");
     // Another server under the same name is not known yet.
     let other = Strict::start();
-    let next = self::client(&world, &other, &[row, ROWS[0]], &json!({ "reasoning-effort": "low" }));
+    let next = self::client(
+        &world,
+        &other,
+        &[row, ROWS[0]],
+        &json!({ "reasoning-effort": "low" }),
+    );
     drop(std::mem::replace(&mut client, next));
     assert!(client.call("session/resume", params)["error"].is_null());
     other.add([say("Yes.")]);
@@ -348,7 +470,8 @@ fn a_host_that_names_the_other_dialect_is_asked_there_from_then_on() {
     let mut client = world.stranger_on(Transport::Lsp, &[]);
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
     let mine = json!({ "base-url": strict.base_url("openai"), "api": "chat", "models": { "gpt-5.5": {} } });
-    params["initializationOptions"] = json!({ "model": "mine/gpt-5.5", "providers": { "mine": mine } });
+    params["initializationOptions"] =
+        json!({ "model": "mine/gpt-5.5", "providers": { "mine": mine } });
     client.shake_hands(params);
     let session = client.session(&world);
     for _ in 0..2 {

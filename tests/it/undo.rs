@@ -14,7 +14,10 @@ fn call(name: &str, arguments: Value) -> Value {
 }
 
 fn edit(path: &str, replacements: &[(&str, &str)]) -> Value {
-    let edits: Vec<_> = replacements.iter().map(|(old, new)| json!({ "old_text": old, "new_text": new })).collect();
+    let edits: Vec<_> = replacements
+        .iter()
+        .map(|(old, new)| json!({ "old_text": old, "new_text": new }))
+        .collect();
     call("edit_file", json!({ "path": path, "edits": edits }))
 }
 
@@ -32,7 +35,10 @@ fn world(calls: &[Value]) -> World {
 /// A session that edits without asking.
 fn session(client: &mut Client, world: &World) -> String {
     let session = client.session(world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
     session
 }
 
@@ -48,7 +54,10 @@ fn review(client: &mut Client, session: &str, action: &str, more: Value) -> Valu
 
 fn ask_review(client: &mut Client, session: &str, action: &str, more: Value) -> i64 {
     let mut params = json!({ "sessionId": session, "action": action });
-    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     client.ask("_tandem/review", params)
 }
 
@@ -64,9 +73,18 @@ fn redo(client: &mut Client, session: &str) -> Value {
 fn left<'a>(answer: &'a Value) -> Vec<(&'a str, u64, &'a str)> {
     let one = |left: &'a Value| {
         let name = left["path"].as_str().unwrap().rsplit('/').next().unwrap();
-        (name, left["lines"]["start"].as_u64().unwrap_or(0), left["reason"].as_str().unwrap())
+        (
+            name,
+            left["lines"]["start"].as_u64().unwrap_or(0),
+            left["reason"].as_str().unwrap(),
+        )
     };
-    answer["result"]["left"].as_array().into_iter().flatten().map(one).collect()
+    answer["result"]["left"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(one)
+        .collect()
 }
 
 /// Plays the editor for one edit: the change first, then the answer.
@@ -82,18 +100,31 @@ fn apply(client: &mut Client, uri: &str, text: &str) -> Value {
 
 fn change_document(client: &mut Client, uri: &str, version: i64, text: &str) {
     let document = json!({ "uri": uri, "version": version });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [{ "text": text }] }),
+    );
 }
 
 /// What the model was last told by the person.
 fn last_words(world: &World) -> String {
-    world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().last().unwrap().to_string()
+    world.rehearsal().requests().last().unwrap()["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .to_string()
 }
 
 /// The ids and diffs of what can be reviewed in the first file of a turn.
 fn hunks(answer: &Value, turn: usize) -> Vec<(u64, &str)> {
-    let hunks = answer["result"]["turns"][turn]["files"][0]["hunks"].as_array().unwrap();
-    hunks.iter().map(|hunk| (hunk["id"].as_u64().unwrap(), hunk["diff"].as_str().unwrap())).collect()
+    let hunks = answer["result"]["turns"][turn]["files"][0]["hunks"]
+        .as_array()
+        .unwrap();
+    hunks
+        .iter()
+        .map(|hunk| (hunk["id"].as_u64().unwrap(), hunk["diff"].as_str().unwrap()))
+        .collect()
 }
 
 #[test]
@@ -110,8 +141,16 @@ fn undo_restores_closed_and_created_files_and_tells_the_model() {
     assert_eq!(answer["result"]["turns"], json!([]));
 
     turn(&mut client, &session);
-    let told = world.rehearsal().requests()[2]["messages"].as_array().unwrap().last().unwrap().to_string();
-    assert!(told.contains("(the user undid these changes of yours: a.rs)"), "{told}");
+    let told = world.rehearsal().requests()[2]["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .to_string();
+    assert!(
+        told.contains("(the user undid these changes of yours: a.rs)"),
+        "{told}"
+    );
     assert_eq!(world.read("new/b.rs"), "b\n");
     undo(&mut client, &session);
     assert!(!world.path().join("new/b.rs").exists());
@@ -133,8 +172,17 @@ fn undo_restores_an_open_buffer_through_the_editor() {
     let change = apply(&mut client, &uri, "// typed\nlet x = 1;\n");
     assert_eq!(change["textDocument"]["version"], 2);
     assert_eq!(change["edits"][0]["newText"], "1", "the smallest hunk");
-    assert!(client.answer(id)["result"]["message"].as_str().unwrap().starts_with("undid turn 1: a.rs"));
-    assert_eq!(world.read("a.rs"), "// on disk\n", "the disk is the person's to write");
+    assert!(
+        client.answer(id)["result"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("undid turn 1: a.rs")
+    );
+    assert_eq!(
+        world.read("a.rs"),
+        "// on disk\n",
+        "the disk is the person's to write"
+    );
 }
 
 #[test]
@@ -145,22 +193,45 @@ fn undone_turns_are_redone_in_reverse_order() {
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     turn(&mut client, &session);
-    assert_eq!(redo(&mut client, &session)["error"]["message"], "there is nothing to redo");
+    assert_eq!(
+        redo(&mut client, &session)["error"]["message"],
+        "there is nothing to redo"
+    );
     undo(&mut client, &session);
     assert!(!world.path().join("b.rs").exists());
-    assert_eq!(undo(&mut client, &session)["result"]["message"], "undid turn 1: a.rs");
+    assert_eq!(
+        undo(&mut client, &session)["result"]["message"],
+        "undid turn 1: a.rs"
+    );
     assert_eq!(world.read("a.rs"), "one\n");
-    assert_eq!(undo(&mut client, &session)["error"]["message"], "there is nothing to undo");
-    assert_eq!(redo(&mut client, &session)["result"]["message"], "redid turn 1: a.rs");
+    assert_eq!(
+        undo(&mut client, &session)["error"]["message"],
+        "there is nothing to undo"
+    );
+    assert_eq!(
+        redo(&mut client, &session)["result"]["message"],
+        "redid turn 1: a.rs"
+    );
     assert_eq!(world.read("a.rs"), "two\n");
     let answer = redo(&mut client, &session);
     assert_eq!(world.read("b.rs"), "b\n");
-    assert_eq!(answer["result"]["turns"].as_array().unwrap().len(), 2, "both can be reviewed again: {answer}");
+    assert_eq!(
+        answer["result"]["turns"].as_array().unwrap().len(),
+        2,
+        "both can be reviewed again: {answer}"
+    );
     review(&mut client, &session, "undo", json!({ "turn": 1 }));
-    assert_eq!((world.read("a.rs"), world.read("b.rs")), ("one\n".into(), "b\n".into()));
+    assert_eq!(
+        (world.read("a.rs"), world.read("b.rs")),
+        ("one\n".into(), "b\n".into())
+    );
     world.write("a.rs", "mine\none\n");
     review(&mut client, &session, "redo", json!({ "turn": 1 }));
-    assert_eq!(world.read("a.rs"), "mine\ntwo\n", "what was typed meanwhile stays");
+    assert_eq!(
+        world.read("a.rs"),
+        "mine\ntwo\n",
+        "what was typed meanwhile stays"
+    );
 }
 
 #[test]
@@ -171,7 +242,10 @@ fn a_new_change_clears_the_redo_history() {
     turn(&mut client, &session);
     undo(&mut client, &session);
     turn(&mut client, &session);
-    assert_eq!(redo(&mut client, &session)["error"]["message"], "there is nothing to redo");
+    assert_eq!(
+        redo(&mut client, &session)["error"]["message"],
+        "there is nothing to redo"
+    );
     assert!(!world.path().join("a.rs").exists());
 }
 
@@ -183,18 +257,43 @@ fn a_rejected_hunk_is_part_of_neither_undo_nor_redo() {
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     let a = world.path().join("a.rs");
-    review(&mut client, &session, "reject", json!({ "turn": 1, "path": a, "hunk": 1 }));
+    review(
+        &mut client,
+        &session,
+        "reject",
+        json!({ "turn": 1, "path": a, "hunk": 1 }),
+    );
     assert_eq!(world.read("a.rs"), "a\nb\nc\nd\nE\n");
     let undone = undo(&mut client, &session);
-    assert_eq!((world.read("a.rs").as_str(), left(&undone).len()), ("a\nb\nc\nd\ne\n", 0), "{undone}");
+    assert_eq!(
+        (world.read("a.rs").as_str(), left(&undone).len()),
+        ("a\nb\nc\nd\ne\n", 0),
+        "{undone}"
+    );
     let redone = redo(&mut client, &session);
-    assert_eq!((world.read("a.rs").as_str(), left(&redone).len()), ("a\nb\nc\nd\nE\n", 0), "{redone}");
-    assert_eq!(hunks(&redone, 0).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [5]);
+    assert_eq!(
+        (world.read("a.rs").as_str(), left(&redone).len()),
+        ("a\nb\nc\nd\nE\n", 0),
+        "{redone}"
+    );
+    assert_eq!(
+        hunks(&redone, 0)
+            .iter()
+            .map(|(id, _)| *id)
+            .collect::<Vec<_>>(),
+        [5]
+    );
 
     review(&mut client, &session, "reject", json!({ "path": a }));
     assert_eq!(world.read("a.rs"), "a\nb\nc\nd\ne\n");
-    assert_eq!(undo(&mut client, &session)["error"]["message"], "there is nothing to undo");
-    assert_eq!(redo(&mut client, &session)["error"]["message"], "there is nothing to redo");
+    assert_eq!(
+        undo(&mut client, &session)["error"]["message"],
+        "there is nothing to undo"
+    );
+    assert_eq!(
+        redo(&mut client, &session)["error"]["message"],
+        "there is nothing to redo"
+    );
 }
 
 #[test]
@@ -232,7 +331,10 @@ fn one_touched_line_stays_and_everything_else_is_undone() {
     let undone = client.answer(id);
     assert_eq!(world.read("a.rs"), "one\ntwo\n");
     assert_eq!(world.read("new.rs"), "// mine\n");
-    assert_eq!(left(&undone), [("new.rs", 1, "changed since"), ("b.rs", 2, "changed since")]);
+    assert_eq!(
+        left(&undone),
+        [("new.rs", 1, "changed since"), ("b.rs", 2, "changed since")]
+    );
     assert_eq!(
         undone["result"]["message"],
         "undid turn 1: new.rs, a.rs, b.rs; not changed: new.rs:1 (changed since), b.rs:2 (changed since)"
@@ -249,10 +351,16 @@ fn if_nothing_can_be_undone_reasons_are_given() {
     world.write("a.rs", "one\nTWO, mine\n");
     let answer = undo(&mut client, &session);
     assert_eq!(answer["error"]["code"], -32803);
-    assert_eq!(answer["error"]["message"], "nothing was undone: a.rs:2 (changed since)");
+    assert_eq!(
+        answer["error"]["message"],
+        "nothing was undone: a.rs:2 (changed since)"
+    );
     std::fs::remove_file(world.path().join("a.rs")).unwrap();
     let answer = undo(&mut client, &session);
-    assert_eq!(answer["error"]["message"], "nothing was undone: a.rs (it was removed since)");
+    assert_eq!(
+        answer["error"]["message"],
+        "nothing was undone: a.rs (it was removed since)"
+    );
 }
 
 #[test]
@@ -266,13 +374,29 @@ fn hunks_are_split_at_lines_typed_inside() {
     let listed = review(&mut client, &session, "list", json!({}));
     let hunk = |index: usize| listed["result"]["turns"][0]["files"][0]["hunks"][index].clone();
     let lines = |start, count| json!({ "start": start, "count": count });
-    assert_eq!((hunk(0)["id"].clone(), hunk(0)["new"].clone()), (json!(2), lines(2, 2)), "{listed}");
-    assert_eq!((hunk(1)["id"].clone(), hunk(1)["new"].clone()), (json!(4), lines(5, 2)));
-    assert_eq!((hunk(0)["oldText"].clone(), hunk(1)["oldText"].clone()), (json!("x\n"), json!("")));
+    assert_eq!(
+        (hunk(0)["id"].clone(), hunk(0)["new"].clone()),
+        (json!(2), lines(2, 2)),
+        "{listed}"
+    );
+    assert_eq!(
+        (hunk(1)["id"].clone(), hunk(1)["new"].clone()),
+        (json!(4), lines(5, 2))
+    );
+    assert_eq!(
+        (hunk(0)["oldText"].clone(), hunk(1)["oldText"].clone()),
+        (json!("x\n"), json!(""))
+    );
     let second = json!({ "turn": 1, "path": world.path().join("a.rs"), "hunk": 4 });
     let rejected = review(&mut client, &session, "reject", second);
     assert_eq!(world.read("a.rs"), "a\n1\n2\n// mine\nb\n");
-    assert_eq!(hunks(&rejected, 0).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [2]);
+    assert_eq!(
+        hunks(&rejected, 0)
+            .iter()
+            .map(|(id, _)| *id)
+            .collect::<Vec<_>>(),
+        [2]
+    );
     undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "a\nx\n// mine\nb\n");
     redo(&mut client, &session);
@@ -291,11 +415,24 @@ fn undo_steps_the_system_refuses_can_be_retried() {
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
     let refused = undo(&mut client, &session);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("a.rs"), "{refused}");
-    assert_eq!(world.read("b.rs"), "b\n", "the turn before is not undone instead");
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("a.rs"),
+        "{refused}"
+    );
+    assert_eq!(
+        world.read("b.rs"),
+        "b\n",
+        "the turn before is not undone instead"
+    );
     std::fs::remove_dir(&path).unwrap();
     world.write("a.rs", "a\n");
-    assert_eq!(undo(&mut client, &session)["result"]["message"], "undid turn 2: a.rs");
+    assert_eq!(
+        undo(&mut client, &session)["result"]["message"],
+        "undid turn 2: a.rs"
+    );
 }
 
 #[test]
@@ -307,7 +444,13 @@ fn a_created_file_with_unsaved_text_is_not_removed() {
     client.open(&world.uri("b.rs"), "b\n");
     world.write("b.rs", "changed on the disk\n");
     let refused = undo(&mut client, &session);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("b.rs (it has unsaved changes"), "{refused}");
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("b.rs (it has unsaved changes"),
+        "{refused}"
+    );
     change_document(&mut client, &world.uri("b.rs"), 2, "b\nmine\n");
     let id = ask_review(&mut client, &session, "undo", json!({}));
     apply(&mut client, &world.uri("b.rs"), "mine\n");
@@ -317,13 +460,22 @@ fn a_created_file_with_unsaved_text_is_not_removed() {
 
 #[test]
 fn hunks_are_kept_and_rejected_one_by_one_after_more_typing() {
-    let world = world(&[edit("a.rs", &[("a\n", "A\n"), ("e\n", "E\n"), ("i\n", "I\n")])]);
+    let world = world(&[edit(
+        "a.rs",
+        &[("a\n", "A\n"), ("e\n", "E\n"), ("i\n", "I\n")],
+    )]);
     world.write("a.rs", "a\nb\nc\nd\ne\nf\ng\nh\ni\n");
     let mut client = world.client();
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     let listed = review(&mut client, &session, "list", json!({}));
-    assert_eq!(hunks(&listed, 0).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1, 5, 9]);
+    assert_eq!(
+        hunks(&listed, 0)
+            .iter()
+            .map(|(id, _)| *id)
+            .collect::<Vec<_>>(),
+        [1, 5, 9]
+    );
     let file = &listed["result"]["turns"][0]["files"][0];
     assert_eq!(file["path"], json!(world.path().join("a.rs")));
     assert_eq!(file["hunks"][1]["new"], json!({ "start": 5, "count": 1 }));
@@ -333,15 +485,29 @@ fn hunks_are_kept_and_rejected_one_by_one_after_more_typing() {
     let path = world.path().join("a.rs");
     let one = |hunk: u64| json!({ "turn": 1, "path": path, "hunk": hunk });
     let kept = review(&mut client, &session, "keep", one(1));
-    assert_eq!(hunks(&kept, 0), [(5, "@@ -3,7 +3,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n")]);
-    assert_eq!(review(&mut client, &session, "reject", one(9))["error"]["code"], -32803, "it was rewritten");
+    assert_eq!(
+        hunks(&kept, 0),
+        [(5, "@@ -3,7 +3,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n")]
+    );
+    assert_eq!(
+        review(&mut client, &session, "reject", one(9))["error"]["code"],
+        -32803,
+        "it was rewritten"
+    );
     let rejected = review(&mut client, &session, "reject", one(5));
     assert_eq!(rejected["result"]["turns"], json!([]));
-    assert_eq!(world.read("a.rs"), "mine\nA\nb\nc\nd\ne\nf\ng\nh\nI, mine\n");
+    assert_eq!(
+        world.read("a.rs"),
+        "mine\nA\nb\nc\nd\ne\nf\ng\nh\nI, mine\n"
+    );
 
     turn(&mut client, &session);
     let words = last_words(&world);
-    assert!(words.contains("the user rejected this change of yours in a.rs") && words.contains("-e\\n+E"), "{words}");
+    assert!(
+        words.contains("the user rejected this change of yours in a.rs")
+            && words.contains("-e\\n+E"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -357,20 +523,30 @@ fn keep_settles_and_single_files_can_be_rejected() {
     assert_eq!(left["result"]["turns"][0]["turn"], 2);
     let left = review(&mut client, &session, "keep", json!({}));
     assert_eq!(left["result"]["turns"], json!([]));
-    assert_eq!(undo(&mut client, &session)["error"]["message"], "there is nothing to undo");
+    assert_eq!(
+        undo(&mut client, &session)["error"]["message"],
+        "there is nothing to undo"
+    );
     assert_eq!(world.read("b.rs"), "b\n");
 }
 
 #[test]
 fn nothing_is_undone_while_a_turn_runs() {
-    let world =
-        World::new(json!([[write("a.rs", "a\n")], [{ "text": "And" }, { "gate": "on" }, { "text": " done." }]]));
+    let world = World::new(
+        json!([[write("a.rs", "a\n")], [{ "text": "And" }, { "gate": "on" }, { "text": " done." }]]),
+    );
     let mut client = world.client();
     let session = session(&mut client, &world);
     let prompt = client.prompt(&session, "change it");
     world.wait(world.rehearsal().waiting_at("on"));
     let refused = undo(&mut client, &session);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("a turn is running"), "{refused}");
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("a turn is running"),
+        "{refused}"
+    );
     world.rehearsal().open("on");
     client.answer(prompt);
     undo(&mut client, &session);
@@ -386,16 +562,28 @@ fn multi_file_patches_are_undone_together() {
     for (name, text) in &before {
         world.write(name, text);
     }
-    let environment = [("TANDEM_MODEL", "gpt-5.2"), ("TANDEM_BASE_URL", world.model.base_url())];
+    let environment = [
+        ("TANDEM_MODEL", "gpt-5.2"),
+        ("TANDEM_BASE_URL", world.model.base_url()),
+    ];
     let mut client = world.stranger_on(tandem::server::Transport::Lsp, &environment);
     let capabilities = json!({ "experimental": { "tandem": {} } });
-    client.call("initialize", json!({ "capabilities": capabilities, "rootUri": world.uri("") }));
+    client.call(
+        "initialize",
+        json!({ "capabilities": capabilities, "rootUri": world.uri("") }),
+    );
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     let requests = world.rehearsal().requests();
     let tools = requests[0]["tools"].to_string();
-    assert!(tools.contains("apply_patch") && !tools.contains("edit_file"), "{tools}");
-    assert_eq!(requests[0]["tools"], requests[1]["tools"], "the beginning of a request never changes");
+    assert!(
+        tools.contains("apply_patch") && !tools.contains("edit_file"),
+        "{tools}"
+    );
+    assert_eq!(
+        requests[0]["tools"], requests[1]["tools"],
+        "the beginning of a request never changes"
+    );
     assert_eq!(
         (world.read("a.rs"), world.read("b.rs"), world.read("e.rs")),
         ("two\n".into(), "b\n".into(), "D\n".into())
@@ -420,43 +608,104 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     world.write("a.rs", "one\n");
     let mut client = world.client_with(json!({}));
     let execute = |client: &mut Client, name: &str, arguments: Value| {
-        let answer = client.call("workspace/executeCommand", json!({ "command": name, "arguments": arguments }));
+        let answer = client.call(
+            "workspace/executeCommand",
+            json!({ "command": name, "arguments": arguments }),
+        );
         assert_eq!(answer["result"], Value::Null, "{answer}");
-        client.next("window/showMessage")["params"]["message"].as_str().unwrap().to_owned()
+        client.next("window/showMessage")["params"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
-    assert_eq!(execute(&mut client, "tandem.undo", json!([])), "tandem: there is nothing to undo");
+    assert_eq!(
+        execute(&mut client, "tandem.undo", json!([])),
+        "tandem: there is nothing to undo"
+    );
     let uri = world.uri("notes.tandem.md");
     client.open(&uri, "Change it.\n");
-    client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
+    client.notify(
+        "textDocument/didSave",
+        json!({ "textDocument": { "uri": uri } }),
+    );
     let mut text = "Change it.\n".to_owned();
-    edit_until(&mut client, &uri, &mut text, |text| text.contains("*Allow*"));
-    client.ask("workspace/executeCommand", json!({ "command": "tandem.allow", "arguments": [] }));
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Done.\n\n## You\n\n"));
-    assert_eq!(client.next("window/showMessage")["params"]["message"], "tandem: done");
+    edit_until(&mut client, &uri, &mut text, |text| {
+        text.contains("*Allow*")
+    });
+    client.ask(
+        "workspace/executeCommand",
+        json!({ "command": "tandem.allow", "arguments": [] }),
+    );
+    edit_until(&mut client, &uri, &mut text, |text| {
+        text.ends_with("Done.\n\n## You\n\n")
+    });
+    assert_eq!(
+        client.next("window/showMessage")["params"]["message"],
+        "tandem: done"
+    );
     assert_eq!(world.read("a.rs"), "two\n");
     let offered = offers(&mut client, &world, 1);
-    let undo = offered.iter().find(|action| action["title"] == "tandem: Undo the last turn").unwrap().clone();
-    assert!(offered.iter().any(|action| action["title"] == "tandem: Keep the changes"));
-    assert_eq!(offers(&mut client, &world, 2), Vec::<Value>::new(), "nothing for automatic requests");
-    let said = execute(&mut client, "tandem.undo", undo["command"]["arguments"].clone());
+    let undo = offered
+        .iter()
+        .find(|action| action["title"] == "tandem: Undo the last turn")
+        .unwrap()
+        .clone();
+    assert!(
+        offered
+            .iter()
+            .any(|action| action["title"] == "tandem: Keep the changes")
+    );
+    assert_eq!(
+        offers(&mut client, &world, 2),
+        Vec::<Value>::new(),
+        "nothing for automatic requests"
+    );
+    let said = execute(
+        &mut client,
+        "tandem.undo",
+        undo["command"]["arguments"].clone(),
+    );
     assert_eq!(said, "tandem: undid turn 1: a.rs");
     assert_eq!(world.read("a.rs"), "one\n");
     let offered = offers(&mut client, &world, 1);
-    let redo = offered.iter().find(|action| action["title"] == "tandem: Redo the turn undone last").unwrap();
-    let said = execute(&mut client, "tandem.redo", redo["command"]["arguments"].clone());
+    let redo = offered
+        .iter()
+        .find(|action| action["title"] == "tandem: Redo the turn undone last")
+        .unwrap();
+    let said = execute(
+        &mut client,
+        "tandem.redo",
+        redo["command"]["arguments"].clone(),
+    );
     assert_eq!(said, "tandem: redid turn 1: a.rs");
-    assert_eq!(execute(&mut client, "tandem.redo", json!([])), "tandem: there is nothing to redo");
+    assert_eq!(
+        execute(&mut client, "tandem.redo", json!([])),
+        "tandem: there is nothing to redo"
+    );
     assert_eq!(world.read("a.rs"), "two\n");
-    assert_eq!(execute(&mut client, "tandem.keep", json!([])), "tandem: Changes kept");
-    assert_eq!(execute(&mut client, "tandem.undo", json!([])), "tandem: there is nothing to undo");
-    assert!(offers(&mut client, &world, 1).iter().all(|action| action["command"]["command"] != "tandem.undo"));
+    assert_eq!(
+        execute(&mut client, "tandem.keep", json!([])),
+        "tandem: Changes kept"
+    );
+    assert_eq!(
+        execute(&mut client, "tandem.undo", json!([])),
+        "tandem: there is nothing to undo"
+    );
+    assert!(
+        offers(&mut client, &world, 1)
+            .iter()
+            .all(|action| action["command"]["command"] != "tandem.undo")
+    );
 }
 
 fn offers(client: &mut Client, world: &World, trigger: u8) -> Vec<Value> {
     let at = json!({ "line": 0, "character": 0 });
     let params = json!({ "textDocument": { "uri": world.uri("a.rs") }, "range": { "start": at, "end": at },
         "context": { "diagnostics": [], "triggerKind": trigger } });
-    client.call("textDocument/codeAction", params)["result"].as_array().unwrap().clone()
+    client.call("textDocument/codeAction", params)["result"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[cfg(unix)]
@@ -473,34 +722,56 @@ fn before_images_survive_the_process_and_are_private() {
     let folder = world.path().join(".home/state/checkpoints");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
-    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
     let list = std::fs::read_to_string(folder.join(format!("{session}-1.json"))).unwrap();
     let list: Value = serde_json::from_str(&list).unwrap();
     assert_eq!(list["files"][0]["path"], json!(world.path().join("a.rs")));
     let image = folder.join(list["files"][0]["before"].as_str().unwrap());
     assert_eq!(std::fs::read_to_string(image).unwrap(), "one, precious\n");
-    assert_eq!(files.len(), 5, "two lists, three texts: a created file has none before: {files:?}");
+    assert_eq!(
+        files.len(),
+        5,
+        "two lists, three texts: a created file has none before: {files:?}"
+    );
 }
 
 #[test]
 fn without_a_state_folder_undo_works_with_one_notice() {
-    let world = world(&[edit("a.rs", &[("one", "two")]), edit("a.rs", &[("two", "three")])]);
+    let world = world(&[
+        edit("a.rs", &[("one", "two")]),
+        edit("a.rs", &[("two", "three")]),
+    ]);
     world.write("a.rs", "one\n");
     world.write(".home/state", "a file where the folder should be");
     let mut client = world.client();
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     turn(&mut client, &session);
-    let warned = |message: &&Value| message["params"]["message"].as_str().is_some_and(|text| text.contains("stored"));
-    assert_eq!(client.seen.iter().filter(warned).count(), 1, "{:#?}", client.seen);
+    let warned = |message: &&Value| {
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("stored"))
+    };
+    assert_eq!(
+        client.seen.iter().filter(warned).count(),
+        1,
+        "{:#?}",
+        client.seen
+    );
     undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "two\n");
 }
 
 #[test]
 fn turns_are_undone_around_lines_of_later_turns() {
-    let world = world(&[edit("a.rs", &[("one", "ONE"), ("three", "THREE")]), edit("a.rs", &[("ONE", "First")])]);
+    let world = world(&[
+        edit("a.rs", &[("one", "ONE"), ("three", "THREE")]),
+        edit("a.rs", &[("ONE", "First")]),
+    ]);
     world.write("a.rs", "one\ntwo\nthree\n");
     let mut client = world.client();
     let session = session(&mut client, &world);
@@ -519,39 +790,87 @@ fn turns_are_undone_around_lines_of_later_turns() {
 
 #[test]
 fn restore_reverts_files_and_conversation_and_can_be_undone() {
-    let world = world(&[edit("a.rs", &[("one", "two")]), edit("a.rs", &[("two", "three")]), write("b.rs", "b\n")]);
+    let world = world(&[
+        edit("a.rs", &[("one", "two")]),
+        edit("a.rs", &[("two", "three")]),
+        write("b.rs", "b\n"),
+    ]);
     world.write("a.rs", "one\n");
     let mut client = world.client();
     let session = session(&mut client, &world);
     for _ in 0..3 {
         turn(&mut client, &session);
     }
-    assert_eq!(review(&mut client, &session, "restore", json!({}))["error"]["code"], -32602);
+    assert_eq!(
+        review(&mut client, &session, "restore", json!({}))["error"]["code"],
+        -32602
+    );
     let missing = review(&mut client, &session, "restore", json!({ "turn": 9 }));
-    assert_eq!(missing["error"]["message"], "this conversation has no turn 9");
+    assert_eq!(
+        missing["error"]["message"],
+        "this conversation has no turn 9"
+    );
 
     let restored = review(&mut client, &session, "restore", json!({ "turn": 2 }));
-    assert_eq!(restored["result"]["message"], "restored to before turn 2: b.rs, a.rs");
+    assert_eq!(
+        restored["result"]["message"],
+        "restored to before turn 2: b.rs, a.rs"
+    );
     assert_eq!(restored["result"]["cutFrom"], 2);
-    assert_eq!((world.read("a.rs").as_str(), world.path().join("b.rs").exists()), ("two\n", false));
+    assert_eq!(
+        (
+            world.read("a.rs").as_str(),
+            world.path().join("b.rs").exists()
+        ),
+        ("two\n", false)
+    );
     let back = undo(&mut client, &session);
-    assert_eq!((back["result"]["cutFrom"].clone(), left(&back).len()), (Value::Null, 0), "{back}");
-    assert_eq!((world.read("a.rs"), world.read("b.rs")), ("three\n".into(), "b\n".into()));
+    assert_eq!(
+        (back["result"]["cutFrom"].clone(), left(&back).len()),
+        (Value::Null, 0),
+        "{back}"
+    );
+    assert_eq!(
+        (world.read("a.rs"), world.read("b.rs")),
+        ("three\n".into(), "b\n".into())
+    );
 
     review(&mut client, &session, "restore", json!({ "turn": 2 }));
-    let before = world.rehearsal().requests()[2]["messages"].as_array().unwrap().clone();
+    let before = world.rehearsal().requests()[2]["messages"]
+        .as_array()
+        .unwrap()
+        .clone();
     turn(&mut client, &session);
-    let after = world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().clone();
-    assert_eq!(after[..before.len() - 1], before[..before.len() - 1], "what the model knew before turn 2");
+    let after = world.rehearsal().requests().last().unwrap()["messages"]
+        .as_array()
+        .unwrap()
+        .clone();
+    assert_eq!(
+        after[..before.len() - 1],
+        before[..before.len() - 1],
+        "what the model knew before turn 2"
+    );
     assert_eq!(after.len(), before.len());
     client.end();
 
     let mut client = world.client();
     let load = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
     client.call("session/load", load);
-    let said = client.seen.iter().filter(|m| m["params"]["update"]["sessionUpdate"] == "user_message_chunk");
-    let turns: Vec<_> = said.map(|m| m["params"]["update"]["_meta"]["tandem/turn"].as_u64()).collect();
-    assert_eq!(turns, [Some(1), Some(4)], "turn 1 and the one after the restore");
+    let said = client
+        .seen
+        .iter()
+        .filter(|m| m["params"]["update"]["sessionUpdate"] == "user_message_chunk");
+    let turns: Vec<_> = said
+        .map(|m| m["params"]["update"]["_meta"]["tandem/turn"].as_u64())
+        .collect();
+    assert_eq!(
+        turns,
+        [Some(1), Some(4)],
+        "turn 1 and the one after the restore"
+    );
     let restored = review(&mut client, &session, "restore", json!({ "turn": 4 }));
-    assert_eq!(restored["result"]["cutFrom"], 4, "a turn of an earlier process");
+    assert_eq!(
+        restored["result"]["cutFrom"], 4,
+        "a turn of an earlier process"
+    );
 }

@@ -27,18 +27,27 @@ fn ask(client: &mut Client, world: &World, text: &str) -> Value {
 #[track_caller]
 fn notice(client: &mut Client, parts: &[&str]) {
     client.find(|message| {
-        message["params"]["message"].as_str().is_some_and(|text| parts.iter().all(|part| text.contains(part)))
+        message["params"]["message"]
+            .as_str()
+            .is_some_and(|text| parts.iter().all(|part| text.contains(part)))
     });
 }
 
 #[test]
 fn a_key_alone_yields_window_and_cost_with_the_first_answer() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
-    let mut client = client(&world, &[("OPENAI_API_KEY", "k")], at(&world, "openai", Value::Null));
+    let mut client = client(
+        &world,
+        &[("OPENAI_API_KEY", "k")],
+        at(&world, "openai", Value::Null),
+    );
     ask(&mut client, &world, "hello");
     let usage = client.update("usage_update");
     assert_eq!(usage["size"], 922_000);
-    assert!(usage["used"].as_u64() > Some(1000) && usage["cost"]["amount"].as_f64() > Some(0.0), "{usage}");
+    assert!(
+        usage["used"].as_u64() > Some(1000) && usage["cost"]["amount"].as_f64() > Some(0.0),
+        "{usage}"
+    );
 }
 
 #[test]
@@ -46,7 +55,11 @@ fn the_best_available_model_is_chosen() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
     let listed = json!({ "data": [{ "id": "text-embedding-3" }, { "id": "gpt-5.1" }, { "id": "gpt-5.6" }, { "id": "gpt-5.6-mini" }] });
     world.rehearsal().document("/v1/models", listed);
-    let mut client = client(&world, &[("OPENAI_API_KEY", "k")], at(&world, "openai", Value::Null));
+    let mut client = client(
+        &world,
+        &[("OPENAI_API_KEY", "k")],
+        at(&world, "openai", Value::Null),
+    );
     ask(&mut client, &world, "hello");
     assert_eq!(world.rehearsal().requests()[0]["model"], "gpt-5.6");
 }
@@ -57,10 +70,17 @@ fn retired_models_are_answered_with_available_ones() {
     let world = World::new(json!([[gone]]));
     let listed = json!({ "data": [{ "id": "deepseek-v4-flash" }, { "id": "deepseek-v4-pro" }] });
     world.rehearsal().document("/v1/models", listed);
-    let mut client = client(&world, &[], at(&world, "deepseek", json!("deepseek/deepseek-chat")));
+    let mut client = client(
+        &world,
+        &[],
+        at(&world, "deepseek", json!("deepseek/deepseek-chat")),
+    );
     let answer = ask(&mut client, &world, "hello");
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("deepseek-v4-flash") && message.contains("deepseek-v4-pro"), "{message}");
+    assert!(
+        message.contains("deepseek-v4-flash") && message.contains("deepseek-v4-pro"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -71,7 +91,8 @@ fn the_endpoint_overrides_the_table_and_the_configuration_overrides_both() {
         world.rehearsal().document("/v1/models", listed);
         let mut options = at(&world, "openai", json!("openai/gpt-5.1"));
         if configured.is_u64() {
-            options["providers"]["openai"]["models"] = json!({ "gpt-5.1": { "context-window": configured } });
+            options["providers"]["openai"]["models"] =
+                json!({ "gpt-5.1": { "context-window": configured } });
         }
         let mut client = client(&world, &[], options);
         ask(&mut client, &world, "hello");
@@ -82,25 +103,37 @@ fn the_endpoint_overrides_the_table_and_the_configuration_overrides_both() {
 #[test]
 fn local_windows_are_read_and_small_ones_reported_once() {
     let world = World::new(json!([[{ "text": "Hello." }], [{ "text": "Again." }]]));
-    world
-        .rehearsal()
-        .document("/api/ps", json!({ "models": [{ "name": "qwen3-coder:latest", "context_length": 4096 }] }));
-    let mut client = client(&world, &[], at(&world, "ollama", json!("ollama/qwen3-coder")));
+    world.rehearsal().document(
+        "/api/ps",
+        json!({ "models": [{ "name": "qwen3-coder:latest", "context_length": 4096 }] }),
+    );
+    let mut client = client(
+        &world,
+        &[],
+        at(&world, "ollama", json!("ollama/qwen3-coder")),
+    );
     let session = client.session(&world);
     for text in ["hello", "again"] {
         let id = client.prompt(&session, text);
         client.answer(id);
         assert_eq!(client.update("usage_update")["size"], 4096);
     }
-    notice(&mut client, &["4096", "OLLAMA_CONTEXT_LENGTH=64000 ollama serve"]);
-    let again = client.seen.iter().filter(|message| message.to_string().contains("OLLAMA_CONTEXT_LENGTH"));
+    notice(
+        &mut client,
+        &["4096", "OLLAMA_CONTEXT_LENGTH=64000 ollama serve"],
+    );
+    let again = client
+        .seen
+        .iter()
+        .filter(|message| message.to_string().contains("OLLAMA_CONTEXT_LENGTH"));
     assert_eq!(again.count(), 0, "once is enough");
 }
 
 #[test]
 fn silently_truncated_prompts_are_detected_and_compacted() {
     let cut = json!({ "usage": { "prompt_tokens": 4096, "completion_tokens": 10 } });
-    let read = json!({ "call": { "id": "c1", "name": "read_file", "arguments": { "path": "long.rs" } } });
+    let read =
+        json!({ "call": { "id": "c1", "name": "read_file", "arguments": { "path": "long.rs" } } });
     let world = World::new(json!([
         [{ "text": "long ".repeat(11_000) }],
         [read, cut],
@@ -108,14 +141,24 @@ fn silently_truncated_prompts_are_detected_and_compacted() {
         [{ "text": "Done." }],
     ]));
     world.write("long.rs", "fn main() {}");
-    let mut client = client(&world, &[], at(&world, "ollama", json!("ollama/qwen3-coder")));
+    let mut client = client(
+        &world,
+        &[],
+        at(&world, "ollama", json!("ollama/qwen3-coder")),
+    );
     let session = client.session(&world);
     for text in ["talk", "look"] {
         let id = client.prompt(&session, text);
         client.answer(id);
     }
-    notice(&mut client, &["read only 4096 of about", "OLLAMA_CONTEXT_LENGTH=64000"]);
+    notice(
+        &mut client,
+        &["read only 4096 of about", "OLLAMA_CONTEXT_LENGTH=64000"],
+    );
     let requests = world.rehearsal().requests();
-    let sizes: Vec<usize> = requests.iter().map(|body| body["messages"].to_string().len()).collect();
+    let sizes: Vec<usize> = requests
+        .iter()
+        .map(|body| body["messages"].to_string().len())
+        .collect();
     assert!(sizes[3] * 3 < sizes[1], "{sizes:?}");
 }

@@ -13,14 +13,17 @@ use tandem::protocol::{acp, ext};
 /// A definition's fields: name, schema, whether it must be there.
 fn fields(schema: &Value) -> impl Iterator<Item = (&String, &Value, bool)> {
     let required = schema["required"].as_array();
-    let is_required = move |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
+    let is_required =
+        move |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
     let properties = schema["properties"].as_object().into_iter().flatten();
     properties.map(move |(name, schema)| (name, schema, is_required(name)))
 }
 
 /// The alternatives of an enum.
 fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
-    ["oneOf", "anyOf"].into_iter().find_map(|key| schema[key].as_array())
+    ["oneOf", "anyOf"]
+        .into_iter()
+        .find_map(|key| schema[key].as_array())
 }
 
 /// What an object is besides its own fields.
@@ -47,9 +50,15 @@ fn reference(schema: &Value) -> Option<&str> {
 
 /// The first sentence of a description. That of `_meta` is the same everywhere.
 fn summary(schema: &Value) -> Option<String> {
-    let text = schema["description"].as_str().filter(|text| !text.contains("The _meta property is reserved"))?;
+    let text = schema["description"]
+        .as_str()
+        .filter(|text| !text.contains("The _meta property is reserved"))?;
     let paragraph = text.split("\n\n").next()?.replace('\n', " ");
-    Some(paragraph.split_once(". ").map_or(paragraph.clone(), |(first, _)| format!("{first}.")))
+    Some(
+        paragraph
+            .split_once(". ")
+            .map_or(paragraph.clone(), |(first, _)| format!("{first}.")),
+    )
 }
 
 /// The definitions of all messages that a plugin sends or reads, and of what they are made of.
@@ -115,14 +124,23 @@ fn definitions() -> Map<String, Value> {
 fn plugin_types_match_the_server() {
     let definitions = definitions();
     for (path, text) in [
-        ("editors/vscode/src/wire-types.ts", typescript::render(&definitions)),
-        ("editors/neovim/lua/tandem/wire_types.lua", lua::render(&definitions)),
+        (
+            "editors/vscode/src/wire-types.ts",
+            typescript::render(&definitions),
+        ),
+        (
+            "editors/neovim/lua/tandem/wire_types.lua",
+            lua::render(&definitions),
+        ),
     ] {
         let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         if std::env::var_os("TANDEM_WRITE_TYPES").is_some() {
             std::fs::write(&file, &text).unwrap();
         }
         let is_current = std::fs::read_to_string(&file).unwrap_or_default() == text;
-        assert!(is_current, "{path} is out of date: run TANDEM_WRITE_TYPES=1 cargo test --test it wire_types");
+        assert!(
+            is_current,
+            "{path} is out of date: run TANDEM_WRITE_TYPES=1 cargo test --test it wire_types"
+        );
     }
 }

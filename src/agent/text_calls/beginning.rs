@@ -53,37 +53,58 @@ pub(super) fn may_be_whole(text: &str) -> bool {
     if let Some(rest) = text.strip_prefix("```") {
         let Some((language, code)) = rest.split_once('\n') else {
             let begun = rest.trim().to_lowercase();
-            return LANGUAGES.iter().any(|language| language.starts_with(&begun));
+            return LANGUAGES
+                .iter()
+                .any(|language| language.starts_with(&begun));
         };
         return match language.trim().to_lowercase().as_str() {
             "tool_code" => true,
-            language if LANGUAGES.contains(&language) => may_be_json(code) || may_be_mark(code.trim_start()),
+            language if LANGUAGES.contains(&language) => {
+                may_be_json(code) || may_be_mark(code.trim_start())
+            }
             _ => false,
         };
     }
     let listed = text.strip_prefix(FUNCTOOLS).unwrap_or(text);
-    "```".starts_with(text) || FUNCTOOLS.starts_with(text) || may_be_json(listed) || may_be_list(listed)
+    "```".starts_with(text)
+        || FUNCTOOLS.starts_with(text)
+        || may_be_json(listed)
+        || may_be_list(listed)
 }
 
 fn may_be_mark(text: &str) -> bool {
-    TAGS.iter().chain(TOKENS).any(|mark| text.starts_with(mark) || mark.starts_with(text))
+    TAGS.iter()
+        .chain(TOKENS)
+        .any(|mark| text.starts_with(mark) || mark.starts_with(text))
 }
 
 /// `[{"name":` and `[f(`.
 fn may_be_list(text: &str) -> bool {
-    let Some(inside) = text.strip_prefix('[') else { return false };
+    let Some(inside) = text.strip_prefix('[') else {
+        return false;
+    };
     let inside = inside.trim_start();
-    let name: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_' || *c == '.').collect();
+    let name: String = inside
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_' || *c == '.')
+        .collect();
     let rest = inside.strip_prefix(name.as_str()).unwrap_or_default();
-    inside.is_empty() || may_be_json(inside) || !name.is_empty() && (rest.is_empty() || rest.starts_with('('))
+    inside.is_empty()
+        || may_be_json(inside)
+        || !name.is_empty() && (rest.is_empty() || rest.starts_with('('))
 }
 
 fn may_be_json(text: &str) -> bool {
     let longest = JSON.iter().map(|json| json.len()).max().unwrap_or_default();
-    let begun: String = text.chars().filter(|c| !c.is_whitespace()).take(longest).collect();
+    let begun: String = text
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .take(longest)
+        .collect();
     let begun = begun.replace('\'', "\"");
     let begun = begun.strip_prefix('[').unwrap_or(&begun);
-    JSON.iter().any(|json| begun.starts_with(json) || json.starts_with(begun))
+    JSON.iter()
+        .any(|json| begun.starts_with(json) || json.starts_with(begun))
 }
 
 /// The language and code of a fence that makes up all of `text`.

@@ -7,7 +7,11 @@ use super::json::{Found, TextCall, with_json};
 /// The calls in the element that names a tool, after its tag: one, or one for each file.
 pub(super) fn call<'a>(name: &str, text: &'a str) -> Found<'a> {
     let (inside, rest) = text.split_once(&format!("</{name}>"))?;
-    let Some(args) = inside.trim().strip_prefix("<args>").and_then(|args| args.strip_suffix("</args>")) else {
+    let Some(args) = inside
+        .trim()
+        .strip_prefix("<args>")
+        .and_then(|args| args.strip_suffix("</args>"))
+    else {
         let (call, left) = function(name, inside, "", &element)?;
         return left.trim().is_empty().then_some((call, rest));
     };
@@ -35,7 +39,11 @@ fn members(text: &str) -> Option<Map<String, Value>> {
     let mut members: Map<String, Value> = Map::new();
     let mut rest = text.trim();
     while let Some((key, value, after)) = element(rest) {
-        let value = if key == "diff" { content(value) } else { unpadded(value) };
+        let value = if key == "diff" {
+            content(value)
+        } else {
+            unpadded(value)
+        };
         match members.get_mut(key) {
             Some(Value::String(before)) if key == "diff" => before.extend(["\n", value]),
             Some(_) => return None,
@@ -48,7 +56,9 @@ fn members(text: &str) -> Option<Map<String, Value>> {
 
 /// The `<content>` of a `<diff>`, which may have a number of its line beside it.
 fn content(diff: &str) -> &str {
-    let inside = diff.split_once("<content>").and_then(|(_, inside)| inside.rsplit_once("</content>"));
+    let inside = diff
+        .split_once("<content>")
+        .and_then(|(_, inside)| inside.rsplit_once("</content>"));
     unpadded(inside.map_or(diff, |(inside, _line)| inside))
 }
 
@@ -56,7 +66,12 @@ fn content(diff: &str) -> &str {
 pub(super) type Argument<'f> = &'f dyn for<'a> Fn(&'a str) -> Option<(&'a str, &'a str, &'a str)>;
 
 /// Consecutive arguments, or all of them as JSON, up to `end`, which may be missing at the end of the text.
-pub(super) fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argument<'_>) -> Found<'a> {
+pub(super) fn function<'a>(
+    name: &str,
+    text: &'a str,
+    end: &str,
+    argument: Argument<'_>,
+) -> Found<'a> {
     let name = name.trim().trim_matches(['"', '\'']);
     let close = |rest: &'a str| {
         let rest = rest.trim_start();
@@ -69,7 +84,10 @@ pub(super) fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argum
     let mut arguments = Map::new();
     let mut rest = text.trim_start();
     while let Some((key, value, after)) = argument(rest) {
-        arguments.insert(key.trim().trim_matches(['"', '\'']).to_owned(), unpadded(value).into());
+        arguments.insert(
+            key.trim().trim_matches(['"', '\'']).to_owned(),
+            unpadded(value).into(),
+        );
         rest = after.trim_start();
     }
     Some((vec![TextCall::new(name.to_owned(), arguments)], close(rest)))
@@ -90,17 +108,27 @@ pub(super) fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a s
 /// A value up to the end of its parameter: the first end that another parameter or the end of the call follows.
 fn closed(text: &str) -> Option<(&str, &str)> {
     const END: &str = "</parameter>";
-    let ends = text.match_indices(END).map(|(at, _)| (text.split_at(at).0, text.split_at(at + END.len()).1));
+    let ends = text
+        .match_indices(END)
+        .map(|(at, _)| (text.split_at(at).0, text.split_at(at + END.len()).1));
     let is_last = |rest: &str| {
         let rest = rest.trim_start();
-        rest.is_empty() || ["<parameter", "</function", "</invoke", "</tool"].iter().any(|next| rest.starts_with(next))
+        rest.is_empty()
+            || ["<parameter", "</function", "</invoke", "</tool"]
+                .iter()
+                .any(|next| rest.starts_with(next))
     };
-    ends.clone().find(|(_, rest)| is_last(rest)).or_else(|| ends.into_iter().next())
+    ends.clone()
+        .find(|(_, rest)| is_last(rest))
+        .or_else(|| ends.into_iter().next())
 }
 
 /// `<KEY>VALUE</KEY>`.
 pub(super) fn element(text: &str) -> Option<(&str, &str, &str)> {
-    let (key, rest) = text.strip_prefix('<')?.split_once('>').filter(|(key, _)| is_word(key))?;
+    let (key, rest) = text
+        .strip_prefix('<')?
+        .split_once('>')
+        .filter(|(key, _)| is_word(key))?;
     let (value, rest) = rest.split_once(&format!("</{key}>"))?;
     Some((key, value, rest))
 }
@@ -108,18 +136,33 @@ pub(super) fn element(text: &str) -> Option<(&str, &str, &str)> {
 /// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
 pub(super) fn pair(text: &str) -> Option<(&str, &str, &str)> {
     let (key, rest) = text.strip_prefix("<arg_key>")?.split_once("</arg_key>")?;
-    let (value, rest) = rest.trim_start().strip_prefix("<arg_value>")?.split_once("</arg_value>")?;
+    let (value, rest) = rest
+        .trim_start()
+        .strip_prefix("<arg_value>")?
+        .split_once("</arg_value>")?;
     Some((key, value, rest))
 }
 
 /// A value without its `CDATA` and the line breaks next to its tags.
 fn unpadded(value: &str) -> &str {
-    let inside = value.trim().strip_prefix("<![CDATA[").and_then(|inside| inside.strip_suffix("]]>"));
+    let inside = value
+        .trim()
+        .strip_prefix("<![CDATA[")
+        .and_then(|inside| inside.strip_suffix("]]>"));
     let value = inside.unwrap_or(value);
-    let value = value.strip_prefix("\r\n").or_else(|| value.strip_prefix('\n')).unwrap_or(value);
-    value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value)
+    let value = value
+        .strip_prefix("\r\n")
+        .or_else(|| value.strip_prefix('\n'))
+        .unwrap_or(value);
+    value
+        .strip_suffix("\r\n")
+        .or_else(|| value.strip_suffix('\n'))
+        .unwrap_or(value)
 }
 
 pub(super) fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }

@@ -60,11 +60,24 @@ pub(super) const TAGS: &[&str] = &[
 ];
 
 /// Tokens that end an answer, which some servers leave in its text.
-pub(super) const ENDS: &[&str] =
-    &["<|im_end|>", "<|end|>", "<|return|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|END_RESPONSE|>"];
+pub(super) const ENDS: &[&str] = &[
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|endoftext|>",
+    "<|END_RESPONSE|>",
+];
 
 /// `DeepSeek`'s tokens, which others write with other pipes and blanks.
-const PIPES: [&str; 5] = ["tool_calls_begin", "tool_calls_end", "tool_call_begin", "tool_call_end", "tool_sep"];
+const PIPES: [&str; 5] = [
+    "tool_calls_begin",
+    "tool_calls_end",
+    "tool_call_begin",
+    "tool_call_end",
+    "tool_sep",
+];
 
 /// Tags that name a tool in an attribute, and their ends.
 const NAMED: [(&str, &str); 5] = [
@@ -84,18 +97,30 @@ pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<Te
 /// The calls at the beginning of `text`, and the rest. Any namespace of tags is accepted.
 pub(super) fn first_calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> (Vec<TextCall>, String) {
     let plain = PIPES.iter().fold(text.to_owned(), |text, token| {
-        let spelled = |pipe: &str, blank: &str| format!("<{pipe}{}{pipe}>", token.replace('_', blank));
+        let spelled =
+            |pipe: &str, blank: &str| format!("<{pipe}{}{pipe}>", token.replace('_', blank));
         let ours = spelled("｜", "▁");
-        let text = text.replace(&spelled("|", "▁"), &ours).replace(&spelled("｜", "_"), &ours);
-        if *token == "tool_sep" { text.replace(&spelled("|", "_"), &ours) } else { text }
+        let text = text
+            .replace(&spelled("|", "▁"), &ours)
+            .replace(&spelled("｜", "_"), &ours);
+        if *token == "tool_sep" {
+            text.replace(&spelled("|", "_"), &ours)
+        } else {
+            text
+        }
     });
-    let plain = ["antml:", "｜DSML｜", "steptml:"].iter().fold(plain, |text, namespace| {
-        text.replace(&format!("<{namespace}"), "<").replace(&format!("</{namespace}"), "</")
-    });
+    let plain = ["antml:", "｜DSML｜", "steptml:"]
+        .iter()
+        .fold(plain, |text, namespace| {
+            text.replace(&format!("<{namespace}"), "<")
+                .replace(&format!("</{namespace}"), "</")
+        });
     let mut calls = Vec::new();
     let mut rest = noise(&plain);
     while !rest.is_empty() {
-        let Some((more, after)) = one(rest, is_tool) else { break };
+        let Some((more, after)) = one(rest, is_tool) else {
+            break;
+        };
         calls.extend(more);
         rest = noise(after);
     }
@@ -111,31 +136,59 @@ pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Ma
     if let Some((call, "")) = python::call(text.trim()) {
         return is_same(&call.name).then_some(call.arguments);
     }
-    let forms: [Argument<'_>; 4] =
-        [&|text| parameter(text, "<parameter name="), &|text| parameter(text, "<parameter="), &pair, &element];
-    forms.iter().find_map(|form| match function("", text, "", form)? {
-        (calls, "") => calls.into_iter().next().map(|call| call.arguments).filter(|arguments| !arguments.is_empty()),
-        _ => None,
-    })
+    let forms: [Argument<'_>; 4] = [
+        &|text| parameter(text, "<parameter name="),
+        &|text| parameter(text, "<parameter="),
+        &pair,
+        &element,
+    ];
+    forms
+        .iter()
+        .find_map(|form| match function("", text, "", form)? {
+            (calls, "") => calls
+                .into_iter()
+                .next()
+                .map(|call| call.arguments)
+                .filter(|arguments| !arguments.is_empty()),
+            _ => None,
+        })
 }
 
 /// The calls in a code fence, by its language.
-pub(super) fn fenced(language: &str, code: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
-    if matches!(language, "tool_code" | "python" | "py") { python::script(code) } else { calls(code, is_tool) }
+pub(super) fn fenced(
+    language: &str,
+    code: &str,
+    is_tool: &dyn Fn(&str) -> bool,
+) -> Option<Vec<TextCall>> {
+    if matches!(language, "tool_code" | "python" | "py") {
+        python::script(code)
+    } else {
+        calls(code, is_tool)
+    }
 }
 
 fn noise(text: &str) -> &str {
     let mut rest = text.trim_start();
     let mut is_inside = false;
     loop {
-        if let Some((noise, after)) = NOISE.iter().find_map(|noise| Some((noise, rest.strip_prefix(noise)?))) {
+        if let Some((noise, after)) = NOISE
+            .iter()
+            .find_map(|noise| Some((noise, rest.strip_prefix(noise)?)))
+        {
             is_inside = noise.starts_with("<tool");
             rest = after.trim_start();
             continue;
         }
         // A fence around the JSON in a tag.
-        let fence = if is_inside { rest.strip_prefix("```json").or_else(|| rest.strip_prefix("```")) } else { None };
-        let end = rest.strip_prefix("```").filter(|after| after.trim_start().starts_with("</tool"));
+        let fence = if is_inside {
+            rest.strip_prefix("```json")
+                .or_else(|| rest.strip_prefix("```"))
+        } else {
+            None
+        };
+        let end = rest
+            .strip_prefix("```")
+            .filter(|after| after.trim_start().starts_with("</tool"));
         match fence.or(end) {
             Some(after) => rest = after.trim_start(),
             None => return rest,
@@ -147,9 +200,14 @@ fn noise(text: &str) -> &str {
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     if let Some(rest) = text.strip_prefix("<function=") {
         let (name, rest) = rest.split_once('>')?;
-        return function(name, rest, "</function>", &|text| parameter(text, "<parameter="));
+        return function(name, rest, "</function>", &|text| {
+            parameter(text, "<parameter=")
+        });
     }
-    if let Some((rest, end)) = NAMED.iter().find_map(|(begin, end)| Some((text.strip_prefix(begin)?, end))) {
+    if let Some((rest, end)) = NAMED
+        .iter()
+        .find_map(|(begin, end)| Some((text.strip_prefix(begin)?, end)))
+    {
         let (name, rest) = rest.split_once('>')?;
         return function(name, rest, end, &|text| parameter(text, "<parameter name="));
     }
@@ -164,7 +222,10 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     if let Some(rest) = text.strip_prefix("call:") {
         return escaped(rest);
     }
-    let text = text.strip_prefix("functools").filter(|rest| rest.starts_with('[')).unwrap_or(text);
+    let text = text
+        .strip_prefix("functools")
+        .filter(|rest| rest.starts_with('['))
+        .unwrap_or(text);
     if let Some(rest) = text.strip_prefix(react::ACTION) {
         return react::action(rest.trim_start());
     }
@@ -172,7 +233,13 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         if let Some((value, rest, is_completed)) = complete(text)
             && let Some(calls) = of_json(&value).or_else(|| by_key(&value, is_tool))
         {
-            let calls = calls.into_iter().map(|call| TextCall { is_completed, ..call }).collect();
+            let calls = calls
+                .into_iter()
+                .map(|call| TextCall {
+                    is_completed,
+                    ..call
+                })
+                .collect();
             // A bracket too many is common.
             return Some((calls, rest.trim_start().trim_start_matches('}')));
         }
@@ -195,42 +262,73 @@ fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>
     };
     let call = |item: &Value| {
         let mut fields = item.as_object()?.iter();
-        let (Some((name, Value::Object(arguments))), None) = (fields.next(), fields.next()) else { return None };
+        let (Some((name, Value::Object(arguments))), None) = (fields.next(), fields.next()) else {
+            return None;
+        };
         is_tool(name).then(|| TextCall::new(name.clone(), arguments.clone()))
     };
-    items.iter().map(call).collect::<Option<Vec<_>>>().filter(|calls| !calls.is_empty())
+    items
+        .iter()
+        .map(call)
+        .collect::<Option<Vec<_>>>()
+        .filter(|calls| !calls.is_empty())
 }
 
 /// `<tool_name>NAME</tool_name><parameters>…</parameters>`, where the arguments are elements or JSON.
 fn tagged(text: &str) -> Found<'_> {
     let within = |text: &'_ str, names: &[&str]| -> Option<(String, usize)> {
-        let name = names.iter().find(|name| text.starts_with(&format!("<{name}>")))?;
+        let name = names
+            .iter()
+            .find(|name| text.starts_with(&format!("<{name}>")))?;
         let end = text.find(&format!("</{name}>"))?;
-        Some((text.get(name.len() + 2..end)?.to_owned(), end + name.len() + 3))
+        Some((
+            text.get(name.len() + 2..end)?.to_owned(),
+            end + name.len() + 3,
+        ))
     };
     let (name, at) = within(text, &["tool_name", "name"])?;
     let rest = text.get(at..)?.trim_start();
     let (inside, at) = within(rest, &["parameters", "arguments", "input", "params"])?;
     let (calls, left) = function(&name, &inside, "", &element)?;
-    left.trim().is_empty().then(|| Some((calls, rest.get(at..)?)))?
+    left.trim()
+        .is_empty()
+        .then(|| Some((calls, rest.get(at..)?)))?
 }
 
 /// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token.
 fn escaped(text: &str) -> Found<'_> {
     let (name, rest) = text.split_at(text.find('{')?);
-    let quote = ["<|\"|>", "<escape>"].into_iter().find(|quote| rest.contains(quote))?;
+    let quote = ["<|\"|>", "<escape>"]
+        .into_iter()
+        .find(|quote| rest.contains(quote))?;
     let (object, after) = rest.split_at(rest.rfind('}')? + 1);
     let parts = object.split(quote).enumerate();
-    let json: String =
-        parts.map(|(at, part)| if at % 2 == 0 { part.to_owned() } else { Value::from(part).to_string() }).collect();
-    let (Value::Object(arguments), "") = repair::first_value(&json)? else { return None };
-    Some((vec![TextCall::new(name.trim().to_owned(), arguments)], after))
+    let json: String = parts
+        .map(|(at, part)| {
+            if at % 2 == 0 {
+                part.to_owned()
+            } else {
+                Value::from(part).to_string()
+            }
+        })
+        .collect();
+    let (Value::Object(arguments), "") = repair::first_value(&json)? else {
+        return None;
+    };
+    Some((
+        vec![TextCall::new(name.trim().to_owned(), arguments)],
+        after,
+    ))
 }
 
 /// A name, and the arguments in one of many forms.
 fn named(text: &str) -> Found<'_> {
-    let end = text.find(|c: char| !c.is_alphanumeric() && !"_-.:/".contains(c)).unwrap_or(text.len());
-    let (name, rest) = text.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+    let end = text
+        .find(|c: char| !c.is_alphanumeric() && !"_-.:/".contains(c))
+        .unwrap_or(text.len());
+    let (name, rest) = text
+        .split_at_checked(end)
+        .filter(|(name, _)| !name.is_empty())?;
     if let Some(rest) = rest.strip_prefix("<|tool_call_argument_begin|>") {
         return with_json(name, rest);
     }
@@ -259,7 +357,14 @@ fn named(text: &str) -> Found<'_> {
     let is_fenced = rest.trim_start().starts_with("```");
     let (calls, rest) = with_json(name, rest)?;
     let end = rest.trim_start();
-    Some((calls, if is_fenced { end.strip_prefix("```").unwrap_or(end) } else { rest }))
+    Some((
+        calls,
+        if is_fenced {
+            end.strip_prefix("```").unwrap_or(end)
+        } else {
+            rest
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -269,12 +374,21 @@ mod tests {
 
     fn read(text: &str) -> Option<Vec<(String, Value)>> {
         let found = calls(text, &|name| name == "read_file")?;
-        Some(found.into_iter().map(|call| (call.name, Value::Object(call.arguments))).collect())
+        Some(
+            found
+                .into_iter()
+                .map(|call| (call.name, Value::Object(call.arguments)))
+                .collect(),
+        )
     }
 
     #[track_caller]
     fn check(text: &str, name: &str) {
-        assert_eq!(read(text), Some(vec![(name.to_owned(), json!({ "path": "a.py" }))]), "{text}");
+        assert_eq!(
+            read(text),
+            Some(vec![(name.to_owned(), json!({ "path": "a.py" }))]),
+            "{text}"
+        );
     }
 
     #[test]
@@ -284,7 +398,13 @@ mod tests {
         check(&format!("<tool_call>\n{json}\n</tool_call>"), "read_file");
         check(&format!("<tool_call>{json}"), "read_file");
         check(&format!("[TOOL_CALLS][{json}]</s>"), "read_file");
-        check(&format!("<|python_tag|>{}<|eom_id|>", json.replace("arguments", "parameters")), "read_file");
+        check(
+            &format!(
+                "<|python_tag|>{}<|eom_id|>",
+                json.replace("arguments", "parameters")
+            ),
+            "read_file",
+        );
         check(
             r#"{"type": "function", "function": {"name": "read_file", "arguments": "{\"path\": \"a.py\"}"}}"#,
             "read_file",
@@ -293,19 +413,40 @@ mod tests {
             r#"{"tool_calls": [{"id": "1", "function": {"name": "read_file", "arguments": {"path": "a.py"}}}]}"#,
             "read_file",
         );
-        check(r#"[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}"#, "read_file");
-        check(r#"[TOOL_CALLS]read_file[CALL_ID]x1[ARGS]{"path": "a.py"}"#, "read_file");
-        check("<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>", "read_file");
-        check(r#"<function=read_file>{"path": "a.py"}</function>"#, "read_file");
-        check("<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</function>", "read_file");
+        check(
+            r#"[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}"#,
+            "read_file",
+        );
+        check(
+            r#"[TOOL_CALLS]read_file[CALL_ID]x1[ARGS]{"path": "a.py"}"#,
+            "read_file",
+        );
+        check(
+            "<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>",
+            "read_file",
+        );
+        check(
+            r#"<function=read_file>{"path": "a.py"}</function>"#,
+            "read_file",
+        );
+        check(
+            "<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</function>",
+            "read_file",
+        );
         check(&format!("<tools>\n{json}\n</tools>"), "read_file");
-        check("<invoke name=\"read_file\">\n<parameter name=\"path\">a.py</parameter>\n</invoke>", "read_file");
+        check(
+            "<invoke name=\"read_file\">\n<parameter name=\"path\">a.py</parameter>\n</invoke>",
+            "read_file",
+        );
         check(
             "<｜DSML｜function_calls><｜DSML｜invoke name=\"read_file\"><｜DSML｜parameter name=\"path\" string=\"true\">a.py</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>",
             "read_file",
         );
         check("<read_file>\n<path>a.py</path>\n</read_file>", "read_file");
-        check("<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a.py</arg_value>\n</tool_call>", "read_file");
+        check(
+            "<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a.py</arg_value>\n</tool_call>",
+            "read_file",
+        );
         check(
             r#"<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>{"path": "a.py"}<|call|>"#,
             "functions.read_file",
@@ -327,7 +468,10 @@ mod tests {
             "read_file",
         );
         check(r#"[read_file(path="a.py")]"#, "read_file");
-        check("Action: read_file\nAction Input: {\"path\": \"a.py\"}", "read_file");
+        check(
+            "Action: read_file\nAction Input: {\"path\": \"a.py\"}",
+            "read_file",
+        );
         check(
             "<|tool_calls_begin|><｜tool_call_begin｜>read_file<|tool▁sep|>{\"path\": \"a.py\"}<|tool_call_end|>",
             "read_file",
@@ -336,9 +480,18 @@ mod tests {
             "<tool_call>\n<tool_name>read_file</tool_name>\n<parameters>\n<path>a.py</path>\n</parameters>\n</tool_call>",
             "read_file",
         );
-        check("<tool_use><name>read_file</name><arguments>{\"path\": \"a.py\"}</arguments></tool_use>", "read_file");
-        check("<function name=\"read_file\"><parameter name=\"path\">a.py</parameter></function>", "read_file");
-        check("<tool_call>{\"read_file\": {\"path\": \"a.py\"}}</tool_call>", "read_file");
+        check(
+            "<tool_use><name>read_file</name><arguments>{\"path\": \"a.py\"}</arguments></tool_use>",
+            "read_file",
+        );
+        check(
+            "<function name=\"read_file\"><parameter name=\"path\">a.py</parameter></function>",
+            "read_file",
+        );
+        check(
+            "<tool_call>{\"read_file\": {\"path\": \"a.py\"}}</tool_call>",
+            "read_file",
+        );
         check(
             "<tool_calls><tool_call>read_file\n```json\n{\"path\": \"a.py\"}\n```\n</tool_call></tool_calls>",
             "read_file",
@@ -347,24 +500,54 @@ mod tests {
             "<tool_call>\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.py\"}}\n```\n</tool_call>",
             "read_file",
         );
-        check("<|tool_call_start|>[read_file(path=\"a.py\")]<|tool_call_end|>", "read_file");
+        check(
+            "<|tool_call_start|>[read_file(path=\"a.py\")]<|tool_call_end|>",
+            "read_file",
+        );
         check("<|python_tag|>read_file.call(path=\"a.py\")", "read_file");
-        check("<|tool_call>call:read_file{path:<|\"|>a.py<|\"|>}<tool_call|>", "read_file");
+        check(
+            "<|tool_call>call:read_file{path:<|\"|>a.py<|\"|>}<tool_call|>",
+            "read_file",
+        );
         check(
             "<|start|>assistant to=functions.read_file<|channel|>commentary json<|message|>{\"path\": \"a.py\"}<|call|>",
             "functions.read_file",
         );
-        check("Action: `read_file`\nAction Input:\n```json\n{\"path\": \"a.py\"}\n```\nObservation:", "read_file");
+        check(
+            "Action: `read_file`\nAction Input:\n```json\n{\"path\": \"a.py\"}\n```\nObservation:",
+            "read_file",
+        );
         check(
             "Action:\n```json\n{\"action\": \"read_file\", \"action_input\": {\"path\": \"a.py\"}}\n```",
             "read_file",
         );
-        check(r#"{"name": "read_file", "arguments": {"path": "a.py"}"#, "read_file");
-        check(r#"<tool_call>{"name": "read_file", "arguments": {"path": "a.py"}</tool_call>"#, "read_file");
-        check(r#"[TOOL_CALLS]read_file[ARGS]{"path": "a.py"</s>"#, "read_file");
-        let code = fenced("tool_code", "print(default_api.read_file(path='a.py'))", &|_| false).unwrap();
+        check(
+            r#"{"name": "read_file", "arguments": {"path": "a.py"}"#,
+            "read_file",
+        );
+        check(
+            r#"<tool_call>{"name": "read_file", "arguments": {"path": "a.py"}</tool_call>"#,
+            "read_file",
+        );
+        check(
+            r#"[TOOL_CALLS]read_file[ARGS]{"path": "a.py"</s>"#,
+            "read_file",
+        );
+        let code = fenced(
+            "tool_code",
+            "print(default_api.read_file(path='a.py'))",
+            &|_| false,
+        )
+        .unwrap();
         assert_eq!(code[0].name, "default_api.read_file");
-        assert_eq!(read(&format!("<tool_call>{json}</tool_call>\n<tool_call>{json}</tool_call>")).unwrap().len(), 2);
+        assert_eq!(
+            read(&format!(
+                "<tool_call>{json}</tool_call>\n<tool_call>{json}</tool_call>"
+            ))
+            .unwrap()
+            .len(),
+            2
+        );
     }
 
     #[test]
@@ -378,7 +561,11 @@ mod tests {
             "read_file(path=\"a.py\")",
             "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.py\"}}</tool_call>",
         ] {
-            assert_eq!(arguments(text, &is_same).map(Value::Object), Some(json!({ "path": "a.py" })), "{text}");
+            assert_eq!(
+                arguments(text, &is_same).map(Value::Object),
+                Some(json!({ "path": "a.py" })),
+                "{text}"
+            );
         }
         for text in [
             "<parameter name=\"path\">a.py</parameter><parameter name=\"content\">x",

@@ -16,7 +16,11 @@ pub(in crate::agent) struct TextCall {
 impl TextCall {
     /// A call that was written out.
     pub(super) fn new(name: String, arguments: Map<String, Value>) -> Self {
-        Self { name, arguments, is_completed: false }
+        Self {
+            name,
+            arguments,
+            is_completed: false,
+        }
     }
 }
 
@@ -99,10 +103,25 @@ pub(super) const NOISE: &[&str] = &[
     ";",
 ];
 
-pub(super) const NAMES: &[&str] =
-    &["name", "tool_name", "tool", "function", "function_name", "action", "recipient_name"];
-pub(super) const ARGUMENTS: &[&str] =
-    &["arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs"];
+pub(super) const NAMES: &[&str] = &[
+    "name",
+    "tool_name",
+    "tool",
+    "function",
+    "function_name",
+    "action",
+    "recipient_name",
+];
+pub(super) const ARGUMENTS: &[&str] = &[
+    "arguments",
+    "parameters",
+    "args",
+    "params",
+    "input",
+    "tool_input",
+    "action_input",
+    "kwargs",
+];
 /// Other members of a call's JSON.
 pub(super) const REST: &[&str] = &[
     "type",
@@ -120,13 +139,25 @@ pub(super) const REST: &[&str] = &[
 pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
     let text = unfenced(text.trim_start());
     let value = || complete(text);
-    let (Value::Object(arguments), rest, is_completed) = text.starts_with('{').then(value)?? else { return None };
-    Some((vec![TextCall { name: name.to_owned(), arguments, is_completed }], rest))
+    let (Value::Object(arguments), rest, is_completed) = text.starts_with('{').then(value)?? else {
+        return None;
+    };
+    Some((
+        vec![TextCall {
+            name: name.to_owned(),
+            arguments,
+            is_completed,
+        }],
+        rest,
+    ))
 }
 
 /// The text after the mark of a code fence around arguments, whose end is noise.
 fn unfenced(text: &str) -> &str {
-    ["```json", "```"].iter().find_map(|mark| text.strip_prefix(mark)).map_or(text, str::trim_start)
+    ["```json", "```"]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark))
+        .map_or(text, str::trim_start)
 }
 
 /// The JSON that a text begins with, what follows it, and whether its last brackets were missing.
@@ -137,8 +168,15 @@ pub(super) fn complete(text: &str) -> Option<(Value, &str, bool)> {
 
 /// An object without its last brackets, up to the mark that ends the call.
 fn unclosed(text: &str) -> Option<(Value, &str)> {
-    let is_end = |noise: &&&str| ["</", "<|", "[/"].iter().any(|begin| noise.starts_with(begin));
-    let ends = NOISE.iter().filter(is_end).filter_map(|noise| text.find(noise));
+    let is_end = |noise: &&&str| {
+        ["</", "<|", "[/"]
+            .iter()
+            .any(|begin| noise.starts_with(begin))
+    };
+    let ends = NOISE
+        .iter()
+        .filter(is_end)
+        .filter_map(|noise| text.find(noise));
     let (inside, rest) = text.split_at(ends.min().unwrap_or(text.len()));
     Some((repair::unclosed(inside)?, rest))
 }
@@ -147,11 +185,21 @@ fn unclosed(text: &str) -> Option<(Value, &str)> {
 pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
     match value {
         Value::Array(items) => {
-            let calls: Vec<TextCall> = items.iter().map(of_json).collect::<Option<Vec<_>>>()?.concat();
+            let calls: Vec<TextCall> = items
+                .iter()
+                .map(of_json)
+                .collect::<Option<Vec<_>>>()?
+                .concat();
             (!calls.is_empty()).then_some(calls)
         }
         Value::Object(fields) => {
-            for wrapper in ["tool_calls", "tool_call", "function_call", "functionCall", "tool_uses"] {
+            for wrapper in [
+                "tool_calls",
+                "tool_call",
+                "function_call",
+                "functionCall",
+                "tool_uses",
+            ] {
                 if let (Some(inner), 1) = (fields.get(wrapper), fields.len()) {
                     return of_json(inner);
                 }
@@ -162,7 +210,8 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
             }
             let key = |keys: &[&str]| fields.keys().find(|name| keys.contains(&name.as_str()));
             let (name, arguments) = (key(NAMES)?, key(ARGUMENTS)?);
-            let is_known = |it: &String| it == name || it == arguments || REST.contains(&it.as_str());
+            let is_known =
+                |it: &String| it == name || it == arguments || REST.contains(&it.as_str());
             if !fields.keys().all(is_known) {
                 return None;
             }
@@ -174,7 +223,10 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
                 },
                 _ => return None,
             };
-            Some(vec![TextCall::new(fields[name].as_str()?.to_owned(), arguments)])
+            Some(vec![TextCall::new(
+                fields[name].as_str()?.to_owned(),
+                arguments,
+            )])
         }
         _ => None,
     }

@@ -47,14 +47,21 @@ pub(super) fn call(text: &str) -> Option<(TextCall, &str)> {
         return Some((call, rest.trim_start().strip_prefix(')')?));
     }
     let (name, rest) = text.split_once('(')?;
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
+    if name.is_empty()
+        || !name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
+    {
         return None;
     }
     let mut arguments = Map::new();
     let mut rest = rest.trim_start();
     let mut are_named = false;
     while !rest.starts_with(')') {
-        let key = rest.split_once('=').map(|(key, value)| (key.trim(), value)).filter(|(key, _)| is_word(key));
+        let key = rest
+            .split_once('=')
+            .map(|(key, value)| (key.trim(), value))
+            .filter(|(key, _)| is_word(key));
         are_named |= key.is_some();
         let (key, text) = match key {
             Some((key, value)) => (key.to_owned(), value.trim_start()),
@@ -64,15 +71,26 @@ pub(super) fn call(text: &str) -> Option<(TextCall, &str)> {
         let (value, after) = value(text)?;
         arguments.insert(key, value);
         let after = after.trim_start();
-        rest = after.strip_prefix(',').or_else(|| after.starts_with(')').then_some(after))?.trim_start();
+        rest = after
+            .strip_prefix(',')
+            .or_else(|| after.starts_with(')').then_some(after))?
+            .trim_start();
     }
     let name = name.strip_suffix(".call").unwrap_or(name);
-    Some((TextCall::new(name.to_owned(), arguments), rest.strip_prefix(')')?))
+    Some((
+        TextCall::new(name.to_owned(), arguments),
+        rest.strip_prefix(')')?,
+    ))
 }
 
 fn value(text: &str) -> Option<(Value, &str)> {
-    match ["\"\"\"", "'''"].iter().find_map(|quote| Some((quote, text.strip_prefix(quote)?))) {
-        Some((quote, inside)) => inside.split_once(quote).map(|(text, after)| (text.into(), after)),
+    match ["\"\"\"", "'''"]
+        .iter()
+        .find_map(|quote| Some((quote, text.strip_prefix(quote)?)))
+    {
+        Some((quote, inside)) => inside
+            .split_once(quote)
+            .map(|(text, after)| (text.into(), after)),
         None => repair::first_value(text).filter(|_| text.starts_with(is_literal)),
     }
 }

@@ -18,7 +18,10 @@ pub(super) fn action(text: &str) -> Found<'_> {
     if text.starts_with('{') || text.starts_with("```") {
         let (code, rest) = unfenced(text);
         let (value, left) = repair::first_value(code.trim_start())?;
-        return left.trim().is_empty().then(|| Some((of_json(&value)?, unannounced(rest))))?;
+        return left
+            .trim()
+            .is_empty()
+            .then(|| Some((of_json(&value)?, unannounced(rest))))?;
     }
     let (name, rest) = text.split_once('\n')?;
     let (input, rest) = unfenced(rest.trim_start().strip_prefix(ACTION_INPUT)?.trim_start());
@@ -31,11 +34,17 @@ pub(super) fn action(text: &str) -> Found<'_> {
 fn unannounced(rest: &str) -> &str {
     let rest = rest.trim_start();
     let rest = rest.strip_prefix(PAUSE).unwrap_or(rest).trim_start();
-    rest.strip_prefix(OBSERVATION).filter(|rest| rest.trim().is_empty()).map_or(rest, str::trim)
+    rest.strip_prefix(OBSERVATION)
+        .filter(|rest| rest.trim().is_empty())
+        .map_or(rest, str::trim)
 }
 
 /// What stands in the fence at the beginning of a text, and what follows it; without a fence all of it.
 fn unfenced(text: &str) -> (&str, &str) {
-    let inside = text.strip_prefix("```").and_then(|inside| inside.split_once('\n'));
-    inside.and_then(|(_language, inside)| inside.split_once("```")).unwrap_or((text, ""))
+    let inside = text
+        .strip_prefix("```")
+        .and_then(|inside| inside.split_once('\n'));
+    inside
+        .and_then(|(_language, inside)| inside.split_once("```"))
+        .unwrap_or((text, ""))
 }

@@ -19,8 +19,15 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let turn = Allowance { iterations: Some(250), ..Allowance::default() };
-        Self { turn, session: Allowance::default(), parallel: 8 }
+        let turn = Allowance {
+            iterations: Some(250),
+            ..Allowance::default()
+        };
+        Self {
+            turn,
+            session: Allowance::default(),
+            parallel: 8,
+        }
     }
 }
 
@@ -61,13 +68,19 @@ impl Allowance {
     /// The first limit that was reached.
     #[must_use]
     pub fn used_up(&self, spent: Spent) -> Option<UsedUp> {
-        let Spent { iterations, tokens, cost } = spent;
+        let Spent {
+            iterations,
+            tokens,
+            cost,
+        } = spent;
         if self.iterations.is_some_and(|limit| iterations >= limit) {
             Some(UsedUp::Iterations(iterations))
         } else if self.tokens.is_some_and(|limit| tokens >= limit) {
             Some(UsedUp::Tokens(tokens))
         } else {
-            self.cost.filter(|limit| cost > 0.0 && cost >= *limit).map(|_| UsedUp::Cost(cost))
+            self.cost
+                .filter(|limit| cost > 0.0 && cost >= *limit)
+                .map(|_| UsedUp::Cost(cost))
         }
     }
 }
@@ -96,9 +109,15 @@ impl fmt::Display for UsedUp {
 impl Limits {
     /// Why a turn may not send another request. A running request is never aborted: it is paid for.
     pub(super) fn reached(&self, turn: Spent, session: Spent) -> Option<String> {
-        let of_turn = self.turn.used_up(turn).map(|used| format!("{used} (limits.{})", used.name()));
+        let of_turn = self
+            .turn
+            .used_up(turn)
+            .map(|used| format!("{used} (limits.{})", used.name()));
         let of_session = || self.session.used_up(session);
-        of_turn.or_else(|| of_session().map(|used| format!("{used} in this session (limits.session-{})", used.name())))
+        of_turn.or_else(|| {
+            of_session()
+                .map(|used| format!("{used} in this session (limits.session-{})", used.name()))
+        })
     }
 
     /// The name of the cost limit that is set.

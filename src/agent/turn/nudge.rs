@@ -42,13 +42,20 @@ impl Nudges {
         if outcomes.iter().any(|outcome| !outcome.result.is_error) {
             self.in_a_row = 0;
         }
-        if let Some(plan) = outcomes.iter().rev().find_map(|outcome| outcome.plan.as_ref()) {
+        if let Some(plan) = outcomes
+            .iter()
+            .rev()
+            .find_map(|outcome| outcome.plan.as_ref())
+        {
             self.plan.clone_from(plan);
         }
     }
 
     fn open_steps(&self) -> Option<Reason> {
-        let open = self.plan.iter().filter(|step| step.status != PlanStatus::Completed);
+        let open = self
+            .plan
+            .iter()
+            .filter(|step| step.status != PlanStatus::Completed);
         let open: Vec<String> = open.map(|step| step.content.clone()).collect();
         // A plan of one step is a note, and the text after it may well be the answer.
         (!open.is_empty() && self.plan.len() > 1).then_some(Reason::OpenPlan(open))
@@ -68,16 +75,23 @@ pub(super) fn reason(end: &End, is_empty: bool, unusable: Option<String>) -> Opt
 /// Whether a text has no words: blanks, invisible characters and dots.
 pub(super) fn says_nothing(text: &str) -> bool {
     let invisible = |c: char| matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}');
-    text.chars().all(|c| c.is_whitespace() || matches!(c, '.' | '…') || invisible(c))
+    text.chars()
+        .all(|c| c.is_whitespace() || matches!(c, '.' | '…') || invisible(c))
 }
 
 /// The message to the model.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => write!(f, "Your answer was empty. Call a tool, or give the final answer in words."),
+            Self::Empty => write!(
+                f,
+                "Your answer was empty. Call a tool, or give the final answer in words."
+            ),
             Self::Malformed => {
-                write!(f, "Your tool call could not be read. Make it again with valid JSON, or give the final answer.")
+                write!(
+                    f,
+                    "Your tool call could not be read. Make it again with valid JSON, or give the final answer."
+                )
             }
             Self::Unusable(why) => write!(
                 f,
@@ -86,8 +100,17 @@ impl fmt::Display for Reason {
             ),
             Self::OpenPlan(steps) => {
                 let more = steps.len().saturating_sub(STEPS);
-                let named = steps.iter().take(STEPS).map(|step| format!("“{step}”")).collect::<Vec<_>>().join(", ");
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let named = steps
+                    .iter()
+                    .take(STEPS)
+                    .map(|step| format!("“{step}”"))
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                let more = if more > 0 {
+                    format!(" and {more} more")
+                } else {
+                    String::new()
+                };
                 write!(
                     f,
                     "Your plan has open steps: {named}{more}. Go on with the next call; if they are done or not needed, \
@@ -104,13 +127,22 @@ impl Reason {
         let times = TIMES + 1;
         match self {
             Self::Empty => {
-                format!("the model gave {times} empty answers in a row; prompt again, or choose another model")
+                format!(
+                    "the model gave {times} empty answers in a row; prompt again, or choose another model"
+                )
             }
             Self::Malformed => {
-                format!("the model made {times} tool calls that the provider could not read; prompt again")
+                format!(
+                    "the model made {times} tool calls that the provider could not read; prompt again"
+                )
             }
-            Self::Unusable(why) => format!("the model wrote a tool call as text, which was not run: {why}"),
-            Self::OpenPlan(steps) => format!("the model stopped with {} open steps in its plan", steps.len()),
+            Self::Unusable(why) => {
+                format!("the model wrote a tool call as text, which was not run: {why}")
+            }
+            Self::OpenPlan(steps) => format!(
+                "the model stopped with {} open steps in its plan",
+                steps.len()
+            ),
         }
     }
 }
@@ -120,20 +152,34 @@ impl State {
     pub(super) async fn nudge(&mut self, reason: Option<Reason>) -> bool {
         let reason = reason.or_else(|| {
             // A model that asks a question waits for the answer.
-            let asks = words(self.answer.as_deref()).trim_end().ends_with(['?', '？']);
+            let asks = words(self.answer.as_deref())
+                .trim_end()
+                .ends_with(['?', '？']);
             self.nudges.open_steps().filter(|_| !asks)
         });
         let Some(reason) = reason else { return false };
         if self.nudges.in_a_row >= TIMES {
-            self.steps.event(AgentEvent::Notice { message: reason.notice() }).await;
+            self.steps
+                .event(AgentEvent::Notice {
+                    message: reason.notice(),
+                })
+                .await;
             return false;
         }
         self.nudges.in_a_row += 1;
         if self.answer.is_none() {
-            let nothing = AssistantMessage { text: NOTHING.to_owned(), ..AssistantMessage::default() };
+            let nothing = AssistantMessage {
+                text: NOTHING.to_owned(),
+                ..AssistantMessage::default()
+            };
             self.push(Message::Assistant(nothing)).await;
         }
-        self.push(Message::User { parts: vec![Part::Note { text: reason.to_string() }] }).await;
+        self.push(Message::User {
+            parts: vec![Part::Note {
+                text: reason.to_string(),
+            }],
+        })
+        .await;
         true
     }
 }

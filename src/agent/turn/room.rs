@@ -17,7 +17,9 @@ use crate::agent::answer::End;
 use crate::agent::compact;
 use crate::agent::event::AgentEvent;
 use crate::model::collect::{Collector, Outcome};
-use crate::model::{ErrorCode, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, Usage};
+use crate::model::{
+    ErrorCode, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, Usage,
+};
 
 /// How long an answer waits for the endpoint's information about its model.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -90,7 +92,9 @@ impl State {
 
     /// Compacts if the next request would come close to the window.
     pub(super) async fn make_room(&mut self) {
-        let Some(window) = self.turn.provider.window() else { return };
+        let Some(window) = self.turn.provider.window() else {
+            return;
+        };
         let size = self.size();
         // If compaction failed to help, it is not tried again with every request.
         if size * 100 >= window * FULL && size >= self.shortest + window / 10 {
@@ -102,13 +106,20 @@ impl State {
     /// Compacts the conversation; returns whether it got shorter.
     pub(super) async fn compact(&mut self, cause: Cause) -> bool {
         let before = self.size();
-        let window = self.turn.provider.window().unwrap_or(before).min(before.max(1));
+        let window = self
+            .turn
+            .provider
+            .window()
+            .unwrap_or(before)
+            .min(before.max(1));
         let provider = self.turn.provider.clone();
         let newest = self.unseen();
         let recent = compact::tail(&self.messages, window / 4).min(newest);
-        let mut messages = compact::elide(&self.messages, recent, &provider).unwrap_or_else(|| self.messages.clone());
+        let mut messages = compact::elide(&self.messages, recent, &provider)
+            .unwrap_or_else(|| self.messages.clone());
         let mut how = "old tool output was left out";
-        let enough = (before - (sum(&self.messages) - sum(&messages)).min(before)) * 100 <= window * ENOUGH;
+        let enough =
+            (before - (sum(&self.messages) - sum(&messages)).min(before)) * 100 <= window * ENOUGH;
         if cause != Cause::Full || !enough {
             let cut = match cause {
                 Cause::Wish => messages.len(),
@@ -117,13 +128,26 @@ impl State {
                 Cause::Overflow => compact::tail(&messages, sum(&messages) / 5).min(newest),
             };
             let (old, new) = messages.split_at(cut);
-            let new = if cause == Cause::Overflow { compact::digest(new, &provider) } else { new.to_vec() };
+            let new = if cause == Cause::Overflow {
+                compact::digest(new, &provider)
+            } else {
+                new.to_vec()
+            };
             if let Some(summary) = self.summarize(old).await {
-                let summary = format!("{}{}", summary.trim(), compact::facts(old, &self.turn.tools));
-                let shorter = |verbatim: &str| compact::summarized(verbatim, &summary, &new, &provider);
+                let summary = format!(
+                    "{}{}",
+                    summary.trim(),
+                    compact::facts(old, &self.turn.tools)
+                );
+                let shorter =
+                    |verbatim: &str| compact::summarized(verbatim, &summary, &new, &provider);
                 let whole = shorter(&compact::verbatim(old));
                 // A few short messages are no longer than their summary.
-                messages = if sum(&whole) < sum(&self.messages) { whole } else { shorter("") };
+                messages = if sum(&whole) < sum(&self.messages) {
+                    whole
+                } else {
+                    shorter("")
+                };
                 how = "earlier messages were summarized";
             } else {
                 messages = old.iter().cloned().chain(new).collect();
@@ -133,22 +157,39 @@ impl State {
             return false;
         }
         if cause == Cause::Overflow && ends_with_half_an_answer(&messages) {
-            let text = "(Your last answer filled the context window and was cut off. Continue.)".to_owned();
-            messages.push(Entry::new(Message::User { parts: vec![Part::Text { text }] }, &provider));
+            let text = "(Your last answer filled the context window and was cut off. Continue.)"
+                .to_owned();
+            messages.push(Entry::new(
+                Message::User {
+                    parts: vec![Part::Text { text }],
+                },
+                &provider,
+            ));
         }
         self.messages.clone_from(&messages);
-        self.turn.guidance.reset_to(messages.iter().map(|entry| entry.message()));
+        self.turn
+            .guidance
+            .reset_to(messages.iter().map(|entry| entry.message()));
         self.counted = None;
         self.steps.history(messages).await;
         let after = self.size();
-        let summary = format!("the conversation was shortened from about {before} to {after} tokens: {how}");
-        self.steps.event(AgentEvent::Compaction { summary, tokens_before: before, tokens_after: after }).await;
+        let summary =
+            format!("the conversation was shortened from about {before} to {after} tokens: {how}");
+        self.steps
+            .event(AgentEvent::Compaction {
+                summary,
+                tokens_before: before,
+                tokens_after: after,
+            })
+            .await;
         true
     }
 
     /// Switches to the dialect the server asked for; returns whether it did so just now.
     pub(super) fn switch_dialect(&mut self) -> bool {
-        let Some(provider) = self.turn.provider.switched() else { return false };
+        let Some(provider) = self.turn.provider.switched() else {
+            return false;
+        };
         self.turn.preamble = provider.preamble(&self.turn.preamble.instructions);
         for entry in &mut self.messages {
             *entry = Entry::new(entry.message().into_owned(), &provider);
@@ -161,28 +202,40 @@ impl State {
     /// Removes images a model did not accept, so that the conversation can continue; returns whether there were any.
     pub(super) async fn leave_out_images(&mut self, error: &ModelError) -> bool {
         let is_refused = error.code == ErrorCode::ImagesRefused;
-        let left = is_refused.then(|| compact::without_images(&self.messages, &self.turn.provider)).flatten();
+        let left = is_refused
+            .then(|| compact::without_images(&self.messages, &self.turn.provider))
+            .flatten();
         let Some(left) = left else { return false };
         self.messages.clone_from(&left);
         self.steps.history(left).await;
-        let message = format!("the model does not accept these images; continuing without them: {}", error.message);
+        let message = format!(
+            "the model does not accept these images; continuing without them: {}",
+            error.message
+        );
         self.steps.event(AgentEvent::Notice { message }).await;
         true
     }
 
     /// Where the messages begin that the model has not seen yet, with the calls they answer.
     fn unseen(&self) -> usize {
-        let last = self.messages.iter().enumerate().rev().find_map(|(index, entry)| match entry.outline() {
-            Message::Assistant(answer) => Some(index + usize::from(answer.calls.is_empty())),
-            _ => None,
-        });
+        let last = self
+            .messages
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(index, entry)| match entry.outline() {
+                Message::Assistant(answer) => Some(index + usize::from(answer.calls.is_empty())),
+                _ => None,
+            });
         last.unwrap_or_default()
     }
 
     /// The approximate size of the next request in tokens: the provider's last count, plus what was added since.
     pub(super) fn size(&self) -> u64 {
         match self.counted {
-            Some((tokens, messages)) => tokens + sum(self.messages.get(messages..).unwrap_or_default()),
+            Some((tokens, messages)) => {
+                tokens + sum(self.messages.get(messages..).unwrap_or_default())
+            }
             None => self.turn.preamble.bytes.len() as u64 / 4 + sum(&self.messages),
         }
     }
@@ -195,21 +248,36 @@ impl State {
         }
         self.iteration += 1;
         let (iteration, message_count) = (self.iteration, old.len() + 1);
-        self.steps.event(AgentEvent::IterationStart { iteration, message_count }).await;
+        self.steps
+            .event(AgentEvent::IterationStart {
+                iteration,
+                message_count,
+            })
+            .await;
         let mut old = compact::digest(old, &self.turn.provider);
         let mut summary = Err(None);
         for _ in 0..TRIES {
             summary = self.say(&old).await;
             match &summary {
-                Err(Some(error)) if error.code == ErrorCode::ContextOverflow => old = self.later_half(&old),
+                Err(Some(error)) if error.code == ErrorCode::ContextOverflow => {
+                    old = self.later_half(&old)
+                }
                 _ => break,
             }
         }
-        self.steps.event(AgentEvent::IterationComplete { iteration, tool_calls: 0 }).await;
+        self.steps
+            .event(AgentEvent::IterationComplete {
+                iteration,
+                tool_calls: 0,
+            })
+            .await;
         match summary {
             Ok(summary) => Some(summary),
             Err(why) => {
-                let why = why.map_or_else(|| "the model said nothing".to_owned(), |error| error.message);
+                let why = why.map_or_else(
+                    || "the model said nothing".to_owned(),
+                    |error| error.message,
+                );
                 if !self.turn.context.cancel.is_cancelled() {
                     let message = format!("the conversation could not be summarized: {why}");
                     self.steps.event(AgentEvent::Notice { message }).await;
@@ -221,19 +289,33 @@ impl State {
 
     fn later_half(&self, old: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
         let later = old.iter().skip(old.len() / 2);
-        let later = later.skip_while(|entry| matches!(entry.outline(), Message::Results { .. })).cloned();
-        let lost = Part::Text { text: "(The beginning of the conversation does not fit here.)".to_owned() };
+        let later = later
+            .skip_while(|entry| matches!(entry.outline(), Message::Results { .. }))
+            .cloned();
+        let lost = Part::Text {
+            text: "(The beginning of the conversation does not fit here.)".to_owned(),
+        };
         let lost = Entry::new(Message::User { parts: vec![lost] }, &self.turn.provider);
         std::iter::once(lost).chain(later).collect()
     }
 
     /// Requests the summary. `Err(None)`: there is none, and no error to report.
     async fn say(&mut self, old: &[Arc<Entry>]) -> Result<String, Option<ModelError>> {
-        let ask = Message::User { parts: vec![Part::Text { text: compact::ASK.to_owned() }] };
-        let messages =
-            old.iter().map(|entry| entry.encoded().clone()).chain([self.turn.provider.encode(&ask)]).collect();
-        let mut stream =
-            self.turn.provider.stream(ModelRequest { preamble: self.turn.preamble.clone(), messages, may_call: false });
+        let ask = Message::User {
+            parts: vec![Part::Text {
+                text: compact::ASK.to_owned(),
+            }],
+        };
+        let messages = old
+            .iter()
+            .map(|entry| entry.encoded().clone())
+            .chain([self.turn.provider.encode(&ask)])
+            .collect();
+        let mut stream = self.turn.provider.stream(ModelRequest {
+            preamble: self.turn.preamble.clone(),
+            messages,
+            may_call: false,
+        });
         let mut collector = Collector::new(&self.call_ids);
         let end = loop {
             let event = tokio::select! {
@@ -247,7 +329,9 @@ impl State {
             };
             let _no_call_runs = collector.push(&event);
             if let ModelEvent::Text(content) = event {
-                self.steps.event(AgentEvent::ReasoningDelta { content }).await;
+                self.steps
+                    .event(AgentEvent::ReasoningDelta { content })
+                    .await;
             }
         };
         let collected = collector.finish(end);

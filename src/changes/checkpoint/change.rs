@@ -51,25 +51,46 @@ pub(super) struct File {
 }
 
 /// The changes of a call: what a command did, with its texts if known, and the texts a tool changed.
-pub(super) fn all(workspace: &Workspace, diffs: &[FileDiff], command: Option<&ChangeSet>) -> Vec<Change> {
-    let mut rest: Vec<_> = diffs.iter().map(|diff| (workspace.identity(&diff.path), Some(diff))).collect();
-    let by_path: HashMap<PathBuf, usize> =
-        rest.iter().enumerate().map(|(index, (path, _))| (path.clone(), index)).collect();
+pub(super) fn all(
+    workspace: &Workspace,
+    diffs: &[FileDiff],
+    command: Option<&ChangeSet>,
+) -> Vec<Change> {
+    let mut rest: Vec<_> = diffs
+        .iter()
+        .map(|diff| (workspace.identity(&diff.path), Some(diff)))
+        .collect();
+    let by_path: HashMap<PathBuf, usize> = rest
+        .iter()
+        .enumerate()
+        .map(|(index, (path, _))| (path.clone(), index))
+        .collect();
     let mut changes = Vec::new();
     for change in command.into_iter().flat_map(|command| &command.files) {
-        let text = by_path.get(&change.path).and_then(|&index| rest.get_mut(index)?.1.take());
+        let text = by_path
+            .get(&change.path)
+            .and_then(|&index| rest.get_mut(index)?.1.take());
         let old_text = text.and_then(|diff| diff.old_text.clone());
         changes.push(Change {
             path: change.path.clone(),
             created: change.before == Entry::Absent,
             before: old_text.clone().unwrap_or_default(),
-            after: text.map(|diff| Arc::clone(&diff.new_text)).unwrap_or_default(),
+            after: text
+                .map(|diff| Arc::clone(&diff.new_text))
+                .unwrap_or_default(),
             stored: None,
-            command: Some(ByCommand { change: change.clone(), text: old_text, is_text: text.is_some(), edited: None }),
+            command: Some(ByCommand {
+                change: change.clone(),
+                text: old_text,
+                is_text: text.is_some(),
+                edited: None,
+            }),
         });
     }
     // An empty file that a command removes has no difference in its text, but its text is needed above.
-    let rest = rest.into_iter().filter_map(|(path, diff)| Some((path, diff.filter(|diff| !diff.is_nothing())?)));
+    let rest = rest
+        .into_iter()
+        .filter_map(|(path, diff)| Some((path, diff.filter(|diff| !diff.is_nothing())?)));
     changes.extend(rest.map(|(path, diff)| Change::of(path, diff)));
     changes
 }
@@ -92,9 +113,14 @@ impl Change {
     pub fn then(self, next: Self) -> Option<Self> {
         let before = self.before_with(&next);
         let is_known = next.is_after_known();
-        let text = self.command.as_ref().map_or_else(|| Some(Arc::clone(&self.after)), |by| by.text.clone());
+        let text = self
+            .command
+            .as_ref()
+            .map_or_else(|| Some(Arc::clone(&self.after)), |by| by.text.clone());
         // How the file was stored before a command is part of what the command changed.
-        let stored = self.stored.or(next.stored.filter(|_| self.command.is_none()));
+        let stored = self
+            .stored
+            .or(next.stored.filter(|_| self.command.is_none()));
         let command = match (self.command, next.command) {
             (Some(first), Some(second)) => {
                 let joined = first.then(second);
@@ -105,15 +131,34 @@ impl Change {
                 joined
             }
             (Some(first), None) => {
-                let edit = Self { path: next.path, after: Arc::clone(&next.after), command: None, ..next };
+                let edit = Self {
+                    path: next.path,
+                    after: Arc::clone(&next.after),
+                    command: None,
+                    ..next
+                };
                 Some(first.then_edited(edit))
             }
             // The tools' result is known, whatever the command did to it.
-            (None, Some(second)) => Some(ByCommand { text: second.text.or_else(|| text.clone()), ..second }),
+            (None, Some(second)) => Some(ByCommand {
+                text: second.text.or_else(|| text.clone()),
+                ..second
+            }),
             (None, None) => None,
         };
-        let after = if is_known || command.is_some() { next.after } else { text.unwrap_or(next.after) };
-        let joined = Self { path: self.path, created: self.created, before, after, stored, command };
+        let after = if is_known || command.is_some() {
+            next.after
+        } else {
+            text.unwrap_or(next.after)
+        };
+        let joined = Self {
+            path: self.path,
+            created: self.created,
+            before,
+            after,
+            stored,
+            command,
+        };
         (!joined.is_settled()).then_some(joined)
     }
 
@@ -133,12 +178,17 @@ impl Change {
 
     /// Whether the text afterwards is known; otherwise it is empty.
     fn is_after_known(&self) -> bool {
-        self.command.as_ref().is_none_or(|by| by.is_text || by.edited.is_some())
+        self.command
+            .as_ref()
+            .is_none_or(|by| by.is_text || by.edited.is_some())
     }
 
     /// Whether nothing is left to undo.
     pub fn is_settled(&self) -> bool {
-        self.before == self.after && !self.created && self.command.is_none() && self.stored.is_none()
+        self.before == self.after
+            && !self.created
+            && self.command.is_none()
+            && self.stored.is_none()
     }
 
     /// Sets the text before. A settled change is no longer undone byte for byte.
@@ -151,30 +201,51 @@ impl Change {
     /// The inverse change.
     pub fn reversed(&self) -> Self {
         let (before, after) = (Arc::clone(&self.after), Arc::clone(&self.before));
-        Self { path: self.path.clone(), created: false, before, after, stored: None, command: None }
+        Self {
+            path: self.path.clone(),
+            created: false,
+            before,
+            after,
+            stored: None,
+            command: None,
+        }
     }
 
     /// What the turn's tools had changed before its first command.
     pub fn before_commands(&self) -> Option<Self> {
         let text = self.command.as_ref()?.text.clone()?;
-        (text != self.before || self.created).then(|| Self { after: text, command: None, ..self.clone() })
+        (text != self.before || self.created).then(|| Self {
+            after: text,
+            command: None,
+            ..self.clone()
+        })
     }
 
     /// What the turn had changed after its last command.
     pub fn until_last_command(&self) -> Self {
         let edited = self.command.as_ref().and_then(|by| by.edited.as_ref());
         let after = edited.map_or(&self.after, |edited| &edited.before);
-        Self { after: Arc::clone(after), command: None, ..self.clone() }
+        Self {
+            after: Arc::clone(after),
+            command: None,
+            ..self.clone()
+        }
     }
 
     /// Whether the file still has the text from the turn, or is still gone.
     pub async fn is_as_left(&self, workspace: &Workspace) -> bool {
-        File::look(workspace, &self.path).await.is_ok_and(|file| file.now.unwrap_or_default() == self.after)
+        File::look(workspace, &self.path)
+            .await
+            .is_ok_and(|file| file.now.unwrap_or_default() == self.after)
     }
 
     /// Undoes what is left of the change and returns what that changed; `None` if nothing is left. Adds the lines that
     /// stay to `left`.
-    pub async fn undo(&self, workspace: &Workspace, left: &mut Vec<Left>) -> Result<Option<FileDiff>, Left> {
+    pub async fn undo(
+        &self,
+        workspace: &Workspace,
+        left: &mut Vec<Left>,
+    ) -> Result<Option<FileDiff>, Left> {
         let file = File::look(workspace, &self.path).await?;
         let Some(now) = file.now_under(self) else {
             if !self.created {
@@ -184,7 +255,11 @@ impl Change {
         };
         let (before, after) = (Arc::clone(&self.before), Arc::clone(&self.after));
         let (text, touched) = blocking(move || without(&before, &after, &now)).await;
-        left.extend(touched.into_iter().map(|lines| self.left(Some(lines), "changed since")));
+        left.extend(
+            touched
+                .into_iter()
+                .map(|lines| self.left(Some(lines), "changed since")),
+        );
         let target = (!self.created || !text.is_empty()).then_some(text);
         if target == file.now && self.stored.is_none() {
             return Ok(None);
@@ -194,14 +269,24 @@ impl Change {
     }
 
     fn left(&self, lines: Option<Range<usize>>, reason: &str) -> Left {
-        Left { path: self.path.clone(), lines, is_changed: true, reason: reason.to_owned() }
+        Left {
+            path: self.path.clone(),
+            lines,
+            is_changed: true,
+            reason: reason.to_owned(),
+        }
     }
 }
 
 impl ByCommand {
     fn then(self, next: Self) -> Option<Self> {
         let change = self.change.then(next.change)?;
-        Some(Self { change, text: self.text, is_text: self.is_text && next.is_text, edited: None })
+        Some(Self {
+            change,
+            text: self.text,
+            is_text: self.is_text && next.is_text,
+            edited: None,
+        })
     }
 
     fn then_edited(self, next: Change) -> Self {
@@ -209,16 +294,29 @@ impl ByCommand {
             Some(edited) => edited.then(next),
             None => Some(next),
         };
-        Self { edited: edited.map(Box::new), ..self }
+        Self {
+            edited: edited.map(Box::new),
+            ..self
+        }
     }
 }
 
 impl File {
     pub async fn look(workspace: &Workspace, path: &Path) -> Result<Self, Left> {
-        let failed = |reason: String| Left { path: path.to_owned(), lines: None, is_changed: false, reason };
-        let path = workspace.resolve_path(path).map_err(|error| failed(error.to_string()))?;
+        let failed = |reason: String| Left {
+            path: path.to_owned(),
+            lines: None,
+            is_changed: false,
+            reason,
+        };
+        let path = workspace
+            .resolve_path(path)
+            .map_err(|error| failed(error.to_string()))?;
         let (now, unsaved) = match workspace.peek(&path).await {
-            Ok(file) => (Some(file.text), matches!(file.source, Source::Buffer { unsaved: true, .. })),
+            Ok(file) => (
+                Some(file.text),
+                matches!(file.source, Source::Buffer { unsaved: true, .. }),
+            ),
             Err(FileError::NotFound(_)) => (None, false),
             Err(error) => return Err(failed(error.to_string())),
         };
@@ -241,12 +339,30 @@ impl File {
         stored: Option<Stored>,
     ) -> Result<FileDiff, Left> {
         let path = self.path.real();
-        let failed = |reason: String| Left { path: path.clone(), lines: None, is_changed: false, reason };
+        let failed = |reason: String| Left {
+            path: path.clone(),
+            lines: None,
+            is_changed: false,
+            reason,
+        };
         if target.is_none() && self.unsaved {
-            return Err(failed("it has unsaved changes in the editor, so it was not removed".to_owned()));
+            return Err(failed(
+                "it has unsaved changes in the editor, so it was not removed".to_owned(),
+            ));
         }
-        let change = FileChange { stored, ..FileChange::new(target, self.now.unwrap_or_default()) };
-        let done = workspace.undo(&self.path, &change).await.map_err(|error| failed(error.to_string()))?;
-        Ok(FileDiff { path, old_text: done.old_text, new_text: done.new_text, stored: done.stored })
+        let change = FileChange {
+            stored,
+            ..FileChange::new(target, self.now.unwrap_or_default())
+        };
+        let done = workspace
+            .undo(&self.path, &change)
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        Ok(FileDiff {
+            path,
+            old_text: done.old_text,
+            new_text: done.new_text,
+            stored: done.stored,
+        })
     }
 }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use super::change::{Change, File};
-use super::reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn, nothing, refused, stayed};
+use super::reviewed::{
+    ReviewError, Reviewed, ReviewedFile, ReviewedTurn, nothing, refused, stayed,
+};
 use super::{Checkpoints, Entry};
 use crate::changes::review::{PendingHunk, pending};
 use crate::workspace::{Workspace, blocking};
@@ -47,7 +49,10 @@ impl Review {
     /// The same, with the selected file as its changes are recorded.
     pub(crate) fn with_identity(mut self, workspace: &Workspace) -> Self {
         if let Self::Keep(selection) | Self::Reject(selection) = &mut self {
-            selection.path = selection.path.take().map(|path| workspace.identity_of_named(&path));
+            selection.path = selection
+                .path
+                .take()
+                .map(|path| workspace.identity_of_named(&path));
         }
         self
     }
@@ -58,7 +63,11 @@ impl Checkpoints {
     ///
     /// # Errors
     /// There is no such change, or nothing could be undone; nothing was changed then.
-    pub async fn review(&mut self, workspace: &Workspace, review: Review) -> Result<Reviewed, ReviewError> {
+    pub async fn review(
+        &mut self,
+        workspace: &Workspace,
+        review: Review,
+    ) -> Result<Reviewed, ReviewError> {
         let mut reviewed = match review {
             // The conversation belongs to the session.
             Review::List | Review::Restore(_) => Reviewed::default(),
@@ -80,22 +89,37 @@ impl Checkpoints {
             for change in &entry.changes {
                 let hunks = hunks(workspace, change).await;
                 if !hunks.is_empty() {
-                    files.push(ReviewedFile { path: change.path.clone(), created: change.created, hunks });
+                    files.push(ReviewedFile {
+                        path: change.path.clone(),
+                        created: change.created,
+                        hunks,
+                    });
                 }
             }
             let of = |hunk: &PendingHunk| hunk.old_text.len() + hunk.diff.len();
-            bytes += files.iter().flat_map(|file| &file.hunks).map(of).sum::<usize>();
+            bytes += files
+                .iter()
+                .flat_map(|file| &file.hunks)
+                .map(of)
+                .sum::<usize>();
             if bytes > LISTED && !turns.is_empty() {
                 break;
             }
             if !files.is_empty() {
-                turns.push_front(ReviewedTurn { turn: entry.turn, files });
+                turns.push_front(ReviewedTurn {
+                    turn: entry.turn,
+                    files,
+                });
             }
         }
         turns.into()
     }
 
-    async fn keep(&mut self, workspace: &Workspace, selection: &Selection) -> Result<Reviewed, ReviewError> {
+    async fn keep(
+        &mut self,
+        workspace: &Workspace,
+        selection: &Selection,
+    ) -> Result<Reviewed, ReviewError> {
         if self.entries.is_empty() {
             return Err(ReviewError("there is nothing to keep or undo".to_owned()));
         }
@@ -116,10 +140,17 @@ impl Checkpoints {
             "kept"
         };
         self.forget_settled();
-        Ok(Reviewed { message: Some(message.to_owned()), ..Reviewed::default() })
+        Ok(Reviewed {
+            message: Some(message.to_owned()),
+            ..Reviewed::default()
+        })
     }
 
-    async fn reject(&mut self, workspace: &Workspace, selection: &Selection) -> Result<Reviewed, ReviewError> {
+    async fn reject(
+        &mut self,
+        workspace: &Workspace,
+        selection: &Selection,
+    ) -> Result<Reviewed, ReviewError> {
         let entry = self.find(selection)?;
         let reviewed = match (&selection.path, selection.hunk) {
             // A removed file has one hunk, which is the whole file.
@@ -129,11 +160,15 @@ impl Checkpoints {
             (path, _) => {
                 let turn = entry.turn;
                 let (undone, left) = self.undo_turn(workspace, turn, path.as_deref()).await;
-                let Some(undone) = undone else { return Err(refused(workspace, "rejected", &left)) };
+                let Some(undone) = undone else {
+                    return Err(refused(workspace, "rejected", &left));
+                };
                 let paths = workspace.named(undone.paths.iter());
                 Reviewed {
                     message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
-                    note: Some(format!("(the user rejected these changes of yours: {paths})")),
+                    note: Some(format!(
+                        "(the user rejected these changes of yours: {paths})"
+                    )),
                     left,
                     ..Reviewed::default()
                 }
@@ -157,7 +192,10 @@ impl Checkpoints {
         }
         let fits = |entry: &&mut Entry| {
             selection.turn.is_none_or(|turn| turn == entry.turn)
-                && selection.path.as_ref().is_none_or(|path| entry.changes.iter().any(|change| change.path == *path))
+                && selection
+                    .path
+                    .as_ref()
+                    .is_none_or(|path| entry.changes.iter().any(|change| change.path == *path))
         };
         self.entries.iter_mut().rev().find(fits).ok_or_else(nothing)
     }
@@ -165,28 +203,52 @@ impl Checkpoints {
 
 impl Entry {
     fn change(&mut self, path: &Path) -> Result<&mut Change, ReviewError> {
-        self.changes.iter_mut().find(|change| change.path == *path).ok_or_else(nothing)
+        self.changes
+            .iter_mut()
+            .find(|change| change.path == *path)
+            .ok_or_else(nothing)
     }
 
-    async fn reject_hunk(&mut self, workspace: &Workspace, path: &Path, id: usize) -> Result<Reviewed, ReviewError> {
+    async fn reject_hunk(
+        &mut self,
+        workspace: &Workspace,
+        path: &Path,
+        id: usize,
+    ) -> Result<Reviewed, ReviewError> {
         let change = self.change(path)?;
         let hunk = hunk(workspace, change, id).await?;
-        let file = File::look(workspace, path).await.map_err(|left| ReviewError(left.reason))?;
+        let file = File::look(workspace, path)
+            .await
+            .map_err(|left| ReviewError(left.reason))?;
         let target = (!change.created || !hunk.rejected.is_empty()).then(|| hunk.rejected.clone());
-        file.give(workspace, target, change.stored).await.map_err(|left| ReviewError(left.reason))?;
+        file.give(workspace, target, change.stored)
+            .await
+            .map_err(|left| ReviewError(left.reason))?;
         change.settle(hunk.settled);
         let path = workspace.shown(path);
-        let diff = hunk.diff.get(..hunk.diff.floor_char_boundary(SHOWN)).unwrap_or_default();
+        let diff = hunk
+            .diff
+            .get(..hunk.diff.floor_char_boundary(SHOWN))
+            .unwrap_or_default();
         Ok(Reviewed {
             message: Some(format!("rejected in {path}")),
-            note: Some(format!("(the user rejected this change of yours in {path}:\n{diff})")),
+            note: Some(format!(
+                "(the user rejected this change of yours in {path}:\n{diff})"
+            )),
             ..Reviewed::default()
         })
     }
 }
 
-async fn hunk(workspace: &Workspace, change: &Change, id: usize) -> Result<PendingHunk, ReviewError> {
-    let found = hunks(workspace, change).await.into_iter().find(|hunk| hunk.id == id);
+async fn hunk(
+    workspace: &Workspace,
+    change: &Change,
+    id: usize,
+) -> Result<PendingHunk, ReviewError> {
+    let found = hunks(workspace, change)
+        .await
+        .into_iter()
+        .find(|hunk| hunk.id == id);
     found.ok_or_else(|| ReviewError("this change was edited since, so nothing was done".to_owned()))
 }
 
@@ -196,8 +258,12 @@ async fn hunks(workspace: &Workspace, change: &Change) -> Vec<PendingHunk> {
         return Vec::new();
     }
     // Nothing can be undone in an unreadable file.
-    let Ok(file) = File::look(workspace, &change.path).await else { return Vec::new() };
-    let Some(now) = file.now_under(change) else { return Vec::new() };
+    let Ok(file) = File::look(workspace, &change.path).await else {
+        return Vec::new();
+    };
+    let Some(now) = file.now_under(change) else {
+        return Vec::new();
+    };
     let Change { before, after, .. } = change.clone();
     blocking(move || pending(&before, &after, &now)).await
 }

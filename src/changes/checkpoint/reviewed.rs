@@ -62,7 +62,11 @@ pub struct ReviewError(pub String);
 impl Reviewed {
     /// Names the files as the person does.
     pub(crate) fn name_files(&mut self, workspace: &Workspace) {
-        let files = self.turns.iter_mut().flat_map(|turn| &mut turn.files).map(|file| &mut file.path);
+        let files = self
+            .turns
+            .iter_mut()
+            .flat_map(|turn| &mut turn.files)
+            .map(|file| &mut file.path);
         for path in files.chain(self.left.iter_mut().map(|left| &mut left.path)) {
             *path = workspace.name_of(path);
         }
@@ -83,7 +87,11 @@ pub(super) fn stayed(workspace: &Workspace, left: &[Left]) -> String {
 
 /// Why nothing was `done` ("undone", "redone").
 pub(super) fn refused(workspace: &Workspace, done: &str, left: &[Left]) -> ReviewError {
-    if left.is_empty() { nothing() } else { ReviewError(format!("nothing was {done}: {}", listed(workspace, left))) }
+    if left.is_empty() {
+        nothing()
+    } else {
+        ReviewError(format!("nothing was {done}: {}", listed(workspace, left)))
+    }
 }
 
 fn listed(workspace: &Workspace, left: &[Left]) -> String {

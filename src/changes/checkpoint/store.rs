@@ -46,7 +46,12 @@ impl Store {
     }
 
     /// Stores the texts before and after these changes of a turn. Fails at most once; after that nothing is stored.
-    pub async fn save(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> Result<(), String> {
+    pub async fn save(
+        &mut self,
+        session: &str,
+        turn: u64,
+        diffs: &[FileDiff],
+    ) -> Result<(), String> {
         let saved = match self.images().await {
             Ok(None) => return Ok(()),
             Ok(Some(images)) => images.save(session, turn, diffs).await,
@@ -54,13 +59,21 @@ impl Store {
         };
         saved.map_err(|error| {
             *self = Self::Absent;
-            format!("previous versions cannot be stored ({error}); undo works only until tandem exits")
+            format!(
+                "previous versions cannot be stored ({error}); undo works only until tandem exits"
+            )
         })
     }
 
     /// The texts, to be read.
     pub async fn texts(&mut self) -> Texts {
-        Texts::in_folder(self.images().await.ok().flatten().map(|images| images.folder.clone()))
+        Texts::in_folder(
+            self.images()
+                .await
+                .ok()
+                .flatten()
+                .map(|images| images.folder.clone()),
+        )
     }
 
     /// Stores a text; gives its address.
@@ -80,9 +93,18 @@ impl Store {
         if let Self::Closed(path) = self {
             let folder = StateFolder::open(path.clone()).await?;
             folder.prune(RETENTION).await?;
-            *self = Self::Open(Images { folder, stored: HashSet::new(), turn: 0, files: Vec::new() });
+            *self = Self::Open(Images {
+                folder,
+                stored: HashSet::new(),
+                turn: 0,
+                files: Vec::new(),
+            });
         }
-        Ok(if let Self::Open(images) = self { Some(images) } else { None })
+        Ok(if let Self::Open(images) = self {
+            Some(images)
+        } else {
+            None
+        })
     }
 }
 
@@ -90,7 +112,8 @@ impl Images {
     /// Hashes only these texts, not those of the turn's earlier changes.
     async fn save(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> std::io::Result<()> {
         let new = diffs.to_vec();
-        let changes: Vec<StoredChange> = blocking(move || new.iter().map(StoredChange::of).collect()).await;
+        let changes: Vec<StoredChange> =
+            blocking(move || new.iter().map(StoredChange::of).collect()).await;
         if self.turn != turn {
             (self.turn, self.files) = (turn, Vec::new());
         }
@@ -102,12 +125,18 @@ impl Images {
             self.list(change);
         }
         let list = json!({ "session": session, "turn": turn, "files": self.files }).to_string();
-        self.folder.write(&format!("{session}-{turn}.json"), list.into_bytes()).await
+        self.folder
+            .write(&format!("{session}-{turn}.json"), list.into_bytes())
+            .await
     }
 
     /// Lists a change, merged with the change of the same file that it continues.
     fn list(&mut self, change: StoredChange) {
-        let earlier = self.files.iter_mut().rev().find(|earlier| earlier.path == change.path);
+        let earlier = self
+            .files
+            .iter_mut()
+            .rev()
+            .find(|earlier| earlier.path == change.path);
         match earlier.filter(|earlier| change.before.as_ref() == Some(&earlier.after)) {
             Some(earlier) => {
                 earlier.after = change.after;

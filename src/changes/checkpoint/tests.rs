@@ -20,7 +20,9 @@ use super::*;
 use crate::changes::change_set::Entry as State;
 use crate::changes::snapshot::Snapshots;
 use crate::domain::FileDiff;
-use crate::workspace::{Documents, FileChange, NoEditor, Replacement, Root, Workspace, WorkspacePath};
+use crate::workspace::{
+    Documents, FileChange, NoEditor, Replacement, Root, Workspace, WorkspacePath,
+};
 
 fn diff(old_text: Option<&str>, new_text: &str) -> FileDiff {
     FileDiff::new("/w/a".into(), old_text.map(Into::into), new_text.into())
@@ -35,15 +37,41 @@ fn successive_changes_merge_without_text_typed_between() {
     let check = |first: FileDiff, second: FileDiff, expected: Option<FileDiff>| {
         assert_eq!(of(&first).then(of(&second)), expected.as_ref().map(of));
     };
-    check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "c\n"), Some(diff(Some("a\n"), "c\n")));
+    check(
+        diff(Some("a\n"), "b\n"),
+        diff(Some("b\n"), "c\n"),
+        Some(diff(Some("a\n"), "c\n")),
+    );
     check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "a\n"), None);
-    check(diff(None, "b\n"), diff(Some("b\n"), "c\n"), Some(diff(None, "c\n")));
-    check(diff(Some("a\n"), ""), diff(None, "c\n"), Some(diff(Some("a\n"), "c\n")));
+    check(
+        diff(None, "b\n"),
+        diff(Some("b\n"), "c\n"),
+        Some(diff(None, "c\n")),
+    );
+    check(
+        diff(Some("a\n"), ""),
+        diff(None, "c\n"),
+        Some(diff(Some("a\n"), "c\n")),
+    );
     let (typed, then) = ("b\n1\nmine\n", "b\n2\nmine\n");
-    check(diff(Some("a\n1\n2\n"), "b\n1\n2\n"), diff(Some(typed), then), Some(diff(Some("a\n1\nmine\n"), then)));
-    check(diff(Some("a\n"), "b\n"), diff(Some("mine\n"), "c\n"), Some(diff(Some("mine\n"), "c\n")));
-    let created = Change { before: "mine\n".into(), ..of(&diff(None, "c\nmine\n")) };
-    assert_eq!(of(&diff(None, "b\n")).then(of(&diff(Some("b\nmine\n"), "c\nmine\n"))), Some(created));
+    check(
+        diff(Some("a\n1\n2\n"), "b\n1\n2\n"),
+        diff(Some(typed), then),
+        Some(diff(Some("a\n1\nmine\n"), then)),
+    );
+    check(
+        diff(Some("a\n"), "b\n"),
+        diff(Some("mine\n"), "c\n"),
+        Some(diff(Some("mine\n"), "c\n")),
+    );
+    let created = Change {
+        before: "mine\n".into(),
+        ..of(&diff(None, "c\nmine\n"))
+    };
+    assert_eq!(
+        of(&diff(None, "b\n")).then(of(&diff(Some("b\nmine\n"), "c\nmine\n"))),
+        Some(created)
+    );
 }
 
 /// After undo and redo, the turn is as it was.
@@ -77,12 +105,24 @@ async fn tools_changes_are_undone_byte_for_byte() {
 async fn each_turn_is_one_entry_and_empty_turns_are_skipped() {
     let (undoable, watched) = watch::channel(Undoable::default());
     let mut checkpoints = Checkpoints::new(None, undoable);
-    let workspace = Workspace::new(Vec::new(), Documents::new(crate::text::Encoding::Utf16), Arc::new(NoEditor));
-    checkpoints.record(&workspace, ("s", 1), &[diff(Some("a"), "a")], None).await;
+    let workspace = Workspace::new(
+        Vec::new(),
+        Documents::new(crate::text::Encoding::Utf16),
+        Arc::new(NoEditor),
+    );
+    checkpoints
+        .record(&workspace, ("s", 1), &[diff(Some("a"), "a")], None)
+        .await;
     assert_eq!(*watched.borrow(), Undoable::default());
-    checkpoints.record(&workspace, ("s", 1), &[diff(Some("a"), "b")], None).await;
-    checkpoints.record(&workspace, ("s", 1), &[diff(Some("b"), "c")], None).await;
-    checkpoints.record(&workspace, ("s", 2), &[diff(Some("c"), "d")], None).await;
+    checkpoints
+        .record(&workspace, ("s", 1), &[diff(Some("a"), "b")], None)
+        .await;
+    checkpoints
+        .record(&workspace, ("s", 1), &[diff(Some("b"), "c")], None)
+        .await;
+    checkpoints
+        .record(&workspace, ("s", 2), &[diff(Some("c"), "d")], None)
+        .await;
     assert_eq!(checkpoints.entries.len(), 2);
     assert_eq!(checkpoints.entries[0].changes, [of(&diff(Some("a"), "c"))]);
     assert!(watched.borrow().undo.is_some() && watched.borrow().redo.is_none());
@@ -107,12 +147,23 @@ impl Fixture {
         let documents = Documents::new(crate::text::Encoding::Utf16);
         let workspace = Workspace::new(vec![Arc::clone(&root)], documents, Arc::new(NoEditor));
         let snapshots = Snapshots::new(vec![root], &path.join("copies"), &[]).unwrap();
-        let checkpoints = Checkpoints::new(Some(path.join("state")), watch::channel(Undoable::default()).0);
-        Self { folder, workspace, snapshots, checkpoints }
+        let checkpoints = Checkpoints::new(
+            Some(path.join("state")),
+            watch::channel(Undoable::default()).0,
+        );
+        Self {
+            folder,
+            workspace,
+            snapshots,
+            checkpoints,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        crate::workspace::native::canonical(self.folder.path()).unwrap().join("ws").join(name)
+        crate::workspace::native::canonical(self.folder.path())
+            .unwrap()
+            .join("ws")
+            .join(name)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
@@ -125,7 +176,9 @@ impl Fixture {
         self.snapshots.look();
         what(self);
         let changes = self.snapshots.look();
-        self.snapshots.publish(&changes, &self.folder.path().join("state")).unwrap();
+        self.snapshots
+            .publish(&changes, &self.folder.path().join("state"))
+            .unwrap();
         let text = |state: &State| match state {
             State::Absent => Some(None),
             state => self.snapshots.text(state, 1 << 20).map(Some),
@@ -136,14 +189,21 @@ impl Fixture {
                 .then(|| FileDiff::new(change.path.clone(), old_text, new_text.unwrap_or_default()))
         };
         let diffs: Vec<_> = changes.files.iter().filter_map(diff).collect();
-        assert_eq!(self.checkpoints.record(&self.workspace, ("s", turn), &diffs, Some(&changes)).await, None);
+        assert_eq!(
+            self.checkpoints
+                .record(&self.workspace, ("s", turn), &diffs, Some(&changes))
+                .await,
+            None
+        );
     }
 
     /// A tool of a turn that writes a file.
     async fn tool(&mut self, turn: u64, name: &str, change: crate::workspace::Change) -> bool {
         let path = self.workspace.resolve(name).unwrap();
         let _known = self.workspace.read(&path).await;
-        let Ok(done) = self.workspace.commit(&path, &change).await else { return false };
+        let Ok(done) = self.workspace.commit(&path, &change).await else {
+            return false;
+        };
         self.record(turn, &path, done).await;
         true
     }
@@ -158,17 +218,36 @@ impl Fixture {
     }
 
     async fn record(&mut self, turn: u64, path: &WorkspacePath, done: FileChange) {
-        let FileChange { old_text, new_text, stored, .. } = done;
-        let diff = FileDiff { path: path.recorded(), old_text, new_text, stored };
-        assert_eq!(self.checkpoints.record(&self.workspace, ("s", turn), &[diff], None).await, None);
+        let FileChange {
+            old_text,
+            new_text,
+            stored,
+            ..
+        } = done;
+        let diff = FileDiff {
+            path: path.recorded(),
+            old_text,
+            new_text,
+            stored,
+        };
+        assert_eq!(
+            self.checkpoints
+                .record(&self.workspace, ("s", turn), &[diff], None)
+                .await,
+            None
+        );
     }
 
     async fn undo(&mut self) -> Result<Reviewed, ReviewError> {
-        self.checkpoints.review(&self.workspace, Review::Undo(None)).await
+        self.checkpoints
+            .review(&self.workspace, Review::Undo(None))
+            .await
     }
 
     async fn redo(&mut self) -> Result<Reviewed, ReviewError> {
-        self.checkpoints.review(&self.workspace, Review::Redo(None)).await
+        self.checkpoints
+            .review(&self.workspace, Review::Redo(None))
+            .await
     }
 
     /// Everything in the workspace, byte for byte, with modes and links.
@@ -180,7 +259,10 @@ impl Fixture {
                 let path = entry.unwrap().path();
                 let found = path.symlink_metadata().unwrap();
                 let bytes = if found.is_symlink() {
-                    path.read_link().unwrap().into_os_string().into_encoded_bytes()
+                    path.read_link()
+                        .unwrap()
+                        .into_os_string()
+                        .into_encoded_bytes()
                 } else if found.is_dir() {
                     folders.push(path.clone());
                     Vec::new()
@@ -259,7 +341,11 @@ async fn tool_and_command_changes_to_one_file_are_undone_together() {
     assert!(fixture.tool(1, "made.txt", whole("made\n")).await);
     // Edited, then formatted, then edited again.
     let edit = |old: &str, new: &str| {
-        let edit = Replacement { old_text: old.to_owned(), new_text: new.to_owned(), replace_all: false };
+        let edit = Replacement {
+            old_text: old.to_owned(),
+            new_text: new.to_owned(),
+            replace_all: false,
+        };
         crate::workspace::Change::Edits(vec![edit])
     };
     assert!(fixture.tool(1, "b.txt", edit("one", "1")).await);
@@ -292,10 +378,17 @@ async fn undoing_a_command_keeps_lines_typed_afterwards() {
     fixture.write("a.txt", b"ONE\nmine\n");
     fixture.write("b.bin", b"\0mine");
     let undone = fixture.undo().await.unwrap();
-    let mut left: Vec<_> = undone.left.iter().map(|left| left.path.file_name().unwrap().to_str().unwrap()).collect();
+    let mut left: Vec<_> = undone
+        .left
+        .iter()
+        .map(|left| left.path.file_name().unwrap().to_str().unwrap())
+        .collect();
     left.sort_unstable();
     assert_eq!(left, ["a.txt", "b.bin"]);
-    assert_eq!(std::fs::read(fixture.path("a.txt")).unwrap(), b"one\nmine\n");
+    assert_eq!(
+        std::fs::read(fixture.path("a.txt")).unwrap(),
+        b"one\nmine\n"
+    );
     assert_eq!(std::fs::read(fixture.path("b.bin")).unwrap(), b"\0mine");
     assert_eq!(std::fs::read(fixture.path("c.txt")).unwrap(), b"c\n");
 }
@@ -324,13 +417,22 @@ enum Command {
     Link,
 }
 
-const NAMES: [&str; 6] = ["a.txt", "b.txt", "dir/c.txt", "dir/d", "other/e.txt", "new/deep/f.txt"];
+const NAMES: [&str; 6] = [
+    "a.txt",
+    "b.txt",
+    "dir/c.txt",
+    "dir/d",
+    "other/e.txt",
+    "new/deep/f.txt",
+];
 
 fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     let file = 0..NAMES.len();
-    let text = vec(prop_oneof![Just("x\n"), Just("y\n"), Just("z\n")], 0..4).prop_map(|lines| lines.concat());
+    let text = vec(prop_oneof![Just("x\n"), Just("y\n"), Just("z\n")], 0..4)
+        .prop_map(|lines| lines.concat());
     let command = prop_oneof![
-        text.clone().prop_map(|text| Command::Write(text.into_bytes())),
+        text.clone()
+            .prop_map(|text| Command::Write(text.into_bytes())),
         vec(any::<u8>(), 0..4).prop_map(Command::Write),
         text.clone().prop_map(|text| Command::Write(utf16(&text))),
         Just(Command::Remove),
@@ -350,7 +452,10 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 }
 
 fn utf16(text: &str) -> Vec<u8> {
-    std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    std::iter::once(0xfeff)
+        .chain(text.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect()
 }
 
 /// Plays a deed; returns whether the turn changed anything.
@@ -358,16 +463,24 @@ async fn play(fixture: &mut Fixture, turn: u64, deed: &Deed) {
     match deed {
         Deed::Turn => {}
         Deed::Edit(file, line) => {
-            let Ok(text) = std::fs::read_to_string(fixture.path(NAMES[*file])) else { return };
+            let Ok(text) = std::fs::read_to_string(fixture.path(NAMES[*file])) else {
+                return;
+            };
             let mut lines: Vec<_> = text.split_inclusive('\n').map(str::to_owned).collect();
             if let Some(line) = lines.get_mut(*line) {
                 *line = format!("edited {line}");
-                fixture.tool(turn, NAMES[*file], whole(&lines.concat())).await;
+                fixture
+                    .tool(turn, NAMES[*file], whole(&lines.concat()))
+                    .await;
             }
         }
         Deed::Write(file, text) => _ = fixture.tool(turn, NAMES[*file], whole(text)).await,
         Deed::Remove(file) => fixture.removal(turn, NAMES[*file]).await,
-        Deed::Command(file, command) => fixture.command(turn, |fixture| run(fixture, NAMES[*file], command)).await,
+        Deed::Command(file, command) => {
+            fixture
+                .command(turn, |fixture| run(fixture, NAMES[*file], command))
+                .await
+        }
     }
 }
 
@@ -393,9 +506,15 @@ fn run(fixture: &Fixture, name: &str, command: &Command) {
 /// Whatever tools and commands did, undoing every turn leads back to the beginning, and redoing them to the end.
 #[test]
 fn all_turns_can_be_undone_and_redone() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let mut runner =
-        TestRunner::new(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
     let run = |deeds: Vec<Deed>| {
         runtime.block_on(async {
             let mut fixture = Fixture::new();
@@ -430,7 +549,11 @@ async fn a_file_created_through_a_deleted_symlink_is_removed() {
     let mut fixture = Fixture::new();
     fixture.write("other/kept", b"x\n");
     let before = fixture.tree();
-    for deed in [Deed::Command(4, Command::Link), Deed::Write(4, String::new()), Deed::Command(4, Command::Remove)] {
+    for deed in [
+        Deed::Command(4, Command::Link),
+        Deed::Write(4, String::new()),
+        Deed::Command(4, Command::Remove),
+    ] {
         play(&mut fixture, 1, &deed).await;
     }
     assert_eq!(fixture.undo().await.unwrap().left, Vec::new());

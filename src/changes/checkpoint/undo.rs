@@ -49,16 +49,26 @@ struct Work<'a> {
 
 impl Checkpoints {
     /// Undoes a turn, or the last one with changes left.
-    pub(super) async fn undo(&mut self, workspace: &Workspace, turn: Option<u64>) -> Result<Reviewed, ReviewError> {
+    pub(super) async fn undo(
+        &mut self,
+        workspace: &Workspace,
+        turn: Option<u64>,
+    ) -> Result<Reviewed, ReviewError> {
         let mut overwritten = Vec::new();
         let turns: Vec<u64> = self.entries.iter().rev().map(|entry| entry.turn).collect();
-        for turn in turns.into_iter().filter(|its| turn.is_none_or(|turn| turn == *its)) {
+        for turn in turns
+            .into_iter()
+            .filter(|its| turn.is_none_or(|turn| turn == *its))
+        {
             let (undone, left) = self.undo_turn(workspace, turn, None).await;
             if let Some(undone) = undone {
                 let paths = workspace.named(undone.paths.iter());
                 self.push(undone);
                 return Ok(Reviewed {
-                    message: Some(format!("undid turn {turn}: {paths}{}", stayed(workspace, &left))),
+                    message: Some(format!(
+                        "undid turn {turn}: {paths}{}",
+                        stayed(workspace, &left)
+                    )),
                     note: Some(format!("(the user undid these changes of yours: {paths})")),
                     left,
                     ..Reviewed::default()
@@ -76,7 +86,11 @@ impl Checkpoints {
 
     /// Notes what can be redone: with the rest of the turn if the system refused that before.
     fn push(&mut self, undone: Undone) {
-        match self.undone.last_mut().filter(|last| last.turn == undone.turn) {
+        match self
+            .undone
+            .last_mut()
+            .filter(|last| last.turn == undone.turn)
+        {
             Some(last) => {
                 last.since = undone.since;
                 last.paths.extend(undone.paths);
@@ -97,39 +111,99 @@ impl Checkpoints {
         only: Option<&Path>,
     ) -> (Option<Undone>, Vec<Left>) {
         let mut work = Work::new(workspace, self.images.clone());
-        let Some(entry) = self.entries.iter_mut().find(|entry| entry.turn == turn) else { return (None, work.left) };
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.turn == turn) else {
+            return (None, work.left);
+        };
         let is_meant = |change: &Change| only.is_none_or(|path| change.path == *path);
-        let changes: Vec<_> = entry.changes.iter().filter(|change| is_meant(change)).cloned().collect();
-        let git = if only.is_none() { entry.git.clone() } else { Vec::new() };
+        let changes: Vec<_> = entry
+            .changes
+            .iter()
+            .filter(|change| is_meant(change))
+            .cloned()
+            .collect();
+        let git = if only.is_none() {
+            entry.git.clone()
+        } else {
+            Vec::new()
+        };
         let failed: HashSet<PathBuf> = work.undo(&changes, &git).await.into_iter().collect();
-        let Work { paths, left, steps, .. } = work;
+        let Work {
+            paths, left, steps, ..
+        } = work;
         if paths.is_empty() {
             return (None, left);
         }
-        entry.changes.retain(|change| !is_meant(change) || failed.contains(&change.path));
-        entry.git.retain(|change| only.is_some() || failed.contains(&change.path));
+        entry
+            .changes
+            .retain(|change| !is_meant(change) || failed.contains(&change.path));
+        entry
+            .git
+            .retain(|change| only.is_some() || failed.contains(&change.path));
         self.entries.retain(|entry| !entry.is_empty());
-        let changes = changes.into_iter().filter(|change| !failed.contains(&change.path)).collect();
-        let git = git.into_iter().filter(|change| !failed.contains(&change.path)).collect();
-        (Some(Undone { turn, since: Instant::now(), paths, changes, git, steps }), left)
+        let changes = changes
+            .into_iter()
+            .filter(|change| !failed.contains(&change.path))
+            .collect();
+        let git = git
+            .into_iter()
+            .filter(|change| !failed.contains(&change.path))
+            .collect();
+        (
+            Some(Undone {
+                turn,
+                since: Instant::now(),
+                paths,
+                changes,
+                git,
+                steps,
+            }),
+            left,
+        )
     }
 
     /// Undoes all turns from `first` on; returns how many.
     pub async fn undo_from(&mut self, workspace: &Workspace, first: u64) -> (usize, Reviewed) {
-        let turns: Vec<u64> = self.entries.iter().rev().map(|entry| entry.turn).filter(|turn| *turn >= first).collect();
-        let (mut count, mut paths, mut known, mut left) = (0, Vec::new(), HashSet::new(), Vec::new());
+        let turns: Vec<u64> = self
+            .entries
+            .iter()
+            .rev()
+            .map(|entry| entry.turn)
+            .filter(|turn| *turn >= first)
+            .collect();
+        let (mut count, mut paths, mut known, mut left) =
+            (0, Vec::new(), HashSet::new(), Vec::new());
         for turn in turns {
             let (undone, stays) = self.undo_turn(workspace, turn, None).await;
             left.extend(stays);
             if let Some(undone) = undone {
                 count += 1;
-                paths.extend(undone.paths.iter().filter(|path| known.insert((*path).clone())).cloned());
+                paths.extend(
+                    undone
+                        .paths
+                        .iter()
+                        .filter(|path| known.insert((*path).clone()))
+                        .cloned(),
+                );
                 self.undone.push(undone);
             }
         }
-        let files = if paths.is_empty() { String::new() } else { format!(": {}", workspace.named(paths.iter())) };
-        let message = Some(format!("restored to before turn {first}{files}{}", stayed(workspace, &left)));
-        (count, Reviewed { message, left, ..Reviewed::default() })
+        let files = if paths.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", workspace.named(paths.iter()))
+        };
+        let message = Some(format!(
+            "restored to before turn {first}{files}{}",
+            stayed(workspace, &left)
+        ));
+        (
+            count,
+            Reviewed {
+                message,
+                left,
+                ..Reviewed::default()
+            },
+        )
     }
 
     /// Redoes the last `count` turns that were undone to restore the state before turn `first`.
@@ -141,24 +215,56 @@ impl Checkpoints {
                 Err(error) => tracing::debug!("a turn could not be redone: {error}"),
             }
         }
-        let message = Some(format!("restored turn {first} and later{}", stayed(workspace, &left)));
-        Reviewed { message, left, ..Reviewed::default() }
+        let message = Some(format!(
+            "restored turn {first} and later{}",
+            stayed(workspace, &left)
+        ));
+        Reviewed {
+            message,
+            left,
+            ..Reviewed::default()
+        }
     }
 
     /// The undone turn to redo, or the one undone last.
     pub(super) fn to_redo(&self, turn: Option<u64>) -> Option<usize> {
-        self.undone.iter().rposition(|undone| turn.is_none_or(|turn| turn == undone.turn))
+        self.undone
+            .iter()
+            .rposition(|undone| turn.is_none_or(|turn| turn == undone.turn))
     }
 
     /// Redoes an undone turn, or the one undone last.
-    pub(super) async fn redo(&mut self, workspace: &Workspace, turn: Option<u64>) -> Result<Reviewed, ReviewError> {
-        let Some(index) = self.to_redo(turn) else { return Err(ReviewError("there is nothing to redo".to_owned())) };
-        let Undone { turn, since, changes, git, steps, .. } = self.undone.remove(index);
+    pub(super) async fn redo(
+        &mut self,
+        workspace: &Workspace,
+        turn: Option<u64>,
+    ) -> Result<Reviewed, ReviewError> {
+        let Some(index) = self.to_redo(turn) else {
+            return Err(ReviewError("there is nothing to redo".to_owned()));
+        };
+        let Undone {
+            turn,
+            since,
+            changes,
+            git,
+            steps,
+            ..
+        } = self.undone.remove(index);
         let mut work = Work::new(workspace, self.images.clone());
         let failed = work.redo(steps, &changes).await;
         if !failed.is_empty() {
             let (paths, changes, git) = (Vec::new(), Vec::new(), Vec::new());
-            self.undone.insert(index, Undone { turn, since, paths, changes, git, steps: failed });
+            self.undone.insert(
+                index,
+                Undone {
+                    turn,
+                    since,
+                    paths,
+                    changes,
+                    git,
+                    steps: failed,
+                },
+            );
         }
         let Work { paths, left, .. } = work;
         self.add(turn, changes, git);
@@ -167,7 +273,10 @@ impl Checkpoints {
         }
         let paths = workspace.named(paths.iter());
         Ok(Reviewed {
-            message: Some(format!("redid turn {turn}: {paths}{}", stayed(workspace, &left))),
+            message: Some(format!(
+                "redid turn {turn}: {paths}{}",
+                stayed(workspace, &left)
+            )),
             note: Some(format!("(the user redid these changes of yours: {paths})")),
             left,
             ..Reviewed::default()
@@ -178,7 +287,14 @@ impl Checkpoints {
 impl<'a> Work<'a> {
     fn new(workspace: &'a Workspace, images: Option<PathBuf>) -> Self {
         let (paths, known, left, steps) = (Vec::new(), HashSet::new(), Vec::new(), Vec::new());
-        Self { workspace, images, paths, known, left, steps }
+        Self {
+            workspace,
+            images,
+            paths,
+            known,
+            left,
+            steps,
+        }
     }
 
     /// Undoes a turn's changes, last first: edits after the last command, then commands, then edits before the first
@@ -193,13 +309,26 @@ impl<'a> Work<'a> {
                 Err(path) => failed.push(path),
             }
         }
-        let files = by_command.iter().filter_map(|change| Some(change.command.as_ref()?.change.clone())).collect();
-        let refused = self.revert(ChangeSet { files, git: git.to_vec() }).await;
+        let files = by_command
+            .iter()
+            .filter_map(|change| Some(change.command.as_ref()?.change.clone()))
+            .collect();
+        let refused = self
+            .revert(ChangeSet {
+                files,
+                git: git.to_vec(),
+            })
+            .await;
         for change in by_command {
-            let path = change.command.as_ref().map_or(&change.path, |command| &command.change.path);
+            let path = change
+                .command
+                .as_ref()
+                .map_or(&change.path, |command| &command.change.path);
             match refused.get(path) {
                 // Once what is in it can go, the folder can.
-                Some(Reason::NotEmpty) if holds_refused(path, &refused) => failed.push(change.path.clone()),
+                Some(Reason::NotEmpty) if holds_refused(path, &refused) => {
+                    failed.push(change.path.clone())
+                }
                 None => {
                     self.changed(&change.path);
                     if let Some(earlier) = change.before_commands() {
@@ -210,7 +339,10 @@ impl<'a> Work<'a> {
             }
         }
         for change in git {
-            if let Some(reason) = refused.get(&change.path).filter(|reason| is_retryable(reason)) {
+            if let Some(reason) = refused
+                .get(&change.path)
+                .filter(|reason| is_retryable(reason))
+            {
                 self.left.push(whole(&change.path, reason));
                 failed.push(change.path.clone());
             }
@@ -224,9 +356,11 @@ impl<'a> Work<'a> {
         let undone = match &change.command {
             Some(ByCommand { edited: None, .. }) => return Ok(true),
             // Byte for byte if nobody typed since or there is no other way; otherwise as text, around what was typed.
-            Some(ByCommand { edited: Some(edited), is_text, .. })
-                if !is_text || change.is_as_left(self.workspace).await =>
-            {
+            Some(ByCommand {
+                edited: Some(edited),
+                is_text,
+                ..
+            }) if !is_text || change.is_as_left(self.workspace).await => {
                 return self.undo_text(edited).await.map_or(Ok(true), Err);
             }
             _ => self.undo_text(change).await,
@@ -262,8 +396,18 @@ impl<'a> Work<'a> {
             return HashMap::new();
         }
         let Some(images) = self.images.clone() else {
-            let none = |change: EntryChange| (change.path, Reason::Io("there is no state folder".to_owned()));
-            return changes.files.into_iter().chain(changes.git).map(none).collect();
+            let none = |change: EntryChange| {
+                (
+                    change.path,
+                    Reason::Io("there is no state folder".to_owned()),
+                )
+            };
+            return changes
+                .files
+                .into_iter()
+                .chain(changes.git)
+                .map(none)
+                .collect();
         };
         let has_git = !changes.git.is_empty();
         let reverted = revert_in(self.workspace, changes, images).await;
@@ -272,18 +416,30 @@ impl<'a> Work<'a> {
                 self.changed(&change.path);
             }
             if has_git && reverted.done.files.is_empty() {
-                self.paths.extend(reverted.done.git.first().map(|change| change.path.clone()));
+                self.paths
+                    .extend(reverted.done.git.first().map(|change| change.path.clone()));
             }
             self.steps.push(Step::Commands(reverted.done));
         }
-        let git = reverted.left.iter().find(|left| left.reason == Reason::GitMoved);
-        self.left.extend(git.map(|left| whole(&left.path, &left.reason)));
-        reverted.left.into_iter().map(|left| (left.path, left.reason)).collect()
+        let git = reverted
+            .left
+            .iter()
+            .find(|left| left.reason == Reason::GitMoved);
+        self.left
+            .extend(git.map(|left| whole(&left.path, &left.reason)));
+        reverted
+            .left
+            .into_iter()
+            .map(|left| (left.path, left.reason))
+            .collect()
     }
 
     /// The path is not as the commands left it: undoes its text around what changed, else leaves it.
     async fn refused(&mut self, change: &Change, reason: &Reason) -> Option<PathBuf> {
-        let is_text = change.command.as_ref().is_some_and(|command| command.is_text);
+        let is_text = change
+            .command
+            .as_ref()
+            .is_some_and(|command| command.is_text);
         if is_text && matches!(reason, Reason::Changed | Reason::Open) {
             return self.undo_text(&change.until_last_command()).await;
         }
@@ -293,10 +449,18 @@ impl<'a> Work<'a> {
 
     /// The path is not as undo left it: redoes its text around what changed, else leaves it.
     async fn redo_refused(&mut self, path: &Path, reason: &Reason, changes: &[Change]) {
-        let is_text = |change: &&Change| change.path == *path && change.command.as_ref().is_some_and(|by| by.is_text);
-        match changes.iter().find(is_text).filter(|change| !change.created) {
+        let is_text = |change: &&Change| {
+            change.path == *path && change.command.as_ref().is_some_and(|by| by.is_text)
+        };
+        match changes
+            .iter()
+            .find(is_text)
+            .filter(|change| !change.created)
+        {
             Some(change) if matches!(reason, Reason::Changed | Reason::Open) => {
-                let _refused = self.undo_text(&change.until_last_command().reversed()).await;
+                let _refused = self
+                    .undo_text(&change.until_last_command().reversed())
+                    .await;
             }
             _ => self.left.push(whole(path, reason)),
         }
@@ -308,7 +472,11 @@ impl<'a> Work<'a> {
         for step in steps.into_iter().rev() {
             match step {
                 Step::Text(diff) => {
-                    if self.undo_text(&Change::of(diff.path.clone(), &diff)).await.is_some() {
+                    if self
+                        .undo_text(&Change::of(diff.path.clone(), &diff))
+                        .await
+                        .is_some()
+                    {
                         failed.insert(0, Step::Text(diff));
                     }
                 }
@@ -321,12 +489,15 @@ impl<'a> Work<'a> {
                         }
                     }
                     let is_left = |change: &EntryChange| {
-                        refused.get(&change.path).is_some_and(is_retryable) || holds_refused(&change.path, &refused)
+                        refused.get(&change.path).is_some_and(is_retryable)
+                            || holds_refused(&change.path, &refused)
                     };
                     let ChangeSet { mut files, mut git } = set;
                     files.retain(is_left);
                     git.retain(is_left);
-                    let why = |change: &EntryChange| Some(whole(&change.path, refused.get(&change.path)?));
+                    let why = |change: &EntryChange| {
+                        Some(whole(&change.path, refused.get(&change.path)?))
+                    };
                     self.left.extend(git.iter().filter_map(why));
                     if !(files.is_empty() && git.is_empty()) {
                         failed.insert(0, Step::Commands(ChangeSet { files, git }));
@@ -347,10 +518,20 @@ fn is_retryable(reason: &Reason) -> bool {
 fn holds_refused(folder: &Path, refused: &HashMap<PathBuf, Reason>) -> bool {
     let is_inside = |path: &Path| path != folder && path.starts_with(folder);
     refused.get(folder) == Some(&Reason::NotEmpty)
-        && refused.iter().any(|(path, reason)| is_inside(path) && is_retryable(reason))
+        && refused
+            .iter()
+            .any(|(path, reason)| is_inside(path) && is_retryable(reason))
 }
 
 fn whole(path: &Path, reason: &Reason) -> Left {
-    let is_changed = matches!(reason, Reason::Changed | Reason::GitMoved | Reason::NotEmpty);
-    Left { path: path.to_owned(), lines: None, is_changed, reason: reason.to_string() }
+    let is_changed = matches!(
+        reason,
+        Reason::Changed | Reason::GitMoved | Reason::NotEmpty
+    );
+    Left {
+        path: path.to_owned(),
+        lines: None,
+        is_changed,
+        reason: reason.to_string(),
+    }
 }

@@ -60,25 +60,41 @@ pub(super) fn is_inert(path: &Path, content: &[u8]) -> bool {
     if path.file_name().is_some_and(|name| name == "config") {
         return std::str::from_utf8(content).is_ok_and(is_inert_config);
     }
-    let is_sample = path.extension().is_some_and(|extension| extension == "sample");
+    let is_sample = path
+        .extension()
+        .is_some_and(|extension| extension == "sample");
     is_sample && path.components().any(|part| part.as_os_str() == "hooks")
 }
 
 /// Strict: anything that is not clearly one of the [`SETTINGS`] counts as dangerous.
 fn is_inert_config(text: &str) -> bool {
     let mut keys: &[&str] = &[];
-    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])).all(|line| {
-        if let Some(section) = line.strip_prefix('[') {
-            let Some(section) = section.strip_suffix(']') else { return false };
-            let name = section.split([' ', '"', '.']).next().unwrap_or_default().to_ascii_lowercase();
-            keys = SETTINGS.iter().find(|(section, _)| *section == name).map_or(&[], |(_, keys)| keys);
-            return !keys.is_empty();
-        }
-        let Some((key, value)) = line.split_once('=') else { return false };
-        let known = keys.contains(&key.trim().to_ascii_lowercase().as_str());
-        // `ext::` URLs are commands; a backslash continues on the next line.
-        known && !value.contains('\\') && !value.contains("::")
-    })
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with(['#', ';']))
+        .all(|line| {
+            if let Some(section) = line.strip_prefix('[') {
+                let Some(section) = section.strip_suffix(']') else {
+                    return false;
+                };
+                let name = section
+                    .split([' ', '"', '.'])
+                    .next()
+                    .unwrap_or_default()
+                    .to_ascii_lowercase();
+                keys = SETTINGS
+                    .iter()
+                    .find(|(section, _)| *section == name)
+                    .map_or(&[], |(_, keys)| keys);
+                return !keys.is_empty();
+            }
+            let Some((key, value)) = line.split_once('=') else {
+                return false;
+            };
+            let known = keys.contains(&key.trim().to_ascii_lowercase().as_str());
+            // `ext::` URLs are commands; a backslash continues on the next line.
+            known && !value.contains('\\') && !value.contains("::")
+        })
 }
 
 #[cfg(test)]
@@ -87,9 +103,17 @@ mod tests {
 
     #[test]
     fn only_what_git_init_and_clone_write_is_harmless() {
-        let check = |config: &str, expected: bool| assert_eq!(is_inert_config(config), expected, "{config}");
-        check("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n", true);
-        check("[remote \"origin\"]\n\turl = https://x/y\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n", true);
+        let check = |config: &str, expected: bool| {
+            assert_eq!(is_inert_config(config), expected, "{config}")
+        };
+        check(
+            "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n",
+            true,
+        );
+        check(
+            "[remote \"origin\"]\n\turl = https://x/y\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
+            true,
+        );
         check("[core]\n\tfsmonitor = touch x\n", false);
         check("[core]fsmonitor = touch x\n", false);
         check("[remote \"origin\"]\n\turl = ext::sh -c id\n", false);

@@ -27,7 +27,14 @@ const FILES: [&str; 16] = [
     "packed-refs",
 ];
 /// Folders in it, with everything in them.
-const FOLDERS: [&str; 6] = ["rebase-apply", "rebase-merge", "refs", "reftable", "sequencer", "worktrees"];
+const FOLDERS: [&str; 6] = [
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "reftable",
+    "sequencer",
+    "worktrees",
+];
 /// At most this many files are examined: larger repositories have most of their refs packed.
 const MOST: usize = 20_000;
 
@@ -40,15 +47,26 @@ pub(crate) fn is_repository(root: &Root) -> bool {
 /// the folders `nested`; relative to the root, as those are.
 pub(crate) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
     let dir = root.dir();
-    let own = if is_repository(root) { PathBuf::new() } else { PathBuf::from(".git") };
-    let mut ahead: Vec<PathBuf> = nested.iter().filter(|folder| **folder != own).cloned().collect();
+    let own = if is_repository(root) {
+        PathBuf::new()
+    } else {
+        PathBuf::from(".git")
+    };
+    let mut ahead: Vec<PathBuf> = nested
+        .iter()
+        .filter(|folder| **folder != own)
+        .cloned()
+        .collect();
     ahead.push(own);
     let mut repositories = Vec::new();
     while let Some(folder) = ahead.pop() {
         if has_marks(dir, &folder) {
             ahead.extend(folders(dir, &folder.join("modules")));
             repositories.push(folder);
-        } else if folder.components().any(|part| part.as_os_str() == "modules") {
+        } else if folder
+            .components()
+            .any(|part| part.as_os_str() == "modules")
+        {
             // The name of a submodule may be a path.
             ahead.extend(folders(dir, &folder));
         }
@@ -56,7 +74,10 @@ pub(crate) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for repository in repositories {
         found.extend(FILES.iter().map(|file| repository.join(file)));
-        let mut ahead: Vec<_> = FOLDERS.iter().map(|folder| repository.join(folder)).collect();
+        let mut ahead: Vec<_> = FOLDERS
+            .iter()
+            .map(|folder| repository.join(folder))
+            .collect();
         while let Some(folder) = ahead.pop().filter(|_| found.len() < MOST) {
             for entry in dir.read_dir(&folder).into_iter().flatten().flatten() {
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -69,11 +90,15 @@ pub(crate) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn has_marks(dir: &Dir, folder: &Path) -> bool {
-    MARKS.iter().all(|mark| dir.symlink_metadata(folder.join(mark)).is_ok())
+    MARKS
+        .iter()
+        .all(|mark| dir.symlink_metadata(folder.join(mark)).is_ok())
 }
 
 fn folders(dir: &Dir, folder: &Path) -> Vec<PathBuf> {
     let entries = dir.read_dir(folder).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders.map(|entry| folder.join(entry.file_name())).collect()
+    folders
+        .map(|entry| folder.join(entry.file_name()))
+        .collect()
 }

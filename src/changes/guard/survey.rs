@@ -20,7 +20,15 @@ const FOLDERS: usize = 1500;
 const FILE: u64 = 256 << 10;
 const BYTES: u64 = 8 << 20;
 /// Folders with thousands of third-party files, which no editor or agent takes instructions from.
-const SKIPPED: [&str; 7] = ["node_modules", "target", ".venv", "venv", "__pycache__", ".tox", ".cache"];
+const SKIPPED: [&str; 7] = [
+    "node_modules",
+    "target",
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".tox",
+    ".cache",
+];
 
 /// The protected files of a root.
 #[derive(Debug, Default)]
@@ -94,18 +102,31 @@ impl Survey {
             let found = dir.symlink_metadata(name(&folder)).ok();
             let stamp = found.as_ref().map(Stamp::of);
             let known = earlier.and_then(|earlier| earlier.listed.get(&folder));
-            let searched = known.filter(|known| known.is_settled && known.stamp == stamp).cloned();
+            let searched = known
+                .filter(|known| known.is_settled && known.stamp == stamp)
+                .cloned();
             let searched = searched.unwrap_or_else(|| {
-                let is_settled = |stamp: &Stamp| stamp.is_on(dependable) && stamp.is_older_than(begun);
+                let is_settled =
+                    |stamp: &Stamp| stamp.is_on(dependable) && stamp.is_older_than(begun);
                 let is_settled = stamp.as_ref().is_some_and(is_settled);
-                Arc::new(Searched { stamp, is_settled, holds: Holds::search(dir, &folder) })
+                Arc::new(Searched {
+                    stamp,
+                    is_settled,
+                    holds: Holds::search(dir, &folder),
+                })
             });
             survey.add(dir, folder, searched, &mut ahead);
         }
         survey
     }
 
-    fn add(&mut self, dir: &Dir, folder: PathBuf, searched: Arc<Searched>, ahead: &mut VecDeque<PathBuf>) {
+    fn add(
+        &mut self,
+        dir: &Dir,
+        folder: PathBuf,
+        searched: Arc<Searched>,
+        ahead: &mut VecDeque<PathBuf>,
+    ) {
         let entries = match &searched.holds {
             Holds::Repository => return self.repository(dir, &folder, ahead),
             Holds::Entries(entries) => entries,
@@ -133,8 +154,11 @@ impl Survey {
         if dir.symlink_metadata(path.join("modules")).is_ok() {
             ahead.push_back(path.join("modules"));
         }
-        let inode = dir.symlink_metadata(name(path)).map(|found| Stamp::of(&found).inode);
-        self.repositories.insert(path.to_owned(), inode.ok().filter(|inode| *inode != 0));
+        let inode = dir
+            .symlink_metadata(name(path))
+            .map(|found| Stamp::of(&found).inode);
+        self.repositories
+            .insert(path.to_owned(), inode.ok().filter(|inode| *inode != 0));
     }
 
     fn unit(&mut self, dir: &Dir, path: PathBuf) {
@@ -144,9 +168,14 @@ impl Survey {
 
     fn keep(&mut self, dir: &Dir, path: PathBuf) {
         // What cannot be examined counts as absent: it cannot be changed either.
-        let Ok(kept) = Kept::read(dir, &path, BYTES - self.bytes) else { return };
+        let Ok(kept) = Kept::read(dir, &path, BYTES - self.bytes) else {
+            return;
+        };
         match &kept {
-            Kept::File { content: Content::Whole(content), .. } => self.bytes += content.len() as u64,
+            Kept::File {
+                content: Content::Whole(content),
+                ..
+            } => self.bytes += content.len() as u64,
             Kept::Folder => {
                 for entry in entries(dir, &path) {
                     self.keep(dir, path.join(entry.file_name()));
@@ -161,9 +190,12 @@ impl Survey {
     pub fn added<'a>(&self, after: &'a Self) -> Vec<&'a Path> {
         let mut added: Vec<&Path> = Vec::new();
         for (path, kept) in &after.kept {
-            let known = self.kept.contains_key(path) || added.last().is_some_and(|above| path.starts_with(above));
-            let was_looked_at =
-                !self.incomplete || path.parent().is_some_and(|parent| self.listed.contains_key(parent));
+            let known = self.kept.contains_key(path)
+                || added.last().is_some_and(|above| path.starts_with(above));
+            let was_looked_at = !self.incomplete
+                || path
+                    .parent()
+                    .is_some_and(|parent| self.listed.contains_key(parent));
             if !known && was_looked_at && !after.is_inert(path, kept) {
                 added.push(path);
             }
@@ -183,10 +215,13 @@ impl Survey {
     /// Whether a sandbox that pinned every unit protected `path` from the command: its unit existed, and is still in
     /// the same folders. A change came from outside.
     pub fn is_shielded(&self, path: &Path, after: &Self) -> bool {
-        let Some(unit) = path.ancestors().find(|above| self.units.contains(*above)) else { return false };
+        let Some(unit) = path.ancestors().find(|above| self.units.contains(*above)) else {
+            return false;
+        };
         // A link cannot be pinned.
         let is_link = matches!(self.kept.get(unit), None | Some(Kept::Link(_)));
-        let is_same = |folder: &Path| self.repositories.contains_key(folder) || self.has_same(folder, after);
+        let is_same =
+            |folder: &Path| self.repositories.contains_key(folder) || self.has_same(folder, after);
         !is_link && unit.ancestors().skip(1).all(is_same)
     }
 
@@ -199,18 +234,26 @@ impl Survey {
     /// The repositories that were moved out of a folder that is still there: their paths, and where they are now.
     pub fn moved<'a>(&'a self, after: &'a Self) -> impl Iterator<Item = (&'a Path, &'a Path)> {
         let gone = self.repositories.iter().filter(|(path, inode)| {
-            let stays = path.parent().is_some_and(|folder| self.has_same(folder, after));
+            let stays = path
+                .parent()
+                .is_some_and(|folder| self.has_same(folder, after));
             inode.is_some() && stays && after.repositories.get(*path) != Some(*inode)
         });
         gone.filter_map(|(path, inode)| {
-            let (now, _) = after.repositories.iter().find(|(_, other)| *other == inode)?;
+            let (now, _) = after
+                .repositories
+                .iter()
+                .find(|(_, other)| *other == inode)?;
             Some((path.as_path(), now.as_path()))
         })
     }
 
     /// Whether a new part of a repository makes git run nothing, such as what `git init` creates.
     fn is_inert(&self, path: &Path, kept: &Kept) -> bool {
-        if !path.ancestors().any(|above| self.repositories.contains_key(above)) {
+        if !path
+            .ancestors()
+            .any(|above| self.repositories.contains_key(above))
+        {
             return false;
         }
         match kept {
@@ -234,8 +277,10 @@ impl Survey {
 
 impl Holds {
     fn search(dir: &Dir, folder: &Path) -> Self {
-        let entries: Vec<(OsString, DirEntry)> =
-            entries(dir, folder).into_iter().map(|entry| (entry.file_name(), entry)).collect();
+        let entries: Vec<(OsString, DirEntry)> = entries(dir, folder)
+            .into_iter()
+            .map(|entry| (entry.file_name(), entry))
+            .collect();
         let has = |name: &str| entries.iter().any(|(its, _)| its == name);
         if git::MARKS.iter().all(|name| has(name)) {
             return Self::Repository;
@@ -274,7 +319,10 @@ impl Kept {
         } else {
             Content::Mark(found.len(), found.modified().ok())
         };
-        Ok(Self::File { content, executable: is_executable(&found) })
+        Ok(Self::File {
+            content,
+            executable: is_executable(&found),
+        })
     }
 
     /// Restores it.
@@ -283,7 +331,10 @@ impl Kept {
             Self::Folder => dir.create_dir_all(path),
             #[cfg(unix)]
             Self::Link(target) => dir.symlink_contents(target, path),
-            Self::File { content: Content::Whole(content), executable } => {
+            Self::File {
+                content: Content::Whole(content),
+                executable,
+            } => {
                 dir.write(path, content)?;
                 set_executable(dir, path, *executable)
             }
@@ -317,10 +368,18 @@ fn set_executable(_dir: &Dir, _path: &Path, _executable: bool) -> io::Result<()>
 
 /// The entries of a folder; empty if it cannot be read.
 fn entries(dir: &Dir, folder: &Path) -> Vec<DirEntry> {
-    dir.read_dir(name(folder)).into_iter().flatten().flatten().collect()
+    dir.read_dir(name(folder))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect()
 }
 
 /// The name by which a root can open `folder`.
 fn name(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+    if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    }
 }

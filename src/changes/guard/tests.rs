@@ -1,4 +1,7 @@
-#![expect(clippy::disallowed_methods, reason = "a test plays the command that changes files")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test plays the command that changes files"
+)]
 
 use std::fs;
 
@@ -22,7 +25,12 @@ impl Place {
     /// Surveys until no folder is so new that it has to be searched again.
     fn settle(&mut self) {
         for _ in 0..1000 {
-            let roots: Vec<_> = self.guard.0.iter().map(|(root, _)| Arc::clone(root)).collect();
+            let roots: Vec<_> = self
+                .guard
+                .0
+                .iter()
+                .map(|(root, _)| Arc::clone(root))
+                .collect();
             self.guard = Guard::new(&roots, Some(&self.guard));
             if self.guard.0.iter().all(|(_, survey)| survey.is_settled()) {
                 break;
@@ -50,7 +58,13 @@ fn write(folder: &Path, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-const GIT: [&str; 5] = [".git/HEAD", ".git/config", ".git/objects/a", ".git/refs/a", ".git/hooks/pre-commit"];
+const GIT: [&str; 5] = [
+    ".git/HEAD",
+    ".git/config",
+    ".git/objects/a",
+    ".git/refs/a",
+    ".git/hooks/pre-commit",
+];
 
 #[test]
 fn protected_files_made_by_a_command_are_moved_aside() {
@@ -66,7 +80,10 @@ fn protected_files_made_by_a_command_are_moved_aside() {
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert_eq!(place.read("AGENTS.md"), None);
     assert_eq!(place.read("AGENTS.md.held").as_deref(), Some("follow"));
-    assert_eq!(place.read("sub/.vscode.held/tasks.json").as_deref(), Some("{}"));
+    assert_eq!(
+        place.read("sub/.vscode.held/tasks.json").as_deref(),
+        Some("{}")
+    );
     assert_eq!(place.read("src/lib.rs").as_deref(), Some("fine"));
     assert_eq!(place.restore(false), Vec::<String>::new());
 }
@@ -97,7 +114,10 @@ fn protected_files_are_restored_after_any_change() {
     place.write(".git/objects/b", "a commit");
     assert_eq!(place.restore(false).len(), 2);
     assert_eq!(place.read(".git/config").as_deref(), Some("before"));
-    assert_eq!(place.read(".git/hooks/pre-commit").as_deref(), Some("before"));
+    assert_eq!(
+        place.read(".git/hooks/pre-commit").as_deref(),
+        Some("before")
+    );
     assert_eq!(place.read(".git/objects/b").as_deref(), Some("a commit"));
 }
 
@@ -112,7 +132,10 @@ fn a_repository_put_in_the_place_of_another_runs_what_the_first_ran() {
     place.write(".git/hooks/post-commit", "evil");
     place.restore(false).into_iter().for_each(drop);
     assert_eq!(place.read(".git/config").as_deref(), Some("before"));
-    assert_eq!(place.read(".git/hooks/pre-commit").as_deref(), Some("before"));
+    assert_eq!(
+        place.read(".git/hooks/pre-commit").as_deref(),
+        Some("before")
+    );
     assert_eq!(place.read(".git/hooks/post-commit"), None);
 }
 
@@ -130,7 +153,9 @@ fn a_new_repository_stays_and_a_bare_one_that_runs_something_does_not() {
     let notes = place.restore(false);
     assert_eq!(
         notes,
-        ["bare/config is protected and was created by the command; the command's version is now bare/config.held"]
+        [
+            "bare/config is protected and was created by the command; the command's version is now bare/config.held"
+        ]
     );
     assert!(place.read("new/.git/config").is_some());
 }
@@ -154,7 +179,11 @@ fn replaced_folders_are_restored() {
     let root = place.folder.path();
     fs::rename(root.join("sub"), root.join("x")).unwrap();
     place.write("sub/AGENTS.md", "evil");
-    assert_eq!(place.restore(true).len(), 2, "the copy in x, and the one in sub");
+    assert_eq!(
+        place.restore(true).len(),
+        2,
+        "the copy in x, and the one in sub"
+    );
     assert_eq!(place.read("sub/AGENTS.md").as_deref(), Some("before"));
     assert_eq!(place.read("sub/AGENTS.md.held").as_deref(), Some("evil"));
 }
@@ -177,7 +206,12 @@ fn approved_changes_stay() {
     let place = Place::new(&["src/a"]);
     place.write("AGENTS.md", "mine");
     place.write("src/AGENTS.md", "evil");
-    let mine = place.folder.path().canonicalize().unwrap().join("AGENTS.md");
+    let mine = place
+        .folder
+        .path()
+        .canonicalize()
+        .unwrap()
+        .join("AGENTS.md");
     assert_eq!(place.guard.restore(false, &|path| path == mine).len(), 1);
     assert_eq!(place.read("AGENTS.md").as_deref(), Some("mine"));
     assert_eq!(place.read("src/AGENTS.md"), None);
@@ -186,25 +220,48 @@ fn approved_changes_stay() {
 #[cfg(unix)]
 #[test]
 fn only_executed_git_files_are_protected() {
-    let place = Place::new(&[".git/HEAD", ".git/config", ".git/objects/a", ".vscode/tasks.json", "src/AGENTS.md"]);
+    let place = Place::new(&[
+        ".git/HEAD",
+        ".git/config",
+        ".git/objects/a",
+        ".vscode/tasks.json",
+        "src/AGENTS.md",
+    ]);
     let real = place.folder.path().canonicalize().unwrap();
     let pins = place.guard.pins();
     assert_eq!(pins.fixed, [real.join(".git")]);
-    assert_eq!(pins.read_only, [real.join(".git/config"), real.join(".vscode"), real.join("src/AGENTS.md")]);
+    assert_eq!(
+        pins.read_only,
+        [
+            real.join(".git/config"),
+            real.join(".vscode"),
+            real.join("src/AGENTS.md")
+        ]
+    );
 }
 
 #[test]
 #[cfg_attr(windows, ignore = "what lists a folder does not know its inode")]
 fn a_moved_repository_is_moved_back_unless_its_folder_moved() {
     let inner = GIT.map(|name| format!("lib/{name}"));
-    let place = Place::new(&GIT.into_iter().chain(inner.iter().map(String::as_str)).collect::<Vec<_>>());
+    let place = Place::new(
+        &GIT.into_iter()
+            .chain(inner.iter().map(String::as_str))
+            .collect::<Vec<_>>(),
+    );
     let root = place.folder.path();
     fs::rename(root.join(".git"), root.join("kept")).unwrap();
     fs::rename(root.join("lib"), root.join("vendor")).unwrap();
     place.write(".git/HEAD", "new");
     let notes = place.restore(false);
-    assert_eq!(notes[0], ".git is protected and was moved by the command; the command's version is now .git.held");
+    assert_eq!(
+        notes[0],
+        ".git is protected and was moved by the command; the command's version is now .git.held"
+    );
     assert_eq!(place.read(".git/objects/a").as_deref(), Some("before"));
     assert_eq!(place.read(".git.held/HEAD").as_deref(), Some("new"));
-    assert_eq!(place.read("vendor/.git/objects/a").as_deref(), Some("before"));
+    assert_eq!(
+        place.read("vendor/.git/objects/a").as_deref(),
+        Some("before")
+    );
 }

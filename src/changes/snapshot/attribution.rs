@@ -35,15 +35,18 @@ impl Snapshots {
                 Part::Nothing => {}
                 Part::After(before) => files.push(EntryChange { before, ..change }),
                 Part::Over(text) => {
-                    notes.push(
-                        self.write_again(&change, &text)
-                            .map_or_else(|error| lost(&change, &error), |aside| overwritten(&change, aside.as_deref())),
-                    );
+                    notes.push(self.write_again(&change, &text).map_or_else(
+                        |error| lost(&change, &error),
+                        |aside| overwritten(&change, aside.as_deref()),
+                    ));
                     theirs.insert(change.path);
                 }
             }
         }
-        let mut changes = ChangeSet { files, git: changes.git };
+        let mut changes = ChangeSet {
+            files,
+            git: changes.git,
+        };
         if !theirs.is_empty() {
             let mut aside = self.look();
             aside.files.retain(|change| !theirs.contains(&change.path));
@@ -54,11 +57,20 @@ impl Snapshots {
 
     fn part(&self, change: &EntryChange, written: Option<&Arc<str>>) -> Part {
         let Some(written) = written else {
-            return if change.after == Entry::Absent { Part::Nothing } else { Part::After(Entry::Absent) };
+            return if change.after == Entry::Absent {
+                Part::Nothing
+            } else {
+                Part::After(Entry::Absent)
+            };
         };
-        let (before, after) = (self.text(&change.before, FILE), self.text(&change.after, FILE));
+        let (before, after) = (
+            self.text(&change.before, FILE),
+            self.text(&change.after, FILE),
+        );
         let before = before.unwrap_or_default();
-        let Some(after) = after else { return Part::Over(Arc::clone(written)) };
+        let Some(after) = after else {
+            return Part::Over(Arc::clone(written));
+        };
         if after == *written {
             return Part::Nothing;
         }
@@ -92,13 +104,20 @@ impl Snapshots {
 
     /// Gives the file `text` again; returns where what the command wrote is now.
     fn write_again(&self, change: &EntryChange, text: &str) -> std::io::Result<Option<PathBuf>> {
-        let (root, relative) = self.place(&change.path).ok_or(std::io::ErrorKind::NotFound)?;
-        let bytes = self.encoded(text, &change.before).unwrap_or_else(|| text.as_bytes().to_vec());
+        let (root, relative) = self
+            .place(&change.path)
+            .ok_or(std::io::ErrorKind::NotFound)?;
+        let bytes = self
+            .encoded(text, &change.before)
+            .unwrap_or_else(|| text.as_bytes().to_vec());
         let aside = match change.after {
             Entry::Absent => None,
             _ => guard::set_aside(root.dir(), relative)?,
         };
-        if let Some(parent) = relative.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        if let Some(parent) = relative
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
             root.dir().create_dir_all(parent)?;
         }
         let mode = [&change.before, &change.after].into_iter().find_map(mode);
@@ -107,12 +126,18 @@ impl Snapshots {
     }
 
     fn place<'a>(&'a self, path: &'a Path) -> Option<(&'a Root, &'a Path)> {
-        self.roots.iter().find_map(|root| Some((root.as_ref(), path.strip_prefix(root.real()).ok()?)))
+        self.roots
+            .iter()
+            .find_map(|root| Some((root.as_ref(), path.strip_prefix(root.real()).ok()?)))
     }
 }
 
 fn mode(entry: &Entry) -> Option<u32> {
-    if let Entry::File { mode, .. } = entry { Some(*mode) } else { None }
+    if let Entry::File { mode, .. } = entry {
+        Some(*mode)
+    } else {
+        None
+    }
 }
 
 fn lost(change: &EntryChange, error: &std::io::Error) -> String {
@@ -130,6 +155,8 @@ fn overwritten(change: &EntryChange, aside: Option<&Path>) -> String {
              wrote is in {}",
             aside.display()
         ),
-        None => format!("{path} was saved while the command ran, which then removed it: it is back"),
+        None => {
+            format!("{path} was saved while the command ran, which then removed it: it is back")
+        }
     }
 }

@@ -10,10 +10,18 @@ use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 
 /// What has changed between two looks. What an ignore file hides from now on is as it is `now`.
 pub(super) fn changes(before: &Seen, after: &Seen, now: &dyn Fn(&Path) -> Entry) -> ChangeSet {
-    let mut changes = with_repositories(without_moved(differences(before, after), before, after), after);
+    let mut changes = with_repositories(
+        without_moved(differences(before, after), before, after),
+        after,
+    );
     let (left_out_before, left_out_after) = (left_out(before), left_out(after));
     changes.files.retain_mut(|change| {
-        let is_in = |left_out: &HashSet<&Path>| change.path.ancestors().any(|above| left_out.contains(above));
+        let is_in = |left_out: &HashSet<&Path>| {
+            change
+                .path
+                .ancestors()
+                .any(|above| left_out.contains(above))
+        };
         match (is_in(&left_out_before), is_in(&left_out_after)) {
             (false, false) => return true,
             (false, true) if change.after == Entry::Absent => {
@@ -23,19 +31,31 @@ pub(super) fn changes(before: &Seen, after: &Seen, now: &dyn Fn(&Path) -> Entry)
             _ => {}
         }
         // What is shown from now on has not changed, and neither has what git tracks from now on.
-        change.before != Entry::Absent && [before, after].iter().any(|seen| is_tracked(seen, &change.path))
+        change.before != Entry::Absent
+            && [before, after]
+                .iter()
+                .any(|seen| is_tracked(seen, &change.path))
     });
     changes
 }
 
 fn left_out(seen: &Seen) -> HashSet<&Path> {
-    seen.coverage.left_out.iter().map(PathBuf::as_path).collect()
+    seen.coverage
+        .left_out
+        .iter()
+        .map(PathBuf::as_path)
+        .collect()
 }
 
 /// Whether git tracks the file at `path`, or one below it.
 fn is_tracked(seen: &Seen, path: &Path) -> bool {
     seen.tracked.iter().any(|(folder, tracked)| {
-        let lists = |path: &Path| tracked.indexes.iter().any(|index| index.lists(path) || index.lists_below(path));
+        let lists = |path: &Path| {
+            tracked
+                .indexes
+                .iter()
+                .any(|index| index.lists(path) || index.lists_below(path))
+        };
         path.strip_prefix(folder).is_ok_and(lists)
     })
 }
@@ -54,9 +74,16 @@ pub(super) fn differences(before: &Seen, after: &Seen) -> ChangeSet {
     let all: BTreeSet<&PathBuf> = before.git.keys().chain(after.git.keys()).collect();
     let git = all.into_iter().filter_map(|path| {
         let (before, after) = (entry(before.git.get(path)), entry(after.git.get(path)));
-        let change = || EntryChange { path: path.clone(), before: before.clone(), after: after.clone() };
+        let change = || EntryChange {
+            path: path.clone(),
+            before: before.clone(),
+            after: after.clone(),
+        };
         (before != after).then(change)
     });
     files.sort_by(|a: &EntryChange, b| a.path.cmp(&b.path));
-    ChangeSet { files, git: git.collect() }
+    ChangeSet {
+        files,
+        git: git.collect(),
+    }
 }

@@ -83,16 +83,28 @@ impl Folder {
         known: Option<&Listing>,
         look: &Look<'_>,
     ) -> io::Result<(Listing, Vec<Self>)> {
-        let dir =
-            root.dir().open_dir(if self.relative.as_os_str().is_empty() { ".".as_ref() } else { &*self.relative })?;
+        let dir = root
+            .dir()
+            .open_dir(if self.relative.as_os_str().is_empty() {
+                ".".as_ref()
+            } else {
+                &*self.relative
+            })?;
         let names = self.names(&dir, known)?;
-        let ignore_files = names.iter().fold(Found::default(), |found, name| found.add(name));
+        let ignore_files = names
+            .iter()
+            .fold(Found::default(), |found, name| found.add(name));
         let open = |path: &Path| open_ignore_file(root, path);
         let rules = Rules::of(&self.path, ignore_files, &open, Arc::clone(&self.rules));
-        let is_nested = names.iter().any(|name| **name == *".git") && !self.relative.as_os_str().is_empty();
+        let is_nested =
+            names.iter().any(|name| **name == *".git") && !self.relative.as_os_str().is_empty();
         let nested = is_nested.then(|| look.tracked(root, &self.relative));
         let tracked = nested.as_ref().unwrap_or(&self.tracked);
-        let hidden: Vec<&OsStr> = look.hidden.iter().filter_map(|path| self.name_of(path)).collect();
+        let hidden: Vec<&OsStr> = look
+            .hidden
+            .iter()
+            .filter_map(|path| self.name_of(path))
+            .collect();
         let (mut listed, mut left_out, mut folders) = (Listed::new(known), Vec::new(), Vec::new());
         for name in names {
             let found = match dir.symlink_metadata(&*name) {
@@ -102,30 +114,50 @@ impl Folder {
             };
             let stamp = Stamp::of(&found);
             let is_hidden = hidden.contains(&&*name);
-            match if is_hidden { Part::LeftOut } else { self.part(root, (&name, &found), (&rules, tracked), look) } {
+            match if is_hidden {
+                Part::LeftOut
+            } else {
+                self.part(root, (&name, &found), (&rules, tracked), look)
+            } {
                 Part::LeftOut => {
                     left_out.push(name.into_owned());
                     continue;
                 }
                 Part::Repository => {
-                    folders.push(Self { is_repository: true, ..self.inner(&name, (&rules, tracked), false) });
+                    folders.push(Self {
+                        is_repository: true,
+                        ..self.inner(&name, (&rules, tracked), false)
+                    });
                     left_out.push(name.into_owned());
                     continue;
                 }
                 Part::File => {}
                 Part::Folder { is_ignored } => {
-                    folders
-                        .push(Self { stamp: Some(stamp.clone()), ..self.inner(&name, (&rules, tracked), is_ignored) });
+                    folders.push(Self {
+                        stamp: Some(stamp.clone()),
+                        ..self.inner(&name, (&rules, tracked), is_ignored)
+                    });
                 }
             }
-            listed.add(name, &stamp, |name, old| self.read(root, (name, &found), old, look));
+            listed.add(name, &stamp, |name, old| {
+                self.read(root, (name, &found), old, look)
+            });
         }
-        Ok((Listing { entries: listed.finish(), names: self.settled(left_out, known, look.begun) }, folders))
+        Ok((
+            Listing {
+                entries: listed.finish(),
+                names: self.settled(left_out, known, look.begun),
+            },
+            folders,
+        ))
     }
 
     /// The names in the folder, sorted. They are not read again if none can have changed.
     fn names<'k>(&self, dir: &Dir, known: Option<&'k Listing>) -> io::Result<Vec<Cow<'k, OsStr>>> {
-        if let Some(Listing { entries, names: Some(names) }) = known
+        if let Some(Listing {
+            entries,
+            names: Some(names),
+        }) = known
             && self.stamp.as_ref() == Some(&names.stamp)
         {
             let all = entries.iter().map(|(name, _)| name).chain(&names.left_out);
@@ -135,17 +167,32 @@ impl Folder {
             }
             return Ok(all);
         }
-        let names = dir.entries()?.map(|entry| Ok(Cow::Owned(entry?.file_name())));
+        let names = dir
+            .entries()?
+            .map(|entry| Ok(Cow::Owned(entry?.file_name())));
         let mut names = names.collect::<io::Result<Vec<_>>>()?;
         names.sort_unstable();
         Ok(names)
     }
 
     /// What the next look has to know in order not to read the names again.
-    fn settled(&self, left_out: Vec<OsString>, known: Option<&Listing>, begun: SystemTime) -> Option<Arc<Names>> {
-        let stamp = self.stamp.as_ref().filter(|stamp| stamp.is_on(self.dependable) && stamp.is_older_than(begun))?;
-        let names = Names { stamp: stamp.clone(), left_out };
-        let same = known.and_then(|known| known.names.as_ref()).filter(|known| ***known == names);
+    fn settled(
+        &self,
+        left_out: Vec<OsString>,
+        known: Option<&Listing>,
+        begun: SystemTime,
+    ) -> Option<Arc<Names>> {
+        let stamp = self
+            .stamp
+            .as_ref()
+            .filter(|stamp| stamp.is_on(self.dependable) && stamp.is_older_than(begun))?;
+        let names = Names {
+            stamp: stamp.clone(),
+            left_out,
+        };
+        let same = known
+            .and_then(|known| known.names.as_ref())
+            .filter(|known| ***known == names);
         Some(same.map_or_else(|| Arc::new(names), Arc::clone))
     }
 
@@ -159,7 +206,11 @@ impl Folder {
     ) -> Part {
         let is_tracked = || tracked.has(&self.relative.join(name), found.is_dir());
         if self.is_repository {
-            return if found.is_dir() { Part::Folder { is_ignored: false } } else { Part::File };
+            return if found.is_dir() {
+                Part::Folder { is_ignored: false }
+            } else {
+                Part::File
+            };
         }
         if self.is_ignored && !is_tracked() {
             return Part::LeftOut;
@@ -186,27 +237,45 @@ impl Folder {
     }
 
     /// Reads what was `found` under this name, where something else was known.
-    fn read(&self, root: &Root, (name, found): (&OsStr, &Metadata), old: Option<&Known>, look: &Look<'_>) -> Known {
+    fn read(
+        &self,
+        root: &Root,
+        (name, found): (&OsStr, &Metadata),
+        old: Option<&Known>,
+        look: &Look<'_>,
+    ) -> Known {
         let path = self.relative.join(name);
         let read = || Known::read(root, &path, found, look);
         // Whoever made a file unreadable that was copied before may have changed it first.
         let is_shut = found.is_file() && mode::of(found) & mode::READABLE == 0;
         match old {
-            Some(Known { entry: Entry::File { .. }, .. }) if is_shut => {
-                mode::with(root.dir(), &path, mode::READABLE, read).unwrap_or_else(|_not_ours| read())
-            }
+            Some(Known {
+                entry: Entry::File { .. },
+                ..
+            }) if is_shut => mode::with(root.dir(), &path, mode::READABLE, read)
+                .unwrap_or_else(|_not_ours| read()),
             _ => read(),
         }
     }
 
     /// The folders of a listing of this one.
     pub(super) fn known_folders(&self, known: &Listing) -> Vec<Self> {
-        let folders = known.entries.iter().filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
-        folders.map(|(name, _)| self.inner(name, (&self.rules, &self.tracked), false)).collect()
+        let folders = known
+            .entries
+            .iter()
+            .filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
+        folders
+            .map(|(name, _)| self.inner(name, (&self.rules, &self.tracked), false))
+            .collect()
     }
 
     /// A folder in this one.
-    fn inner(&self, name: &OsStr, (rules, tracked): (&Arc<Rules>, &Tracked), is_ignored: bool) -> Self {
+    fn inner(
+        &self,
+        name: &OsStr,
+        (rules, tracked): (&Arc<Rules>, &Tracked),
+        is_ignored: bool,
+    ) -> Self {
         Self {
             path: self.path.join(name),
             relative: self.relative.join(name),
@@ -221,7 +290,8 @@ impl Folder {
 
     /// The name of `path` if it is in this folder.
     fn name_of<'a>(&self, path: &'a Path) -> Option<&'a OsStr> {
-        path.file_name().filter(|_| path.parent() == Some(&self.path))
+        path.file_name()
+            .filter(|_| path.parent() == Some(&self.path))
     }
 }
 
@@ -236,13 +306,26 @@ struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     fn new(known: Option<&'a Listing>) -> Self {
-        Self { known: known.map(|known| &known.entries), same: 0, changed: None }
+        Self {
+            known: known.map(|known| &known.entries),
+            same: 0,
+            changed: None,
+        }
     }
 
     /// Adds the next entry by name, which is read unless it is known under this stamp.
-    fn add(&mut self, name: Cow<'_, OsStr>, stamp: &Stamp, read: impl FnOnce(&OsStr, Option<&Known>) -> Known) {
+    fn add(
+        &mut self,
+        name: Cow<'_, OsStr>,
+        stamp: &Stamp,
+        read: impl FnOnce(&OsStr, Option<&Known>) -> Known,
+    ) {
         let known = self.known.map_or(&[][..], |known| known);
-        if self.changed.is_none() && known.get(self.same).is_some_and(|(old, its)| **old == *name && its.has(stamp)) {
+        if self.changed.is_none()
+            && known
+                .get(self.same)
+                .is_some_and(|(old, its)| **old == *name && its.has(stamp))
+        {
             self.same += 1;
             return;
         }
@@ -250,15 +333,31 @@ impl<'a> Listed<'a> {
         let unchanged = old.filter(|old| old.has(stamp)).cloned();
         let known = unchanged.unwrap_or_else(|| read(&name, old));
         let same = self.same;
-        let copied = || self.known.iter().flat_map(|known| known.iter()).take(same).cloned().collect();
-        self.changed.get_or_insert_with(copied).push((name.into_owned(), known));
+        let copied = || {
+            self.known
+                .iter()
+                .flat_map(|known| known.iter())
+                .take(same)
+                .cloned()
+                .collect()
+        };
+        self.changed
+            .get_or_insert_with(copied)
+            .push((name.into_owned(), known));
     }
 
     fn finish(self) -> Entries {
         match (self.changed, self.known) {
             (Some(changed), _) => Arc::new(changed),
             (None, Some(known)) if known.len() == self.same => Arc::clone(known),
-            (None, known) => Arc::new(known.iter().flat_map(|known| known.iter()).take(self.same).cloned().collect()),
+            (None, known) => Arc::new(
+                known
+                    .iter()
+                    .flat_map(|known| known.iter())
+                    .take(self.same)
+                    .cloned()
+                    .collect(),
+            ),
         }
     }
 }
@@ -285,7 +384,13 @@ impl Known {
     }
 
     /// What is `known` if it has not changed, else what is there.
-    pub(super) fn look(root: &Root, relative: &Path, found: &Metadata, known: Option<&Self>, look: &Look<'_>) -> Self {
+    pub(super) fn look(
+        root: &Root,
+        relative: &Path,
+        found: &Metadata,
+        known: Option<&Self>,
+        look: &Look<'_>,
+    ) -> Self {
         let known = known.filter(|known| known.has(&Stamp::of(found))).cloned();
         known.unwrap_or_else(|| Self::read(root, relative, found, look))
     }
@@ -304,24 +409,35 @@ impl Known {
         let stamp = Stamp::of(found);
         let is_settled = stamp.is_older_than(look.begun);
         let entry = if found.is_dir() {
-            Entry::Folder { mode: mode::of(found) }
+            Entry::Folder {
+                mode: mode::of(found),
+            }
         } else if found.is_symlink() {
             let target = root.dir().read_link_contents(relative);
             target.map_or(Entry::Special, |target| Entry::Link { target })
         } else if found.is_file() {
             let image = look.copy(root, relative, found.len());
-            image.map_or(Entry::Special, |(image, size)| Entry::File { image, size, mode: mode::of(found) })
+            image.map_or(Entry::Special, |(image, size)| Entry::File {
+                image,
+                size,
+                mode: mode::of(found),
+            })
         } else {
             Entry::Special
         };
         // A file that could not be copied is tried again the next time.
         let is_final = is_settled && !(found.is_file() && entry == Entry::Special);
-        Self { stamp: is_final.then_some(stamp), entry }
+        Self {
+            stamp: is_final.then_some(stamp),
+            entry,
+        }
     }
 }
 
 fn find<'a>(listing: &'a [(OsString, Known)], name: &OsStr) -> Option<&'a Known> {
-    let index = listing.binary_search_by(|(other, _)| other.as_os_str().cmp(name)).ok()?;
+    let index = listing
+        .binary_search_by(|(other, _)| other.as_os_str().cmp(name))
+        .ok()?;
     listing.get(index).map(|(_, known)| known)
 }
 
@@ -337,11 +453,18 @@ pub(super) fn compare<'a>(
     after: Option<&'a Listing>,
     changes: &mut Vec<EntryChange>,
 ) {
-    if before.zip(after).is_some_and(|(before, after)| Arc::ptr_eq(&before.entries, &after.entries)) {
+    if before
+        .zip(after)
+        .is_some_and(|(before, after)| Arc::ptr_eq(&before.entries, &after.entries))
+    {
         return;
     }
-    let entries =
-        |listing: Option<&'a Listing>| listing.into_iter().flat_map(|listing| listing.entries.iter()).peekable();
+    let entries = |listing: Option<&'a Listing>| {
+        listing
+            .into_iter()
+            .flat_map(|listing| listing.entries.iter())
+            .peekable()
+    };
     let (mut before, mut after) = (entries(before), entries(after));
     loop {
         let order = match (before.peek(), after.peek()) {
@@ -353,9 +476,16 @@ pub(super) fn compare<'a>(
         let old = if order.is_gt() { None } else { before.next() };
         let new = if order.is_lt() { None } else { after.next() };
         let Some((name, _)) = old.or(new) else { return };
-        let (old, new) = (entry(old.map(|(_, known)| known)), entry(new.map(|(_, known)| known)));
+        let (old, new) = (
+            entry(old.map(|(_, known)| known)),
+            entry(new.map(|(_, known)| known)),
+        );
         if old != new {
-            changes.push(EntryChange { path: path.join(name), before: old.clone(), after: new.clone() });
+            changes.push(EntryChange {
+                path: path.join(name),
+                before: old.clone(),
+                after: new.clone(),
+            });
         }
     }
 }

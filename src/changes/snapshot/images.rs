@@ -32,7 +32,12 @@ impl Images {
 
     /// Copies a file of about `size` and at most `limit` bytes; returns the name of its image, its size, and whether
     /// the image is new.
-    pub(super) fn store(&self, file: File, size: u64, limit: u64) -> io::Result<(String, u64, bool)> {
+    pub(super) fn store(
+        &self,
+        file: File,
+        size: u64,
+        limit: u64,
+    ) -> io::Result<(String, u64, bool)> {
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         file.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {
@@ -59,9 +64,15 @@ impl Images {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder)?;
         let to = Dir::open_ambient_dir(folder, ambient_authority())?;
-        let entries = changes.files.iter().chain(&changes.git).flat_map(|change| [&change.before, &change.after]);
+        let entries = changes
+            .files
+            .iter()
+            .chain(&changes.git)
+            .flat_map(|change| [&change.before, &change.after]);
         for entry in entries {
-            let Entry::File { image, .. } = entry else { continue };
+            let Entry::File { image, .. } = entry else {
+                continue;
+            };
             if !has(&to, image) && self.0.hard_link(image, &to, image).is_err() {
                 disk::write_private(&to, image.as_ref(), &self.0.read(image)?)?;
             }

@@ -39,18 +39,25 @@ pub(super) fn load(path: &Path) -> io::Result<Seen> {
         for change in files {
             set(&mut seen.folders, &change.path, change.after);
         }
-        seen.git.extend(git.into_iter().map(|change| (change.path, Known::unstamped(change.after))));
+        seen.git.extend(
+            git.into_iter()
+                .map(|change| (change.path, Known::unstamped(change.after))),
+        );
     }
     Ok(seen)
 }
 
 fn set(folders: &mut HashMap<PathBuf, Listing>, path: &Path, entry: Entry) {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return;
+    };
     let listing = Arc::make_mut(&mut folders.entry(folder.to_owned()).or_default().entries);
     let index = listing.binary_search_by(|(other, _)| other.as_os_str().cmp(name));
     match (index, entry) {
         (Ok(index), Entry::Absent) => _ = listing.remove(index),
-        (Ok(index), entry) => listing.splice(index..=index, [known(name, entry)]).for_each(drop),
+        (Ok(index), entry) => listing
+            .splice(index..=index, [known(name, entry)])
+            .for_each(drop),
         (Err(_), Entry::Absent) => {}
         (Err(index), entry) => listing.insert(index, known(name, entry)),
     }

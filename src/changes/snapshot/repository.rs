@@ -38,7 +38,11 @@ impl Look<'_> {
             mode: mode::of(found),
             is_copied: is_small(root.dir(), path.strip_prefix(root.real()).unwrap_or(&path)),
         });
-        let part = if made.as_ref().is_some_and(|made| made.is_copied) { Part::Repository } else { Part::LeftOut };
+        let part = if made.as_ref().is_some_and(|made| made.is_copied) {
+            Part::Repository
+        } else {
+            Part::LeftOut
+        };
         self.with_found(|found| {
             found.repositories.push(path);
             found.made.extend(made);
@@ -49,17 +53,31 @@ impl Look<'_> {
 
     /// Whether a repository is no longer where it was: a new one may be it, with its objects, so none counts as made.
     fn has_lost_one(&self) -> bool {
-        self.before.repositories.iter().any(|path| path.symlink_metadata().is_err())
+        self.before
+            .repositories
+            .iter()
+            .any(|path| path.symlink_metadata().is_err())
     }
 
     /// Whether there was certainly nothing at `path` at the look before: the innermost folder above it that was listed had
     /// nothing of that name, and no ignore file hid it.
     fn is_new(&self, path: &Path) -> bool {
-        let Seen { folders, repositories, coverage, is_own, .. } = self.before;
+        let Seen {
+            folders,
+            repositories,
+            coverage,
+            is_own,
+            ..
+        } = self.before;
         let mut outer = path.ancestors().zip(path.ancestors().skip(1));
-        let listed = outer.find_map(|(inner, above)| Some((inner.file_name()?, folders.get(above)?)));
-        let is_left_out =
-            |above: &Path| repositories.iter().chain(&coverage.left_out).any(|left_out| left_out == above);
+        let listed =
+            outer.find_map(|(inner, above)| Some((inner.file_name()?, folders.get(above)?)));
+        let is_left_out = |above: &Path| {
+            repositories
+                .iter()
+                .chain(&coverage.left_out)
+                .any(|left_out| left_out == above)
+        };
         let was_absent = listed.is_some_and(|(name, listing)| !listing.has(name));
         *is_own && was_absent && !path.ancestors().any(is_left_out)
     }
@@ -78,11 +96,23 @@ pub(super) fn without_moved(mut changes: ChangeSet, before: &Seen, after: &Seen)
             && matches!(change.after, Entry::Folder { .. })
     };
     let objects = changes.files.iter().filter(has_objects);
-    let holders: Vec<_> = objects.filter_map(|change| change.path.parent()).map(Path::to_owned).collect();
-    if !holders.is_empty() || after.repositories.iter().any(|path| !before.repositories.contains(path)) {
-        changes.git.retain(|change| !lost.iter().any(|lost| change.path.starts_with(lost)));
+    let holders: Vec<_> = objects
+        .filter_map(|change| change.path.parent())
+        .map(Path::to_owned)
+        .collect();
+    if !holders.is_empty()
+        || after
+            .repositories
+            .iter()
+            .any(|path| !before.repositories.contains(path))
+    {
+        changes
+            .git
+            .retain(|change| !lost.iter().any(|lost| change.path.starts_with(lost)));
     }
-    changes.files.retain(|change| !holders.iter().any(|holder| change.path.starts_with(holder)));
+    changes
+        .files
+        .retain(|change| !holders.iter().any(|holder| change.path.starts_with(holder)));
     changes
 }
 
@@ -93,12 +123,22 @@ pub(super) fn with_repositories(mut changes: ChangeSet, after: &Seen) -> ChangeS
     }
     let of = |path: &Path| after.made.iter().find(|made| path.starts_with(&made.path));
     changes.git.retain(|change| of(&change.path).is_none());
-    changes.git.extend(changes.files.extract_if(.., |change| of(&change.path).is_some()));
-    changes.git.extend(after.made.iter().filter(|made| made.is_copied).map(|made| EntryChange {
-        path: made.path.clone(),
-        before: Entry::Absent,
-        after: Entry::Folder { mode: made.mode },
-    }));
+    changes.git.extend(
+        changes
+            .files
+            .extract_if(.., |change| of(&change.path).is_some()),
+    );
+    changes.git.extend(
+        after
+            .made
+            .iter()
+            .filter(|made| made.is_copied)
+            .map(|made| EntryChange {
+                path: made.path.clone(),
+                before: Entry::Absent,
+                after: Entry::Folder { mode: made.mode },
+            }),
+    );
     changes.git.sort_by(|a, b| a.path.cmp(&b.path));
     changes
 }
@@ -108,7 +148,9 @@ fn is_small(dir: &Dir, path: &Path) -> bool {
     let (mut files, mut bytes, mut ahead) = (0, 0, vec![path.to_owned()]);
     while let Some(folder) = ahead.pop() {
         for entry in dir.read_dir(&folder).into_iter().flatten().flatten() {
-            let Ok(found) = entry.metadata() else { return false };
+            let Ok(found) = entry.metadata() else {
+                return false;
+            };
             (files, bytes) = (files + 1, bytes + found.len());
             if files > REPOSITORY.0 || bytes > REPOSITORY.1 {
                 return false;

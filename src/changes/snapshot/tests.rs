@@ -1,5 +1,8 @@
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "a test plays the commands that change files")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test plays the commands that change files"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +56,11 @@ static TEMPLATE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
 /// Runs a command line in the `work` of a folder.
 fn run_in(folder: &Path, line: &str) {
     let mut command = shell(folder, line);
-    for (name, value) in [("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "a")] {
+    for (name, value) in [
+        ("GIT_AUTHOR_NAME", "a"),
+        ("GIT_AUTHOR_EMAIL", "a@b"),
+        ("GIT_COMMITTER_NAME", "a"),
+    ] {
         command.env(name, value);
     }
     let _any_exit = command.env("GIT_COMMITTER_EMAIL", "a@b").output().unwrap();
@@ -62,8 +69,13 @@ fn run_in(folder: &Path, line: &str) {
 /// A shell in the `work` of a folder, whose git has no configuration but the repository's.
 fn shell(folder: &Path, line: &str) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", line]).current_dir(folder.join("work")).env("HOME", folder.join("home"));
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    command
+        .args(["-c", line])
+        .current_dir(folder.join("work"))
+        .env("HOME", folder.join("home"));
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
     command
 }
 
@@ -73,7 +85,11 @@ impl Scene {
         for name in ["images", "store", "home"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let copied = Command::new("cp").arg("-a").arg(TEMPLATE.path().join("work")).arg(folder.path()).status();
+        let copied = Command::new("cp")
+            .arg("-a")
+            .arg(TEMPLATE.path().join("work"))
+            .arg(folder.path())
+            .status();
         assert!(copied.unwrap().success());
         let opened = Arc::new(Root::open(&folder.path().join("work")).unwrap());
         let snapshots = Snapshots::new(vec![opened], &folder.path().join("images"), &[]).unwrap();
@@ -97,7 +113,10 @@ impl Scene {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let (path, found) = (entry.path(), entry.metadata().unwrap());
                 let bytes = if found.is_symlink() {
-                    fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+                    fs::read_link(&path)
+                        .unwrap()
+                        .into_os_string()
+                        .into_encoded_bytes()
                 } else if found.is_file() {
                     fs::read(&path).unwrap_or_default()
                 } else {
@@ -124,7 +143,15 @@ impl Scene {
     fn settle(&mut self) {
         for _ in 0..1000 {
             self.snapshots.look();
-            if self.snapshots.seen.as_ref().unwrap().folders.values().all(Listing::is_settled) {
+            if self
+                .snapshots
+                .seen
+                .as_ref()
+                .unwrap()
+                .folders
+                .values()
+                .all(Listing::is_settled)
+            {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -135,13 +162,17 @@ impl Scene {
         self.settle();
         self.run(line);
         let changes = self.snapshots.look();
-        self.snapshots.publish(&changes, &self.folder.path().join("store")).unwrap();
+        self.snapshots
+            .publish(&changes, &self.folder.path().join("store"))
+            .unwrap();
         changes
     }
 
     fn revert(&self, changes: &ChangeSet) -> Reverted {
         let roots = [Arc::new(Root::open(&self.root()).unwrap())];
-        revert(&roots, changes, &self.folder.path().join("store"), &|_| false)
+        revert(&roots, changes, &self.folder.path().join("store"), &|_| {
+            false
+        })
     }
 }
 
@@ -358,9 +389,19 @@ fn every_command_is_undone_byte_for_byte() {
     let failed: Vec<String> = std::thread::scope(|scope| {
         let chunks = COMMANDS.chunks(COMMANDS.len().div_ceil(4));
         let threads: Vec<_> = chunks
-            .map(|lines| scope.spawn(|| lines.iter().filter_map(|line| is_undone(line).err()).collect()))
+            .map(|lines| {
+                scope.spawn(|| {
+                    lines
+                        .iter()
+                        .filter_map(|line| is_undone(line).err())
+                        .collect()
+                })
+            })
             .collect();
-        threads.into_iter().flat_map(|thread| -> Vec<String> { thread.join().unwrap() }).collect()
+        threads
+            .into_iter()
+            .flat_map(|thread| -> Vec<String> { thread.join().unwrap() })
+            .collect()
     });
     assert!(failed.is_empty(), "{failed:#?}");
 }
@@ -369,7 +410,10 @@ fn every_command_is_undone_byte_for_byte() {
 fn told_by_git(folder: &Path) -> String {
     let line = "git for-each-ref; git status --branch --porcelain -uall; git status | head -5; git stash list; \
         git worktree list; git rev-parse HEAD; git fsck --no-dangling";
-    let output = shell(folder, line).env("GIT_OPTIONAL_LOCKS", "0").output().unwrap();
+    let output = shell(folder, line)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .output()
+        .unwrap();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
@@ -385,26 +429,43 @@ fn is_undone(line: &str) -> Result<(), String> {
     let reverted = scene.revert(&changes);
     let then = scene.tree();
     if !reverted.left.is_empty() || then != before {
-        return Err(format!("{line}: {:?} {:?}", reverted.left, differences(&before, &then)));
+        return Err(format!(
+            "{line}: {:?} {:?}",
+            reverted.left,
+            differences(&before, &then)
+        ));
     }
     let now = told_by_git(scene.folder.path());
     if now != told {
         return Err(format!("{line}: git says:\n{now}\ninstead of:\n{told}"));
     }
     // A pipe is not made again.
-    if changes.files.iter().all(|change| change.after != Entry::Special) {
+    if changes
+        .files
+        .iter()
+        .all(|change| change.after != Entry::Special)
+    {
         let again = scene.revert(&reverted.done);
         let then = scene.tree();
         if !again.left.is_empty() || then != after {
-            return Err(format!("{line}: redo: {:?} {:?}", again.left, differences(&after, &then)));
+            return Err(format!(
+                "{line}: redo: {:?} {:?}",
+                again.left,
+                differences(&after, &then)
+            ));
         }
     }
     Ok(())
 }
 
-fn differences<T: PartialEq>(one: &BTreeMap<PathBuf, T>, other: &BTreeMap<PathBuf, T>) -> Vec<PathBuf> {
+fn differences<T: PartialEq>(
+    one: &BTreeMap<PathBuf, T>,
+    other: &BTreeMap<PathBuf, T>,
+) -> Vec<PathBuf> {
     let all = one.keys().chain(other.keys());
-    all.filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
+    all.filter(|path| one.get(*path) != other.get(*path))
+        .cloned()
+        .collect()
 }
 
 #[test]
@@ -421,9 +482,15 @@ fn changes_of_an_interrupted_command_are_found_by_the_manifest() {
     let mut later = Snapshots::new(vec![root], &scene.folder.path().join("images"), &[]).unwrap();
     later.load(&manifest).unwrap();
     let changes = later.look();
-    later.publish(&changes, &scene.folder.path().join("store")).unwrap();
+    later
+        .publish(&changes, &scene.folder.path().join("store"))
+        .unwrap();
     assert_eq!(scene.revert(&changes).left, Vec::new());
-    assert!(scene.tree() == before, "{:?}", differences(&before, &scene.tree()));
+    assert!(
+        scene.tree() == before,
+        "{:?}",
+        differences(&before, &scene.tree())
+    );
 }
 
 #[test]
@@ -443,12 +510,19 @@ fn the_state_of_nested_repositories_and_submodules_is_undone() {
              echo 1 > file && git commit -qam one && cd .. && \
              git -c protocol.file.allow=always submodule -q add ./nested libs/sub && git commit -qm sub",
         );
-        assert!(scene.root().join(".git/modules/libs/sub/HEAD").exists(), "git makes submodules");
+        assert!(
+            scene.root().join(".git/modules/libs/sub/HEAD").exists(),
+            "git makes submodules"
+        );
         let before = scene.tree();
         let changes = scene.changes(line);
         assert!(!changes.is_empty(), "{line}");
         assert_eq!(scene.revert(&changes).left, Vec::new(), "{line}");
-        assert!(scene.tree() == before, "{line}: {:?}", differences(&before, &scene.tree()));
+        assert!(
+            scene.tree() == before,
+            "{line}: {:?}",
+            differences(&before, &scene.tree())
+        );
     }
 }
 
@@ -456,7 +530,9 @@ fn the_state_of_nested_repositories_and_submodules_is_undone() {
 fn concurrent_writes_are_not_attributed_to_the_command() {
     let mut scene = Scene::new();
     scene.snapshots.look();
-    scene.run("echo both >> README.md; echo over > docs/guide.md; echo cmd > new.txt; rm src/lib.rs");
+    scene.run(
+        "echo both >> README.md; echo over > docs/guide.md; echo cmd > new.txt; rm src/lib.rs",
+    );
     let root = scene.root().canonicalize().unwrap();
     let written = [
         ("README.md", Some("# Mine\n")),
@@ -469,14 +545,34 @@ fn concurrent_writes_are_not_attributed_to_the_command() {
     fs::write(root.join("README.md"), "# Mine\nboth\n").unwrap();
     let changes = scene.snapshots.look();
     let (changes, notes) = scene.snapshots.attribute(changes, &written.into());
-    scene.snapshots.publish(&changes, &scene.folder.path().join("store")).unwrap();
-    let paths: Vec<_> = changes.files.iter().map(|change| change.path.strip_prefix(&root).unwrap()).collect();
-    assert_eq!(paths, ["README.md", "docs/guide.md.held", "new.txt"].map(Path::new), "{changes:?}");
+    scene
+        .snapshots
+        .publish(&changes, &scene.folder.path().join("store"))
+        .unwrap();
+    let paths: Vec<_> = changes
+        .files
+        .iter()
+        .map(|change| change.path.strip_prefix(&root).unwrap())
+        .collect();
+    assert_eq!(
+        paths,
+        ["README.md", "docs/guide.md.held", "new.txt"].map(Path::new),
+        "{changes:?}"
+    );
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert_eq!(fs::read_to_string(root.join("docs/guide.md")).unwrap(), "my guide\n");
-    assert_eq!(fs::read_to_string(root.join("docs/guide.md.held")).unwrap(), "over\n");
+    assert_eq!(
+        fs::read_to_string(root.join("docs/guide.md")).unwrap(),
+        "my guide\n"
+    );
+    assert_eq!(
+        fs::read_to_string(root.join("docs/guide.md.held")).unwrap(),
+        "over\n"
+    );
     scene.revert(&changes);
-    assert_eq!(fs::read_to_string(root.join("README.md")).unwrap(), "# Mine\n");
+    assert_eq!(
+        fs::read_to_string(root.join("README.md")).unwrap(),
+        "# Mine\n"
+    );
 }
 
 #[test]
@@ -491,17 +587,33 @@ fn what_cannot_be_written_leaves_everything_as_it_is_and_can_be_tried_again() {
         let mut scene = Scene::new();
         let (before, changes) = (scene.tree(), scene.changes(line));
         let after = scene.tree();
-        let Entry::File { image, .. } = &changes.files[0].before else { panic!("{changes:?}") };
-        let (stored, gone) = (scene.folder.path().join("store").join(image), scene.folder.path().join("gone"));
+        let Entry::File { image, .. } = &changes.files[0].before else {
+            panic!("{changes:?}")
+        };
+        let (stored, gone) = (
+            scene.folder.path().join("store").join(image),
+            scene.folder.path().join("gone"),
+        );
         fs::rename(&stored, &gone).unwrap();
         let reverted = scene.revert(&changes);
-        assert!(matches!(reverted.left.as_slice(), [left] if matches!(left.reason, Reason::Io(_))), "{line}");
+        assert!(
+            matches!(reverted.left.as_slice(), [left] if matches!(left.reason, Reason::Io(_))),
+            "{line}"
+        );
         // A pipe is not made again.
         if !line.contains("mkfifo") {
-            assert!(scene.tree() == after, "{line}: {:?}", differences(&after, &scene.tree()));
+            assert!(
+                scene.tree() == after,
+                "{line}: {:?}",
+                differences(&after, &scene.tree())
+            );
             fs::rename(&gone, &stored).unwrap();
             assert_eq!(scene.revert(&changes).left, Vec::new(), "{line}");
-            assert!(scene.tree() == before, "{line}: {:?}", differences(&before, &scene.tree()));
+            assert!(
+                scene.tree() == before,
+                "{line}: {:?}",
+                differences(&before, &scene.tree())
+            );
         }
     }
 }
@@ -509,18 +621,39 @@ fn what_cannot_be_written_leaves_everything_as_it_is_and_can_be_tried_again() {
 #[test]
 fn later_changes_stay_and_are_named() {
     let mut scene = Scene::new();
-    let changes = scene.changes("echo x > README.md; echo x > src/main.rs; mkdir new; echo x > new/made; git add -A");
+    let changes = scene.changes(
+        "echo x > README.md; echo x > src/main.rs; mkdir new; echo x > new/made; git add -A",
+    );
     fs::write(scene.root().join("README.md"), "mine\n").unwrap();
     fs::write(scene.root().join("new/mine"), "mine\n").unwrap();
     scene.run("git commit -qm mine");
     let reverted = scene.revert(&changes);
-    let left: Vec<_> = reverted.left.iter().map(|left| (left.path.clone(), left.reason.clone())).collect();
+    let left: Vec<_> = reverted
+        .left
+        .iter()
+        .map(|left| (left.path.clone(), left.reason.clone()))
+        .collect();
     let root = scene.root().canonicalize().unwrap();
-    assert!(left.contains(&(root.join("README.md"), Reason::Changed)), "{left:?}");
-    assert!(left.contains(&(root.join("new"), Reason::NotEmpty)), "{left:?}");
-    assert!(left.contains(&(root.join(".git/index"), Reason::GitMoved)), "{left:?}");
-    assert_eq!(fs::read_to_string(root.join("README.md")).unwrap(), "mine\n");
-    assert_eq!(fs::read_to_string(root.join("src/main.rs")).unwrap(), "fn main() {}\n");
+    assert!(
+        left.contains(&(root.join("README.md"), Reason::Changed)),
+        "{left:?}"
+    );
+    assert!(
+        left.contains(&(root.join("new"), Reason::NotEmpty)),
+        "{left:?}"
+    );
+    assert!(
+        left.contains(&(root.join(".git/index"), Reason::GitMoved)),
+        "{left:?}"
+    );
+    assert_eq!(
+        fs::read_to_string(root.join("README.md")).unwrap(),
+        "mine\n"
+    );
+    assert_eq!(
+        fs::read_to_string(root.join("src/main.rs")).unwrap(),
+        "fn main() {}\n"
+    );
     assert!(!root.join("new/made").exists());
 }
 
@@ -530,7 +663,10 @@ fn ignored_folders_are_excluded_and_their_removal_is_reported() {
     scene.snapshots.look();
     let coverage = scene.snapshots.coverage().unwrap().clone();
     let target = scene.root().canonicalize().unwrap().join("target");
-    assert_eq!((coverage.problem.as_ref(), coverage.left_out.as_slice()), (None, [target.clone()].as_slice()));
+    assert_eq!(
+        (coverage.problem.as_ref(), coverage.left_out.as_slice()),
+        (None, [target.clone()].as_slice())
+    );
     let changes = scene.changes("echo x > target/built");
     assert!(changes.is_empty(), "{changes:?}");
     assert_eq!(scene.snapshots.lost(&coverage), Vec::<PathBuf>::new());
@@ -566,16 +702,27 @@ fn tracked_files_in_ignored_folders_are_undone() {
             for name in ["target/kept", "target/sub/kept", "target/sub/later"] {
                 fs::write(scene.root().join(name), "kept\n").unwrap();
             }
-            fs::set_permissions(scene.root().join("target/kept"), fs::Permissions::from_mode(0o750)).unwrap();
+            fs::set_permissions(
+                scene.root().join("target/kept"),
+                fs::Permissions::from_mode(0o750),
+            )
+            .unwrap();
             scene.run(&setup);
-            let (kept, sub) = (scene.root().join("target/kept"), scene.root().join("target/sub/kept"));
+            let (kept, sub) = (
+                scene.root().join("target/kept"),
+                scene.root().join("target/sub/kept"),
+            );
             let changes = scene.changes(line);
             assert!(!changes.is_empty(), "{setup}: {line}");
             let reverted = scene.revert(&changes);
             assert_eq!(reverted.left, Vec::new(), "{setup}: {line}");
             let texts = [&kept, &sub].map(|path| fs::read_to_string(path).unwrap());
             assert_eq!(texts, ["kept\n"; 2], "{setup}: {line}");
-            assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o750, "{setup}: {line}");
+            assert_eq!(
+                kept.metadata().unwrap().permissions().mode() & 0o777,
+                0o750,
+                "{setup}: {line}"
+            );
         }
     }
 }
@@ -592,15 +739,21 @@ fn tracked_files_in_ignored_folders_of_nested_repositories_are_undone() {
         (format!("({nested}) && {submodule}"), "lib"),
         (format!("({nested}) && {worktree}"), "tree"),
     ] {
-        for line in ["echo two > out/sub/kept; echo two > out/built; rm out/kept", "rm -rf out", "mv out away"] {
+        for line in [
+            "echo two > out/sub/kept; echo two > out/built; rm out/kept",
+            "rm -rf out",
+            "mv out away",
+        ] {
             let mut scene = Scene::new();
             scene.run(&setup);
-            let kept = ["out/kept", "out/sub/kept"].map(|name| scene.root().join(folder).join(name));
+            let kept =
+                ["out/kept", "out/sub/kept"].map(|name| scene.root().join(folder).join(name));
             assert!(kept.iter().all(|path| path.exists()), "{setup}");
             let changes = scene.changes(&format!("cd {folder} && {line}"));
             assert_eq!(scene.revert(&changes).left, Vec::new(), "{setup}: {line}");
             assert!(
-                kept.iter().all(|path| fs::read_to_string(path).is_ok_and(|text| text == "kept\n")),
+                kept.iter()
+                    .all(|path| fs::read_to_string(path).is_ok_and(|text| text == "kept\n")),
                 "{setup}: {line}"
             );
         }
@@ -622,8 +775,17 @@ fn files_tracked_from_now_on_are_not_removed_by_undo() {
     let changes = scene.changes("git add -f target/built; echo x > README.md");
     scene.run("git add -f target/built");
     let later = scene.changes("echo y > README.md");
-    assert!(later.files.iter().all(|change| change.path.ends_with("README.md")), "{changes:?} {later:?}");
-    assert_eq!(fs::read_to_string(scene.root().join("target/built")).unwrap(), "object");
+    assert!(
+        later
+            .files
+            .iter()
+            .all(|change| change.path.ends_with("README.md")),
+        "{changes:?} {later:?}"
+    );
+    assert_eq!(
+        fs::read_to_string(scene.root().join("target/built")).unwrap(),
+        "object"
+    );
 }
 
 #[test]
@@ -631,7 +793,14 @@ fn names_in_settled_folders_are_found_when_they_matter() {
     let mut scene = Scene::new();
     scene.run("mkdir -p new/er target/deep && echo x > target/deep/x && echo y > src/y.log");
     let names = |changes: ChangeSet, scene: &Scene| {
-        let name = |change: &EntryChange| change.path.strip_prefix(scene.root()).unwrap().display().to_string();
+        let name = |change: &EntryChange| {
+            change
+                .path
+                .strip_prefix(scene.root())
+                .unwrap()
+                .display()
+                .to_string()
+        };
         changes.files.iter().map(name).collect::<Vec<_>>()
     };
     scene.settle();
@@ -654,24 +823,51 @@ fn files_that_are_ignored_and_then_removed_are_undone() {
         "mkdir extra && echo 1 > extra/removed && echo 2 > extra/changed && echo 3 > extra/same && chmod 700 extra",
     );
     let before = scene.tree();
-    let changes = scene.changes("echo extra/ >> .gitignore && rm extra/removed && echo two > extra/changed");
-    let name = |change: &EntryChange| change.path.file_name().unwrap().to_string_lossy().into_owned();
-    assert_eq!(changes.files.iter().map(name).collect::<Vec<_>>(), [".gitignore", "changed", "removed"]);
+    let changes =
+        scene.changes("echo extra/ >> .gitignore && rm extra/removed && echo two > extra/changed");
+    let name = |change: &EntryChange| {
+        change
+            .path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned()
+    };
+    assert_eq!(
+        changes.files.iter().map(name).collect::<Vec<_>>(),
+        [".gitignore", "changed", "removed"]
+    );
     let reverted = scene.revert(&changes);
     assert_eq!((reverted.left, scene.tree() == before), (Vec::new(), true));
 }
 
 #[test]
 fn changing_gitignore_does_not_look_like_creating_or_deleting_files() {
-    for line in ["rm .gitignore", "echo src > .gitignore", "git mv .gitignore ignored"] {
+    for line in [
+        "rm .gitignore",
+        "echo src > .gitignore",
+        "git mv .gitignore ignored",
+    ] {
         let mut scene = Scene::new();
         let changes = scene.changes(line);
         let before = scene.tree();
-        let is_src = |change: &EntryChange| change.path.components().any(|part| part.as_os_str() == "src");
+        let is_src = |change: &EntryChange| {
+            change
+                .path
+                .components()
+                .any(|part| part.as_os_str() == "src")
+        };
         assert!(!changes.files.iter().any(is_src), "{line}: {changes:?}");
         scene.revert(&changes);
-        assert_eq!(fs::read_to_string(scene.root().join("target/built")).unwrap(), "object", "{line}");
-        assert!(scene.root().join("src/a/mod.rs").exists() && before != scene.tree(), "{line}");
+        assert_eq!(
+            fs::read_to_string(scene.root().join("target/built")).unwrap(),
+            "object",
+            "{line}"
+        );
+        assert!(
+            scene.root().join("src/a/mod.rs").exists() && before != scene.tree(),
+            "{line}"
+        );
     }
 }
 
@@ -688,5 +884,8 @@ fn too_large_files_are_a_problem_unless_ignored() {
 }
 
 fn sparse(scene: &Scene, name: &str) {
-    fs::File::create(scene.root().join(name)).unwrap().set_len(FILE + 1).unwrap();
+    fs::File::create(scene.root().join(name))
+        .unwrap()
+        .set_len(FILE + 1)
+        .unwrap();
 }

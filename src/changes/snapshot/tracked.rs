@@ -31,8 +31,16 @@ pub(super) struct Tracked {
 impl Tracked {
     /// Whether git tracks the file at `path`, relative to the root, or one in the folder there.
     pub(super) fn has(&self, path: &Path, is_folder: bool) -> bool {
-        let Ok(path) = path.strip_prefix(&self.folder) else { return false };
-        self.indexes.iter().any(|index| if is_folder { index.lists_below(path) } else { index.lists(path) })
+        let Ok(path) = path.strip_prefix(&self.folder) else {
+            return false;
+        };
+        self.indexes.iter().any(|index| {
+            if is_folder {
+                index.lists_below(path)
+            } else {
+                index.lists(path)
+            }
+        })
     }
 }
 
@@ -57,14 +65,21 @@ impl Index {
             return Self::read_in(root, &folder.join(".git"));
         }
         // Submodules and worktrees of the root's repository.
-        let own = git_folder(&Root::open(&root.real().join(folder))?).ok_or(io::ErrorKind::NotFound)?;
-        Self::read_in(root, own.strip_prefix(root.real()).map_err(|_elsewhere| io::ErrorKind::NotFound)?)
+        let own =
+            git_folder(&Root::open(&root.real().join(folder))?).ok_or(io::ErrorKind::NotFound)?;
+        Self::read_in(
+            root,
+            own.strip_prefix(root.real())
+                .map_err(|_elsewhere| io::ErrorKind::NotFound)?,
+        )
     }
 
     fn read_in(root: &Root, folder: &Path) -> io::Result<Self> {
         let read = |name: &str| {
             let mut bytes = Vec::new();
-            root.open_file(&folder.join(name))?.take(LIMIT).read_to_end(&mut bytes)?;
+            root.open_file(&folder.join(name))?
+                .take(LIMIT)
+                .read_to_end(&mut bytes)?;
             io::Result::Ok(Self::parse(&bytes).unwrap_or_default())
         };
         let (index, shared) = read("index")?;
@@ -76,11 +91,17 @@ impl Index {
 
     /// The index, and the name of the file with the rest of it if it is split.
     fn parse(bytes: &[u8]) -> Option<(Self, Option<String>)> {
-        HASHES.iter().find_map(|hash| Self::parse_with(bytes, *hash, &mut |_| ()))
+        HASHES
+            .iter()
+            .find_map(|hash| Self::parse_with(bytes, *hash, &mut |_| ()))
     }
 
     /// Also passes the bytes of each entry on.
-    fn parse_with(bytes: &[u8], hash: usize, pass: &mut dyn FnMut(&[u8])) -> Option<(Self, Option<String>)> {
+    fn parse_with(
+        bytes: &[u8],
+        hash: usize,
+        pass: &mut dyn FnMut(&[u8]),
+    ) -> Option<(Self, Option<String>)> {
         let (head, mut rest) = bytes.split_at_checked(HEAD)?;
         let (version, count) = (number(head.get(4..8)?)?, number(head.get(8..12)?)?);
         if !head.starts_with(b"DIRC") || !(2..=4).contains(&version) {
@@ -96,19 +117,28 @@ impl Index {
         let mut shared = None;
         while rest.len() > hash {
             let (head, after) = rest.split_at_checked(8)?;
-            let (data, after) = after.split_at_checked(usize::try_from(number(head.get(4..)?)?).ok()?)?;
+            let (data, after) =
+                after.split_at_checked(usize::try_from(number(head.get(4..)?)?).ok()?)?;
             if head.starts_with(b"link") {
                 shared = Some(data.get(..hash)?).filter(|name| name.iter().any(|byte| *byte != 0));
             }
             rest = after;
         }
-        let hex = |name: &[u8]| name.iter().fold("sharedindex.".to_owned(), |hex, byte| format!("{hex}{byte:02x}"));
+        let hex = |name: &[u8]| {
+            name.iter().fold("sharedindex.".to_owned(), |hex, byte| {
+                format!("{hex}{byte:02x}")
+            })
+        };
         (rest.len() == hash).then(|| (index, shared.map(hex)))
     }
 
     /// The names of both.
     fn with(&self, other: &Self) -> Self {
-        let names = |index: &Self| (0..index.ends.len()).map(|at| index.name(at).to_vec()).collect::<Vec<_>>();
+        let names = |index: &Self| {
+            (0..index.ends.len())
+                .map(|at| index.name(at).to_vec())
+                .collect::<Vec<_>>()
+        };
         let mut both = names(self);
         both.extend(names(other));
         both.sort_unstable();
@@ -124,13 +154,22 @@ impl Index {
     /// Adds the first entry of `bytes`; returns the others.
     fn entry<'a>(&mut self, bytes: &'a [u8], version: u32, fixed: usize) -> Option<&'a [u8]> {
         let flags = u16::from_be_bytes(bytes.get(fixed..fixed + 2)?.try_into().ok()?);
-        let begin = fixed + if version > 2 && flags & EXTENDED != 0 { 4 } else { 2 };
+        let begin = fixed
+            + if version > 2 && flags & EXTENDED != 0 {
+                4
+            } else {
+                2
+            };
         let mut name = bytes.get(begin..)?;
         if version == 4 {
             // The number of bytes dropped from the end of the previous name.
             let (dropped, after) = varint(name)?;
             name = after;
-            let last = self.ends.len().checked_sub(1).map_or(&[][..], |last| self.name(last));
+            let last = self
+                .ends
+                .len()
+                .checked_sub(1)
+                .map_or(&[][..], |last| self.name(last));
             let shared = last.get(..last.len().checked_sub(dropped)?)?.to_vec();
             self.names.extend(shared);
         }
@@ -145,8 +184,15 @@ impl Index {
     }
 
     fn name(&self, index: usize) -> &[u8] {
-        let begin = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        self.ends.get(index).and_then(|end| self.names.get(begin..*end)).unwrap_or_default()
+        let begin = index
+            .checked_sub(1)
+            .and_then(|before| self.ends.get(before))
+            .copied()
+            .unwrap_or(0);
+        self.ends
+            .get(index)
+            .and_then(|end| self.names.get(begin..*end))
+            .unwrap_or_default()
     }
 
     /// Whether it lists the file at `path`, relative to the repository's root.
@@ -167,7 +213,11 @@ impl Index {
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
             let middle = low.midpoint(high);
-            if self.name(middle) < name { low = middle + 1 } else { high = middle }
+            if self.name(middle) < name {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         low
     }
@@ -196,7 +246,10 @@ pub(crate) fn is_same_index(one: &[u8], other: &[u8]) -> bool {
 fn as_in_git(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_encoded_bytes();
     if cfg!(windows) {
-        bytes.iter().map(|byte| if *byte == b'\\' { b'/' } else { *byte }).collect()
+        bytes
+            .iter()
+            .map(|byte| if *byte == b'\\' { b'/' } else { *byte })
+            .collect()
     } else {
         bytes.to_vec()
     }
@@ -225,10 +278,20 @@ mod tests {
 
     #[test]
     fn broken_indexes_list_nothing() {
-        for bytes in [&b""[..], b"DIRC", b"DIRC\0\0\0\x02\xff\xff\xff\xff", b"DIRC\0\0\0\x09\0\0\0\0"] {
+        for bytes in [
+            &b""[..],
+            b"DIRC",
+            b"DIRC\0\0\0\x02\xff\xff\xff\xff",
+            b"DIRC\0\0\0\x09\0\0\0\0",
+        ] {
             assert!(Index::parse(bytes).is_none(), "{bytes:?}");
         }
-        let long = [&b"DIRC\0\0\0\x04\0\0\0\x01"[..], &[0; 62], b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"].concat();
+        let long = [
+            &b"DIRC\0\0\0\x04\0\0\0\x01"[..],
+            &[0; 62],
+            b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+        ]
+        .concat();
         assert!(Index::parse(&long).is_none());
     }
 }

@@ -27,8 +27,15 @@ pub(super) struct Editor<'a> {
 
 impl<'a> Editor<'a> {
     /// Starts the real server and initializes the connection.
-    #[expect(clippy::disallowed_methods, reason = "an editor starts its language server")]
-    pub(super) async fn start(stage: &'a Stage, project: &Path, base_url: &str) -> anyhow::Result<Self> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "an editor starts its language server"
+    )]
+    pub(super) async fn start(
+        stage: &'a Stage,
+        project: &Path,
+        base_url: &str,
+    ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("finding the tandem program")?;
         let (stdin, to_server) = std::io::pipe()?;
         let (from_server, stdout) = std::io::pipe()?;
@@ -83,15 +90,24 @@ impl<'a> Editor<'a> {
         self.uri = uri(&self.project.join(name)).unwrap_or_default();
         text.clone_into(&mut self.buffer);
         let document = json!({ "uri": self.uri, "languageId": "shellscript", "version": self.version, "text": text });
-        self.peer.notify("textDocument/didOpen", &json!({ "textDocument": document }));
+        self.peer
+            .notify("textDocument/didOpen", &json!({ "textDocument": document }));
     }
 
     /// Sends a prompt, shows the events, allows every request, and waits for the end.
     pub(super) async fn ask(&mut self, question: &str) -> anyhow::Result<()> {
-        let session = self.call("session/new", &json!({ "cwd": self.project, "mcpServers": [] })).await?;
+        let session = self
+            .call(
+                "session/new",
+                &json!({ "cwd": self.project, "mcpServers": [] }),
+            )
+            .await?;
         let prompt = json!({ "sessionId": session["sessionId"], "prompt": [{ "type": "text", "text": question }] });
         let answer = self.call("session/prompt", &prompt).await?;
-        ensure!(answer["stopReason"] == "end_turn", "the turn ended with {answer}");
+        ensure!(
+            answer["stopReason"] == "end_turn",
+            "the turn ended with {answer}"
+        );
         self.end_line()
     }
 
@@ -133,10 +149,15 @@ impl<'a> Editor<'a> {
                 self.line(&format!("? {}", call["title"].as_str().unwrap_or_default()))?;
                 for change in call["content"].as_array().into_iter().flatten() {
                     let (old, new) = (change["oldText"].as_str(), change["newText"].as_str());
-                    self.stage.diff(&unified(old.unwrap_or_default(), new.unwrap_or_default(), 1))?;
+                    self.stage.diff(&unified(
+                        old.unwrap_or_default(),
+                        new.unwrap_or_default(),
+                        1,
+                    ))?;
                 }
                 Stage::say("  [allow]")?;
-                responder.ok(&json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+                responder
+                    .ok(&json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
             }
             "workspace/applyEdit" => {
                 self.apply(&params["edit"]["documentChanges"])?;
@@ -150,16 +171,28 @@ impl<'a> Editor<'a> {
     /// Applies an edit to the buffer and reports the new version, as every editor does.
     fn apply(&mut self, changes: &Value) -> anyhow::Result<()> {
         let change = &changes[0];
-        ensure!(change["textDocument"]["uri"] == self.uri.as_str(), "an edit of a file that is not open");
-        ensure!(change["textDocument"]["version"] == self.version, "an edit of an old version");
+        ensure!(
+            change["textDocument"]["uri"] == self.uri.as_str(),
+            "an edit of a file that is not open"
+        );
+        ensure!(
+            change["textDocument"]["version"] == self.version,
+            "an edit of an old version"
+        );
         let mut edits: Vec<(Range, &str)> = change["edits"]
             .as_array()
             .into_iter()
             .flatten()
-            .map(|edit| (range(&edit["range"]), edit["newText"].as_str().unwrap_or_default()))
+            .map(|edit| {
+                (
+                    range(&edit["range"]),
+                    edit["newText"].as_str().unwrap_or_default(),
+                )
+            })
             .collect();
         // From end to start, so that every range stays valid.
-        edits.sort_by_key(|(range, _)| std::cmp::Reverse((range.start.line, range.start.character)));
+        edits
+            .sort_by_key(|(range, _)| std::cmp::Reverse((range.start.line, range.start.character)));
         for (range, text) in edits {
             self.buffer = apply_change(&self.buffer, Some(range), text, Encoding::Utf8);
         }
@@ -180,11 +213,15 @@ impl<'a> Editor<'a> {
             }
             Some("tool_call") => {
                 let name = update["title"].as_str().unwrap_or_default();
-                self.calls.insert(update["toolCallId"].to_string(), name.to_owned());
+                self.calls
+                    .insert(update["toolCallId"].to_string(), name.to_owned());
                 self.line(&self.stage.paint("36", &format!("● {name} …")))
             }
             Some("tool_call_update") => {
-                let call = self.calls.entry(update["toolCallId"].to_string()).or_default();
+                let call = self
+                    .calls
+                    .entry(update["toolCallId"].to_string())
+                    .or_default();
                 if let Some(title) = update["title"].as_str() {
                     let name = call.split(':').next().unwrap_or_default();
                     *call = format!("{name}: {title}");
@@ -206,7 +243,11 @@ impl<'a> Editor<'a> {
     }
 
     fn end_line(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.mid_line) { Stage::say("") } else { Ok(()) }
+        if std::mem::take(&mut self.mid_line) {
+            Stage::say("")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -218,7 +259,17 @@ fn uri(path: &Path) -> anyhow::Result<String> {
 }
 
 fn range(value: &Value) -> Range {
-    let number = |at: &Value| at.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
-    let position = |at: &Value| Position { line: number(&at["line"]), character: number(&at["character"]) };
-    Range { start: position(&value["start"]), end: position(&value["end"]) }
+    let number = |at: &Value| {
+        at.as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+            .unwrap_or_default()
+    };
+    let position = |at: &Value| Position {
+        line: number(&at["line"]),
+        character: number(&at["character"]),
+    };
+    Range {
+        start: position(&value["start"]),
+        end: position(&value["end"]),
+    }
 }

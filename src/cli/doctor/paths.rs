@@ -26,36 +26,67 @@ pub(super) fn show(settings: &Settings, as_json: bool, out: &mut dyn Write) -> i
         serde_json::to_writer_pretty(&mut *out, &json!({ "paths": places }))?;
         return writeln!(out);
     }
-    for Place { what, path, exists, removal } in &places {
+    for Place {
+        what,
+        path,
+        exists,
+        removal,
+    } in &places
+    {
         let absent = if *exists { "" } else { " (not there)" };
         writeln!(out, "{what:<16} {}{absent}", path.display())?;
         if *exists {
             writeln!(out, "{:16} → {removal}", "")?;
         }
     }
-    writeln!(out, "\nKeys in the system's keyring and lines added to an editor's own files are yours to remove.")
+    writeln!(
+        out,
+        "\nKeys in the system's keyring and lines added to an editor's own files are yours to remove."
+    )
 }
 
 fn find(settings: &Settings) -> Vec<Place> {
     let environment = settings.environment();
-    let place = |what, path: &Path, removal| Place { what, path: path.to_owned(), exists: path.exists(), removal };
-    let program = environment.program().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-    let mut places: Vec<_> =
-        program.iter().map(|path| place("program", path, "uninstall it the way you installed it")).collect();
+    let place = |what, path: &Path, removal| Place {
+        what,
+        path: path.to_owned(),
+        exists: path.exists(),
+        removal,
+    };
+    let program = environment
+        .program()
+        .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let mut places: Vec<_> = program
+        .iter()
+        .map(|path| place("program", path, "uninstall it the way you installed it"))
+        .collect();
     let file = settings.config_file();
-    places
-        .extend(file.iter().map(|path| {
-            place("configuration", path, "remove its folder: rules, commands and AGENTS.md are there too")
-        }));
+    places.extend(file.iter().map(|path| {
+        place(
+            "configuration",
+            path,
+            "remove its folder: rules, commands and AGENTS.md are there too",
+        )
+    }));
     let managed = environment.managed_file();
-    places.extend(managed.iter().map(|path| place("administrator's", path, "your administrator's to remove")));
-    let state = settings.state_dir.as_deref();
     places.extend(
-        state
+        managed
             .iter()
-            .map(|path| place("state", path, "remove it: conversations, undo data, remembered answers, the log")),
+            .map(|path| place("administrator's", path, "your administrator's to remove")),
     );
+    let state = settings.state_dir.as_deref();
+    places.extend(state.iter().map(|path| {
+        place(
+            "state",
+            path,
+            "remove it: conversations, undo data, remembered answers, the log",
+        )
+    }));
     let plugins = init::places(environment);
-    places.extend(plugins.iter().map(|(what, path)| place(what, path, "tandem init --editor neovim --remove")));
+    places.extend(
+        plugins
+            .iter()
+            .map(|(what, path)| place(what, path, "tandem init --editor neovim --remove")),
+    );
     places
 }

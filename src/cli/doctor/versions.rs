@@ -1,6 +1,9 @@
 //! What is installed in another version than this program: a `tandem` that editors start instead, and plugins.
 
-#![expect(clippy::disallowed_methods, reason = "looks at what is installed, which is in no workspace")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "looks at what is installed, which is in no workspace"
+)]
 
 use std::fs;
 use std::io;
@@ -21,16 +24,39 @@ const EXTENSIONS: [&str; 4] = [
 /// A warning for each.
 pub(super) fn find(environment: &Environment) -> Vec<Finding> {
     let program = other_program(environment).map(|path| {
-        let found = format!("{} comes first on PATH and is another build; editors start it", path.display());
-        Finding::warning("program", found, "remove one of the two, or set the program in your editor's configuration")
+        let found = format!(
+            "{} comes first on PATH and is another build; editors start it",
+            path.display()
+        );
+        Finding::warning(
+            "program",
+            found,
+            "remove one of the two, or set the program in your editor's configuration",
+        )
     });
     let plugin = init::outdated_plugin(environment).map(|folder| {
-        let found = format!("{} is not of version {}", folder.display(), env!("CARGO_PKG_VERSION"));
-        Finding::warning("Neovim plugin", found, "tandem init --editor neovim --write")
+        let found = format!(
+            "{} is not of version {}",
+            folder.display(),
+            env!("CARGO_PKG_VERSION")
+        );
+        Finding::warning(
+            "Neovim plugin",
+            found,
+            "tandem init --editor neovim --write",
+        )
     });
     let extension = other_extension(environment).map(|folder| {
-        let found = format!("{} is not of version {}", folder.display(), env!("CARGO_PKG_VERSION"));
-        Finding::warning("VS Code", found, "tandem init --editor vscode --write, or update the extension in the editor")
+        let found = format!(
+            "{} is not of version {}",
+            folder.display(),
+            env!("CARGO_PKG_VERSION")
+        );
+        Finding::warning(
+            "VS Code",
+            found,
+            "tandem init --editor vscode --write, or update the extension in the editor",
+        )
     });
     program.into_iter().chain(plugin).chain(extension).collect()
 }
@@ -39,29 +65,48 @@ pub(super) fn find(environment: &Environment) -> Vec<Finding> {
 fn other_program(environment: &Environment) -> Option<PathBuf> {
     let ours = environment.program()?.canonicalize().ok()?;
     let name = format!("tandem{}", std::env::consts::EXE_SUFFIX);
-    let mut places = std::env::split_paths(environment.get("PATH")?).map(|folder| folder.join(&name));
+    let mut places =
+        std::env::split_paths(environment.get("PATH")?).map(|folder| folder.join(&name));
     let first = places.find(|path| path.is_file())?.canonicalize().ok()?;
     let is_copy = first == ours || is_same(&first, &ours).unwrap_or(false);
     (!is_copy).then_some(first)
 }
 
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
-    Ok(fs::metadata(one)?.len() == fs::metadata(other)?.len() && fs::read(one)? == fs::read(other)?)
+    Ok(
+        fs::metadata(one)?.len() == fs::metadata(other)?.len()
+            && fs::read(one)? == fs::read(other)?,
+    )
 }
 
 /// The folder of an extension of another version, unless this one is installed beside it.
 fn other_extension(environment: &Environment) -> Option<PathBuf> {
-    let home = Path::new(environment.get("HOME").or_else(|| environment.get("USERPROFILE"))?);
+    let home = Path::new(
+        environment
+            .get("HOME")
+            .or_else(|| environment.get("USERPROFILE"))?,
+    );
     let ours = format!("{}-{}", init::EXTENSION, env!("CARGO_PKG_VERSION"));
     EXTENSIONS.iter().find_map(|below| {
         let folder = home.join(below);
-        let names = fs::read_dir(&folder).ok()?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let installed: Vec<_> =
-            names.filter(|name| name.strip_prefix(init::EXTENSION).is_some_and(|rest| rest.starts_with('-'))).collect();
+        let names = fs::read_dir(&folder)
+            .ok()?
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let installed: Vec<_> = names
+            .filter(|name| {
+                name.strip_prefix(init::EXTENSION)
+                    .is_some_and(|rest| rest.starts_with('-'))
+            })
+            .collect();
         // The name of a package for one platform goes on after the version.
-        let is_ours =
-            |name: &String| name.strip_prefix(&ours).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-        let last = installed.last().filter(|_| !installed.iter().any(is_ours))?;
+        let is_ours = |name: &String| {
+            name.strip_prefix(&ours)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let last = installed
+            .last()
+            .filter(|_| !installed.iter().any(is_ours))?;
         Some(folder.join(last))
     })
 }

@@ -47,9 +47,19 @@ pub(super) struct Play {
 type Events = mpsc::Receiver<(SessionId, SessionEvent)>;
 
 /// Plays a task in a new folder.
-pub(super) async fn play(task: &Task, model: &str, environment: &Environment) -> anyhow::Result<Play> {
-    let home = tempfile::Builder::new().prefix("tandem-eval-").tempdir().context("making a temporary folder")?;
-    let home = home.path().canonicalize().context("naming a temporary folder")?;
+pub(super) async fn play(
+    task: &Task,
+    model: &str,
+    environment: &Environment,
+) -> anyhow::Result<Play> {
+    let home = tempfile::Builder::new()
+        .prefix("tandem-eval-")
+        .tempdir()
+        .context("making a temporary folder")?;
+    let home = home
+        .path()
+        .canonicalize()
+        .context("naming a temporary folder")?;
     let (folder, outcome) = (home.join("project"), home.join("outcome"));
     let (buffers, answer) = (outcome.join("buffers"), outcome.join("answer.md"));
     write(&buffers.join(".keep"), "")?;
@@ -59,7 +69,11 @@ pub(super) async fn play(task: &Task, model: &str, environment: &Environment) ->
     let shell = sandboxed(&settings).await?;
     let seen = [&folder, &outcome].map(|folder| Root::open(folder).map(Arc::new));
     let seen = seen.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let seen = Workspace::new(seen, documents.clone(), Arc::new(Buffers(documents.clone())));
+    let seen = Workspace::new(
+        seen,
+        documents.clone(),
+        Arc::new(Buffers(documents.clone())),
+    );
     let (session, mut events) = start(task, &folder, &documents, &settings)?;
     let mut play = Play {
         passed_first: false,
@@ -74,7 +88,11 @@ pub(super) async fn play(task: &Task, model: &str, environment: &Environment) ->
     let tries = if task.may_retry { 2 } else { 1 };
     for attempt in 0..tries {
         let begun = Instant::now();
-        session.prompt(format!("eval-{attempt}").into(), Prompt::text(prompt), Arc::default())?;
+        session.prompt(
+            format!("eval-{attempt}").into(),
+            Prompt::text(prompt),
+            Arc::default(),
+        )?;
         let turn = tokio::time::timeout(LIMIT, follow(&mut events, &mut play)).await;
         play.seconds += begun.elapsed().as_secs_f64();
         let Ok(ended) = turn else {
@@ -87,13 +105,18 @@ pub(super) async fn play(task: &Task, model: &str, environment: &Environment) ->
         }
         write(&answer, &play.answer)?;
         spread(&documents, &folder, &buffers)?;
-        let Ran { code, output: printed } = task.check(&shell, &seen, &answer, &buffers).await?;
+        let Ran {
+            code,
+            output: printed,
+        } = task.check(&shell, &seen, &answer, &buffers).await?;
         play.passed = code == Some(0);
         play.passed_first = play.passed && attempt == 0;
         if play.passed {
             break;
         }
-        let end = printed.split_at(printed.ceil_char_boundary(printed.len().saturating_sub(PRINTED))).1;
+        let end = printed
+            .split_at(printed.ceil_char_boundary(printed.len().saturating_sub(PRINTED)))
+            .1;
         prompt = format!("The tests fail:\n\n```\n{end}\n```\n\nCorrect the implementation.");
     }
     session.close().await;
@@ -102,25 +125,55 @@ pub(super) async fn play(task: &Task, model: &str, environment: &Environment) ->
 }
 
 fn settings(task: &Task, model: &str, folder: &Path, environment: &Environment) -> Settings {
-    let flags = Flags { model: Some(model), mode: Some(task.mode) };
+    let flags = Flags {
+        model: Some(model),
+        mode: Some(task.mode),
+    };
     let workspaces = [folder.to_owned()];
-    Settings::load(environment, &Sources { workspaces: &workspaces, editor: None, flags })
+    Settings::load(
+        environment,
+        &Sources {
+            workspaces: &workspaces,
+            editor: None,
+            flags,
+        },
+    )
 }
 
 /// What checks run in: without a sandbox there is nothing to play, because a check runs what the model wrote.
 async fn sandboxed(settings: &Settings) -> anyhow::Result<Shell> {
     let surroundings = surroundings(settings);
     let found = Sandbox::find(&surroundings).await;
-    anyhow::ensure!(found.name().is_some(), "it needs a sandbox to check what the model wrote: see `tandem doctor`");
+    anyhow::ensure!(
+        found.name().is_some(),
+        "it needs a sandbox to check what the model wrote: see `tandem doctor`"
+    );
     Ok(Shell::new(surroundings))
 }
 
-fn start(task: &Task, folder: &Path, documents: &Documents, settings: &Settings) -> anyhow::Result<(Session, Events)> {
+fn start(
+    task: &Task,
+    folder: &Path,
+    documents: &Documents,
+    settings: &Settings,
+) -> anyhow::Result<(Session, Events)> {
     let root = Root::open(folder)?;
-    let workspace = Workspace::new(vec![Arc::new(root)], documents.clone(), Arc::new(Buffers(documents.clone())));
+    let workspace = Workspace::new(
+        vec![Arc::new(root)],
+        documents.clone(),
+        Arc::new(Buffers(documents.clone())),
+    );
     let (sender, events) = mpsc::channel(EVENTS);
     let setup = setup(new_id(), Start::New, settings, workspace);
-    let session = Session::start(Setup { keeps_mode: false, models: None, ..setup }, sender, &CancellationToken::new());
+    let session = Session::start(
+        Setup {
+            keeps_mode: false,
+            models: None,
+            ..setup
+        },
+        sender,
+        &CancellationToken::new(),
+    );
     drop(session.change(Change::Mode(task.mode)));
     Ok((session, events))
 }
@@ -139,7 +192,9 @@ async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
         };
         play.events.push(serde_json::to_value(&event)?);
         match event {
-            AgentEvent::PermissionRequested { reply: Some(reply), .. } => drop(reply.send(Permission::Reject)),
+            AgentEvent::PermissionRequested {
+                reply: Some(reply), ..
+            } => drop(reply.send(Permission::Reject)),
             AgentEvent::Error { message, .. } => play.failed = Some(message),
             AgentEvent::Done { final_text, .. } => {
                 play.answer = final_text;

@@ -46,7 +46,11 @@ pub(super) struct Outcome {
 
 impl Outcome {
     pub fn unplayed(task: &str, why: &str) -> Self {
-        Self { task: task.to_owned(), why: Some(why.to_owned()), ..Self::default() }
+        Self {
+            task: task.to_owned(),
+            why: Some(why.to_owned()),
+            ..Self::default()
+        }
     }
 
     pub fn of(task: &str, play: &Play) -> Self {
@@ -60,7 +64,9 @@ impl Outcome {
             ..Self::default()
         };
         let checks = behave::checks(play).into_iter();
-        outcome.checks = checks.filter_map(|(name, says)| Some((name.to_owned(), says?))).collect();
+        outcome.checks = checks
+            .filter_map(|(name, says)| Some((name.to_owned(), says?)))
+            .collect();
         let (mut begun, mut calls_of_answer) = (BTreeMap::new(), 1);
         for event in &play.events {
             outcome.count(event, &mut begun, &mut calls_of_answer);
@@ -68,7 +74,12 @@ impl Outcome {
         outcome
     }
 
-    fn count(&mut self, event: &Value, begun: &mut BTreeMap<String, String>, calls_of_answer: &mut u64) {
+    fn count(
+        &mut self,
+        event: &Value,
+        begun: &mut BTreeMap<String, String>,
+        calls_of_answer: &mut u64,
+    ) {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match event["type"].as_str().unwrap_or_default() {
             "iteration_start" => {
@@ -76,15 +87,22 @@ impl Outcome {
                 self.nudges += u64::from(*calls_of_answer == 0);
                 self.rounds += 1;
             }
-            "iteration_complete" => *calls_of_answer = event["tool_calls"].as_u64().unwrap_or_default(),
+            "iteration_complete" => {
+                *calls_of_answer = event["tool_calls"].as_u64().unwrap_or_default()
+            }
             "turn_start" => *calls_of_answer = 1,
             "tool_call_start" => _ = begun.insert(word(&event["id"]), word(&event["kind"])),
             "tool_call_complete" => {
                 self.malformed += u64::from(event["call"].get("raw").is_some());
-                self.unknown += u64::from(begun.get(&word(&event["call"]["id"])).is_some_and(|kind| kind == "other"));
+                self.unknown += u64::from(
+                    begun
+                        .get(&word(&event["call"]["id"]))
+                        .is_some_and(|kind| kind == "other"),
+                );
             }
             "tool_execution_end" => {
-                let is_edit = ["edit_file", "apply_patch", "write_file"].contains(&word(&event["name"]).as_str());
+                let is_edit = ["edit_file", "apply_patch", "write_file"]
+                    .contains(&word(&event["name"]).as_str());
                 self.failed_edits += u64::from(is_edit && event["result"]["is_error"] == true);
                 let told = word(&event["result"]["content"]);
                 self.repaired += u64::from(REPAIRS.iter().any(|words| told.contains(words)));
@@ -103,8 +121,14 @@ impl Outcome {
     pub fn line(&self) -> String {
         match (&self.why, self.passed) {
             (Some(why), _) => format!("- {}: not played: {why}", self.task),
-            (None, Some(true)) => format!("✓ {} ({} requests, {:.0} s)", self.task, self.rounds, self.seconds),
-            (None, _) => format!("✗ {} ({} requests, {:.0} s)", self.task, self.rounds, self.seconds),
+            (None, Some(true)) => format!(
+                "✓ {} ({} requests, {:.0} s)",
+                self.task, self.rounds, self.seconds
+            ),
+            (None, _) => format!(
+                "✗ {} ({} requests, {:.0} s)",
+                self.task, self.rounds, self.seconds
+            ),
         }
     }
 }
@@ -127,7 +151,12 @@ pub(super) fn load(folder: &Path) -> anyhow::Result<Report> {
 impl Report {
     pub fn new(model: &str, suite: &str) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self { model: model.to_owned(), suite: suite.to_owned(), version, outcomes: Vec::new() }
+        Self {
+            model: model.to_owned(),
+            suite: suite.to_owned(),
+            version,
+            outcomes: Vec::new(),
+        }
     }
 
     pub fn add(&mut self, outcome: Outcome) {
@@ -136,18 +165,30 @@ impl Report {
 
     /// US dollars so far.
     pub fn cost(&self) -> f64 {
-        self.outcomes.iter().filter_map(|outcome| outcome.dollars).sum()
+        self.outcomes
+            .iter()
+            .filter_map(|outcome| outcome.dollars)
+            .sum()
     }
 
     /// Whether everything was played and passed.
     pub fn all_passed(&self) -> bool {
-        self.outcomes.iter().all(|outcome| outcome.passed == Some(true))
+        self.outcomes
+            .iter()
+            .all(|outcome| outcome.passed == Some(true))
     }
 
     /// The share of plays that passed at the first try, of those that were played.
     fn pass_at_1(&self) -> (usize, usize) {
-        let played: Vec<_> = self.outcomes.iter().filter(|outcome| outcome.passed.is_some()).collect();
-        (played.iter().filter(|outcome| outcome.passed_first).count(), played.len())
+        let played: Vec<_> = self
+            .outcomes
+            .iter()
+            .filter(|outcome| outcome.passed.is_some())
+            .collect();
+        (
+            played.iter().filter(|outcome| outcome.passed_first).count(),
+            played.len(),
+        )
     }
 
     /// A line a play, and the sums; with the checks where those are what counts.
@@ -174,7 +215,11 @@ impl Report {
         row(&mut table, &self.sum());
         let (passed, played) = self.pass_at_1();
         let unplayed = self.outcomes.len() - played;
-        let _ = writeln!(table, "\n{}: pass@1 {passed} of {played}; {unplayed} not played", self.model);
+        let _ = writeln!(
+            table,
+            "\n{}: pass@1 {passed} of {played}; {unplayed} not played",
+            self.model
+        );
         let _ = writeln!(
             table,
             "bad: arguments that are not JSON; unknown: tools that do not exist; repaired: calls that were understood all the same; failed: edits"
@@ -189,7 +234,11 @@ impl Report {
     }
 
     fn sum(&self) -> Outcome {
-        let mut sum = Outcome { task: "all".to_owned(), passed: None, ..Outcome::default() };
+        let mut sum = Outcome {
+            task: "all".to_owned(),
+            passed: None,
+            ..Outcome::default()
+        };
         for one in &self.outcomes {
             sum.rounds += one.rounds;
             sum.input += one.input;
@@ -202,7 +251,11 @@ impl Report {
             sum.failed_edits += one.failed_edits;
             sum.nudges += one.nudges;
         }
-        sum.dollars = self.outcomes.iter().any(|one| one.dollars.is_some()).then(|| self.cost());
+        sum.dollars = self
+            .outcomes
+            .iter()
+            .any(|one| one.dollars.is_some())
+            .then(|| self.cost());
         sum
     }
 
@@ -230,9 +283,18 @@ impl Report {
             self.cost() - before.cost(),
         );
         for outcome in &self.outcomes {
-            let earlier = before.outcomes.iter().find(|earlier| earlier.task == outcome.task);
+            let earlier = before
+                .outcomes
+                .iter()
+                .find(|earlier| earlier.task == outcome.task);
             if let Some(earlier) = earlier.filter(|earlier| earlier.passed != outcome.passed) {
-                let _ = writeln!(text, "{}: {}, was {}", outcome.task, word(outcome.passed), word(earlier.passed));
+                let _ = writeln!(
+                    text,
+                    "{}: {}, was {}",
+                    outcome.task,
+                    word(outcome.passed),
+                    word(earlier.passed)
+                );
             }
         }
         text
@@ -240,7 +302,10 @@ impl Report {
 
     /// `results.json` and `results.svg`.
     pub fn save(&self, folder: &Path) -> anyhow::Result<()> {
-        write(&folder.join("results.json"), &(serde_json::to_string_pretty(self)? + "\n"))?;
+        write(
+            &folder.join("results.json"),
+            &(serde_json::to_string_pretty(self)? + "\n"),
+        )?;
         write(&folder.join("results.svg"), &self.picture())
     }
 
@@ -248,7 +313,13 @@ impl Report {
     fn picture(&self) -> String {
         let (passed, played) = self.pass_at_1();
         let height = 24 * self.outcomes.len() + 60;
-        let most = self.outcomes.iter().map(|outcome| outcome.rounds).max().unwrap_or_default().max(1);
+        let most = self
+            .outcomes
+            .iter()
+            .map(|outcome| outcome.rounds)
+            .max()
+            .unwrap_or_default()
+            .max(1);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"760\" height=\"{height}\" font-family=\"sans-serif\" \
              font-size=\"13\">\n<rect width=\"760\" height=\"{height}\" fill=\"#fff\"/>\n\
@@ -281,9 +352,29 @@ impl Report {
 }
 
 fn row(table: &mut String, outcome: &Outcome) {
-    let Outcome { task, passed, rounds, input, cached, output, dollars, seconds, .. } = outcome;
-    let Outcome { malformed, unknown, repaired, failed_edits, nudges, .. } = outcome;
-    let (passed, dollars) = (word(*passed), dollars.map_or_else(|| "-".to_owned(), |dollars| format!("{dollars:.4}")));
+    let Outcome {
+        task,
+        passed,
+        rounds,
+        input,
+        cached,
+        output,
+        dollars,
+        seconds,
+        ..
+    } = outcome;
+    let Outcome {
+        malformed,
+        unknown,
+        repaired,
+        failed_edits,
+        nudges,
+        ..
+    } = outcome;
+    let (passed, dollars) = (
+        word(*passed),
+        dollars.map_or_else(|| "-".to_owned(), |dollars| format!("{dollars:.4}")),
+    );
     let passed = if task == "all" { "" } else { passed };
     let _ = writeln!(
         table,
@@ -331,10 +422,18 @@ mod tests {
     #[test]
     fn a_report_lists_passes_and_changes() {
         let now = report([Some(true), Some(false), None]);
-        assert!(now.table(true).contains("mine/m: pass@1 1 of 2; 1 not played"), "{}", now.table(true));
+        assert!(
+            now.table(true)
+                .contains("mine/m: pass@1 1 of 2; 1 not played"),
+            "{}",
+            now.table(true)
+        );
         assert!(!now.all_passed());
         let compared = now.compared(&report([Some(true), Some(true), None]));
-        assert!(compared.contains("pass@1 1/2, was 2/2") && compared.contains("b: no, was yes"), "{compared}");
+        assert!(
+            compared.contains("pass@1 1/2, was 2/2") && compared.contains("b: no, was yes"),
+            "{compared}"
+        );
         assert!(!compared.contains("a:"), "{compared}");
     }
 

@@ -79,17 +79,33 @@ pub(super) fn exercises(folder: &Path) -> anyhow::Result<Vec<Task>> {
         }
     }
     tasks.sort_by(|one, other| one.id.cmp(&other.id));
-    ensure!(!tasks.is_empty(), "no exercise in {}: none has .meta/config.json", folder.display());
+    ensure!(
+        !tasks.is_empty(),
+        "no exercise in {}: none has .meta/config.json",
+        folder.display()
+    );
     Ok(tasks)
 }
 
 /// How an exercise is tested, by how its test files end, and the program that is needed for it.
 const TESTS: [(&str, &str, &str); 5] = [
-    ("_test.py", "python3", "python3 -m unittest discover -p '*_test.py'"),
+    (
+        "_test.py",
+        "python3",
+        "python3 -m unittest discover -p '*_test.py'",
+    ),
     (".rs", "cargo", "cargo test -- --include-ignored"),
     ("_test.go", "go", "go test ./..."),
-    (".spec.js", "npm", "sed -i 's/xtest/test/' *.spec.js && npm install --silent && npm test"),
-    ("Test.java", "java", "sed -i 's/@Disabled(.*)//' src/test/java/*.java && ./gradlew test"),
+    (
+        ".spec.js",
+        "npm",
+        "sed -i 's/xtest/test/' *.spec.js && npm install --silent && npm test",
+    ),
+    (
+        "Test.java",
+        "java",
+        "sed -i 's/@Disabled(.*)//' src/test/java/*.java && ./gradlew test",
+    ),
 ];
 
 #[derive(Deserialize)]
@@ -107,13 +123,31 @@ struct Named {
 fn exercise(folder: &Path) -> anyhow::Result<Option<Task>> {
     let Configuration { files } = serde_json::from_str(&read(&folder.join(".meta/config.json"))?)
         .with_context(|| folder.display().to_string())?;
-    let test = |(end, _, _): &&(&str, &str, &str)| files.test.iter().any(|file| file.ends_with(*end));
-    let Some((_, program, check)) = TESTS.iter().find(test) else { return Ok(None) };
-    let parts: Vec<_> = folder.components().rev().take(4).map(|part| part.as_os_str().to_string_lossy()).collect();
-    let words = ["introduction.md", "instructions.md", "instructions.append.md"];
-    let words: Vec<_> = words.iter().filter_map(|name| read(&folder.join(".docs").join(name)).ok()).collect();
-    let prompt =
-        format!("{}\n\nImplement this in {}. Do not change the tests.", words.join("\n\n"), files.solution.join(", "));
+    let test =
+        |(end, _, _): &&(&str, &str, &str)| files.test.iter().any(|file| file.ends_with(*end));
+    let Some((_, program, check)) = TESTS.iter().find(test) else {
+        return Ok(None);
+    };
+    let parts: Vec<_> = folder
+        .components()
+        .rev()
+        .take(4)
+        .map(|part| part.as_os_str().to_string_lossy())
+        .collect();
+    let words = [
+        "introduction.md",
+        "instructions.md",
+        "instructions.append.md",
+    ];
+    let words: Vec<_> = words
+        .iter()
+        .filter_map(|name| read(&folder.join(".docs").join(name)).ok())
+        .collect();
+    let prompt = format!(
+        "{}\n\nImplement this in {}. Do not change the tests.",
+        words.join("\n\n"),
+        files.solution.join(", ")
+    );
     Ok(Some(Task {
         id: parts
             .iter()
@@ -167,7 +201,13 @@ impl Task {
     }
 
     /// Whether it is done, and what the check printed. The check runs the model's code, so it is sandboxed like a command.
-    pub async fn check(&self, shell: &Shell, seen: &Workspace, answer: &Path, buffers: &Path) -> anyhow::Result<Ran> {
+    pub async fn check(
+        &self,
+        shell: &Shell,
+        seen: &Workspace,
+        answer: &Path,
+        buffers: &Path,
+    ) -> anyhow::Result<Ran> {
         let set = |name: &str, path: &Path| format!("export {name}={}\n", quoted(path));
         let check = set("ANSWER", answer) + &set("BUFFERS", buffers) + &self.check;
         // Exercises fetch what they depend on.
@@ -181,7 +221,10 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a maintainer's own script, which runs before the model does anything")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a maintainer's own script, which runs before the model does anything"
+)]
 async fn script(text: &str, folder: &Path) -> anyhow::Result<Output> {
     let run = tokio::process::Command::new("sh")
         .args(["-c", CLEAN, text])
@@ -189,30 +232,43 @@ async fn script(text: &str, folder: &Path) -> anyhow::Result<Output> {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    tokio::time::timeout(SCRIPT, run).await.context("a script took too long")?.context("running `sh`")
+    tokio::time::timeout(SCRIPT, run)
+        .await
+        .context("a script took too long")?
+        .context("running `sh`")
 }
 
-#[expect(clippy::disallowed_methods, reason = "an evaluation makes its own folders")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an evaluation makes its own folders"
+)]
 pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let place = || path.display().to_string();
     std::fs::create_dir_all(path.parent().with_context(place)?).with_context(place)?;
     std::fs::write(path, text).with_context(place)
 }
 
-#[expect(clippy::disallowed_methods, reason = "an evaluation reads its own folders")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an evaluation reads its own folders"
+)]
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
 fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let list = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    Ok(list.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?)
+    Ok(list
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<_>>()?)
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in entries(from)? {
-        let Some(name) = entry.file_name() else { continue };
+        let Some(name) = entry.file_name() else {
+            continue;
+        };
         let to = to.join(name);
         if entry.is_dir() {
             copy(&entry, &to)?;
@@ -234,7 +290,11 @@ mod tests {
         let mut ids: Vec<_> = tasks.iter().map(|task| &task.id).collect();
         ids.dedup();
         assert_eq!(ids.len(), 12);
-        let needs = |program: &str| tasks.iter().any(|task| task.needs.iter().any(|need| need == program));
+        let needs = |program: &str| {
+            tasks
+                .iter()
+                .any(|task| task.needs.iter().any(|need| need == program))
+        };
         assert!(needs("python3") && needs("node") && needs("rustc"));
     }
 }

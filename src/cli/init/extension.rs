@@ -1,7 +1,10 @@
 //! The VS Code extension of this version, which a released program carries: the editor's own command line installs and
 //! removes it.
 
-#![expect(clippy::disallowed_methods, reason = "the editor installs its extensions, which are in no workspace")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the editor installs its extensions, which are in no workspace"
+)]
 
 use std::io::Write as _;
 use std::path::Path;
@@ -28,11 +31,17 @@ pub fn install(editor: &Path, package: Option<&[u8]>) -> anyhow::Result<()> {
         "this program was built without the extension; get it from the Marketplace, or build it: npm --prefix editors/vscode ci && \
          npm --prefix editors/vscode run package && code --install-extension editors/vscode/tandem.vsix",
     )?;
-    let mut file = tempfile::Builder::new().prefix("tandem-").suffix(".vsix").tempfile()?;
+    let mut file = tempfile::Builder::new()
+        .prefix("tandem-")
+        .suffix(".vsix")
+        .tempfile()?;
     file.write_all(package)?;
     // The editor opens it by name, which Windows refuses while it is open for writing.
     let file = file.into_temp_path();
-    ask(editor, &["--install-extension", &file.to_string_lossy(), "--force"])
+    ask(
+        editor,
+        &["--install-extension", &file.to_string_lossy(), "--force"],
+    )
 }
 
 /// Has `editor` remove the extension.
@@ -44,13 +53,21 @@ pub fn remove(editor: &Path) -> anyhow::Result<()> {
 }
 
 fn ask(editor: &Path, arguments: &[&str]) -> anyhow::Result<()> {
-    let output = Command::new(editor).args(arguments).stdin(Stdio::null()).output();
+    let output = Command::new(editor)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
     let output = output.with_context(|| format!("starting {}", editor.display()))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    bail!("{} {}: {}", editor.display(), arguments.first().copied().unwrap_or_default(), said.trim())
+    bail!(
+        "{} {}: {}",
+        editor.display(),
+        arguments.first().copied().unwrap_or_default(),
+        said.trim()
+    )
 }
 
 #[cfg(unix)]
@@ -65,8 +82,10 @@ mod tests {
     /// An editor that notes what it is asked.
     fn editor(folder: &Path, end: &str) -> PathBuf {
         let program = folder.join("code");
-        let text =
-            format!("#!/bin/sh\necho \"$1\" >>{0}/asked\ncp \"$2\" {0}/package 2>/dev/null\n{end}\n", folder.display());
+        let text = format!(
+            "#!/bin/sh\necho \"$1\" >>{0}/asked\ncp \"$2\" {0}/package 2>/dev/null\n{end}\n",
+            folder.display()
+        );
         fs::write(&program, text).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         program
@@ -91,7 +110,17 @@ mod tests {
         let program = editor(folder.path(), "echo 'needs VS Code ^1.91.0' >&2; exit 1");
         let error = install(&program, Some(b"package")).unwrap_err().to_string();
         assert!(error.contains("needs VS Code ^1.91.0"), "{error}");
-        assert!(install(&program, None).unwrap_err().to_string().contains("built without the extension"));
-        assert!(install(&folder.path().join("gone"), Some(b"x")).unwrap_err().to_string().contains("gone"));
+        assert!(
+            install(&program, None)
+                .unwrap_err()
+                .to_string()
+                .contains("built without the extension")
+        );
+        assert!(
+            install(&folder.path().join("gone"), Some(b"x"))
+                .unwrap_err()
+                .to_string()
+                .contains("gone")
+        );
     }
 }

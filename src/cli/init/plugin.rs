@@ -14,10 +14,22 @@ use crate::config::Environment;
 
 /// The folders of the plugin that Neovim needs.
 static PARTS: [(&str, Dir<'static>); 4] = [
-    ("doc", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/doc")),
-    ("lsp", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/lsp")),
-    ("lua", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/lua")),
-    ("plugin", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/plugin")),
+    (
+        "doc",
+        include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/doc"),
+    ),
+    (
+        "lsp",
+        include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/lsp"),
+    ),
+    (
+        "lua",
+        include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/lua"),
+    ),
+    (
+        "plugin",
+        include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/plugin"),
+    ),
 ];
 
 /// Marks the folder as ours to replace and remove, with a checksum of its contents.
@@ -33,15 +45,24 @@ pub enum Installed {
 }
 
 /// The variable that names the folder for programs' data.
-pub const DATA_HOME: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_DATA_HOME" };
+pub const DATA_HOME: &str = if cfg!(windows) {
+    "LOCALAPPDATA"
+} else {
+    "XDG_DATA_HOME"
+};
 
 /// The folder for the plugin: a package below Neovim's data folder.
 pub fn folder(environment: &Environment) -> Option<PathBuf> {
     let data = if cfg!(windows) {
         PathBuf::from(environment.get(DATA_HOME)?).join("nvim-data")
     } else {
-        let named = environment.get(DATA_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
-        named.or_else(|| Some(Path::new(environment.get("HOME")?).join(".local/share")))?.join("nvim")
+        let named = environment
+            .get(DATA_HOME)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        named
+            .or_else(|| Some(Path::new(environment.get("HOME")?).join(".local/share")))?
+            .join("nvim")
     };
     Some(data.join("site/pack/tandem/start/tandem"))
 }
@@ -61,7 +82,9 @@ pub fn install(folder: &Path) -> anyhow::Result<Installed> {
     fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
     // Below another folder, so that Neovim never loads it as a package.
     let shelf = parent.parent().unwrap_or(parent);
-    let fresh = tempfile::Builder::new().prefix(".tandem-").tempdir_in(shelf)?;
+    let fresh = tempfile::Builder::new()
+        .prefix(".tandem-")
+        .tempdir_in(shelf)?;
     for (name, bytes) in &files {
         let path = fresh.path().join(name);
         fs::create_dir_all(path.parent().unwrap_or(fresh.path()))?;
@@ -72,7 +95,11 @@ pub fn install(folder: &Path) -> anyhow::Result<Installed> {
         fs::remove_dir_all(folder).with_context(|| format!("replacing {}", folder.display()))?;
     }
     fs::rename(fresh.keep(), folder).with_context(|| format!("writing {}", folder.display()))?;
-    Ok(if before.is_some() { Installed::Replaced } else { Installed::New })
+    Ok(if before.is_some() {
+        Installed::Replaced
+    } else {
+        Installed::New
+    })
 }
 
 /// Removes the plugin; returns whether there was one.
@@ -85,7 +112,11 @@ pub fn remove(folder: &Path) -> anyhow::Result<bool> {
     }
     fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
     // The folders of the package, `tandem/start`, unless something else is in them.
-    let _ = folder.ancestors().skip(1).take(2).try_for_each(fs::remove_dir);
+    let _ = folder
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .try_for_each(fs::remove_dir);
     Ok(true)
 }
 
@@ -103,12 +134,18 @@ fn installed(folder: &Path) -> anyhow::Result<Option<String>> {
         Ok(_) => {}
     }
     let Ok(mark) = fs::read_to_string(folder.join(MARK)) else {
-        bail!("{} was not installed by `tandem init`; move it elsewhere first", folder.display());
+        bail!(
+            "{} was not installed by `tandem init`; move it elsewhere first",
+            folder.display()
+        );
     };
     let mut found = Vec::new();
     read(folder, Path::new(""), &mut found)?;
     if seal(&found) != mark {
-        bail!("{} was changed since `tandem init` installed it; move it elsewhere first", folder.display());
+        bail!(
+            "{} was changed since `tandem init` installed it; move it elsewhere first",
+            folder.display()
+        );
     }
     Ok(Some(mark))
 }
@@ -138,7 +175,10 @@ fn files() -> Vec<(PathBuf, Vec<u8>)> {
         .iter()
         .filter(|(name, _)| is_help(name))
         .map(|(name, help)| {
-            tags(&String::from_utf8_lossy(help), &name.file_name().unwrap_or_default().to_string_lossy())
+            tags(
+                &String::from_utf8_lossy(help),
+                &name.file_name().unwrap_or_default().to_string_lossy(),
+            )
         })
         .collect();
     files.push((Path::new("doc").join("tags"), tags.into_bytes()));
@@ -146,7 +186,11 @@ fn files() -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 fn collect(part: &Path, folder: &Dir<'_>, files: &mut Vec<(PathBuf, Vec<u8>)>) {
-    files.extend(folder.files().map(|file| (part.join(file.path()), file.contents().to_vec())));
+    files.extend(
+        folder
+            .files()
+            .map(|file| (part.join(file.path()), file.contents().to_vec())),
+    );
     folder.dirs().for_each(|below| collect(part, below, files));
 }
 
@@ -154,7 +198,9 @@ fn collect(part: &Path, folder: &Dir<'_>, files: &mut Vec<(PathBuf, Vec<u8>)>) {
 fn tags(help: &str, file: &str) -> String {
     let words = help.split_whitespace();
     let names = words.filter_map(|word| word.strip_prefix('*')?.strip_suffix('*'));
-    let mut names: Vec<&str> = names.filter(|name| !name.is_empty() && !name.contains(['*', '|'])).collect();
+    let mut names: Vec<&str> = names
+        .filter(|name| !name.is_empty() && !name.contains(['*', '|']))
+        .collect();
     names.sort_unstable();
     names.dedup();
     names.into_iter().fold(String::new(), |mut tags, name| {
@@ -174,10 +220,13 @@ fn seal(files: &[(PathBuf, Vec<u8>)]) -> String {
         context.update(format!("{name}\0{}\0", bytes.len()).as_bytes());
         context.update(bytes);
     }
-    context.finish().as_ref().iter().fold(format!("{} ", env!("CARGO_PKG_VERSION")), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-        text
-    })
+    context.finish().as_ref().iter().fold(
+        format!("{} ", env!("CARGO_PKG_VERSION")),
+        |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+            text
+        },
+    )
 }
 
 #[cfg(test)]
@@ -190,12 +239,20 @@ mod tests {
         let folder = home.path().join("site/pack/tandem/start/tandem");
         assert!(!remove(&folder).unwrap());
         assert_eq!(install(&folder).unwrap(), Installed::New);
-        for file in ["plugin/tandem.lua", "lua/tandem/init.lua", "lsp/tandem.lua", "doc/tandem.txt", "doc/tags"] {
+        for file in [
+            "plugin/tandem.lua",
+            "lua/tandem/init.lua",
+            "lsp/tandem.lua",
+            "doc/tandem.txt",
+            "doc/tags",
+        ] {
             assert!(folder.join(file).is_file(), "{file}");
         }
         assert_eq!(install(&folder).unwrap(), Installed::Same);
         assert!(remove(&folder).unwrap() && !folder.exists());
-        let left: Vec<_> = fs::read_dir(home.path().join("site/pack")).unwrap().collect();
+        let left: Vec<_> = fs::read_dir(home.path().join("site/pack"))
+            .unwrap()
+            .collect();
         assert!(left.is_empty(), "{left:?}");
     }
 
@@ -204,13 +261,33 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("tandem/start/tandem");
         fs::create_dir_all(&folder).unwrap();
-        assert!(install(&folder).unwrap_err().to_string().contains("was not installed by"));
-        assert!(remove(&folder).unwrap_err().to_string().contains("was not installed by"));
+        assert!(
+            install(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("was not installed by")
+        );
+        assert!(
+            remove(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("was not installed by")
+        );
         fs::remove_dir(&folder).unwrap();
         install(&folder).unwrap();
         fs::write(folder.join("lua/mine.lua"), "").unwrap();
-        assert!(install(&folder).unwrap_err().to_string().contains("was changed since"));
-        assert!(remove(&folder).unwrap_err().to_string().contains("was changed since"));
+        assert!(
+            install(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("was changed since")
+        );
+        assert!(
+            remove(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("was changed since")
+        );
     }
 
     #[test]
@@ -229,8 +306,7 @@ mod tests {
     #[test]
     fn help_tags_match_those_of_neovim() {
         let help = "*tandem.txt*  For Neovim\n  *:Tandem* *b/c*\n** *a|b* *tandem.txt*\n";
-        let expected =
-            ":Tandem\ttandem.txt\t/*:Tandem*\nb/c\ttandem.txt\t/*b\\/c*\ntandem.txt\ttandem.txt\t/*tandem.txt*\n";
+        let expected = ":Tandem\ttandem.txt\t/*:Tandem*\nb/c\ttandem.txt\t/*b\\/c*\ntandem.txt\ttandem.txt\t/*tandem.txt*\n";
         assert_eq!(tags(help, "tandem.txt"), expected);
     }
 }

@@ -12,7 +12,15 @@ impl Home {
     fn init(&self, editor: Editor, write: bool) -> (anyhow::Result<()>, String) {
         let environment = Environment::made_up(self.0.path(), &[]);
         let mut out = Vec::new();
-        let result = run(&Args { editor: Some(editor), write, remove: false }, &environment, &mut out);
+        let result = run(
+            &Args {
+                editor: Some(editor),
+                write,
+                remove: false,
+            },
+            &environment,
+            &mut out,
+        );
         (result, String::from_utf8(out).unwrap())
     }
 
@@ -45,7 +53,10 @@ fn helix_files_are_written_once() {
     let home = Home::new();
     home.init(Editor::Helix, true).0.unwrap();
     let languages: toml::Table = home.read("languages.toml").parse().unwrap();
-    assert_eq!(languages["language-server"]["tandem"]["args"][0].as_str(), Some("lsp"));
+    assert_eq!(
+        languages["language-server"]["tandem"]["args"][0].as_str(),
+        Some("lsp")
+    );
     let (result, text) = home.init(Editor::Helix, true);
     result.unwrap();
     assert_eq!(text.matches("nothing to add").count(), 2, "{text}");
@@ -58,11 +69,26 @@ fn a_home_that_cannot_be_written_has_a_way_out() {
     // Nothing can be created below a file, not even by an administrator.
     let blocked = home.0.path().join("platform");
     fs::write(&blocked, "").unwrap();
-    let environment = Environment::made_up(home.0.path(), &[(plugin::DATA_HOME, blocked.to_str().unwrap())]);
-    for (editor, way) in [(Editor::Helix, "without --write"), (Editor::Neovim, "plugin manager")] {
-        let args = Args { editor: Some(editor), write: true, remove: false };
-        let error = run(&args, &environment, &mut Vec::new()).unwrap_err().to_string();
-        assert!(error.contains(way) && error.contains("(os error"), "{editor:?}: {error}");
+    let environment = Environment::made_up(
+        home.0.path(),
+        &[(plugin::DATA_HOME, blocked.to_str().unwrap())],
+    );
+    for (editor, way) in [
+        (Editor::Helix, "without --write"),
+        (Editor::Neovim, "plugin manager"),
+    ] {
+        let args = Args {
+            editor: Some(editor),
+            write: true,
+            remove: false,
+        };
+        let error = run(&args, &environment, &mut Vec::new())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(way) && error.contains("(os error"),
+            "{editor:?}: {error}"
+        );
     }
 }
 
@@ -72,11 +98,22 @@ fn existing_files_keep_their_content_and_get_a_backup() {
     let mine = "# mine\n[[language]]\nname = \"rust\"\nlanguage-servers = [\"rust-analyzer\"]\n";
     create(&home.file("languages.toml"), mine).unwrap();
     let (result, text) = home.init(Editor::Helix, true);
-    assert!(result.unwrap_err().to_string().contains("languages.toml already has these tables"));
-    assert!(text.contains("language-servers = [\"rust-analyzer\", \"tandem\"]"), "{text}");
+    assert!(
+        result
+            .unwrap_err()
+            .to_string()
+            .contains("languages.toml already has these tables")
+    );
+    assert!(
+        text.contains("language-servers = [\"rust-analyzer\", \"tandem\"]"),
+        "{text}"
+    );
     assert!(home.read("languages.toml").starts_with(mine));
     assert_eq!(home.read("languages.toml.bak"), mine);
-    assert_eq!(backup(&home.file("languages.toml")).unwrap(), home.file("languages.toml.bak1"));
+    assert_eq!(
+        backup(&home.file("languages.toml")).unwrap(),
+        home.file("languages.toml.bak1")
+    );
 }
 
 #[test]
@@ -84,7 +121,12 @@ fn invalid_files_are_not_changed() {
     let home = Home::new();
     create(&home.file("languages.toml"), "oops =").unwrap();
     let (result, _) = home.init(Editor::Helix, true);
-    assert!(result.unwrap_err().to_string().contains("nothing was changed"));
+    assert!(
+        result
+            .unwrap_err()
+            .to_string()
+            .contains("nothing was changed")
+    );
     assert_eq!(home.read("languages.toml"), "oops =");
 }
 
@@ -93,7 +135,12 @@ fn unsupported_writes_are_refused_with_an_explanation() {
     let home = Home::new();
     for editor in [Editor::Zed, Editor::JetBrains, Editor::Emacs] {
         let (result, text) = home.init(editor, true);
-        assert!(result.unwrap_err().to_string().starts_with("add the rest by hand: "));
+        assert!(
+            result
+                .unwrap_err()
+                .to_string()
+                .starts_with("add the rest by hand: ")
+        );
         assert!(text.contains("tandem"));
     }
 }
@@ -102,5 +149,8 @@ fn unsupported_writes_are_refused_with_an_explanation() {
 fn a_missing_editor_installs_nothing() {
     let (result, _) = Home::new().init(Editor::VsCode, true);
     let error = result.unwrap_err().to_string();
-    assert!(error.contains("none of code, codium") && error.contains("Install 'code' command in PATH"), "{error}");
+    assert!(
+        error.contains("none of code, codium") && error.contains("Install 'code' command in PATH"),
+        "{error}"
+    );
 }

@@ -88,10 +88,17 @@ struct Function<'a> {
 
 impl Decoder {
     pub(in crate::model) fn new(model: &str) -> Self {
-        Self { model: model.to_owned(), ..Self::default() }
+        Self {
+            model: model.to_owned(),
+            ..Self::default()
+        }
     }
 
-    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+    pub(in crate::model) fn event(
+        &mut self,
+        event: &Event,
+        out: &mut Batch,
+    ) -> Result<(), ModelError> {
         let text = event.text();
         let data = text.trim();
         if data.is_empty() {
@@ -115,13 +122,23 @@ impl Decoder {
     pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
         if let Some(item) = std::mem::take(&mut self.details).into_item() {
             let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(Api::Chat, model, item)));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(
+                Api::Chat,
+                model,
+                item,
+            )));
         }
         if self.unreadable > 0 {
             let n = self.unreadable;
-            out.push(ModelEvent::Notice(format!("{n} part(s) of the answer could not be read and are missing")));
+            out.push(ModelEvent::Notice(format!(
+                "{n} part(s) of the answer could not be read and are missing"
+            )));
         }
-        if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }
+        if self.finished || self.done {
+            Ok(())
+        } else {
+            Err(fault::truncated())
+        }
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, data: &str, out: &mut Batch) -> Result<(), ModelError> {
@@ -176,10 +193,13 @@ impl Decoder {
 
     /// Of three possible fields, the first with text is shown; details are always kept.
     fn reasoning(&mut self, delta: &Delta<'_>, out: &mut Batch) {
-        let plain = [("reasoning_content", &delta.reasoning_content), ("reasoning", &delta.reasoning)]
-            .map(|(field, text)| (field, text.plain()))
-            .into_iter()
-            .find(|(_, text)| !text.is_empty());
+        let plain = [
+            ("reasoning_content", &delta.reasoning_content),
+            ("reasoning", &delta.reasoning),
+        ]
+        .map(|(field, text)| (field, text.plain()))
+        .into_iter()
+        .find(|(_, text)| !text.is_empty());
         if let Some((field, text)) = plain {
             self.details.plain(field, text);
             out.reasoning(text);
@@ -209,12 +229,21 @@ impl Decoder {
     }
 
     fn fragment(&mut self, fragment: &Fragment<'_>, out: &mut Batch) {
-        let name = fragment.function.as_ref().map_or("", |function| function.name.plain());
-        let slot = self.slots.slot(fragment.index.0, fragment.id.plain(), name, out);
+        let name = fragment
+            .function
+            .as_ref()
+            .map_or("", |function| function.name.plain());
+        let slot = self
+            .slots
+            .slot(fragment.index.0, fragment.id.plain(), name, out);
         if let Some(extra) = &fragment.extra_content {
             self.details.extra(slot, extra);
         }
-        let Some(raw) = fragment.function.as_ref().and_then(|function| function.arguments) else {
+        let Some(raw) = fragment
+            .function
+            .as_ref()
+            .and_then(|function| function.arguments)
+        else {
             return;
         };
         match serde_json::from_str::<Text<'_>>(raw.get()) {
@@ -244,7 +273,10 @@ fn is_error(error: &RawValue) -> bool {
 fn flat(text: &Value) -> String {
     match text {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
         _ => String::new(),
     }
 }
@@ -260,7 +292,13 @@ fn finish(reason: &str) -> Finish {
         "content_filter" | "safety" => Finish::ContentFilter,
         "refusal" => Finish::Refusal,
         // Gemini's message, which some gateways prefix.
-        reason if MALFORMED.iter().any(|malformed| reason.ends_with(malformed)) => Finish::Malformed,
+        reason
+            if MALFORMED
+                .iter()
+                .any(|malformed| reason.ends_with(malformed)) =>
+        {
+            Finish::Malformed
+        }
         _ => Finish::Other(reason.to_owned()),
     }
 }
@@ -277,14 +315,26 @@ fn usage(raw: &RawValue) -> Option<Usage> {
     if usage["usage"].is_object() {
         usage = usage["usage"].take();
     }
-    let number = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.pointer(pointer)?.as_u64());
+    let number = |pointers: &[&str]| {
+        pointers
+            .iter()
+            .find_map(|pointer| usage.pointer(pointer)?.as_u64())
+    };
     let (input, output) = (number(&["/prompt_tokens"]), number(&["/completion_tokens"]));
     (input.is_some() || output.is_some()).then(|| Usage {
         input: input.unwrap_or_default(),
         output: output.unwrap_or_default(),
-        cached: number(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens", "/cached_tokens"])
-            .unwrap_or_default(),
-        reasoning: number(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]).unwrap_or_default(),
+        cached: number(&[
+            "/prompt_tokens_details/cached_tokens",
+            "/prompt_cache_hit_tokens",
+            "/cached_tokens",
+        ])
+        .unwrap_or_default(),
+        reasoning: number(&[
+            "/completion_tokens_details/reasoning_tokens",
+            "/reasoning_tokens",
+        ])
+        .unwrap_or_default(),
         cost: usage["cost"].as_f64(),
         ..Usage::default()
     })
@@ -302,7 +352,15 @@ mod tests {
         let (mut decoder, mut out) = (Decoder::new("m"), Batch::default());
         for delta in deltas {
             let data = json!({ "choices": [{ "delta": delta }] }).to_string();
-            decoder.event(&Event { data: data.into(), ..Event::default() }, &mut out).unwrap();
+            decoder
+                .event(
+                    &Event {
+                        data: data.into(),
+                        ..Event::default()
+                    },
+                    &mut out,
+                )
+                .unwrap();
         }
         decoder.done = true;
         decoder.end(&mut out).unwrap();
@@ -318,10 +376,14 @@ mod tests {
     #[test]
     fn reasoning_is_sent_back_verbatim() {
         check(
-            &[json!({ "reasoning_content": "a" }), json!({ "reasoning_content": "b" })],
+            &[
+                json!({ "reasoning_content": "a" }),
+                json!({ "reasoning_content": "b" }),
+            ],
             &json!({ "reasoning_content": "ab" }),
         );
-        let text = |text| json!({ "type": "reasoning.text", "text": text, "index": 0, "signature": null });
+        let text =
+            |text| json!({ "type": "reasoning.text", "text": text, "index": 0, "signature": null });
         let signed = json!({ "type": "reasoning.text", "index": 0, "signature": "s" });
         let secret = json!({ "type": "reasoning.encrypted", "data": "x", "index": 0 });
         check(
@@ -336,7 +398,9 @@ mod tests {
         );
         let extra = json!({ "google": { "thought_signature": "s" } });
         check(
-            &[json!({ "tool_calls": [{ "id": "a", "function": { "name": "f" }, "extra_content": extra }] })],
+            &[
+                json!({ "tool_calls": [{ "id": "a", "function": { "name": "f" }, "extra_content": extra }] }),
+            ],
             &json!({ "extra_content": { "0": extra } }),
         );
     }

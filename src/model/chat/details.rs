@@ -21,14 +21,24 @@ const GROWING: [&str; 3] = ["text", "summary", "data"];
 impl Details {
     /// Adds a fragment of plain reasoning.
     pub(super) fn plain(&mut self, field: &'static str, more: &str) {
-        self.plain.get_or_insert_with(|| (field, String::new())).1.push_str(more);
+        self.plain
+            .get_or_insert_with(|| (field, String::new()))
+            .1
+            .push_str(more);
     }
 
     /// Adds a fragment of `reasoning_details` and returns the text to show.
     pub(super) fn fragment(&mut self, fragment: Map<String, Value>) -> String {
-        let shown =
-            ["text", "summary"].iter().find_map(|field| fragment.get(*field)?.as_str()).unwrap_or_default().to_owned();
-        match self.items.last_mut().filter(|item| continues(item, &fragment)) {
+        let shown = ["text", "summary"]
+            .iter()
+            .find_map(|field| fragment.get(*field)?.as_str())
+            .unwrap_or_default()
+            .to_owned();
+        match self
+            .items
+            .last_mut()
+            .filter(|item| continues(item, &fragment))
+        {
             Some(item) => grow(item, fragment),
             None => self.items.push(fragment),
         }
@@ -46,8 +56,16 @@ impl Details {
         if !self.items.is_empty() {
             fields.insert("reasoning_details".into(), json!(self.items));
         } else if let Some((field, text)) = self.plain.filter(|(_, text)| !text.is_empty()) {
-            let thinking = || json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": text }] }]);
-            fields.insert(field.into(), if field == "content" { thinking() } else { json!(text) });
+            let thinking =
+                || json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": text }] }]);
+            fields.insert(
+                field.into(),
+                if field == "content" {
+                    thinking()
+                } else {
+                    json!(text)
+                },
+            );
         }
         if !self.extras.is_empty() {
             fields.insert("extra_content".into(), json!(self.extras));
@@ -59,14 +77,18 @@ impl Details {
 /// Encrypted items arrive complete: two in a row are two items.
 fn continues(item: &Map<String, Value>, fragment: &Map<String, Value>) -> bool {
     let same = |field| item.get(field) == fragment.get(field);
-    same("type") && same("index") && item.get("type").and_then(Value::as_str) != Some("reasoning.encrypted")
+    same("type")
+        && same("index")
+        && item.get("type").and_then(Value::as_str) != Some("reasoning.encrypted")
 }
 
 fn grow(item: &mut Map<String, Value>, fragment: Map<String, Value>) {
     for (field, more) in fragment {
         match (item.get_mut(&field), more) {
             (_, Value::Null) => {}
-            (Some(Value::String(text)), Value::String(more)) if GROWING.contains(&field.as_str()) => {
+            (Some(Value::String(text)), Value::String(more))
+                if GROWING.contains(&field.as_str()) =>
+            {
                 text.push_str(&more);
             }
             (_, more) => {

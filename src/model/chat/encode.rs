@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::model::body::{self, join};
 use crate::model::host::Echo;
 use crate::model::{
-    AssistantMessage, Endpoint, Image, Instructions, Message, Part, ReasoningItem, ToolCall, ToolResult, ToolSpec,
-    thinking,
+    AssistantMessage, Endpoint, Image, Instructions, Message, Part, ReasoningItem, ToolCall,
+    ToolResult, ToolSpec, thinking,
 };
 
 /// Everything before the first message of the conversation.
@@ -25,7 +25,10 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     }
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     if !instructions.tools.is_empty() {
-        fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
+        fields.insert(
+            "tools".into(),
+            instructions.tools.iter().map(tool).collect(),
+        );
     }
     let system = match instructions.system.as_str() {
         "" => Vec::new(),
@@ -50,7 +53,13 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
         Message::Results { results } => {
             let pictures = pictures(results);
             let gap = pictures.is_some().then(|| between(endpoint)).flatten();
-            join(results.iter().map(|result| self::result(endpoint, result)).chain(gap).chain(pictures))
+            join(
+                results
+                    .iter()
+                    .map(|result| self::result(endpoint, result))
+                    .chain(gap)
+                    .chain(pictures),
+            )
         }
     }
 }
@@ -61,7 +70,9 @@ pub(in crate::model) fn gap(endpoint: &Endpoint) -> Vec<u8> {
 }
 
 fn between(endpoint: &Endpoint) -> Option<Value> {
-    endpoint.is_mistral().then(|| json!({ "role": "assistant", "content": "Seen." }))
+    endpoint
+        .is_mistral()
+        .then(|| json!({ "role": "assistant", "content": "Seen." }))
 }
 
 /// Plain text is sent as a string: not every server accepts parts.
@@ -107,17 +118,39 @@ fn text(part: &Part) -> Option<&str> {
 fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Value {
     let mut fields = Map::new();
     fields.insert("role".into(), "assistant".into());
-    let said = if message.text.is_empty() { &message.refusal } else { &message.text };
-    let content = if said.is_empty() && !message.calls.is_empty() { Value::Null } else { said.as_str().into() };
+    let said = if message.text.is_empty() {
+        &message.refusal
+    } else {
+        &message.text
+    };
+    let content = if said.is_empty() && !message.calls.is_empty() {
+        Value::Null
+    } else {
+        said.as_str().into()
+    };
     fields.insert("content".into(), content);
     if !message.calls.is_empty() {
-        fields.insert("tool_calls".into(), message.calls.iter().map(|call| self::call(endpoint, call)).collect());
+        fields.insert(
+            "tool_calls".into(),
+            message
+                .calls
+                .iter()
+                .map(|call| self::call(endpoint, call))
+                .collect(),
+        );
     }
     let echo = endpoint.echo();
-    for item in message.reasoning.iter().filter(|item| item.belongs_to(endpoint)) {
+    for item in message
+        .reasoning
+        .iter()
+        .filter(|item| item.belongs_to(endpoint))
+    {
         replay(&mut fields, item, said, echo);
     }
-    if echo == Echo::Always && !message.calls.is_empty() && !fields.contains_key("reasoning_content") {
+    if echo == Echo::Always
+        && !message.calls.is_empty()
+        && !fields.contains_key("reasoning_content")
+    {
         fields.insert("reasoning_content".into(), "".into());
     }
     if endpoint.wants_signatures() {
@@ -140,7 +173,9 @@ fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str, ech
             "extra_content" | "content" => {}
             _ if echo == Echo::Never => {}
             "reasoning_details" => _ = fields.insert(field.clone(), value.clone()),
-            _ if beside_calls || echo == Echo::Always => _ = fields.insert(field.clone(), value.clone()),
+            _ if beside_calls || echo == Echo::Always => {
+                _ = fields.insert(field.clone(), value.clone())
+            }
             _ => {}
         }
     }
@@ -149,7 +184,11 @@ fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str, ech
 /// Data that arrived with calls, by their index in the answer.
 fn put_beside_calls(fields: &mut Map<String, Value>, extras: &Value) {
     for (slot, extra) in extras.as_object().into_iter().flatten() {
-        if let Some(call) = slot.parse().ok().and_then(|slot: usize| fields["tool_calls"].get_mut(slot)) {
+        if let Some(call) = slot
+            .parse()
+            .ok()
+            .and_then(|slot: usize| fields["tool_calls"].get_mut(slot))
+        {
             call["extra_content"] = extra.clone();
         }
     }
@@ -158,12 +197,15 @@ fn put_beside_calls(fields: &mut Map<String, Value>, extras: &Value) {
 /// Gemini refuses calls without its signature. Of parallel calls only the first has one. If none has, another model
 /// made them, and the documented placeholder says so.
 fn sign(fields: &mut Map<String, Value>) {
-    let Some(Value::Array(calls)) = fields.get_mut("tool_calls") else { return };
+    let Some(Value::Array(calls)) = fields.get_mut("tool_calls") else {
+        return;
+    };
     if calls.iter().any(|call| call.pointer(SIGNATURE).is_some()) {
         return;
     }
     for call in calls {
-        call["extra_content"] = json!({ "google": { "thought_signature": "skip_thought_signature_validator" } });
+        call["extra_content"] =
+            json!({ "google": { "thought_signature": "skip_thought_signature_validator" } });
     }
 }
 
@@ -181,5 +223,9 @@ fn result(endpoint: &Endpoint, result: &ToolResult) -> Value {
 
 /// The id of a call in the server's format: the same for call and result, and in every request.
 fn id(endpoint: &Endpoint, id: &str) -> String {
-    if endpoint.is_mistral() { body::nine(id) } else { body::within(id, endpoint.longest_id()) }
+    if endpoint.is_mistral() {
+        body::nine(id)
+    } else {
+        body::within(id, endpoint.longest_id())
+    }
 }

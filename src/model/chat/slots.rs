@@ -26,12 +26,21 @@ struct Call {
 impl Slots {
     /// The slot of a fragment. Announces a new call, and announces it again when its id or name becomes known: the
     /// first non-empty value of each stays.
-    pub(super) fn slot(&mut self, index: Option<i64>, id: &str, name: &str, out: &mut Batch) -> usize {
+    pub(super) fn slot(
+        &mut self,
+        index: Option<i64>,
+        id: &str,
+        name: &str,
+        out: &mut Batch,
+    ) -> usize {
         let Some(slot) = self.find(index, id, name) else {
             return self.begin(index, id, name, out);
         };
         let call = &mut self.calls[slot];
-        let (new_id, new_name) = (call.id.is_empty() && !id.is_empty(), call.name.is_empty() && !name.is_empty());
+        let (new_id, new_name) = (
+            call.id.is_empty() && !id.is_empty(),
+            call.name.is_empty() && !name.is_empty(),
+        );
         if new_id {
             id.clone_into(&mut call.id);
         }
@@ -39,13 +48,21 @@ impl Slots {
             name.clone_into(&mut call.name);
         }
         if new_id || new_name {
-            out.push(ModelEvent::CallStart { slot, id: call.id.clone(), name: call.name.clone() });
+            out.push(ModelEvent::CallStart {
+                slot,
+                id: call.id.clone(),
+                name: call.name.clone(),
+            });
         }
         slot
     }
 
     fn find(&self, index: Option<i64>, id: &str, name: &str) -> Option<usize> {
-        let same_id = || self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
+        let same_id = || {
+            self.calls
+                .iter()
+                .rposition(|call| !id.is_empty() && call.id == id)
+        };
         let Some(index) = index else {
             return same_id().or_else(|| if name.is_empty() { self.last() } else { None });
         };
@@ -61,11 +78,19 @@ impl Slots {
     fn begin(&mut self, index: Option<i64>, id: &str, name: &str, out: &mut Batch) -> usize {
         self.end(out);
         let slot = self.calls.len();
-        self.calls.push(Call { id: id.to_owned(), name: name.to_owned(), arguments: Whole::default() });
+        self.calls.push(Call {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: Whole::default(),
+        });
         if let Some(index) = index {
             self.by_index.insert(index, slot);
         }
-        out.push(ModelEvent::CallStart { slot, id: id.to_owned(), name: name.to_owned() });
+        out.push(ModelEvent::CallStart {
+            slot,
+            id: id.to_owned(),
+            name: name.to_owned(),
+        });
         slot
     }
 

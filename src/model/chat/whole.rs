@@ -21,7 +21,9 @@ impl Whole {
         let mut rest = fragment.as_bytes();
         while let Some((&byte, tail)) = rest.split_first() {
             if self.quoted && !self.escaped {
-                let Some(at) = memchr2(b'"', b'\\', rest) else { break };
+                let Some(at) = memchr2(b'"', b'\\', rest) else {
+                    break;
+                };
                 self.quoted = rest[at] != b'"';
                 self.escaped = self.quoted;
                 rest = &rest[at + 1..];
@@ -66,14 +68,28 @@ mod tests {
     #[track_caller]
     fn check(fragments: &[&str], complete: &[usize]) {
         let mut whole = Whole::default();
-        let ends: Vec<_> = (0..fragments.len()).filter(|&n| whole.ends_with(fragments[n])).collect();
+        let ends: Vec<_> = (0..fragments.len())
+            .filter(|&n| whole.ends_with(fragments[n]))
+            .collect();
         assert_eq!(ends, complete, "{fragments:?}");
     }
 
     #[test]
     fn arguments_end_at_the_outermost_bracket() {
         check(&[r#"{"path":"a"}"#], &[0]);
-        check(&["", "{", r#""a"#, r#"":{"#, r#""b":[1,{}]"#, "}", "} \n", " "], &[6]);
+        check(
+            &[
+                "",
+                "{",
+                r#""a"#,
+                r#"":{"#,
+                r#""b":[1,{}]"#,
+                "}",
+                "} \n",
+                " ",
+            ],
+            &[6],
+        );
         check(&[r#"{"a":"}\"#, r#""}\\"#, r#""}"#], &[2]);
         check(&[r#"{"a":""#, "é}", "\\", "\\", "\"", "}"], &[5]);
         check(&["{}", r#"{"a":1}"#], &[1]);

@@ -17,8 +17,20 @@ pub(super) fn code(status: Option<u16>, words: &Words) -> ErrorCode {
         Some(503 | 529) => ErrorCode::Overloaded,
         Some(408 | 504) => ErrorCode::Timeout,
         Some(500..) => ErrorCode::Network,
-        None if has(&words.kind, &["authentication", "permission", "api_key", "unauthorized"]) => ErrorCode::Auth,
-        None if has(&words.kind, &["rate_limit", "quota", "billing", "too_many", "exhausted"]) => ErrorCode::RateLimit,
+        None if has(
+            &words.kind,
+            &["authentication", "permission", "api_key", "unauthorized"],
+        ) =>
+        {
+            ErrorCode::Auth
+        }
+        None if has(
+            &words.kind,
+            &["rate_limit", "quota", "billing", "too_many", "exhausted"],
+        ) =>
+        {
+            ErrorCode::RateLimit
+        }
         None if has(&words.kind, BUSY) || has(&words.message, BUSY) => ErrorCode::Overloaded,
         None if has(&words.kind, BROKEN) => ErrorCode::Network,
         _ => ErrorCode::InvalidRequest,
@@ -30,9 +42,14 @@ pub(super) fn is_transient(status: Option<u16>, words: &Words) -> bool {
     let code = code(status, words);
     let transient = match status {
         Some(status) => matches!(status, 408 | 409 | 425 | 429 | 500..=599),
-        None => matches!(code, ErrorCode::Overloaded | ErrorCode::RateLimit | ErrorCode::Network),
+        None => matches!(
+            code,
+            ErrorCode::Overloaded | ErrorCode::RateLimit | ErrorCode::Network
+        ),
     };
-    transient && !matches!(code, ErrorCode::ContextOverflow | ErrorCode::ImagesRefused) && !is_quota(words)
+    transient
+        && !matches!(code, ErrorCode::ContextOverflow | ErrorCode::ImagesRefused)
+        && !is_quota(words)
 }
 
 /// Waiting does not help without credit.
@@ -50,13 +67,17 @@ fn is_overflow(status: Option<u16>, words: &Words) -> bool {
 /// Providers have no code for images they do not take, but all of them name them.
 fn is_about_images(status: Option<u16>, words: &Words) -> bool {
     let possible = matches!(status, None | Some(400 | 404 | 413 | 415 | 422 | 500));
-    possible && has(&words.message, &["image"]) && !(has(&words.message, &["model"]) && has(&words.message, GONE))
+    possible
+        && has(&words.message, &["image"])
+        && !(has(&words.message, &["model"]) && has(&words.message, GONE))
 }
 
 /// The model does not exist, or no longer.
 pub(super) fn is_unknown_model(status: u16, words: &Words) -> bool {
     let about_models = has(&words.message, &["model"]) || has(&words.kind, &["model_not_found"]);
-    matches!(status, 400 | 404 | 410 | 422) && about_models && (status == 404 || has(&words.message, GONE))
+    matches!(status, 400 | 404 | 410 | 422)
+        && about_models
+        && (status == 404 || has(&words.message, GONE))
 }
 
 fn has(text: &str, needles: &[&str]) -> bool {
@@ -78,7 +99,13 @@ const GONE: &[&str] = &[
     "no longer",
 ];
 
-const BUSY: &[&str] = &["overload", "at capacity", "over capacity", "server is busy", "unavailable"];
+const BUSY: &[&str] = &[
+    "overload",
+    "at capacity",
+    "over capacity",
+    "server is busy",
+    "unavailable",
+];
 const BROKEN: &[&str] = &["server_error", "api_error", "internal", "timeout"];
 
 const QUOTA: &[&str] = &[
@@ -133,7 +160,11 @@ mod tests {
     #[track_caller]
     fn check(status: u16, body: &str, code: ErrorCode, transient: bool) {
         let (status, words) = ((status > 0).then_some(status), words::read(body));
-        assert_eq!((super::code(status, &words), is_transient(status, &words)), (code, transient), "{body}");
+        assert_eq!(
+            (super::code(status, &words), is_transient(status, &words)),
+            (code, transient),
+            "{body}"
+        );
     }
 
     #[test]
@@ -151,7 +182,12 @@ mod tests {
         ] {
             check(400, body, ErrorCode::ContextOverflow, false);
         }
-        check(429, "Request too large: tokens per min (TPM): Limit 30000, too many tokens", ErrorCode::RateLimit, true);
+        check(
+            429,
+            "Request too large: tokens per min (TPM): Limit 30000, too many tokens",
+            ErrorCode::RateLimit,
+            true,
+        );
     }
 
     #[test]
@@ -164,28 +200,51 @@ mod tests {
         ] {
             check(400, body, ErrorCode::ImagesRefused, false);
         }
-        check(404, "No endpoints found that support image input", ErrorCode::ImagesRefused, false);
+        check(
+            404,
+            "No endpoints found that support image input",
+            ErrorCode::ImagesRefused,
+            false,
+        );
         check(
             500,
             "image input is not supported - hint: you may need to provide the mmproj",
             ErrorCode::ImagesRefused,
             false,
         );
-        check(404, "The model `gpt-image-9` does not exist", ErrorCode::InvalidRequest, false);
+        check(
+            404,
+            "The model `gpt-image-9` does not exist",
+            ErrorCode::InvalidRequest,
+            false,
+        );
         check(401, "no key for image models", ErrorCode::Auth, false);
         check(429, "too many images per min", ErrorCode::RateLimit, true);
     }
 
     #[test]
     fn a_missing_model_is_not_a_refused_field() {
-        let check =
-            |status, said: &str, expected| assert_eq!(is_unknown_model(status, &words::read(said)), expected, "{said}");
-        check(404, "The model `gpt-9` does not exist or you do not have access to it.", true);
+        let check = |status, said: &str, expected| {
+            assert_eq!(
+                is_unknown_model(status, &words::read(said)),
+                expected,
+                "{said}"
+            )
+        };
+        check(
+            404,
+            "The model `gpt-9` does not exist or you do not have access to it.",
+            true,
+        );
         check(400, "Model Not Exist", true);
         check(400, "anthropic/claude-9 is not a valid model ID", true);
         check(400, "The model `llama2-70b` has been decommissioned", true);
         check(404, "Not Found", false);
-        check(400, "reasoning_effort is not supported with this model", false);
+        check(
+            400,
+            "reasoning_effort is not supported with this model",
+            false,
+        );
     }
 
     #[test]
@@ -196,7 +255,12 @@ mod tests {
         check(0, &typed("insufficient_quota"), ErrorCode::RateLimit, false);
         check(0, &typed("server_error"), ErrorCode::Network, true);
         check(0, &typed("authentication_error"), ErrorCode::Auth, false);
-        check(0, &typed("invalid_request_error"), ErrorCode::InvalidRequest, false);
+        check(
+            0,
+            &typed("invalid_request_error"),
+            ErrorCode::InvalidRequest,
+            false,
+        );
         check(502, r#"{"error":"bad gateway"}"#, ErrorCode::Network, true);
         check(402, "Insufficient Balance", ErrorCode::RateLimit, false);
     }

@@ -15,12 +15,23 @@ pub(in crate::model) enum Remedy {
 }
 
 /// Fields that are always required.
-const NEEDED: [&str; 7] = ["model", "messages", "input", "tools", "system", "instructions", "stream"];
+const NEEDED: [&str; 7] = [
+    "model",
+    "messages",
+    "input",
+    "tools",
+    "system",
+    "instructions",
+    "stream",
+];
 
 /// Other names servers use for a field when they refuse it.
 const ALIASES: [(&str, &[&str]); 5] = [
     ("reasoning.effort", &["reasoning_effort", "reasoningEffort"]),
-    ("reasoning.summary", &["reasoning summaries", "reasoning summary"]),
+    (
+        "reasoning.summary",
+        &["reasoning summaries", "reasoning summary"],
+    ),
     ("reasoning_effort", &["reasoningEffort", "reasoning effort"]),
     ("output_config", &["effort"]),
     ("include", &["encrypted_content", "encrypted content"]),
@@ -38,8 +49,14 @@ pub(super) fn find(api: Api, status: u16, words: &Words, body: &[u8]) -> Option<
     let mut fields = candidates(api, &body);
     // The most specific name counts: `reasoning.effort` before `reasoning`.
     fields.sort_by_key(|field| std::cmp::Reverse(field.len()));
-    let by_param = fields.iter().find(|field| words.param.as_deref() == Some(field.as_str()));
-    let by_name = || fields.iter().find(|field| names(field).any(|name| is_named(&words.message, name)));
+    let by_param = fields
+        .iter()
+        .find(|field| words.param.as_deref() == Some(field.as_str()));
+    let by_name = || {
+        fields
+            .iter()
+            .find(|field| names(field).any(|name| is_named(&words.message, name)))
+    };
     by_param.or_else(by_name).cloned().map(Remedy::Without)
 }
 
@@ -48,10 +65,16 @@ fn dialect(api: Api, status: u16, words: &Words) -> Option<Api> {
     let said = |text: &str| words.message.contains(text);
     match api {
         Api::Chat if matches!(status, 400 | 404) && said("/responses") => Some(Api::Responses),
-        Api::Responses if matches!(status, 400 | 404) && (said("/chat/completions") || said("Responses API")) => {
+        Api::Responses
+            if matches!(status, 400 | 404)
+                && (said("/chat/completions") || said("Responses API")) =>
+        {
             Some(Api::Chat)
         }
-        Api::Responses if matches!(status, 404 | 405 | 501) && !words.message.to_lowercase().contains("model") => {
+        Api::Responses
+            if matches!(status, 404 | 405 | 501)
+                && !words.message.to_lowercase().contains("model") =>
+        {
             Some(Api::Chat)
         }
         _ => None,
@@ -67,18 +90,35 @@ fn candidates(api: Api, body: &Value) -> Vec<String> {
         }
         fields.push(field.clone());
         if field == "reasoning" {
-            fields.extend(value.as_object().into_iter().flatten().map(|(inner, _)| format!("{field}.{inner}")));
+            fields.extend(
+                value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .map(|(inner, _)| format!("{field}.{inner}")),
+            );
         }
     }
-    let tools = body["tools"].as_array().into_iter().flatten().filter_map(Value::as_object);
+    let tools = body["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object);
     let of_tools = ["eager_input_streaming", "strict"].into_iter();
     let tools: Vec<_> = tools.collect();
-    fields.extend(of_tools.filter(|field| tools.iter().any(|tool| tool.contains_key(*field))).map(str::to_owned));
+    fields.extend(
+        of_tools
+            .filter(|field| tools.iter().any(|tool| tool.contains_key(*field)))
+            .map(str::to_owned),
+    );
     fields
 }
 
 fn names(field: &str) -> impl Iterator<Item = &str> {
-    let aliases = ALIASES.iter().find(|(name, _)| *name == field).map_or(&[][..], |(_, aliases)| aliases);
+    let aliases = ALIASES
+        .iter()
+        .find(|(name, _)| *name == field)
+        .map_or(&[][..], |(_, aliases)| aliases);
     std::iter::once(field).chain(aliases.iter().copied())
 }
 
@@ -98,9 +138,18 @@ fn is_named(message: &str, name: &str) -> bool {
             || before.ends_with('(') && after.starts_with(')')
             || after.starts_with(" parameter")
             || after.starts_with('.') && !after.starts_with(". ") && after.len() > 1
-            || ["parameter ", "parameter: ", "argument ", "supplied: ", "field ", "field: ", "property ", "(body."]
-                .iter()
-                .any(|word| before.ends_with(word))
+            || [
+                "parameter ",
+                "parameter: ",
+                "argument ",
+                "supplied: ",
+                "field ",
+                "field: ",
+                "property ",
+                "(body.",
+            ]
+            .iter()
+            .any(|word| before.ends_with(word))
     })
 }
 
@@ -112,7 +161,10 @@ mod tests {
     use crate::model::fault::words;
 
     #[track_caller]
-    #[expect(clippy::needless_pass_by_value, reason = "a case writes what it expects in place")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a case writes what it expects in place"
+    )]
     fn check(api: Api, status: u16, error: &str, expected: Option<Remedy>) {
         let body = json!({
             "model": "m", "stream": true, "store": false, "include": ["reasoning.encrypted_content"],
@@ -120,7 +172,16 @@ mod tests {
             "thinking": { "type": "adaptive" }, "output_config": { "effort": "high" }, "prompt_cache_key": "k",
             "stream_options": {}, "tools": [{ "name": "f", "eager_input_streaming": true }], "messages": [],
         });
-        assert_eq!(find(api, status, &words::read(error), body.to_string().as_bytes()), expected, "{error}");
+        assert_eq!(
+            find(
+                api,
+                status,
+                &words::read(error),
+                body.to_string().as_bytes()
+            ),
+            expected,
+            "{error}"
+        );
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "it is what a case expects")]
@@ -131,7 +192,10 @@ mod tests {
     #[test]
     fn refused_fields_are_recognized_by_name() {
         let check = |error, path: &str| check(Api::Chat, 400, error, without(path));
-        check(r#"{"error":"Model grok-4 does not support parameter reasoningEffort."}"#, "reasoning.effort");
+        check(
+            r#"{"error":"Model grok-4 does not support parameter reasoningEffort."}"#,
+            "reasoning.effort",
+        );
         check(
             r#"{"error":{"message":"Unsupported parameter: 'reasoning_effort' is not supported with this model.","param":"reasoning_effort"}}"#,
             "reasoning_effort",
@@ -140,23 +204,48 @@ mod tests {
             r#"{"error":{"message":"Your organization must be verified to generate reasoning summaries.","param":"reasoning.summary"}}"#,
             "reasoning.summary",
         );
-        check("Encrypted content is not supported with this model. (include)", "include");
-        check("thinking.type.enabled is not supported for this model.", "thinking");
+        check(
+            "Encrypted content is not supported with this model. (include)",
+            "include",
+        );
+        check(
+            "thinking.type.enabled is not supported for this model.",
+            "thinking",
+        );
         check("thinking: Extra inputs are not permitted", "thinking");
-        check("Unrecognized request argument supplied: prompt_cache_key", "prompt_cache_key");
-        check("tools.0.custom.eager_input_streaming: Extra inputs are not permitted", "eager_input_streaming");
+        check(
+            "Unrecognized request argument supplied: prompt_cache_key",
+            "prompt_cache_key",
+        );
+        check(
+            "tools.0.custom.eager_input_streaming: Extra inputs are not permitted",
+            "eager_input_streaming",
+        );
         check(
             r#"{"detail":[{"loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}"#,
             "stream_options",
         );
-        check("This model does not support the effort parameter.", "output_config");
+        check(
+            "This model does not support the effort parameter.",
+            "output_config",
+        );
     }
 
     #[test]
     fn prose_is_not_a_field_name() {
-        check(Api::Chat, 400, "messages must include a user message; the store is closed", None);
+        check(
+            Api::Chat,
+            400,
+            "messages must include a user message; the store is closed",
+            None,
+        );
         check(Api::Chat, 401, "reasoning_effort is not allowed", None);
-        check(Api::Messages, 400, "max_tokens: 64000 > 8192, which is the maximum", None);
+        check(
+            Api::Messages,
+            400,
+            "max_tokens: 64000 > 8192, which is the maximum",
+            None,
+        );
     }
 
     #[test]
@@ -166,9 +255,24 @@ mod tests {
         check(Api::Chat, 400, tools, Some(Remedy::Dialect(Api::Responses)));
         let only = "This model is only supported in v1/responses and not in v1/chat/completions.";
         check(Api::Chat, 404, only, Some(Remedy::Dialect(Api::Responses)));
-        check(Api::Responses, 404, "Not Found", Some(Remedy::Dialect(Api::Chat)));
-        check(Api::Responses, 404, "The model `gpt-9` does not exist", None);
-        check(Api::Responses, 400, "Use /v1/chat/completions for this model", Some(Remedy::Dialect(Api::Chat)));
+        check(
+            Api::Responses,
+            404,
+            "Not Found",
+            Some(Remedy::Dialect(Api::Chat)),
+        );
+        check(
+            Api::Responses,
+            404,
+            "The model `gpt-9` does not exist",
+            None,
+        );
+        check(
+            Api::Responses,
+            400,
+            "Use /v1/chat/completions for this model",
+            Some(Remedy::Dialect(Api::Chat)),
+        );
         check(Api::Messages, 400, "see /v1/responses", None);
     }
 }

@@ -22,8 +22,14 @@ pub(super) fn read(body: &str) -> Words {
     let body = body.trim();
     let mut words = match serde_json::from_str::<Value>(body) {
         Ok(value) => of_value(&value),
-        Err(_) if body.starts_with('<') => Words { message: of_page(body), ..Words::default() },
-        Err(_) => Words { message: body.to_owned(), ..Words::default() },
+        Err(_) if body.starts_with('<') => Words {
+            message: of_page(body),
+            ..Words::default()
+        },
+        Err(_) => Words {
+            message: body.to_owned(),
+            ..Words::default()
+        },
     };
     if let Some((at, _)) = words.message.char_indices().nth(LONGEST) {
         words.message.truncate(at);
@@ -36,21 +42,45 @@ pub(super) fn read(body: &str) -> Words {
 fn of_value(value: &Value) -> Words {
     let value = value.get(0).unwrap_or(value);
     let there = |field: &&Value| !field.is_null();
-    let error = ["error", "response"].iter().find_map(|field| value.get(field).filter(there)).unwrap_or(value);
+    let error = ["error", "response"]
+        .iter()
+        .find_map(|field| value.get(field).filter(there))
+        .unwrap_or(value);
     let error = error.get("error").filter(there).unwrap_or(error);
-    let text = |field: &str| error.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let kind = ["type", "code", "status"].iter().filter_map(|field| text(field)).collect::<Vec<_>>().join(" ");
+    let text = |field: &str| {
+        error
+            .get(field)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    let kind = ["type", "code", "status"]
+        .iter()
+        .filter_map(|field| text(field))
+        .collect::<Vec<_>>()
+        .join(" ");
     let status = ["code", "status", "status_code"].iter().find_map(|field| {
         let value = error.get(field)?;
         value.as_u64().or_else(|| value.as_str()?.parse().ok())
     });
-    let status = status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status));
-    Words { message: message(error), kind, status, param: text("param").map(str::to_owned) }
+    let status = status
+        .and_then(|status| u16::try_from(status).ok())
+        .filter(|status| (400..600).contains(status));
+    Words {
+        message: message(error),
+        kind,
+        status,
+        param: text("param").map(str::to_owned),
+    }
 }
 
 /// The message; `OpenRouter` appends the upstream provider's message, validators a list of errors.
 fn message(error: &Value) -> String {
-    let text = |pointer: &str| error.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text = |pointer: &str| {
+        error
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
     if let Some(message) = error.as_str().or_else(|| text("/message")) {
         return match text("/metadata/raw") {
             Some(raw) => format!("{message} ({})", read(raw).message),
@@ -59,22 +89,39 @@ fn message(error: &Value) -> String {
     }
     for list in ["/detail", "/message/detail", "/message"] {
         if let Some(complaints) = error.pointer(list).and_then(Value::as_array) {
-            return complaints.iter().map(complaint).collect::<Vec<_>>().join("; ");
+            return complaints
+                .iter()
+                .map(complaint)
+                .collect::<Vec<_>>()
+                .join("; ");
         }
     }
-    ["/detail", "/error_description", "/msg", "/title", "/type", "/code"]
-        .iter()
-        .find_map(|pointer| text(pointer))
-        .map_or_else(|| error.to_string(), str::to_owned)
+    [
+        "/detail",
+        "/error_description",
+        "/msg",
+        "/title",
+        "/type",
+        "/code",
+    ]
+    .iter()
+    .find_map(|pointer| text(pointer))
+    .map_or_else(|| error.to_string(), str::to_owned)
 }
 
 /// One validator error: what, and in which field.
 fn complaint(complaint: &Value) -> String {
-    let what = complaint["msg"].as_str().map_or_else(|| complaint.to_string(), str::to_owned);
-    let field = complaint["loc"].as_array().into_iter().flatten().map(|step| match step {
-        Value::String(step) => step.clone(),
-        step => step.to_string(),
-    });
+    let what = complaint["msg"]
+        .as_str()
+        .map_or_else(|| complaint.to_string(), str::to_owned);
+    let field = complaint["loc"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|step| match step {
+            Value::String(step) => step.clone(),
+            step => step.to_string(),
+        });
     match field.collect::<Vec<_>>().join(".") {
         field if field.is_empty() => what,
         field => format!("{what} ({field})"),
@@ -83,10 +130,15 @@ fn complaint(complaint: &Value) -> String {
 
 /// The title of a page, or else its text without tags.
 fn of_page(page: &str) -> String {
-    let title = page.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    let title = page
+        .split_once("<title>")
+        .and_then(|(_, rest)| rest.split_once("</title>"));
     let text = match title {
         Some((title, _)) => title.to_owned(),
-        None => page.split('<').map(|tag| tag.split_once('>').map_or("", |(_, text)| text)).collect(),
+        None => page
+            .split('<')
+            .map(|tag| tag.split_once('>').map_or("", |(_, text)| text))
+            .collect(),
     };
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -98,22 +150,75 @@ mod tests {
     #[track_caller]
     fn check(body: &str, message: &str, kind: &str, status: Option<u16>) {
         let words = read(body);
-        assert_eq!((words.message.as_str(), words.kind.as_str(), words.status), (message, kind, status));
+        assert_eq!(
+            (words.message.as_str(), words.kind.as_str(), words.status),
+            (message, kind, status)
+        );
     }
 
     #[test]
     fn error_messages_are_found_in_all_body_shapes() {
-        check(r#"{"error":{"message":"no","type":"t","code":"c"}}"#, "no", "t c", None);
-        check(r#"{"error":{"message":"no","code":502}}"#, "no", "", Some(502));
+        check(
+            r#"{"error":{"message":"no","type":"t","code":"c"}}"#,
+            "no",
+            "t c",
+            None,
+        );
+        check(
+            r#"{"error":{"message":"no","code":502}}"#,
+            "no",
+            "",
+            Some(502),
+        );
         check(r#"{"error":"no"}"#, "no", "", None);
-        check(r#"[{"error":{"code":400,"message":"no","status":"INVALID"}}]"#, "no", "INVALID", Some(400));
-        check(r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#, "no", "overloaded_error", None);
-        check(r#"{"response":{"error":{"code":"x","message":"no"}}}"#, "no", "x", None);
-        check(r#"{"type":"error","code":"x","message":"no"}"#, "no", "error x", None);
-        check(r#"{"detail":[{"loc":["body","n"],"msg":"extra"}]}"#, "extra (body.n)", "", None);
-        check(r#"{"message":{"detail":[{"loc":["body"],"msg":"extra"}]}}"#, "extra (body)", "", None);
-        check(r#"{"error":{"message":"no","metadata":{"raw":"{\"error\":\"why\"}"}}}"#, "no (why)", "", None);
-        check("<html><head><title>502 Bad\nGateway</title>", "502 Bad Gateway", "", None);
+        check(
+            r#"[{"error":{"code":400,"message":"no","status":"INVALID"}}]"#,
+            "no",
+            "INVALID",
+            Some(400),
+        );
+        check(
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#,
+            "no",
+            "overloaded_error",
+            None,
+        );
+        check(
+            r#"{"response":{"error":{"code":"x","message":"no"}}}"#,
+            "no",
+            "x",
+            None,
+        );
+        check(
+            r#"{"type":"error","code":"x","message":"no"}"#,
+            "no",
+            "error x",
+            None,
+        );
+        check(
+            r#"{"detail":[{"loc":["body","n"],"msg":"extra"}]}"#,
+            "extra (body.n)",
+            "",
+            None,
+        );
+        check(
+            r#"{"message":{"detail":[{"loc":["body"],"msg":"extra"}]}}"#,
+            "extra (body)",
+            "",
+            None,
+        );
+        check(
+            r#"{"error":{"message":"no","metadata":{"raw":"{\"error\":\"why\"}"}}}"#,
+            "no (why)",
+            "",
+            None,
+        );
+        check(
+            "<html><head><title>502 Bad\nGateway</title>",
+            "502 Bad Gateway",
+            "",
+            None,
+        );
         check("<p>Not <b>here</b></p>", "Not here", "", None);
         check("plain words", "plain words", "", None);
         check("", "", "", None);

@@ -18,10 +18,23 @@ const SYSTEM: &str = "You complete code in an editor while somebody types. You a
 
 /// Asks the model; stops reading, which closes the connection, as soon as there is enough.
 pub(super) async fn fill(provider: &Provider, gap: &Gap) -> Result<String, ModelError> {
-    let instructions = Instructions { system: SYSTEM.to_owned(), tools: [].into(), conversation: "completion".into() };
-    let message = Message::User { parts: vec![Part::Text { text: prompt(gap) }] };
-    let (preamble, messages) = (provider.preamble(&instructions), vec![provider.encode(&message)]);
-    let mut stream = provider.stream(ModelRequest { preamble, messages, may_call: false });
+    let instructions = Instructions {
+        system: SYSTEM.to_owned(),
+        tools: [].into(),
+        conversation: "completion".into(),
+    };
+    let message = Message::User {
+        parts: vec![Part::Text { text: prompt(gap) }],
+    };
+    let (preamble, messages) = (
+        provider.preamble(&instructions),
+        vec![provider.encode(&message)],
+    );
+    let mut stream = provider.stream(ModelRequest {
+        preamble,
+        messages,
+        may_call: false,
+    });
     let mut answer = String::new();
     while let Some(event) = stream.next().await {
         match event? {
@@ -39,10 +52,21 @@ pub(super) async fn fill(provider: &Provider, gap: &Gap) -> Result<String, Model
 fn prompt(gap: &Gap) -> String {
     let mut prompt = String::new();
     for Snippet { name, text } in &gap.others {
-        let _ = write!(prompt, "<document name=\"{name}\">\n{text}\n</document>\n\n");
+        let _ = write!(
+            prompt,
+            "<document name=\"{name}\">\n{text}\n</document>\n\n"
+        );
     }
-    let Gap { name, before, after, .. } = gap;
-    let _ = write!(prompt, "<document name=\"{name}\">\n{before}{CURSOR}{after}\n</document>");
+    let Gap {
+        name,
+        before,
+        after,
+        ..
+    } = gap;
+    let _ = write!(
+        prompt,
+        "<document name=\"{name}\">\n{before}{CURSOR}{after}\n</document>"
+    );
     prompt
 }
 
@@ -53,9 +77,16 @@ fn is_enough(gap: &Gap, answer: &str) -> bool {
 
 /// The answer without the beginning of the line, which chat models like to repeat.
 fn new_text<'a>(gap: &Gap, answer: &'a str) -> &'a str {
-    let line = gap.before.rsplit('\n').next().unwrap_or_default().trim_start();
+    let line = gap
+        .before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .trim_start();
     let repeated = answer.trim_start().strip_prefix(line);
-    repeated.filter(|_| !line.trim().is_empty()).unwrap_or(answer)
+    repeated
+        .filter(|_| !line.trim().is_empty())
+        .unwrap_or(answer)
 }
 
 #[cfg(test)]
@@ -65,7 +96,10 @@ mod tests {
     #[test]
     fn the_start_of_the_line_is_not_repeated() {
         let check = |before: &str, answer: &str, expected: &str| {
-            let gap = Gap { before: before.to_owned(), ..Gap::default() };
+            let gap = Gap {
+                before: before.to_owned(),
+                ..Gap::default()
+            };
             assert_eq!(new_text(&gap, answer), expected);
         };
         check("a\n    let x = ", "let x = 1;", "1;");

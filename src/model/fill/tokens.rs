@@ -2,11 +2,26 @@
 
 /// Parts of names, and the tokens before the prefix, before the suffix, and before the middle. The first match wins.
 const TOKENS: [(&str, [&str; 3]); 6] = [
-    ("qwen", ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]),
-    ("codegemma", ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]),
-    ("starcoder", ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"]),
-    ("granite-code", ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"]),
-    ("deepseek-coder", ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"]),
+    (
+        "qwen",
+        ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"],
+    ),
+    (
+        "codegemma",
+        ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"],
+    ),
+    (
+        "starcoder",
+        ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
+    ),
+    (
+        "granite-code",
+        ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
+    ),
+    (
+        "deepseek-coder",
+        ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"],
+    ),
     ("codellama", ["<PRE> ", " <SUF>", " <MID>"]),
 ];
 
@@ -27,9 +42,17 @@ mod tests {
 
     #[test]
     fn fim_tokens_are_chosen_by_model_name() {
-        let check = |model: &str, expected: Option<&str>| assert_eq!(prompt(model, "a", "b").as_deref(), expected);
-        check("Qwen/Qwen2.5-Coder-7B", Some("<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>"));
-        check("deepseek-coder:6.7b-base", Some("<｜fim▁begin｜>a<｜fim▁hole｜>b<｜fim▁end｜>"));
+        let check = |model: &str, expected: Option<&str>| {
+            assert_eq!(prompt(model, "a", "b").as_deref(), expected)
+        };
+        check(
+            "Qwen/Qwen2.5-Coder-7B",
+            Some("<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>"),
+        );
+        check(
+            "deepseek-coder:6.7b-base",
+            Some("<｜fim▁begin｜>a<｜fim▁hole｜>b<｜fim▁end｜>"),
+        );
         check("codellama-7b", Some("<PRE> a <SUF>b <MID>"));
         check("mistralai/Codestral-22B", Some("[SUFFIX]b[PREFIX]a"));
         check("gpt-3.5-turbo-instruct", None);

@@ -92,10 +92,17 @@ struct Delta<'a> {
 
 impl Decoder {
     pub(in crate::model) fn new(model: &str) -> Self {
-        Self { model: model.to_owned(), ..Self::default() }
+        Self {
+            model: model.to_owned(),
+            ..Self::default()
+        }
     }
 
-    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+    pub(in crate::model) fn event(
+        &mut self,
+        event: &Event,
+        out: &mut Batch,
+    ) -> Result<(), ModelError> {
         let text = event.text();
         let data = text.trim();
         if data == "[DONE]" {
@@ -107,7 +114,11 @@ impl Decoder {
             return Ok(());
         }
         let Ok(parsed) = serde_json::from_str::<Data<'_>>(data) else {
-            return if &event.name[..] == b"error" { Err(fault::in_stream(data)) } else { Ok(()) };
+            return if &event.name[..] == b"error" {
+                Err(fault::in_stream(data))
+            } else {
+                Ok(())
+            };
         };
         match parsed.kind.plain() {
             "message_start" => {
@@ -124,7 +135,13 @@ impl Decoder {
             "content_block_stop" => self.stop(parsed.index.0, out),
             "message_delta" => {
                 self.usage(&value(parsed.usage), out);
-                self.finish(parsed.delta.as_ref().map_or("", |delta| delta.stop_reason.plain()), out)?;
+                self.finish(
+                    parsed
+                        .delta
+                        .as_ref()
+                        .map_or("", |delta| delta.stop_reason.plain()),
+                    out,
+                )?;
             }
             "message_stop" => self.done = true,
             "error" => return Err(fault::in_stream(data)),
@@ -140,7 +157,11 @@ impl Decoder {
             self.stop(index, out);
         }
         self.hand_back(out);
-        if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }
+        if self.finished || self.done {
+            Ok(())
+        } else {
+            Err(fault::truncated())
+        }
     }
 
     fn start(&mut self, index: Option<i64>, block: Value, out: &mut Batch) {
@@ -159,11 +180,21 @@ impl Decoder {
             "tool_use" => {
                 let slot = self.calls;
                 self.calls += 1;
-                out.push(ModelEvent::CallStart { slot, id: text("id"), name: text("name") });
+                out.push(ModelEvent::CallStart {
+                    slot,
+                    id: text("id"),
+                    name: text("name"),
+                });
                 let whole = block["input"].as_object().filter(|input| !input.is_empty());
-                Block::Call { slot, whole: whole.map(|_| block["input"].to_string()) }
+                Block::Call {
+                    slot,
+                    whole: whole.map(|_| block["input"].to_string()),
+                }
             }
-            _ => Block::Other { block, input: String::new() },
+            _ => Block::Other {
+                block,
+                input: String::new(),
+            },
         };
         self.blocks.insert(index, state);
     }
@@ -193,7 +224,8 @@ impl Decoder {
         match self.blocks.remove(&index) {
             Some(Block::Text(text)) => self.ended.push(json!({ "type": "text", "text": text })),
             Some(Block::Thinking { text, signature }) if !signature.is_empty() => {
-                self.ended.push(json!({ "type": "thinking", "thinking": text, "signature": signature }));
+                self.ended
+                    .push(json!({ "type": "thinking", "thinking": text, "signature": signature }));
             }
             Some(Block::Call { slot, whole }) => {
                 self.ended.push(json!({ "type": "tool_use", "slot": slot }));
@@ -213,12 +245,19 @@ impl Decoder {
     /// Sends the blocks back in order, if that differs from text before calls.
     fn hand_back(&mut self, out: &mut Batch) {
         let ended = std::mem::take(&mut self.ended);
-        if ended.iter().all(|block| matches!(block["type"].as_str(), Some("text" | "tool_use"))) {
+        if ended
+            .iter()
+            .all(|block| matches!(block["type"].as_str(), Some("text" | "tool_use")))
+        {
             return;
         }
         for item in ended {
             let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(Api::Messages, model, item)));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(
+                Api::Messages,
+                model,
+                item,
+            )));
         }
     }
 
@@ -249,9 +288,15 @@ impl Decoder {
             (&mut tokens.read, "/cache_read_input_tokens"),
             (&mut tokens.written, "/cache_creation_input_tokens"),
             (&mut tokens.output, "/output_tokens"),
-            (&mut tokens.thinking, "/output_tokens_details/thinking_tokens"),
+            (
+                &mut tokens.thinking,
+                "/output_tokens_details/thinking_tokens",
+            ),
         ] {
-            *number = usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(*number);
+            *number = usage
+                .pointer(pointer)
+                .and_then(Value::as_u64)
+                .unwrap_or(*number);
         }
         tokens.cost = usage["cost"].as_f64().or(tokens.cost);
         out.push(ModelEvent::Usage(Usage {
@@ -268,9 +313,20 @@ impl Decoder {
 /// The deltas that nearly all events are, as Anthropic writes them.
 type Begin = (&'static str, for<'a> fn(Text<'a>) -> Delta<'a>);
 const DELTAS: [Begin; 3] = [
-    (r#"text_delta","text":""#, |text| Delta { text, ..Delta::default() }),
-    (r#"thinking_delta","thinking":""#, |thinking| Delta { thinking, ..Delta::default() }),
-    (r#"input_json_delta","partial_json":""#, |partial_json| Delta { partial_json, ..Delta::default() }),
+    (r#"text_delta","text":""#, |text| Delta {
+        text,
+        ..Delta::default()
+    }),
+    (r#"thinking_delta","thinking":""#, |thinking| Delta {
+        thinking,
+        ..Delta::default()
+    }),
+    (r#"input_json_delta","partial_json":""#, |partial_json| {
+        Delta {
+            partial_json,
+            ..Delta::default()
+        }
+    }),
 ];
 
 /// Reads a delta without escapes several times as fast as the parser, which reads everything else.
@@ -279,14 +335,18 @@ fn plain_delta(data: &str) -> Option<(i64, Delta<'_>)> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (index, rest) = rest.split_at_checked(digits)?;
     let rest = rest.strip_prefix(r#","delta":{"type":""#)?;
-    let (rest, delta) = DELTAS.iter().find_map(|(begin, delta)| Some((rest.strip_prefix(begin)?, delta)))?;
+    let (rest, delta) = DELTAS
+        .iter()
+        .find_map(|(begin, delta)| Some((rest.strip_prefix(begin)?, delta)))?;
     let (text, end) = rest.split_at_checked(memchr2(b'"', b'\\', rest.as_bytes())?)?;
-    let is_whole = end.strip_prefix("\"}")?.trim_start() == "}" && !text.bytes().any(|byte| byte.is_ascii_control());
+    let is_whole = end.strip_prefix("\"}")?.trim_start() == "}"
+        && !text.bytes().any(|byte| byte.is_ascii_control());
     is_whole.then_some((index.parse().ok()?, delta(Text::Plain(text.into()))))
 }
 
 fn value(raw: Option<&RawValue>) -> Value {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -296,26 +356,50 @@ mod tests {
     #[test]
     fn the_quick_way_reads_what_the_parser_reads() {
         for (data, is_quick) in [
-            (r#"{"type":"content_block_delta","index":12,"delta":{"type":"text_delta","text":"é <b>"}}"#, true),
-            (r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}     }"#, true),
-            (r#"{"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"hm"}}"#, true),
+            (
+                r#"{"type":"content_block_delta","index":12,"delta":{"type":"text_delta","text":"é <b>"}}"#,
+                true,
+            ),
+            (
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}     }"#,
+                true,
+            ),
+            (
+                r#"{"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"hm"}}"#,
+                true,
+            ),
             (
                 r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
                 true,
             ),
-            (r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n"}}"#, false),
-            (r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a","x":1}}"#, false),
-            (r#"{"type":"content_block_delta","index":-1,"delta":{"type":"text_delta","text":"a"}}"#, false),
-            (r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}},"#, false),
+            (
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n"}}"#,
+                false,
+            ),
+            (
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a","x":1}}"#,
+                false,
+            ),
+            (
+                r#"{"type":"content_block_delta","index":-1,"delta":{"type":"text_delta","text":"a"}}"#,
+                false,
+            ),
+            (
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}},"#,
+                false,
+            ),
         ] {
             let quick = plain_delta(data);
             assert_eq!(quick.is_some(), is_quick, "{data}");
-            let Some((index, delta)) = quick else { continue };
+            let Some((index, delta)) = quick else {
+                continue;
+            };
             let parsed: Data<'_> = serde_json::from_str(data).unwrap();
             let slow = parsed.delta.unwrap();
             assert_eq!(Some(index), parsed.index.0);
             let words = |delta: &Delta<'_>| {
-                [&delta.text, &delta.thinking, &delta.partial_json].map(|text| text.plain().to_owned())
+                [&delta.text, &delta.thinking, &delta.partial_json]
+                    .map(|text| text.plain().to_owned())
             };
             assert_eq!(words(&delta), words(&slow), "{data}");
         }

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::model::body::{self, join};
 use crate::model::family::Family;
 use crate::model::{
-    AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec, thinking,
+    AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec,
+    thinking,
 };
 
 /// Everything before the first message of the conversation. The marker on the system prompt caches tools and prompt;
@@ -23,10 +24,18 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     fit_budget(&mut fields);
     if !instructions.tools.is_empty() {
-        fields.insert("tools".into(), instructions.tools.iter().map(|tool| self::tool(endpoint, tool)).collect());
+        fields.insert(
+            "tools".into(),
+            instructions
+                .tools
+                .iter()
+                .map(|tool| self::tool(endpoint, tool))
+                .collect(),
+        );
     }
     if !instructions.system.trim().is_empty() {
-        let system = json!([{ "type": "text", "text": instructions.system, "cache_control": marker }]);
+        let system =
+            json!([{ "type": "text", "text": instructions.system, "cache_control": marker }]);
         fields.insert("system".into(), system);
     }
     fields.insert("messages".into(), json!([]));
@@ -35,9 +44,17 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
 
 /// A budget that exceeds the configured `max_tokens` is reduced.
 fn fit_budget(fields: &mut Map<String, Value>) {
-    let limit = fields.get("max_tokens").and_then(Value::as_u64).unwrap_or(u64::MAX);
-    let Some(thinking) = fields.get_mut("thinking") else { return };
-    if thinking["budget_tokens"].as_u64().is_some_and(|budget| budget >= limit) {
+    let limit = fields
+        .get("max_tokens")
+        .and_then(Value::as_u64)
+        .unwrap_or(u64::MAX);
+    let Some(thinking) = fields.get_mut("thinking") else {
+        return;
+    };
+    if thinking["budget_tokens"]
+        .as_u64()
+        .is_some_and(|budget| budget >= limit)
+    {
         let budget = limit / 2;
         if budget < 1_024 {
             fields.shift_remove("thinking");
@@ -85,7 +102,10 @@ fn block(text: &str) -> Option<Value> {
 
 /// The model's blocks are sent back unchanged and in order, because thinking is signed. Calls keep their position.
 fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
-    let ours = message.reasoning.iter().filter(|item| item.belongs_to(endpoint));
+    let ours = message
+        .reasoning
+        .iter()
+        .filter(|item| item.belongs_to(endpoint));
     let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
     let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
     let mut content = Vec::new();
@@ -97,7 +117,11 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
         }
     }
     if !ours.iter().any(|item| item["type"] == "text") {
-        content.extend([&message.text, &message.refusal].into_iter().filter_map(|text| block(text)));
+        content.extend(
+            [&message.text, &message.refusal]
+                .into_iter()
+                .filter_map(|text| block(text)),
+        );
     }
     content.extend(calls.into_iter().flatten().map(call));
     content
@@ -105,7 +129,9 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
 
 /// The call at this position, by its number among the calls.
 fn placed<'a>(item: &Value, calls: &mut [Option<&'a ToolCall>]) -> Option<&'a ToolCall> {
-    let slot = item["slot"].as_u64().and_then(|slot| usize::try_from(slot).ok())?;
+    let slot = item["slot"]
+        .as_u64()
+        .and_then(|slot| usize::try_from(slot).ok())?;
     calls.get_mut(slot)?.take()
 }
 
@@ -118,7 +144,10 @@ fn result(result: &ToolResult) -> Value {
     let content: Value = if result.images.is_empty() {
         result.content.as_str().into()
     } else {
-        let images = result.images.iter().map(|Image { mime_type, data }| image(mime_type, data));
+        let images = result
+            .images
+            .iter()
+            .map(|Image { mime_type, data }| image(mime_type, data));
         block(&result.content).into_iter().chain(images).collect()
     };
     json!({

@@ -134,7 +134,11 @@ pub(super) enum Piece {
 /// The reply when the script is exhausted.
 pub(super) fn exhausted() -> Reply {
     let body = json!({ "error": { "message": "the script has no reply left" } });
-    vec![Step::Status { status: 500, body, headers: BTreeMap::new() }]
+    vec![Step::Status {
+        status: 500,
+        body,
+        headers: BTreeMap::new(),
+    }]
 }
 
 /// The bytes of a reply to a request of this size, in bytes.
@@ -177,7 +181,11 @@ impl Stage {
             }
             Step::Call { call, fragments } => self.call(&call, fragments),
             Step::Gate { gate } => self.pieces.push(Piece::Gate(gate)),
-            Step::Status { status, body, headers } => self.document(status, &body, headers),
+            Step::Status {
+                status,
+                body,
+                headers,
+            } => self.document(status, &body, headers),
             Step::Error { error } => {
                 self.say(&[json!({ "type": "error", "error": error })]);
                 self.open_end = true;
@@ -197,15 +205,26 @@ impl Stage {
             let events = self.voice.end(self.finish.take(), self.usage.take());
             self.say(&events);
             if api == Api::Chat {
-                self.pieces.push(Piece::Bytes(Bytes::from_static(b"data: [DONE]\n\n")));
+                self.pieces
+                    .push(Piece::Bytes(Bytes::from_static(b"data: [DONE]\n\n")));
             }
         }
-        self.headers.entry("content-type".to_owned()).or_insert_with(|| "text/event-stream".to_owned());
-        Played { status: self.status, headers: self.headers.into_iter().collect(), pieces: self.pieces }
+        self.headers
+            .entry("content-type".to_owned())
+            .or_insert_with(|| "text/event-stream".to_owned());
+        Played {
+            status: self.status,
+            headers: self.headers.into_iter().collect(),
+            pieces: self.pieces,
+        }
     }
 
     fn say(&mut self, events: &[Value]) {
-        self.pieces.extend(events.iter().map(|event| Piece::Bytes(format!("data: {event}\n\n").into())));
+        self.pieces.extend(
+            events
+                .iter()
+                .map(|event| Piece::Bytes(format!("data: {event}\n\n").into())),
+        );
     }
 
     fn text(&mut self, text: &str) {
@@ -229,7 +248,10 @@ impl Stage {
             other => other.to_string().chars().collect(),
         };
         let size = arguments.len().div_ceil(fragments.max(1)).max(1);
-        let pieces: Vec<String> = arguments.chunks(size).map(|piece| piece.iter().collect()).collect();
+        let pieces: Vec<String> = arguments
+            .chunks(size)
+            .map(|piece| piece.iter().collect())
+            .collect();
         let events = self.voice.call(&call.id, &call.name, &pieces);
         self.say(&events);
     }
@@ -237,7 +259,9 @@ impl Stage {
     fn document(&mut self, status: u16, body: &Value, headers: BTreeMap<String, String>) {
         self.status = status;
         self.headers = headers;
-        self.headers.entry("content-type".to_owned()).or_insert_with(|| "application/json".to_owned());
+        self.headers
+            .entry("content-type".to_owned())
+            .or_insert_with(|| "application/json".to_owned());
         match body {
             Value::Null => self.open_end = true,
             Value::String(text) => self.bytes(text.clone().into()),
@@ -268,7 +292,13 @@ mod tests {
             [{ "status": 401, "body": { "error": "no" } }],
         ]))
         .unwrap();
-        assert_eq!(script[0][1], Step::Words { words: "b c".into(), delay_ms: 5 });
+        assert_eq!(
+            script[0][1],
+            Step::Words {
+                words: "b c".into(),
+                delay_ms: 5
+            }
+        );
         assert_eq!(script[0][3], Step::Hang { hang: true });
         assert!(matches!(&script[1][0], Step::Call { fragments: 3, .. }));
         assert!(matches!(&script[2][0], Step::Status { status: 401, .. }));

@@ -36,7 +36,11 @@ impl Server {
         let base_url = format!("http://{}/v1", listener.local_addr()?);
         let rehearsal = script.into();
         let task = tokio::spawn(accept(listener, rehearsal.clone()));
-        Ok(Self { base_url, rehearsal, task })
+        Ok(Self {
+            base_url,
+            rehearsal,
+            task,
+        })
     }
 
     /// The base URL for an endpoint.
@@ -72,11 +76,16 @@ async fn accept(listener: TcpListener, rehearsal: Rehearsal) {
 async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let (read, mut write) = socket.into_split();
-    let mut incoming = Incoming { read, buf: BytesMut::new() };
+    let mut incoming = Incoming {
+        read,
+        buf: BytesMut::new(),
+    };
     while let Some((head, body)) = incoming.request().await? {
         if head.starts_with("POST ") {
             let path = head.split(' ').nth(1).unwrap_or_default();
-            rehearsal.0.send_modify(|state| state.paths.push(path.to_owned()));
+            rehearsal
+                .0
+                .send_modify(|state| state.paths.push(path.to_owned()));
             let answer = rehearsal.answer(&body, dialect(path));
             tokio::select! {
                 sent = stream(&mut write, answer) => sent?,
@@ -84,7 +93,12 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
             }
         } else {
             let path = head.split(' ').nth(1).unwrap_or_default();
-            let found = rehearsal.0.borrow().documents.get(path).map(ToString::to_string);
+            let found = rehearsal
+                .0
+                .borrow()
+                .documents
+                .get(path)
+                .map(ToString::to_string);
             document(&mut write, found).await?;
         }
     }
@@ -136,7 +150,12 @@ impl Incoming {
 
     /// Waits until the client closes its side; what it sends meanwhile is kept for the next request.
     async fn closed(&mut self) {
-        while self.read.read_buf(&mut self.buf).await.is_ok_and(|read| read > 0) {}
+        while self
+            .read
+            .read_buf(&mut self.buf)
+            .await
+            .is_ok_and(|read| read > 0)
+        {}
     }
 }
 
@@ -146,7 +165,10 @@ async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()
     if matches!(first, Some(Err(_))) {
         return Err(io::ErrorKind::ConnectionReset.into());
     }
-    let mut head = format!("HTTP/1.1 {} Rehearsal\r\ntransfer-encoding: chunked\r\n", answer.status);
+    let mut head = format!(
+        "HTTP/1.1 {} Rehearsal\r\ntransfer-encoding: chunked\r\n",
+        answer.status
+    );
     for (name, value) in &answer.headers {
         head.extend([name, ": ", value, "\r\n"]);
     }
@@ -163,9 +185,15 @@ async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()
 }
 
 async fn document(write: &mut OwnedWriteHalf, found: Option<String>) -> io::Result<()> {
-    let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
+    let status = if found.is_some() {
+        "200 OK"
+    } else {
+        "404 Not Found"
+    };
     let body = found.unwrap_or_else(|| "{}".to_owned());
     let length = body.len();
-    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
     write.write_all(head.as_bytes()).await
 }

@@ -20,13 +20,21 @@ pub(super) struct Voice {
 
 impl Voice {
     pub(super) fn new(api: Api, request: usize) -> Self {
-        Self { api, blocks: 0, open: "", calls: 0, request }
+        Self {
+            api,
+            blocks: 0,
+            open: "",
+            calls: 0,
+            request,
+        }
     }
 
     pub(super) fn text(&mut self, text: &str) -> Vec<Value> {
         match self.api {
             Api::Chat => vec![chunk(&json!({ "content": text }))],
-            Api::Responses => vec![self.item_delta("output_text", "response.output_text.delta", text)],
+            Api::Responses => {
+                vec![self.item_delta("output_text", "response.output_text.delta", text)]
+            }
             Api::Messages => self.block_delta("text", "text_delta", text),
         }
     }
@@ -34,7 +42,9 @@ impl Voice {
     pub(super) fn reasoning(&mut self, text: &str) -> Vec<Value> {
         match self.api {
             Api::Chat => vec![chunk(&json!({ "reasoning_content": text }))],
-            Api::Responses => vec![self.item_delta("reasoning", "response.reasoning_summary_text.delta", text)],
+            Api::Responses => {
+                vec![self.item_delta("reasoning", "response.reasoning_summary_text.delta", text)]
+            }
             Api::Messages => self.block_delta("thinking", "thinking_delta", text),
         }
     }
@@ -46,16 +56,18 @@ impl Voice {
         match self.api {
             Api::Chat => {
                 let function = json!({ "name": name, "arguments": "" });
-                let start = json!({ "index": index, "id": id, "type": "function", "function": function });
+                let start =
+                    json!({ "index": index, "id": id, "type": "function", "function": function });
                 let piece = |piece| json!({ "index": index, "function": { "arguments": piece } });
                 let fragments = [start].into_iter().chain(pieces.iter().map(piece));
-                fragments.map(|fragment| chunk(&json!({ "tool_calls": [fragment] }))).collect()
+                fragments
+                    .map(|fragment| chunk(&json!({ "tool_calls": [fragment] })))
+                    .collect()
             }
             Api::Responses => {
                 self.begin("function_call");
                 let at = self.blocks - 1;
-                let item =
-                    json!({ "type": "function_call", "call_id": id, "name": name, "arguments": pieces.concat() });
+                let item = json!({ "type": "function_call", "call_id": id, "name": name, "arguments": pieces.concat() });
                 let event = |kind: &str| json!({ "type": kind, "output_index": at, "item": item });
                 let delta = |piece| json!({ "type": "response.function_call_arguments.delta", "output_index": at, "delta": piece });
                 let mut events = vec![event("response.output_item.added")];
@@ -82,7 +94,9 @@ impl Voice {
     pub(super) fn end(&mut self, finish: Option<String>, usage: Option<Value>) -> Vec<Value> {
         let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
         let finish = finish.unwrap_or_else(|| usual.to_owned());
-        let usage = usage.unwrap_or_else(|| json!({ "prompt_tokens": self.request / 4, "completion_tokens": 20 }));
+        let usage = usage.unwrap_or_else(
+            || json!({ "prompt_tokens": self.request / 4, "completion_tokens": 20 }),
+        );
         let tokens = json!({ "input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"] });
         match self.api {
             Api::Chat => vec![
@@ -130,9 +144,17 @@ impl Voice {
         if self.open != kind {
             events = self.close();
             self.begin(kind);
-            events.push(self.block("content_block_start", "content_block", &json!({ "type": kind, kind: "" })));
+            events.push(self.block(
+                "content_block_start",
+                "content_block",
+                &json!({ "type": kind, kind: "" }),
+            ));
         }
-        events.push(self.block("content_block_delta", "delta", &json!({ "type": delta, kind: text })));
+        events.push(self.block(
+            "content_block_delta",
+            "delta",
+            &json!({ "type": delta, kind: text }),
+        ));
         events
     }
 

@@ -62,14 +62,25 @@ struct Data<'a> {
 
 impl Decoder {
     pub(in crate::model) fn new(model: &str) -> Self {
-        Self { model: model.to_owned(), ..Self::default() }
+        Self {
+            model: model.to_owned(),
+            ..Self::default()
+        }
     }
 
-    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+    pub(in crate::model) fn event(
+        &mut self,
+        event: &Event,
+        out: &mut Batch,
+    ) -> Result<(), ModelError> {
         let text = event.text();
         let data = text.trim();
         let Ok(parsed) = serde_json::from_str::<Data<'_>>(data) else {
-            return if &event.name[..] == b"error" { Err(fault::in_stream(data)) } else { Ok(()) };
+            return if &event.name[..] == b"error" {
+                Err(fault::in_stream(data))
+            } else {
+                Ok(())
+            };
         };
         let kind = parsed.kind.plain();
         self.current = parsed.output_index.0.unwrap_or_else(|| self.place(kind));
@@ -96,14 +107,21 @@ impl Decoder {
 
     /// Ends the stream.
     pub(in crate::model) fn end(&mut self) -> Result<(), ModelError> {
-        if self.done { Ok(()) } else { Err(fault::truncated()) }
+        if self.done {
+            Ok(())
+        } else {
+            Err(fault::truncated())
+        }
     }
 
     /// The item of an event that names none: the current one, unless a new one begins.
     fn place(&self, kind: &str) -> i64 {
         let ended = self.items.get(&self.current).is_some_and(|item| item.ended);
         if kind == "response.output_item.added" || kind == "response.output_item.done" && ended {
-            self.items.keys().max().map_or(0, |last| last.saturating_add(1))
+            self.items
+                .keys()
+                .max()
+                .map_or(0, |last| last.saturating_add(1))
         } else {
             self.current
         }
@@ -138,14 +156,20 @@ impl Decoder {
             }
             "response.function_call_arguments.done" => {
                 if let Some(slot) = item.slot {
-                    let arguments = if item.seen { "" } else { data.arguments.plain() };
+                    let arguments = if item.seen {
+                        ""
+                    } else {
+                        data.arguments.plain()
+                    };
                     out.arguments(slot, arguments);
                 }
             }
             _ => return,
         }
         item.streamed = part;
-        item.seen |= !(delta.is_empty() && data.text.plain().is_empty() && data.arguments.plain().is_empty());
+        item.seen |= !(delta.is_empty()
+            && data.text.plain().is_empty()
+            && data.arguments.plain().is_empty());
     }
 
     /// An item begins; a call is announced.
@@ -160,7 +184,11 @@ impl Decoder {
         state.slot = Some(slot);
         let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
         let (id, name) = (text("call_id"), text("name"));
-        let opening = if name == "apply_patch" { "{\"patch\":\"" } else { "{\"input\":\"" };
+        let opening = if name == "apply_patch" {
+            "{\"patch\":\""
+        } else {
+            "{\"input\":\""
+        };
         let id = if custom { format!("{CUSTOM}{id}") } else { id };
         out.push(ModelEvent::CallStart { slot, id, name });
         if custom {
@@ -203,7 +231,11 @@ impl Decoder {
         }
         if goes_back(&item) {
             let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(Api::Responses, model, item)));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(
+                Api::Responses,
+                model,
+                item,
+            )));
         }
     }
 
@@ -221,7 +253,9 @@ impl Decoder {
         if let Some(usage) = usage(&response["usage"]) {
             out.push(ModelEvent::Usage(usage));
         }
-        let cut = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+        let cut = response
+            .pointer("/incomplete_details/reason")
+            .and_then(Value::as_str);
         out.push(ModelEvent::Finish(match cut {
             Some("max_output_tokens") => Finish::Length,
             Some("content_filter") => Finish::ContentFilter,
@@ -237,18 +271,23 @@ impl Decoder {
 /// item.
 fn goes_back(item: &Value) -> bool {
     let mut parts = item["content"].as_array().into_iter().flatten();
-    item["type"] != "message" || parts.any(|part| part["text"].is_string() || part["refusal"].is_string())
+    item["type"] != "message"
+        || parts.any(|part| part["text"].is_string() || part["refusal"].is_string())
 }
 
 /// The contents of a JSON string.
 fn escaped(text: &str) -> String {
     let json = serde_json::to_string(text).unwrap_or_default();
-    json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
+    json.get(1..json.len().saturating_sub(1))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The text of a reasoning item: its summary, or else the reasoning that some hosts show.
 fn thoughts(item: &Value) -> String {
-    let parts = ["summary", "content"].iter().filter_map(|field| item[field].as_array());
+    let parts = ["summary", "content"]
+        .iter()
+        .filter_map(|field| item[field].as_array());
     let texts = parts.flatten().filter_map(|part| part["text"].as_str());
     texts.collect::<Vec<_>>().join("\n\n")
 }

@@ -8,7 +8,8 @@ use super::CUSTOM;
 use crate::model::body::{self, join};
 use crate::model::family::Family;
 use crate::model::{
-    Arguments, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec, thinking,
+    Arguments, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall,
+    ToolResult, ToolSpec, thinking,
 };
 
 /// Everything before the first item of the conversation.
@@ -22,7 +23,10 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     }
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     if !instructions.tools.is_empty() {
-        fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
+        fields.insert(
+            "tools".into(),
+            instructions.tools.iter().map(tool).collect(),
+        );
     }
     if !instructions.system.is_empty() {
         fields.insert("instructions".into(), instructions.system.as_str().into());
@@ -55,7 +59,9 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
             join([json!({ "type": "message", "role": "user", "content": content })])
         }
         Message::Assistant(message) => join(assistant(endpoint, message)),
-        Message::Results { results } => join(results.iter().map(|result| self::result(endpoint, result))),
+        Message::Results { results } => {
+            join(results.iter().map(|result| self::result(endpoint, result)))
+        }
     }
 }
 
@@ -72,7 +78,10 @@ fn image(mime_type: &str, data: &str) -> Value {
 
 /// The items of an answer, unchanged and in order; without them (another model's answer), its text and calls.
 fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
-    let ours = message.reasoning.iter().filter(|item| item.belongs_to(endpoint));
+    let ours = message
+        .reasoning
+        .iter()
+        .filter(|item| item.belongs_to(endpoint));
     let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
     let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
     // If the end of the text was cut off, its item never arrived.
@@ -83,21 +92,33 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
             "message" if !is_whole => {}
             // Without its encrypted content it refers to something the provider did not store.
             "reasoning" if !item["encrypted_content"].is_string() => {}
-            "function_call" | "custom_tool_call" => items.extend(placed(endpoint, item, &mut calls)),
+            "function_call" | "custom_tool_call" => {
+                items.extend(placed(endpoint, item, &mut calls))
+            }
             _ => items.push((*item).clone()),
         }
     }
     if !is_whole {
         items.extend(words(message));
     }
-    items.extend(calls.into_iter().flatten().map(|call| self::call(endpoint, call)));
+    items.extend(
+        calls
+            .into_iter()
+            .flatten()
+            .map(|call| self::call(endpoint, call)),
+    );
     items
 }
 
 /// The size of the items' text, in bytes.
 fn said(items: &[&Value]) -> usize {
-    let parts = items.iter().filter(|item| item["type"] == "message").filter_map(|item| item["content"].as_array());
-    let texts = parts.flatten().filter_map(|part| part["text"].as_str().or(part["refusal"].as_str()));
+    let parts = items
+        .iter()
+        .filter(|item| item["type"] == "message")
+        .filter_map(|item| item["content"].as_array());
+    let texts = parts
+        .flatten()
+        .filter_map(|part| part["text"].as_str().or(part["refusal"].as_str()));
     texts.map(str::len).sum()
 }
 
@@ -109,20 +130,31 @@ fn words(message: &AssistantMessage) -> Option<Value> {
     if !message.refusal.is_empty() {
         content.push(json!({ "type": "refusal", "refusal": message.refusal }));
     }
-    (!content.is_empty()).then(|| json!({ "type": "message", "role": "assistant", "content": content }))
+    (!content.is_empty())
+        .then(|| json!({ "type": "message", "role": "assistant", "content": content }))
 }
 
 /// The next call, as its original item if both still agree: a call may have a new id or repaired arguments.
 fn placed(endpoint: &Endpoint, item: &Value, calls: &mut [Option<&ToolCall>]) -> Option<Value> {
     let next = calls.iter_mut().find(|call| call.is_some())?.take()?;
     let same_arguments = match &next.arguments {
-        Arguments::Object(object) => serde_json::from_str::<Value>(item["arguments"].as_str().unwrap_or_default())
-            .is_ok_and(|arguments| arguments.as_object() == Some(object)),
+        Arguments::Object(object) => {
+            serde_json::from_str::<Value>(item["arguments"].as_str().unwrap_or_default())
+                .is_ok_and(|arguments| arguments.as_object() == Some(object))
+        }
         Arguments::Unparsable(_) => false,
     };
-    let same = item["call_id"] == next.id.as_str() && item["name"] == next.name.as_str() && same_arguments;
-    let custom = next.id.strip_prefix(CUSTOM).is_some_and(|id| item["call_id"] == id);
-    Some(if same || custom { item.clone() } else { call(endpoint, next) })
+    let same =
+        item["call_id"] == next.id.as_str() && item["name"] == next.name.as_str() && same_arguments;
+    let custom = next
+        .id
+        .strip_prefix(CUSTOM)
+        .is_some_and(|id| item["call_id"] == id);
+    Some(if same || custom {
+        item.clone()
+    } else {
+        call(endpoint, next)
+    })
 }
 
 fn call(endpoint: &Endpoint, call: &ToolCall) -> Value {
@@ -137,13 +169,19 @@ fn call(endpoint: &Endpoint, call: &ToolCall) -> Value {
 fn result(endpoint: &Endpoint, result: &ToolResult) -> Value {
     let (kind, id) = match result.call_id.strip_prefix(CUSTOM) {
         Some(id) => ("custom_tool_call_output", id.to_owned()),
-        None => ("function_call_output", body::within(&result.call_id, endpoint.longest_id())),
+        None => (
+            "function_call_output",
+            body::within(&result.call_id, endpoint.longest_id()),
+        ),
     };
     let output: Value = if result.images.is_empty() {
         result.content.as_str().into()
     } else {
         let text = json!({ "type": "input_text", "text": result.content });
-        let images = result.images.iter().map(|Image { mime_type, data }| image(mime_type, data));
+        let images = result
+            .images
+            .iter()
+            .map(|Image { mime_type, data }| image(mime_type, data));
         std::iter::once(text).chain(images).collect()
     };
     json!({ "type": kind, "call_id": id, "output": output })

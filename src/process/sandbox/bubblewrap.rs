@@ -44,15 +44,29 @@ impl Bubblewrap {
     pub async fn find(program: PathBuf, own: Option<&Path>) -> Result<Self, String> {
         probe(&program, &[], &["/bin/sh", "-c", ":"].map(OsString::from)).await?;
         // Within bubblewrap, `/proc/self/exe` would be bubblewrap.
-        let Some(own) = own.and_then(|own| own.canonicalize().ok()) else { return Ok(Self { program, covers: None }) };
+        let Some(own) = own.and_then(|own| own.canonicalize().ok()) else {
+            return Ok(Self {
+                program,
+                covers: None,
+            });
+        };
         let mounts = cover::mounts(&own, Path::new("/dev/null"));
         let mut options = capabilities();
-        options.extend(mounts.into_iter().take(1).flat_map(|(how, from, to)| [how.into(), from.into(), to.into()]));
+        options.extend(
+            mounts
+                .into_iter()
+                .take(1)
+                .flat_map(|(how, from, to)| [how.into(), from.into(), to.into()]),
+        );
         options.extend(["--dir", cover::TEXTS].map(OsString::from));
         let entered = cover::entered(std::iter::empty(), Path::new("/"), &["true".into()]);
         let probed = probe(&program, &options, &entered).await;
-        let covers = probed.inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"));
-        Ok(Self { program, covers: covers.ok().map(|()| own) })
+        let covers = probed
+            .inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"));
+        Ok(Self {
+            program,
+            covers: covers.ok().map(|()| own),
+        })
     }
 
     /// Whether commands can replace, move and remove files whose unsaved text they see.
@@ -68,8 +82,20 @@ impl Bubblewrap {
 /// behind that waits for it for ever. (Commands have the supervisor, which ends such a process too.)
 async fn probe(program: &Path, options: &[OsString], argv: &[OsString]) -> Result<(), String> {
     let mut command = super::command(program);
-    command.kill_on_drop(false).stdin(Stdio::null()).stdout(Stdio::null());
-    command.args(ALONE).args(["--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    command
+        .kill_on_drop(false)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    command.args(ALONE).args([
+        "--unshare-net",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+    ]);
     command.args(options).arg("--").args(argv);
     // No pipe, whose end would be the end of the last process in the sandbox.
     let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
@@ -79,12 +105,18 @@ async fn probe(program: &Path, options: &[OsString], argv: &[OsString]) -> Resul
         return Ok(());
     }
     let mut why = Vec::new();
-    said.rewind().and_then(|()| said.read_to_end(&mut why)).map_err(|error| error.to_string())?;
+    said.rewind()
+        .and_then(|()| said.read_to_end(&mut why))
+        .map_err(|error| error.to_string())?;
     Err(String::from_utf8_lossy(&why).trim().to_owned())
 }
 
 fn capabilities() -> Vec<OsString> {
-    cover::CAPABILITIES.iter().flat_map(|capability| ["--cap-add", capability]).map(OsString::from).collect()
+    cover::CAPABILITIES
+        .iter()
+        .flat_map(|capability| ["--cap-add", capability])
+        .map(OsString::from)
+        .collect()
 }
 
 /// One mount.
@@ -99,7 +131,11 @@ impl Bubblewrap {
     /// How to start `argv` in its own file system.
     pub fn held(&self, confined: &Confined<'_>, argv: &[OsString]) -> (Start, Vec<OsString>) {
         let mut mounts = mounts(confined);
-        let mut covered = confined.stand_ins.iter().filter(|stand_in| !stand_in.is_fixed()).peekable();
+        let mut covered = confined
+            .stand_ins
+            .iter()
+            .filter(|stand_in| !stand_in.is_fixed())
+            .peekable();
         let Some(own) = self.covers.as_ref().filter(|_| covered.peek().is_some()) else {
             let mut arguments: Vec<OsString> = vec![self.program.clone().into()];
             arguments.extend(options(confined, mounts));
@@ -108,7 +144,11 @@ impl Bubblewrap {
             return (Start::Filtered, arguments);
         };
         let more = cover::mounts(own, &confined.scratch.unsaved());
-        mounts.extend(more.map(|(how, from, to)| Mount { how, from: Some(from), to }));
+        mounts.extend(more.map(|(how, from, to)| Mount {
+            how,
+            from: Some(from),
+            to,
+        }));
         let mut arguments: Vec<OsString> = vec![self.program.clone().into()];
         arguments.extend(options(confined, mounts));
         arguments.extend(capabilities());
@@ -120,7 +160,11 @@ impl Bubblewrap {
 
 /// bubblewrap's options.
 fn options(confined: &Confined<'_>, mounts: Vec<Mount>) -> Vec<OsString> {
-    let mut options: Vec<_> = ["--die-with-parent"].into_iter().chain(ALONE).map(OsString::from).collect();
+    let mut options: Vec<_> = ["--die-with-parent"]
+        .into_iter()
+        .chain(ALONE)
+        .map(OsString::from)
+        .collect();
     if !confined.network {
         options.push("--unshare-net".into());
     }
@@ -148,21 +192,31 @@ pub(super) fn filter() -> io::Result<File> {
 fn link_within(place: &Path, places: &BTreeSet<PathBuf>) -> Option<PathBuf> {
     let target = place.read_link().ok()?;
     let real = place.canonicalize().ok()?;
-    let is_shown = real.ancestors().any(|above| places.contains(above) && !above.is_symlink());
+    let is_shown = real
+        .ancestors()
+        .any(|above| places.contains(above) && !above.is_symlink());
     is_shown.then_some(target)
 }
 
 fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     let mut mounts = Vec::new();
     let mut add = |how, from: Option<&Path>, to: &Path| {
-        mounts.push(Mount { how, from: from.map(Path::to_owned), to: to.to_owned() });
+        mounts.push(Mount {
+            how,
+            from: from.map(Path::to_owned),
+            to: to.to_owned(),
+        });
     };
     add("--dev", None, Path::new("/dev"));
     add("--proc", None, Path::new("/proc"));
     let scratch = confined.scratch.temporary();
     add("--bind", Some(&scratch), Path::new("/tmp"));
     add("--bind", Some(&scratch), Path::new("/var/tmp"));
-    let Places { system, home, secrets } = confined.places;
+    let Places {
+        system,
+        home,
+        secrets,
+    } = confined.places;
     for place in system {
         match link_within(place, system) {
             Some(target) => add("--symlink", Some(&target), place),
@@ -190,19 +244,42 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     for place in confined.lent {
         add("--ro-bind", Some(place), place);
     }
-    for stand_in in confined.stand_ins.iter().filter(|stand_in| stand_in.is_fixed()) {
-        let how = if stand_in.is_protected() { "--ro-bind" } else { "--bind" };
+    for stand_in in confined
+        .stand_ins
+        .iter()
+        .filter(|stand_in| stand_in.is_fixed())
+    {
+        let how = if stand_in.is_protected() {
+            "--ro-bind"
+        } else {
+            "--bind"
+        };
         add(how, Some(stand_in.source()), &stand_in.target());
     }
     // A link cannot be a mount point; it is checked after the command.
-    let is_shown = |place: &PathBuf| confined.stand_ins.iter().any(|stand_in| stand_in.target() == *place);
-    for path in confined.pins.read_only.iter().filter(|path| !is_shown(path)) {
+    let is_shown = |place: &PathBuf| {
+        confined
+            .stand_ins
+            .iter()
+            .any(|stand_in| stand_in.target() == *place)
+    };
+    for path in confined
+        .pins
+        .read_only
+        .iter()
+        .filter(|path| !is_shown(path))
+    {
         let place = confined.place(path);
         if !place.is_symlink() {
             add("--ro-bind", Some(&place), path);
         }
     }
-    for place in secrets.iter().chain(confined.hidden).chain(&confined.pins.sockets).filter(|place| place.exists()) {
+    for place in secrets
+        .iter()
+        .chain(confined.hidden)
+        .chain(&confined.pins.sockets)
+        .filter(|place| place.exists())
+    {
         if place.is_dir() {
             add("--tmpfs", None, place);
         } else {

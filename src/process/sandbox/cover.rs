@@ -21,7 +21,12 @@ use super::StandIn;
 use super::seccomp::{self, Sockets};
 
 /// The capabilities that are needed before the command.
-pub(super) const CAPABILITIES: [&str; 4] = ["CAP_SETFCAP", "CAP_SETPCAP", "CAP_SYS_ADMIN", "CAP_SYS_CHROOT"];
+pub(super) const CAPABILITIES: [&str; 4] = [
+    "CAP_SETFCAP",
+    "CAP_SETPCAP",
+    "CAP_SYS_ADMIN",
+    "CAP_SYS_CHROOT",
+];
 /// This program in the sandbox.
 const PROGRAM: &str = "/dev/.tandem/program";
 /// The folder with the texts.
@@ -58,7 +63,10 @@ exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-pr
 
 /// What the sandbox has to mount: this program, and the folder with the texts.
 pub(super) fn mounts(program: &Path, texts: &Path) -> [(&'static str, PathBuf, PathBuf); 2] {
-    [("--ro-bind", program.to_owned(), PROGRAM.into()), ("--bind", texts.to_owned(), TEXTS.into())]
+    [
+        ("--ro-bind", program.to_owned(), PROGRAM.into()),
+        ("--bind", texts.to_owned(), TEXTS.into()),
+    ]
 }
 
 /// What starts `argv` in `cwd` with the texts of `stand_ins` in the place of their files.
@@ -68,10 +76,15 @@ pub(super) fn entered<'a>(
     argv: &[OsString],
 ) -> Vec<OsString> {
     let pair = |stand_in: &StandIn| {
-        let text = stand_in.source().file_name().map_or_else(OsString::new, OsString::from);
+        let text = stand_in
+            .source()
+            .file_name()
+            .map_or_else(OsString::new, OsString::from);
         [text, stand_in.target().into_os_string()]
     };
-    let mut arguments: Vec<OsString> = ["/bin/sh", "-c", ENTER, "sh", HOLD].map(OsString::from).to_vec();
+    let mut arguments: Vec<OsString> = ["/bin/sh", "-c", ENTER, "sh", HOLD]
+        .map(OsString::from)
+        .to_vec();
     arguments.push(cwd.into());
     arguments.extend(stand_ins.flat_map(pair));
     arguments.push("--".into());
@@ -81,11 +94,16 @@ pub(super) fn entered<'a>(
 
 /// Becomes the command `argv` in `cwd`, with its system calls filtered. Returns only why not.
 pub(super) fn filter(cwd: &Path, argv: &[OsString]) -> io::Error {
-    let Some((program, arguments)) = argv.split_first() else { return io::ErrorKind::InvalidInput.into() };
-    let filtered =
-        seccomp::whole(Sockets::Own).and_then(|filter| seccompiler::apply_filter(&filter).map_err(io::Error::other));
+    let Some((program, arguments)) = argv.split_first() else {
+        return io::ErrorKind::InvalidInput.into();
+    };
+    let filtered = seccomp::whole(Sockets::Own)
+        .and_then(|filter| seccompiler::apply_filter(&filter).map_err(io::Error::other));
     match filtered {
-        Ok(()) => std::process::Command::new(program).args(arguments).current_dir(cwd).exec(),
+        Ok(()) => std::process::Command::new(program)
+            .args(arguments)
+            .current_dir(cwd)
+            .exec(),
         Err(error) => error,
     }
 }

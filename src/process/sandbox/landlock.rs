@@ -4,8 +4,8 @@
 use std::io;
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreated,
-    RulesetCreatedAttr as _, Scope, path_beneath_rules,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
+    RulesetCreated, RulesetCreatedAttr as _, Scope, path_beneath_rules,
 };
 
 use super::Restriction;
@@ -22,7 +22,9 @@ const OLDEST: ABI = ABI::V3;
 /// It does not, with the reason.
 pub(super) fn probe() -> io::Result<()> {
     let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    let rules = rules.handle_access(AccessFs::from_all(OLDEST)).map_err(io::Error::other)?;
+    let rules = rules
+        .handle_access(AccessFs::from_all(OLDEST))
+        .map_err(io::Error::other)?;
     rules.create().map_err(io::Error::other)?;
     Ok(())
 }
@@ -33,8 +35,14 @@ pub(super) fn probe() -> io::Result<()> {
 /// The kernel refuses; nothing may be started then.
 pub(super) fn restrict(to: &Restriction) -> io::Result<()> {
     probe()?;
-    rules(to).and_then(RulesetCreated::restrict_self).map_err(io::Error::other)?;
-    let sockets = if to.network { Sockets::Network } else { Sockets::None };
+    rules(to)
+        .and_then(RulesetCreated::restrict_self)
+        .map_err(io::Error::other)?;
+    let sockets = if to.network {
+        Sockets::Network
+    } else {
+        Sockets::None
+    };
     for filter in seccomp::parts(sockets)? {
         seccompiler::apply_filter(&filter).map_err(io::Error::other)?;
     }
@@ -42,7 +50,9 @@ pub(super) fn restrict(to: &Restriction) -> io::Result<()> {
 }
 
 fn rules(to: &Restriction) -> Result<RulesetCreated, landlock::RulesetError> {
-    let mut rules = Ruleset::default().handle_access(AccessFs::from_all(NEWEST))?.scope(Scope::from_all(NEWEST))?;
+    let mut rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?;
     if !to.network {
         rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
     }

@@ -21,10 +21,20 @@ const SYSTEM: [&str; 14] = [
     "/run/current-system",
 ];
 /// Resolver files, if `/etc/resolv.conf` links elsewhere.
-const RESOLVERS: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
+const RESOLVERS: [&str; 3] = [
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager",
+];
 /// The system's secrets, which a command running as root (in a container) could read.
-const SYSTEM_SECRETS: [&str; 6] =
-    ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/ssl/private"];
+const SYSTEM_SECRETS: [&str; 6] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/ssl/private",
+];
 
 /// Toolchains in the home directory. Besides these and [`FETCHED`] nothing is visible: no key, no token, no history.
 const TOOLS: [&str; 36] = [
@@ -83,7 +93,10 @@ const FETCHED: [&str; 10] = [
 
 /// Variables that name a toolchain's folder, and which parts of it are shown; none means all of it.
 const NAMED: [(&str, &[&str]); 12] = [
-    ("CARGO_HOME", &["bin", "config", "config.toml", "env", "git", "registry"]),
+    (
+        "CARGO_HOME",
+        &["bin", "config", "config.toml", "env", "git", "registry"],
+    ),
     ("CONDA_PREFIX", &[]),
     ("DOTNET_ROOT", &[]),
     ("GOMODCACHE", &[]),
@@ -110,13 +123,26 @@ pub(in crate::process) struct Places {
 
 impl Places {
     /// The paths on this machine for a command with these `variables` that may change the folders `write`.
-    pub fn find(variables: &BTreeMap<String, String>, home: Option<&Path>, write: &[PathBuf], network: bool) -> Self {
+    pub fn find(
+        variables: &BTreeMap<String, String>,
+        home: Option<&Path>,
+        write: &[PathBuf],
+        network: bool,
+    ) -> Self {
         let resolvers = RESOLVERS.iter().filter(|_| network);
-        let system = SYSTEM.iter().chain(resolvers).map(PathBuf::from).filter(|place| place.exists());
+        let system = SYSTEM
+            .iter()
+            .chain(resolvers)
+            .map(PathBuf::from)
+            .filter(|place| place.exists());
         let mut places = Self {
             system: system.collect(),
             home: BTreeSet::new(),
-            secrets: SYSTEM_SECRETS.iter().map(PathBuf::from).filter(|place| may_be_read(place)).collect(),
+            secrets: SYSTEM_SECRETS
+                .iter()
+                .map(PathBuf::from)
+                .filter(|place| may_be_read(place))
+                .collect(),
         };
         if let Some(home) = home {
             places.home = TOOLS
@@ -127,11 +153,18 @@ impl Places {
                 .collect();
         }
         for (name, parts) in NAMED {
-            let Some(folder) = variables.get(name).map(Path::new).filter(|folder| folder.is_absolute()) else {
+            let Some(folder) = variables
+                .get(name)
+                .map(Path::new)
+                .filter(|folder| folder.is_absolute())
+            else {
                 continue;
             };
             let whole = parts.is_empty().then(|| folder.to_owned());
-            for place in whole.into_iter().chain(parts.iter().map(|part| folder.join(part))) {
+            for place in whole
+                .into_iter()
+                .chain(parts.iter().map(|part| folder.join(part)))
+            {
                 places.add_named(&place, home, write);
             }
         }
@@ -146,9 +179,13 @@ impl Places {
     /// The folder of a toolchain that a variable names. A folder that contains more than a toolchain (the home
     /// directory, the workspace) is not shown.
     fn add_named(&mut self, place: &Path, home: Option<&Path>, write: &[PathBuf]) {
-        let Ok(real) = place.canonicalize() else { return };
-        let holds_more =
-            home.into_iter().chain(write.iter().map(PathBuf::as_path)).any(|inner| inner.starts_with(&real));
+        let Ok(real) = place.canonicalize() else {
+            return;
+        };
+        let holds_more = home
+            .into_iter()
+            .chain(write.iter().map(PathBuf::as_path))
+            .any(|inner| inner.starts_with(&real));
         let is_written = write.iter().any(|root| real.starts_with(root));
         if holds_more || is_written || real.components().count() <= 2 || self.has(&real) {
             return;
@@ -166,19 +203,28 @@ impl Places {
 
     /// A folder in the search path; if it is the `bin` of an installation, all of that.
     fn add_tools(&mut self, folder: &Path, home: Option<&Path>, write: &[PathBuf]) {
-        let Ok(folder) = folder.canonicalize() else { return };
+        let Ok(folder) = folder.canonicalize() else {
+            return;
+        };
         if write.iter().any(|root| folder.starts_with(root)) || self.has(&folder) {
             return;
         }
         if let Some(relative) = home.and_then(|home| folder.strip_prefix(home).ok()) {
-            if !relative.as_os_str().is_empty() && !self.home.iter().any(|place| relative.starts_with(place)) {
+            if !relative.as_os_str().is_empty()
+                && !self.home.iter().any(|place| relative.starts_with(place))
+            {
                 self.home.insert(relative.to_owned());
             }
             return;
         }
-        let holds_more =
-            |place: &Path| home.into_iter().chain(write.iter().map(PathBuf::as_path)).any(|p| p.starts_with(place));
-        let whole = folder.parent().filter(|parent| parent.components().count() > 2 && !holds_more(parent));
+        let holds_more = |place: &Path| {
+            home.into_iter()
+                .chain(write.iter().map(PathBuf::as_path))
+                .any(|p| p.starts_with(place))
+        };
+        let whole = folder
+            .parent()
+            .filter(|parent| parent.components().count() > 2 && !holds_more(parent));
         self.system.insert(match whole {
             Some(whole) if folder.ends_with("bin") => whole.to_owned(),
             _ if holds_more(&folder) => return,
@@ -210,12 +256,26 @@ mod tests {
     fn tools_on_the_search_path_are_readable_and_nothing_beside_them() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for name in
-            ["home/bin", "home/.ssh", "home/.cargo/registry", "node/bin", "node/lib", "work/bin", "shared/tools"]
-        {
+        for name in [
+            "home/bin",
+            "home/.ssh",
+            "home/.cargo/registry",
+            "node/bin",
+            "node/lib",
+            "work/bin",
+            "shared/tools",
+        ] {
             std::fs::create_dir_all(root.join(name)).unwrap();
         }
-        let path = ["home/bin", "node/lib", "node/bin", "work/bin", "shared/tools", "gone"].map(|name| root.join(name));
+        let path = [
+            "home/bin",
+            "node/lib",
+            "node/bin",
+            "work/bin",
+            "shared/tools",
+            "gone",
+        ]
+        .map(|name| root.join(name));
         let path = std::env::join_paths(path).unwrap().into_string().unwrap();
         let home = root.join("home");
         let named = [
@@ -230,13 +290,38 @@ mod tests {
             std::fs::create_dir_all(root.join(name)).unwrap();
         }
         std::fs::write(root.join("cargo/credentials.toml"), "secret").unwrap();
-        let mut variables: BTreeMap<_, _> =
-            named.map(|(name, folder)| (name.to_owned(), root.join(folder).to_str().unwrap().to_owned())).into();
+        let mut variables: BTreeMap<_, _> = named
+            .map(|(name, folder)| {
+                (
+                    name.to_owned(),
+                    root.join(folder).to_str().unwrap().to_owned(),
+                )
+            })
+            .into();
         variables.insert("PATH".to_owned(), path);
         let places = Places::find(&variables, Some(&home), &[root.join("work")], false);
-        let ours: Vec<_> = places.system.iter().filter(|place| place.starts_with(&root)).cloned().collect();
-        assert_eq!(ours, [root.join("cargo/registry"), root.join("node"), root.join("shared/tools")]);
+        let ours: Vec<_> = places
+            .system
+            .iter()
+            .filter(|place| place.starts_with(&root))
+            .cloned()
+            .collect();
+        assert_eq!(
+            ours,
+            [
+                root.join("cargo/registry"),
+                root.join("node"),
+                root.join("shared/tools")
+            ]
+        );
         let in_home: Vec<_> = places.home.iter().collect();
-        assert_eq!(in_home, [Path::new(".cargo/registry"), Path::new("bin"), Path::new("rust")]);
+        assert_eq!(
+            in_home,
+            [
+                Path::new(".cargo/registry"),
+                Path::new("bin"),
+                Path::new("rust")
+            ]
+        );
     }
 }

@@ -44,7 +44,9 @@ impl Scratch {
         // Not through a link that somebody else created.
         let parent = parent.canonicalize()?;
         Self::sweep(&parent);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent)?;
+        let folder = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .tempdir_in(&parent)?;
         // It gets its name only once it is locked: otherwise a sweep could remove it.
         let nameless = folder.path().join("unlocked");
         let lock = File::create(&nameless)?;
@@ -53,14 +55,22 @@ impl Scratch {
         for part in ["tmp", "home", "images", "unsaved"] {
             folders.create(folder.path().join(part))?;
         }
-        Ok(Self { folder, _lock: lock })
+        Ok(Self {
+            folder,
+            _lock: lock,
+        })
     }
 
     /// Removes the folders in `parent` that are no longer in use.
     pub fn sweep(parent: &Path) {
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-            let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-            let in_use = File::open(entry.path().join(LOCK)).and_then(|lock| Ok(lock.try_lock()?)).is_err();
+            let is_ours = entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| name.starts_with(PREFIX));
+            let in_use = File::open(entry.path().join(LOCK))
+                .and_then(|lock| Ok(lock.try_lock()?))
+                .is_err();
             if is_ours && !in_use && !is_wanted(&entry.path()) {
                 let _somebody_else_was_faster = fs::remove_dir_all(entry.path());
             }
@@ -118,7 +128,9 @@ impl Scratch {
     pub fn link(&self, real: &Path, places: &BTreeSet<PathBuf>) -> io::Result<()> {
         let home = Dir::open_ambient_dir(self.home(), ambient_authority())?;
         for place in places {
-            let made = place.parent().map_or(Ok(()), |parent| home.create_dir_all(parent));
+            let made = place
+                .parent()
+                .map_or(Ok(()), |parent| home.create_dir_all(parent));
             let linked = made.and_then(|()| home.symlink_contents(real.join(place), place));
             if let Err(error) = linked
                 && error.kind() != io::ErrorKind::AlreadyExists
@@ -140,12 +152,21 @@ pub(in crate::process) struct Interrupted {
 impl Interrupted {
     /// What was left in `parent` of a command of `session`.
     pub fn find(parent: &Path, session: &str) -> Option<Self> {
-        let folders = fs::read_dir(parent).ok()?.flatten().map(|entry| entry.path());
+        let folders = fs::read_dir(parent)
+            .ok()?
+            .flatten()
+            .map(|entry| entry.path());
         folders.into_iter().find_map(|folder| {
-            let is_its = fs::read_to_string(folder.join(RUNNING)).is_ok_and(|running| running == session);
-            let lock = is_its.then(|| File::open(folder.join(LOCK)).ok()).flatten()?;
+            let is_its =
+                fs::read_to_string(folder.join(RUNNING)).is_ok_and(|running| running == session);
+            let lock = is_its
+                .then(|| File::open(folder.join(LOCK)).ok())
+                .flatten()?;
             lock.try_lock().ok()?;
-            Some(Self { folder, _lock: lock })
+            Some(Self {
+                folder,
+                _lock: lock,
+            })
         })
     }
 
@@ -159,7 +180,9 @@ impl Interrupted {
 
     /// When the command ended.
     pub fn ended(&self) -> Option<SystemTime> {
-        fs::metadata(self.folder.join(ENDED)).and_then(|found| found.modified()).ok()
+        fs::metadata(self.folder.join(ENDED))
+            .and_then(|found| found.modified())
+            .ok()
     }
 
     /// Removes it.
@@ -205,12 +228,24 @@ mod tests {
             std::os::unix::fs::symlink(&outside, scratch.home().join(place)).unwrap();
         }
         fs::write(scratch.home().join(".bun"), "a file").unwrap();
-        let places = [".bun/bin", ".cargo/bin", ".local/share/uv", ".nvm", "sdk/go"].map(PathBuf::from);
+        let places = [
+            ".bun/bin",
+            ".cargo/bin",
+            ".local/share/uv",
+            ".nvm",
+            "sdk/go",
+        ]
+        .map(PathBuf::from);
         for _command in 0..2 {
-            scratch.link(Path::new("/home/me"), &places.clone().into()).unwrap();
+            scratch
+                .link(Path::new("/home/me"), &places.clone().into())
+                .unwrap();
         }
         assert_eq!(fs::read_dir(outside).unwrap().count(), 0);
         let link = |place: &str| fs::read_link(scratch.home().join(place)).unwrap();
-        assert_eq!([link(".nvm"), link("sdk/go")], ["/home/me/.nvm", "/home/me/sdk/go"].map(PathBuf::from));
+        assert_eq!(
+            [link(".nvm"), link("sdk/go")],
+            ["/home/me/.nvm", "/home/me/sdk/go"].map(PathBuf::from)
+        );
     }
 }

@@ -34,8 +34,11 @@ const SERVICES: [&str; 15] = [
     "com.apple.trustd.agent",
 ];
 /// Those that names of hosts and certificates need besides.
-const NETWORK_SERVICES: [&str; 3] =
-    ["com.apple.SystemConfiguration.DNSConfiguration", "com.apple.networkd", "com.apple.ocspd"];
+const NETWORK_SERVICES: [&str; 3] = [
+    "com.apple.SystemConfiguration.DNSConfiguration",
+    "com.apple.networkd",
+    "com.apple.ocspd",
+];
 
 #[cfg(target_os = "macos")]
 pub(super) const PROGRAM: &str = "/usr/bin/sandbox-exec";
@@ -50,7 +53,11 @@ const BASE: &str = "(version 1)(deny default)(allow process-exec)(allow process-
 /// `argv` run by `sandbox-exec`.
 #[cfg(target_os = "macos")]
 pub(super) fn held(confined: &Confined<'_>, argv: Vec<OsString>) -> Vec<OsString> {
-    let head = [OsString::from(PROGRAM), "-p".into(), profile(confined).into()];
+    let head = [
+        OsString::from(PROGRAM),
+        "-p".into(),
+        profile(confined).into(),
+    ];
     head.into_iter().chain(argv).collect()
 }
 
@@ -58,17 +65,30 @@ pub(super) fn held(confined: &Confined<'_>, argv: Vec<OsString>) -> Vec<OsString
 pub(super) fn profile(confined: &Confined<'_>) -> String {
     let mut profile = BASE.to_owned();
     let mut rule = |what: &str, place: &Path| {
-        let place = place.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+        let place = place
+            .display()
+            .to_string()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
         write!(profile, "({what} (subpath \"{place}\"))").expect("writing to a string cannot fail");
     };
     for place in &confined.places.system {
         rule("allow file-read*", place);
     }
-    for place in confined.home.into_iter().flat_map(|home| confined.places.home.iter().map(|place| home.join(place))) {
+    for place in confined
+        .home
+        .into_iter()
+        .flat_map(|home| confined.places.home.iter().map(|place| home.join(place)))
+    {
         rule("allow file-read*", &place);
     }
     let scratch = [confined.scratch.temporary(), confined.scratch.home()];
-    for place in confined.roots.iter().map(|root| root.real()).chain(scratch.iter().map(AsRef::as_ref)) {
+    for place in confined
+        .roots
+        .iter()
+        .map(|root| root.real())
+        .chain(scratch.iter().map(AsRef::as_ref))
+    {
         rule("allow file-read* file-write*", place);
     }
     for place in &confined.pins.read_only {
@@ -78,9 +98,14 @@ pub(super) fn profile(confined: &Confined<'_>) -> String {
         rule("deny file-read* file-write*", place);
     }
     profile.push_str(if confined.network { NETWORK } else { LOCAL });
-    let more: &[&str] = if confined.network { &NETWORK_SERVICES } else { &[] };
+    let more: &[&str] = if confined.network {
+        &NETWORK_SERVICES
+    } else {
+        &[]
+    };
     for service in SERVICES.iter().chain(more) {
-        write!(profile, "(allow mach-lookup (global-name \"{service}\"))").expect("writing to a string cannot fail");
+        write!(profile, "(allow mach-lookup (global-name \"{service}\"))")
+            .expect("writing to a string cannot fail");
     }
     profile
 }
@@ -99,7 +124,10 @@ mod tests {
     fn protected_paths_are_denied_after_the_workspace_is_allowed() {
         let folder = tempfile::tempdir().unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
-        let pins = Pins { read_only: vec![root.real().join(".git/hooks")], ..Pins::default() };
+        let pins = Pins {
+            read_only: vec![root.real().join(".git/hooks")],
+            ..Pins::default()
+        };
         let (places, hidden) = (Places::default(), ["/home/me/\"state".into()]);
         let scratch = Scratch::new(Some(&folder.path().join("state"))).unwrap();
         let confined = |network: bool| Confined {
@@ -115,23 +143,39 @@ mod tests {
             network,
         };
         let profile = super::profile(&confined(false));
-        let at = |text: &str| profile.find(text).unwrap_or_else(|| panic!("{text} is not in {profile}"));
+        let at = |text: &str| {
+            profile
+                .find(text)
+                .unwrap_or_else(|| panic!("{text} is not in {profile}"))
+        };
         let real = root.real().display();
         assert!(
-            at(&format!("(allow file-read* file-write* (subpath \"{real}\"))"))
-                < at(&format!("(deny file-write* (subpath \"{real}/.git/hooks\"))"))
+            at(&format!(
+                "(allow file-read* file-write* (subpath \"{real}\"))"
+            )) < at(&format!(
+                "(deny file-write* (subpath \"{real}/.git/hooks\"))"
+            ))
         );
         at("(deny file-read* file-write* (subpath \"/home/me/\\\"state\"))");
         at("(allow network-outbound (remote ip \"localhost:*\"))");
         at("(allow mach-lookup (global-name \"com.apple.logd\"))");
-        for reaching in
-            ["networkd", "launchservices", "SecurityServer", "pasteboard", "(allow mach-lookup)", "(allow process*)"]
-        {
+        for reaching in [
+            "networkd",
+            "launchservices",
+            "SecurityServer",
+            "pasteboard",
+            "(allow mach-lookup)",
+            "(allow process*)",
+        ] {
             assert!(!profile.contains(reaching), "{reaching}");
         }
         assert!(!profile.contains("(allow network*"), "{profile}");
         let profile = super::profile(&confined(true));
-        let at = |text: &str| profile.find(text).unwrap_or_else(|| panic!("{text} is not in {profile}"));
+        let at = |text: &str| {
+            profile
+                .find(text)
+                .unwrap_or_else(|| panic!("{text} is not in {profile}"))
+        };
         assert!(at("(allow network*)") < at("(deny network-outbound (remote unix-socket))"));
     }
 }

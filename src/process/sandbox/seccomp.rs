@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    sock_filter,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, sock_filter,
 };
 
 /// Calls that no build, test or version control needs: mounts and namespaces, kernel keyrings, kernel tracing, machine
@@ -88,7 +88,12 @@ pub(super) enum Sockets {
 impl Sockets {
     fn domains(self) -> &'static [libc::c_int] {
         match self {
-            Self::Own => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+            Self::Own => &[
+                libc::AF_UNIX,
+                libc::AF_INET,
+                libc::AF_INET6,
+                libc::AF_NETLINK,
+            ],
             Self::Network => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
             Self::None => &[libc::AF_NETLINK],
         }
@@ -110,14 +115,20 @@ pub(super) fn whole(sockets: Sockets) -> io::Result<BpfProgram> {
 /// # Errors
 /// The processor is not supported.
 pub(super) fn parts(sockets: Sockets) -> io::Result<[BpfProgram; 2]> {
-    Ok([compile(calls()?, libc::ENOSYS)?, compile(other_sockets(sockets)?, libc::EACCES)?])
+    Ok([
+        compile(calls()?, libc::ENOSYS)?,
+        compile(other_sockets(sockets)?, libc::EACCES)?,
+    ])
 }
 
 fn compile(rules: Rules, refusal: libc::c_int) -> io::Result<BpfProgram> {
-    let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
+    let arch = std::env::consts::ARCH
+        .try_into()
+        .map_err(io::Error::other)?;
     let refusal = SeccompAction::Errno(refusal.unsigned_abs());
     let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, arch).map_err(io::Error::other)?;
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, refusal, arch).map_err(io::Error::other)?;
     let filter: BpfProgram = filter.try_into().map_err(io::Error::other)?;
     // The first word is the call number.
     let head = [
@@ -130,7 +141,12 @@ fn compile(rules: Rules, refusal: libc::c_int) -> io::Result<BpfProgram> {
 
 /// An instruction of a filter; if its comparison fails, `skip` instructions are skipped.
 fn step(code: u32, k: u32, skip: u8) -> sock_filter {
-    sock_filter { code: u16::try_from(code).expect("codes are small"), jt: 0, jf: skip, k }
+    sock_filter {
+        code: u16::try_from(code).expect("codes are small"),
+        jt: 0,
+        jf: skip,
+        k,
+    }
 }
 
 fn calls() -> io::Result<Rules> {
@@ -140,18 +156,27 @@ fn calls() -> io::Result<Rules> {
         rule(vec![(0, SeccompCmpOp::MaskedEq(flag), flag)])
     });
     rules.insert(libc::SYS_clone, namespaces.collect::<io::Result<_>>()?);
-    let typing = TYPING.iter().map(|request| rule(vec![(1, SeccompCmpOp::Eq, *request)]));
+    let typing = TYPING
+        .iter()
+        .map(|request| rule(vec![(1, SeccompCmpOp::Eq, *request)]));
     rules.insert(libc::SYS_ioctl, typing.collect::<io::Result<_>>()?);
     Ok(rules)
 }
 
 fn other_sockets(sockets: Sockets) -> io::Result<Rules> {
-    let others = sockets.domains().iter().map(|domain| (0, SeccompCmpOp::Ne, u64::from(domain.unsigned_abs())));
+    let others = sockets
+        .domains()
+        .iter()
+        .map(|domain| (0, SeccompCmpOp::Ne, u64::from(domain.unsigned_abs())));
     let mut rules = Rules::from([(libc::SYS_socket, vec![rule(others.collect())?])]);
     if sockets != Sockets::Own {
-        let pairs = ADDRESSABLE
-            .iter()
-            .map(|kind| rule(vec![(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), u64::from(kind.unsigned_abs()))]));
+        let pairs = ADDRESSABLE.iter().map(|kind| {
+            rule(vec![(
+                1,
+                SeccompCmpOp::MaskedEq(SOCKET_TYPE),
+                u64::from(kind.unsigned_abs()),
+            )])
+        });
         rules.insert(libc::SYS_socketpair, pairs.collect::<io::Result<_>>()?);
     }
     Ok(rules)
@@ -162,7 +187,8 @@ fn rule(conditions: Vec<(u8, SeccompCmpOp, u64)>) -> io::Result<SeccompRule> {
     let conditions = conditions
         .into_iter()
         .map(|(argument, comparison, value)| {
-            SeccompCondition::new(argument, SeccompCmpArgLen::Dword, comparison, value).map_err(io::Error::other)
+            SeccompCondition::new(argument, SeccompCmpArgLen::Dword, comparison, value)
+                .map_err(io::Error::other)
         })
         .collect::<io::Result<_>>()?;
     SeccompRule::new(conditions).map_err(io::Error::other)
@@ -193,7 +219,9 @@ mod tests {
     /// The kernel's decision about a call, for the instructions that filters use.
     fn verdict(program: &BpfProgram, call: i64, arguments: &[i64]) -> u32 {
         let mut data = vec![u32::try_from(call).unwrap(), ARCH, 0, 0];
-        let both = |argument: &i64| [argument & 0xffff_ffff, argument >> 32].map(|half| u32::try_from(half).unwrap());
+        let both = |argument: &i64| {
+            [argument & 0xffff_ffff, argument >> 32].map(|half| u32::try_from(half).unwrap())
+        };
         data.extend(arguments.iter().flat_map(both));
         data.resize(16, 0);
         let (mut at, mut word) = (0, 0);
@@ -234,7 +262,11 @@ mod tests {
     fn escapes_are_refused_and_builds_are_not() {
         let filter = whole(Sockets::Own).unwrap();
         let check = |call: i64, arguments: &[i64], expected: u32| {
-            assert_eq!(verdict(&filter, call, arguments), expected, "{call} {arguments:?}");
+            assert_eq!(
+                verdict(&filter, call, arguments),
+                expected,
+                "{call} {arguments:?}"
+            );
         };
         let no = refused(libc::ENOSYS);
         for call in CALLS {
@@ -243,14 +275,29 @@ mod tests {
         }
         check(libc::SYS_openat | i64::from(SECOND_SET), &[], no);
         check(libc::SYS_openat, &[], ALLOWED);
-        check(libc::SYS_clone, &[i64::from(libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD)], ALLOWED);
-        check(libc::SYS_clone, &[i64::from(libc::CLONE_NEWUSER | libc::SIGCHLD)], no);
+        check(
+            libc::SYS_clone,
+            &[i64::from(
+                libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            )],
+            ALLOWED,
+        );
+        check(
+            libc::SYS_clone,
+            &[i64::from(libc::CLONE_NEWUSER | libc::SIGCHLD)],
+            no,
+        );
         check(libc::SYS_ioctl, &[0, 0x5401], ALLOWED);
         check(libc::SYS_ioctl, &[0, 0x5412], no);
         // The kernel compares the lower half of an `int`.
         check(libc::SYS_ioctl, &[0, 0x1_0000_5412], no);
         check(libc::SYS_socket, &[i64::from(libc::AF_UNIX)], ALLOWED);
-        for family in [libc::AF_VSOCK, libc::AF_ALG, libc::AF_PACKET, libc::AF_BLUETOOTH] {
+        for family in [
+            libc::AF_VSOCK,
+            libc::AF_ALG,
+            libc::AF_PACKET,
+            libc::AF_BLUETOOTH,
+        ] {
             check(libc::SYS_socket, &[i64::from(family)], no);
         }
     }
@@ -261,21 +308,59 @@ mod tests {
             let verdict = verdict(&parts(sockets).unwrap()[1], call, &arguments.map(i64::from));
             assert_eq!(verdict, expected, "{sockets:?} {call} {arguments:?}");
         };
-        let (no, flags) = (refused(libc::EACCES), libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK);
+        let (no, flags) = (
+            refused(libc::EACCES),
+            libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+        );
         for sockets in [Sockets::Network, Sockets::None] {
-            check(sockets, libc::SYS_socket, [libc::AF_UNIX, libc::SOCK_STREAM], no);
-            check(sockets, libc::SYS_socket, [libc::AF_NETLINK, libc::SOCK_RAW], ALLOWED);
+            check(
+                sockets,
+                libc::SYS_socket,
+                [libc::AF_UNIX, libc::SOCK_STREAM],
+                no,
+            );
+            check(
+                sockets,
+                libc::SYS_socket,
+                [libc::AF_NETLINK, libc::SOCK_RAW],
+                ALLOWED,
+            );
             for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET] {
-                check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind | flags], ALLOWED);
+                check(
+                    sockets,
+                    libc::SYS_socketpair,
+                    [libc::AF_UNIX, kind | flags],
+                    ALLOWED,
+                );
             }
             // Such a pair can be connected to a third socket.
             for kind in ADDRESSABLE {
                 check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind], no);
-                check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind | flags], no);
+                check(
+                    sockets,
+                    libc::SYS_socketpair,
+                    [libc::AF_UNIX, kind | flags],
+                    no,
+                );
             }
         }
-        check(Sockets::Network, libc::SYS_socket, [libc::AF_INET6, libc::SOCK_STREAM], ALLOWED);
-        check(Sockets::None, libc::SYS_socket, [libc::AF_INET6, libc::SOCK_STREAM], no);
-        check(Sockets::Own, libc::SYS_socketpair, [libc::AF_UNIX, libc::SOCK_DGRAM], ALLOWED);
+        check(
+            Sockets::Network,
+            libc::SYS_socket,
+            [libc::AF_INET6, libc::SOCK_STREAM],
+            ALLOWED,
+        );
+        check(
+            Sockets::None,
+            libc::SYS_socket,
+            [libc::AF_INET6, libc::SOCK_STREAM],
+            no,
+        );
+        check(
+            Sockets::Own,
+            libc::SYS_socketpair,
+            [libc::AF_UNIX, libc::SOCK_DGRAM],
+            ALLOWED,
+        );
     }
 }

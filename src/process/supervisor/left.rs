@@ -17,7 +17,11 @@ pub(super) fn mark(supervisor: i32) -> String {
 /// The processes that run and are the command's: in its group, below the supervisor, or marked. A line has number, parent,
 /// group, state, arguments and environment.
 pub(super) fn left(table: &str, group: i32, supervisor: i32) -> Vec<i32> {
-    let rows: Vec<Row<'_>> = table.lines().filter_map(Row::read).filter(|row| !row.state.starts_with('Z')).collect();
+    let rows: Vec<Row<'_>> = table
+        .lines()
+        .filter_map(Row::read)
+        .filter(|row| !row.state.starts_with('Z'))
+        .collect();
     let (mark, mut found) = (mark(supervisor), HashSet::new());
     loop {
         let before = found.len();
@@ -48,12 +52,21 @@ impl<'a> Row<'a> {
         let mut words = line.split_whitespace();
         let mut number = || words.next()?.parse().ok();
         let (pid, parent, group) = (number()?, number()?, number()?);
-        Some(Self { pid, parent, group, state: words.next()?, words })
+        Some(Self {
+            pid,
+            parent,
+            group,
+            state: words.next()?,
+            words,
+        })
     }
 
     fn is_marked(&self, mark: &str) -> bool {
         let marks = |word: &'a str| word.strip_prefix(VARIABLE)?.strip_prefix('=');
-        self.words.clone().filter_map(marks).any(|marks| marks.contains(mark))
+        self.words
+            .clone()
+            .filter_map(marks)
+            .any(|marks| marks.contains(mark))
     }
 }
 

@@ -31,7 +31,10 @@ impl Client {
         let mut messages: Vec<Value> = Vec::new();
         for line in BufReader::new(&mut self.output).lines() {
             messages.push(serde_json::from_str(&line.unwrap()).unwrap());
-            if messages.last().is_some_and(|message| message["method"] == method) {
+            if messages
+                .last()
+                .is_some_and(|message| message["method"] == method)
+            {
                 break;
             }
         }
@@ -53,7 +56,12 @@ impl Client {
 }
 
 fn source(kind: TextKind) -> Arc<TextSource> {
-    Arc::new(TextSource { session_id: "s".into(), kind, message_id: Some("m\"1".into()), meta: None })
+    Arc::new(TextSource {
+        session_id: "s".into(),
+        kind,
+        message_id: Some("m\"1".into()),
+        meta: None,
+    })
 }
 
 #[tokio::test]
@@ -63,7 +71,9 @@ async fn dropped_requests_are_still_answered_once() {
         client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "m"}));
     }
     for id in 0..4 {
-        let Incoming::Request(_, responder) = inbox.recv().await else { panic!("a request") };
+        let Incoming::Request(_, responder) = inbox.recv().await else {
+            panic!("a request")
+        };
         match id {
             0 => responder.ok(&json!({"a": 1})),
             1 => responder.error(ErrorCode::MethodNotFound, "no"),
@@ -73,24 +83,42 @@ async fn dropped_requests_are_still_answered_once() {
     }
     writer.finish().await.unwrap();
     let answers = client.read_all(Framing::Line);
-    let brief: Vec<_> =
-        answers.iter().map(|answer| (&answer["id"], &answer["result"], &answer["error"]["code"])).collect();
-    assert_eq!(json!(brief), json!([[0, {"a": 1}, null], [1, null, -32601], [2, null, -32603], [3, null, -32603]]));
+    let brief: Vec<_> = answers
+        .iter()
+        .map(|answer| (&answer["id"], &answer["result"], &answer["error"]["code"]))
+        .collect();
+    assert_eq!(
+        json!(brief),
+        json!([[0, {"a": 1}, null], [1, null, -32601], [2, null, -32603], [3, null, -32603]])
+    );
 }
 
 #[tokio::test]
 async fn bad_messages_are_answered_and_the_next_works() {
     let (mut client, peer, mut inbox, writer) = connected(Framing::Header);
-    for body in ["{", r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, r#"{"jsonrpc":"2.0","method":"next"}"#] {
+    for body in [
+        "{",
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#,
+        r#"{"jsonrpc":"2.0","method":"next"}"#,
+    ] {
         write!(client.input, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
     }
-    client.input.write_all(b"Content-Length: x\r\n\r\n").unwrap();
+    client
+        .input
+        .write_all(b"Content-Length: x\r\n\r\n")
+        .unwrap();
     for _ in 0..2 {
-        let Incoming::Malformed(malformed) = inbox.recv().await else { panic!("malformed") };
+        let Incoming::Malformed(malformed) = inbox.recv().await else {
+            panic!("malformed")
+        };
         peer.reject(&malformed);
     }
-    assert!(matches!(inbox.recv().await, Incoming::Notification(Notification { method, .. }) if method == "next"));
-    assert!(matches!(inbox.recv().await, Incoming::Fatal(Fatal::BadLength(length)) if length == "x"));
+    assert!(
+        matches!(inbox.recv().await, Incoming::Notification(Notification { method, .. }) if method == "next")
+    );
+    assert!(
+        matches!(inbox.recv().await, Incoming::Fatal(Fatal::BadLength(length)) if length == "x")
+    );
     assert!(matches!(inbox.recv().await, Incoming::Closed));
     writer.finish().await.unwrap();
     let answers = client.read_all(Framing::Header);
@@ -107,23 +135,34 @@ async fn outgoing_requests_end_with_an_answer_or_the_connection() {
     client.send(&json!({"jsonrpc": "2.0", "id": 2, "error": {"code": 7, "message": "no"}}));
     client.send(&json!({"jsonrpc": "2.0", "id": "1", "result": "not ours"}));
     client.send(&json!({"jsonrpc": "2.0", "id": 3, "result": "too late"}));
-    let Client { input, output: _output } = client;
+    let Client {
+        input,
+        output: _output,
+    } = client;
     drop(input);
     for _ in 0..3 {
-        let Incoming::Response(response) = inbox.recv().await else { panic!("a response") };
+        let Incoming::Response(response) = inbox.recv().await else {
+            panic!("a response")
+        };
         peer.resolve(&response);
     }
     assert!(matches!(inbox.recv().await, Incoming::Closed));
     assert!(matches!(second.await, Err(RequestError::Refused(error)) if error.code == 7));
     drop(inbox);
     assert!(matches!(first.await, Err(RequestError::Closed)));
-    assert!(matches!(peer.request("c", &()).await, Err(RequestError::Closed)));
+    assert!(matches!(
+        peer.request("c", &()).await,
+        Err(RequestError::Closed)
+    ));
 }
 
 #[tokio::test]
 async fn text_is_merged_for_slow_clients_without_loss() {
     let (mut client, peer, _inbox, writer) = connected(Framing::Line);
-    let (answer, thought) = (source(TextKind::AgentMessageChunk), source(TextKind::AgentThoughtChunk));
+    let (answer, thought) = (
+        source(TextKind::AgentMessageChunk),
+        source(TextKind::AgentThoughtChunk),
+    );
     let mut expected = String::new();
     let mut sent = 0;
     // Nobody reads yet: the pipe fills up, then the queue, until the watermark says to wait.
@@ -148,15 +187,27 @@ async fn text_is_merged_for_slow_clients_without_loss() {
         json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": {
             "sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "hm"}, "messageId": "m\"1"}}})
     );
-    let text = |message: &Value| message["params"]["update"]["content"]["text"].as_str().unwrap().to_owned();
+    let text = |message: &Value| {
+        message["params"]["update"]["content"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!(messages.iter().map(text).collect::<String>(), expected);
-    assert!(messages.len() < sent / 100, "{} messages for {sent} pieces", messages.len());
+    assert!(
+        messages.len() < sent / 100,
+        "{} messages for {sent} pieces",
+        messages.len()
+    );
 }
 
 #[tokio::test]
 async fn a_stalled_client_ends_the_connection() {
     let (client, peer, _inbox, writer) = connected(Framing::Line);
-    let Client { input: _input, output } = client;
+    let Client {
+        input: _input,
+        output,
+    } = client;
     let pending = peer.request("question", &());
     while peer.accepts_answers() {
         peer.notify("flood", &"x".repeat(100_000));
@@ -172,7 +223,10 @@ async fn a_stalled_client_ends_the_connection() {
 async fn shutdown_waits_one_second_for_a_stalled_client() {
     let (_client, peer, _inbox, writer) = connected(Framing::Line);
     peer.notify("large", &"x".repeat(1 << 20));
-    assert_eq!(writer.finish().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    assert_eq!(
+        writer.finish().await.unwrap_err().kind(),
+        io::ErrorKind::TimedOut
+    );
 }
 
 /// Yields the same message a number of times and counts.
@@ -195,12 +249,19 @@ impl Read for Flood {
 
 #[tokio::test]
 async fn reading_pauses_while_the_server_is_busy() {
-    let message =
-        format!("{}\n", json!({"jsonrpc": "2.0", "method": "m", "params": ["x".repeat(60_000)]})).into_bytes();
+    let message = format!(
+        "{}\n",
+        json!({"jsonrpc": "2.0", "method": "m", "params": ["x".repeat(60_000)]})
+    )
+    .into_bytes();
     let most = BUDGET / message.len() + 2;
     let left = 4 * most;
     let read = Arc::new(AtomicUsize::new(0));
-    let input = Flood { message, left, read: Arc::clone(&read) };
+    let input = Flood {
+        message,
+        left,
+        read: Arc::clone(&read),
+    };
     let (_peer, mut inbox, _writer) = connect(Framing::Line, input, io::sink()).unwrap();
     let mut received = 0;
     while let Incoming::Notification(_) = inbox.recv().await {

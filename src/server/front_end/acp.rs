@@ -21,7 +21,10 @@ pub(in crate::server) struct AcpClient {
 
 impl AcpClient {
     pub fn new(peer: Peer, id: &SessionId, shows_forms: bool) -> Self {
-        Self { updates: Updates::new(peer, id), shows_forms }
+        Self {
+            updates: Updates::new(peer, id),
+            shows_forms,
+        }
     }
 }
 
@@ -30,7 +33,8 @@ impl FrontEnd for AcpClient {
         if let Some(notice) = self.updates.event(event) {
             // The protocol has no notices, so each becomes a thought.
             let thought = acp::ContentChunk::new(format!("{notice}\n").into());
-            self.updates.send(acp::SessionUpdate::AgentThoughtChunk(thought));
+            self.updates
+                .send(acp::SessionUpdate::AgentThoughtChunk(thought));
         }
     }
 
@@ -75,11 +79,21 @@ fn ask_by_form(updates: &Updates, request: &Request, answers: &[String]) -> Answ
         "requestedSchema": { "type": "object", "properties": fields, "required": required },
     });
     let answer = updates.peer().request("elicitation/create", &params);
-    Box::pin(async move { Some(answer.await.map_or(Permission::Reject, |answer| filled_in(&answer))) })
+    Box::pin(async move {
+        Some(
+            answer
+                .await
+                .map_or(Permission::Reject, |answer| filled_in(&answer)),
+        )
+    })
 }
 
 fn filled_in(answer: &Value) -> Permission {
-    let written = |field: &str| answer["content"][field].as_str().filter(|words| !words.trim().is_empty());
+    let written = |field: &str| {
+        answer["content"][field]
+            .as_str()
+            .filter(|words| !words.trim().is_empty())
+    };
     match written("other").or(written("answer")) {
         Some(words) if answer["action"] == "accept" => Permission::Answered(words.to_owned()),
         _ => Permission::Reject,
@@ -92,25 +106,40 @@ pub(super) fn request_permission(updates: &mut Updates, request: &Request) -> An
     let params = acp::RequestPermissionRequest::new(
         SessionId::clone(&request.session),
         question(&request.call_id, request.kind, request.preview.clone()),
-        request.choices().into_iter().map(|choice| option(choice, request.rule.as_deref())).collect(),
+        request
+            .choices()
+            .into_iter()
+            .map(|choice| option(choice, request.rule.as_deref()))
+            .collect(),
     );
-    let answer = updates.peer().request("session/request_permission", &params);
+    let answer = updates
+        .peer()
+        .request("session/request_permission", &params);
     let choices = request.choices();
-    Box::pin(async move { Some(answer.await.map_or(Permission::Reject, |answer| understood(&answer, &choices))) })
+    Box::pin(async move {
+        Some(
+            answer
+                .await
+                .map_or(Permission::Reject, |answer| understood(&answer, &choices)),
+        )
+    })
 }
 
 fn option(choice: Choice, rule: Option<&str>) -> acp::PermissionOption {
     let kind = match choice.permission {
         Permission::AllowOnce => acp::PermissionOptionKind::AllowOnce,
         // Clients answer `allow_once` by themselves or by one key, which would be an answer nobody gave.
-        Permission::AllowAlways(_) | Permission::Answered(_) => acp::PermissionOptionKind::AllowAlways,
+        Permission::AllowAlways(_) | Permission::Answered(_) => {
+            acp::PermissionOptionKind::AllowAlways
+        }
         _ => acp::PermissionOptionKind::RejectOnce,
     };
     let option = acp::PermissionOption::new(choice.id, choice.title, kind);
     match (kind, rule) {
-        (acp::PermissionOptionKind::AllowAlways, Some(rule)) => {
-            option.meta(Map::from_iter([("tandem".to_owned(), json!({ "rule": rule }))]))
-        }
+        (acp::PermissionOptionKind::AllowAlways, Some(rule)) => option.meta(Map::from_iter([(
+            "tandem".to_owned(),
+            json!({ "rule": rule }),
+        )])),
         _ => option,
     }
 }
@@ -123,12 +152,17 @@ fn understood(answer: &Value, choices: &[Choice]) -> Permission {
         Some("selected") => {}
         _ => return Permission::Reject,
     }
-    let edited = [outcome, answer].into_iter().find_map(|part| part["_meta"]["tandem"]["rule"].as_str());
-    let chosen = choices.iter().find(|choice| outcome["optionId"] == choice.id);
+    let edited = [outcome, answer]
+        .into_iter()
+        .find_map(|part| part["_meta"]["tandem"]["rule"].as_str());
+    let chosen = choices
+        .iter()
+        .find(|choice| outcome["optionId"] == choice.id);
     match chosen.map(|choice| &choice.permission) {
-        Some(Permission::AllowAlways(grant)) => {
-            Permission::AllowAlways(Grant { scope: grant.scope, rule: edited.map(str::to_owned) })
-        }
+        Some(Permission::AllowAlways(grant)) => Permission::AllowAlways(Grant {
+            scope: grant.scope,
+            rule: edited.map(str::to_owned),
+        }),
         Some(permission) => permission.clone(),
         None => Permission::Reject,
     }
@@ -169,13 +203,34 @@ mod tests {
 
     #[test]
     fn remembered_approvals_name_scope_and_rule() {
-        let grant = |scope, rule: Option<&str>| Permission::AllowAlways(Grant { scope, rule: rule.map(str::to_owned) });
+        let grant = |scope, rule: Option<&str>| {
+            Permission::AllowAlways(Grant {
+                scope,
+                rule: rule.map(str::to_owned),
+            })
+        };
         let offered = Some("run_command(cargo *)");
-        check(&selected("allow_always"), offered, &grant(Scope::Session, None));
-        check(&selected("allow_always_project"), offered, &grant(Scope::Project, None));
-        check(&selected("allow_always_for_good"), offered, &Permission::Reject);
+        check(
+            &selected("allow_always"),
+            offered,
+            &grant(Scope::Session, None),
+        );
+        check(
+            &selected("allow_always_project"),
+            offered,
+            &grant(Scope::Project, None),
+        );
+        check(
+            &selected("allow_always_for_good"),
+            offered,
+            &Permission::Reject,
+        );
         let mut answer = selected("allow_always");
         answer["_meta"]["tandem"]["rule"] = json!("run_command(cargo test *)");
-        check(&answer, offered, &grant(Scope::Session, Some("run_command(cargo test *)")));
+        check(
+            &answer,
+            offered,
+            &grant(Scope::Session, Some("run_command(cargo test *)")),
+        );
     }
 }

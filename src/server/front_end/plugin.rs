@@ -23,7 +23,11 @@ pub(in crate::server) struct PluginClient {
 
 impl PluginClient {
     pub fn new(peer: Peer, id: &SessionId) -> Self {
-        Self { updates: Updates::new(peer, id), id: SessionId::clone(id), state: None }
+        Self {
+            updates: Updates::new(peer, id),
+            id: SessionId::clone(id),
+            state: None,
+        }
     }
 
     fn status(&self, message: Option<String>) {
@@ -40,7 +44,11 @@ impl PluginClient {
             mode: state.mode.name().to_owned(),
             model: state.model.clone().ok(),
             effort: state.effort.map(|effort| effort.name().to_owned()),
-            usage: state.usage.map(|used| ext::Usage { used: used.tokens, size: used.window, cost: used.cost }),
+            usage: state.usage.map(|used| ext::Usage {
+                used: used.tokens,
+                size: used.window,
+                cost: used.cost,
+            }),
             message,
         };
         self.updates.peer().notify("_tandem/status", &status);
@@ -60,8 +68,11 @@ impl PluginClient {
         };
         match state {
             PromptState::Queued(position) => turn.position = Some(*position),
-            PromptState::Running { turn: name, number, .. } => {
-                (turn.state, turn.turn_id, turn.turn) = (ext::PromptState::Running, Some(name.clone()), *number);
+            PromptState::Running {
+                turn: name, number, ..
+            } => {
+                (turn.state, turn.turn_id, turn.turn) =
+                    (ext::PromptState::Running, Some(name.clone()), *number);
             }
             PromptState::Joined { turn: name } => {
                 (turn.state, turn.turn_id) = (ext::PromptState::Joined, Some(name.clone()));
@@ -94,7 +105,9 @@ impl FrontEnd for PluginClient {
     }
 
     fn prompt(&mut self, id: &PromptId, state: &PromptState) {
-        self.updates.peer().notify("_tandem/turn", &self.turn(id, state));
+        self.updates
+            .peer()
+            .notify("_tandem/turn", &self.turn(id, state));
         self.updates.prompt(id, state);
     }
 

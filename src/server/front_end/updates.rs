@@ -36,7 +36,14 @@ pub(super) struct Updates {
 
 impl Updates {
     pub fn new(peer: Peer, id: &SessionId) -> Self {
-        let source = |kind| Arc::new(TextSource { session_id: Arc::clone(id), kind, message_id: None, meta: None });
+        let source = |kind| {
+            Arc::new(TextSource {
+                session_id: Arc::clone(id),
+                kind,
+                message_id: None,
+                meta: None,
+            })
+        };
         Self {
             peer,
             id: Arc::clone(id),
@@ -57,7 +64,8 @@ impl Updates {
 
     pub fn send(&self, update: acp::SessionUpdate) {
         let notification = acp::SessionNotification::new(Arc::clone(&self.id), update);
-        self.peer.notify("session/update", &notification.meta(self.meta.clone()));
+        self.peer
+            .notify("session/update", &notification.meta(self.meta.clone()));
     }
 
     /// Projects an event to updates; returns notices for which the protocol has no update.
@@ -95,7 +103,9 @@ impl Updates {
                     (ext::PROMPT_ID.to_owned(), id.to_string().into()),
                 ]));
                 for block in waited.iter().flat_map(|said| blocks(said)) {
-                    self.send(acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(block)));
+                    self.send(acp::SessionUpdate::UserMessageChunk(
+                        acp::ContentChunk::new(block),
+                    ));
                 }
             }
             PromptState::Ended { .. } => {
@@ -108,27 +118,38 @@ impl Updates {
 
     /// Shows the parts of the state that changed.
     pub fn state(&mut self, state: &State) {
-        let Some(before) = self.state.replace(state.clone()) else { return };
+        let Some(before) = self.state.replace(state.clone()) else {
+            return;
+        };
         if before.mode != state.mode {
             let mode = acp::CurrentModeUpdate::new(state.mode.name());
             self.send(acp::SessionUpdate::CurrentModeUpdate(mode));
         }
         let options = config_options(state);
         if options != config_options(&before) {
-            self.send(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)));
+            self.send(acp::SessionUpdate::ConfigOptionUpdate(
+                acp::ConfigOptionUpdate::new(options),
+            ));
         }
         // ACP's usage update requires both the context size and the usage.
         if before.usage != state.usage
-            && let Some(Used { tokens, window: Some(window), cost }) = state.usage
+            && let Some(Used {
+                tokens,
+                window: Some(window),
+                cost,
+            }) = state.usage
         {
             let cost = cost.map(|amount| acp::Cost::new(amount, "USD"));
-            self.send(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(tokens, window).cost(cost)));
+            self.send(acp::SessionUpdate::UsageUpdate(
+                acp::UsageUpdate::new(tokens, window).cost(cost),
+            ));
         }
     }
 
     pub fn commands(&self, commands: &[Offered]) {
         let command = |offered: &Offered| {
-            let command = acp::AvailableCommand::new(offered.name.clone(), offered.description.clone());
+            let command =
+                acp::AvailableCommand::new(offered.name.clone(), offered.description.clone());
             let hint = offered.hint.clone().map(acp::UnstructuredCommandInput::new);
             command.input(hint.map(acp::AvailableCommandInput::Unstructured))
         };
@@ -154,23 +175,38 @@ impl Updates {
     fn next_answer(&mut self) {
         self.answers += 1;
         let id: Arc<str> = format!("m{}", self.answers).into();
-        let meta: Option<Arc<str>> =
-            self.meta.as_ref().and_then(|meta| serde_json::to_string(meta).ok()).map(Into::into);
+        let meta: Option<Arc<str>> = self
+            .meta
+            .as_ref()
+            .and_then(|meta| serde_json::to_string(meta).ok())
+            .map(Into::into);
         let source = |kind| {
             let (session_id, message_id) = (Arc::clone(&self.id), Some(Arc::clone(&id)));
-            Arc::new(TextSource { session_id, kind, message_id, meta: meta.clone() })
+            Arc::new(TextSource {
+                session_id,
+                kind,
+                message_id,
+                meta: meta.clone(),
+            })
         };
-        (self.message, self.thought) = (source(TextKind::AgentMessageChunk), source(TextKind::AgentThoughtChunk));
+        (self.message, self.thought) = (
+            source(TextKind::AgentMessageChunk),
+            source(TextKind::AgentThoughtChunk),
+        );
     }
 
     /// The changes proposed by a call that ends now.
     fn proposed(&mut self, event: &AgentEvent) -> Vec<FileDiff> {
         match event {
-            AgentEvent::ToolPreview { call_id, preview, .. } => {
+            AgentEvent::ToolPreview {
+                call_id, preview, ..
+            } => {
                 self.proposed.insert(call_id.clone(), preview.diffs.clone());
                 Vec::new()
             }
-            AgentEvent::ToolExecutionEnd { call_id, .. } => self.proposed.remove(call_id).unwrap_or_default(),
+            AgentEvent::ToolExecutionEnd { call_id, .. } => {
+                self.proposed.remove(call_id).unwrap_or_default()
+            }
             _ => Vec::new(),
         }
     }

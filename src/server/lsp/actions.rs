@@ -63,7 +63,9 @@ impl Server {
             Ok(params) => params,
             Err(error) => return responder.respond(Err(error)),
         };
-        if params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic) || self.client.speaks_acp {
+        if params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic)
+            || self.client.speaks_acp
+        {
             return responder.ok(&[(); 0]);
         }
         let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range);
@@ -73,7 +75,10 @@ impl Server {
             let mut actions = on_hunks.await;
             actions.extend(others);
             if !literals {
-                actions = actions.iter_mut().map(|action| action["command"].take()).collect();
+                actions = actions
+                    .iter_mut()
+                    .map(|action| action["command"].take())
+                    .collect();
             }
             responder.ok(&actions);
         });
@@ -83,19 +88,37 @@ impl Server {
         let uri = params.text_document.uri.0;
         let mut actions = self.question_actions();
         if self.is_busy() {
-            actions.push(action("tandem: Stop", "source", "tandem.cancel", &json!([])));
+            actions.push(action(
+                "tandem: Stop",
+                "source",
+                "tandem.cancel",
+                &json!([]),
+            ));
         } else {
             actions.extend(self.undo_actions());
         }
         if chat::is_chat(&uri) {
-            if self.documents.get(&uri).is_some_and(|document| chat::question(&document.text).is_some()) {
-                actions.push(action("tandem: Send", "source", "tandem.ask", &json!([{ "prompt": "", "uri": uri }])));
+            if self
+                .documents
+                .get(&uri)
+                .is_some_and(|document| chat::question(&document.text).is_some())
+            {
+                actions.push(action(
+                    "tandem: Send",
+                    "source",
+                    "tandem.ask",
+                    &json!([{ "prompt": "", "uri": uri }]),
+                ));
             }
         } else {
             if let Some(document) = self.documents.get(&uri) {
                 actions.extend(comment_actions(&uri, &document.text));
             }
-            actions.extend(selection_actions(&uri, &params.range, &params.context.diagnostics));
+            actions.extend(selection_actions(
+                &uri,
+                &params.range,
+                &params.context.diagnostics,
+            ));
         }
         actions
     }
@@ -108,7 +131,10 @@ impl Server {
                 let (command, scope) = match &choice.permission {
                     Permission::AllowOnce => ("tandem.allow", None),
                     Permission::Answered(answer) => ("tandem.allow", Some(answer.as_str())),
-                    Permission::AllowAlways(Grant { scope: Scope::Session, .. }) => ("tandem.allowAlways", None),
+                    Permission::AllowAlways(Grant {
+                        scope: Scope::Session,
+                        ..
+                    }) => ("tandem.allowAlways", None),
                     Permission::AllowAlways(_) => ("tandem.allowAlways", Some(PROJECT)),
                     _ => ("tandem.reject", None),
                 };
@@ -116,7 +142,8 @@ impl Server {
                     Permission::AllowAlways(_) => format!("tandem: {}", choice.title),
                     _ => format!("tandem: {}: {}", choice.title, request.title()),
                 };
-                let arguments: Vec<_> = std::iter::once(request.key.as_str()).chain(scope).collect();
+                let arguments: Vec<_> =
+                    std::iter::once(request.key.as_str()).chain(scope).collect();
                 actions.push(action(&title, "quickfix", command, &json!(arguments)));
             }
         }
@@ -126,9 +153,21 @@ impl Server {
     /// Actions to undo, redo and keep turns.
     fn undo_actions(&self) -> Vec<Value> {
         let offers = [
-            ("tandem: Undo the last turn", "tandem.undo", ReviewCommand::Undo),
-            ("tandem: Redo the turn undone last", "tandem.redo", ReviewCommand::Redo),
-            ("tandem: Keep the changes", "tandem.keep", ReviewCommand::Keep),
+            (
+                "tandem: Undo the last turn",
+                "tandem.undo",
+                ReviewCommand::Undo,
+            ),
+            (
+                "tandem: Redo the turn undone last",
+                "tandem.redo",
+                ReviewCommand::Redo,
+            ),
+            (
+                "tandem: Keep the changes",
+                "tandem.keep",
+                ReviewCommand::Keep,
+            ),
         ];
         let offer = |(title, name, command)| {
             let arguments = json!([{ "sessionId": self.last_changed(command)? }]);
@@ -137,28 +176,49 @@ impl Server {
         offers.into_iter().filter_map(offer).collect()
     }
 
-    pub(in crate::server) fn execute(&mut self, params: lsp::ExecuteCommandParams) -> Answer<Value> {
-        let mut arguments = params.arguments.unwrap_or_default().into_iter().map(json_of);
+    pub(in crate::server) fn execute(
+        &mut self,
+        params: lsp::ExecuteCommandParams,
+    ) -> Answer<Value> {
+        let mut arguments = params
+            .arguments
+            .unwrap_or_default()
+            .into_iter()
+            .map(json_of);
         let first = arguments.next().unwrap_or_default();
         match params.command.as_str() {
             "tandem.ask" => self.ask(first)?,
             "tandem.cancel" => self.cancel_all(),
             "tandem.allow" => {
-                let answer = arguments.next().and_then(|answer| answer.as_str().map(str::to_owned));
+                let answer = arguments
+                    .next()
+                    .and_then(|answer| answer.as_str().map(str::to_owned));
                 let permission = answer.map_or(Permission::AllowOnce, Permission::Answered);
                 self.requests.answer(first.as_str(), permission)?;
             }
             "tandem.allowAlways" => {
-                let scope = if arguments.next() == Some(json!(PROJECT)) { Scope::Project } else { Scope::Session };
-                let rule = arguments.next().and_then(|rule| rule.as_str().map(str::to_owned));
-                self.requests.answer(first.as_str(), Permission::AllowAlways(Grant { scope, rule }))?;
+                let scope = if arguments.next() == Some(json!(PROJECT)) {
+                    Scope::Project
+                } else {
+                    Scope::Session
+                };
+                let rule = arguments
+                    .next()
+                    .and_then(|rule| rule.as_str().map(str::to_owned));
+                self.requests.answer(
+                    first.as_str(),
+                    Permission::AllowAlways(Grant { scope, rule }),
+                )?;
             }
             "tandem.reject" => self.requests.answer(first.as_str(), Permission::Reject)?,
             "tandem.undo" => self.review_by_command(first, ReviewCommand::Undo)?,
             "tandem.redo" => self.review_by_command(first, ReviewCommand::Redo)?,
             "tandem.keep" => self.review_by_command(first, ReviewCommand::Keep)?,
             other => {
-                let message = format!("unknown command `{other}`; expected one of {}", COMMANDS.join(", "));
+                let message = format!(
+                    "unknown command `{other}`; expected one of {}",
+                    COMMANDS.join(", ")
+                );
                 return Err(error(ErrorCode::InvalidParams, message));
             }
         }
@@ -168,8 +228,13 @@ impl Server {
     fn ask(&mut self, argument: Value) -> Answer<()> {
         let usage = "tandem.ask takes a question, or {prompt, uri?, range?}";
         let ask = match argument {
-            Value::String(prompt) => Ask { prompt, uri: None, range: None },
-            argument => serde_json::from_value(argument).map_err(|_| error(ErrorCode::InvalidParams, usage))?,
+            Value::String(prompt) => Ask {
+                prompt,
+                uri: None,
+                range: None,
+            },
+            argument => serde_json::from_value(argument)
+                .map_err(|_| error(ErrorCode::InvalidParams, usage))?,
         };
         if let Some(uri) = ask.uri.as_deref().filter(|uri| chat::is_chat(uri)) {
             return self.send_chat(uri);
@@ -178,19 +243,33 @@ impl Server {
             return Err(error(ErrorCode::InvalidParams, usage));
         }
         let mut parts = vec![Attachment::Text(ask.prompt.clone())];
-        parts.extend(ask.uri.as_deref().and_then(|uri| self.excerpt(uri, ask.range.as_ref())));
+        parts.extend(
+            ask.uri
+                .as_deref()
+                .and_then(|uri| self.excerpt(uri, ask.range.as_ref())),
+        );
         self.ask_in_new_chat(&ask.prompt, Prompt { parts, focus: None })
     }
 
     /// The selected lines of a document as full lines, with the editor's unsaved text.
     fn excerpt(&self, uri: &str, range: Option<&lsp::Range>) -> Option<Attachment> {
         let name = native::shown(&crate::server::documents::path_of(uri)?);
-        let Some(range) = range else { return Some(Attachment::Mention { name }) };
+        let Some(range) = range else {
+            return Some(Attachment::Mention { name });
+        };
         let document = self.documents.get(uri)?;
         let (first, last) = (range.start.line, last_line(range));
-        let lines = document.text.lines().skip(first as usize).take((last - first) as usize + 1);
+        let lines = document
+            .text
+            .lines()
+            .skip(first as usize)
+            .take((last - first) as usize + 1);
         let text = lines.collect::<Vec<_>>().join("\n");
-        Some(Attachment::Excerpt { name, lines: Some((first.saturating_add(1), last.saturating_add(1))), text })
+        Some(Attachment::Excerpt {
+            name,
+            lines: Some((first.saturating_add(1), last.saturating_add(1))),
+            text,
+        })
     }
 }
 
@@ -198,60 +277,109 @@ impl Server {
 fn comment_actions(uri: &str, text: &str) -> Vec<Value> {
     let comments = text.lines().zip(0_u32..).filter_map(|(line, number)| {
         let (_, instruction) = line.split_once("AI!")?;
-        Some((instruction.trim().trim_end_matches("*/").trim_end_matches("-->").trim(), number, line))
+        Some((
+            instruction
+                .trim()
+                .trim_end_matches("*/")
+                .trim_end_matches("-->")
+                .trim(),
+            number,
+            line,
+        ))
     });
     comments
         .filter(|(instruction, ..)| !instruction.is_empty())
         .take(FIXES)
         .map(|(instruction, number, line)| {
             let title = format!("tandem: AI! {}", display::escape_line(instruction));
-            let prompt = format!("Do what this comment asks, then remove the comment:\n{}", line.trim());
+            let prompt = format!(
+                "Do what this comment asks, then remove the comment:\n{}",
+                line.trim()
+            );
             let at = |character: usize| json!({ "line": number, "character": character });
             let range = json!({ "start": at(0), "end": at(line.len()) });
-            action(&title, "refactor", "tandem.ask", &json!([{ "prompt": prompt, "uri": uri, "range": range }]))
+            action(
+                &title,
+                "refactor",
+                "tandem.ask",
+                &json!([{ "prompt": prompt, "uri": uri, "range": range }]),
+            )
         })
         .collect()
 }
 
 fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnostic]) -> Vec<Value> {
     let ask = |title: &str, kind: &str, prompt: &str, range: &lsp::Range| {
-        action(title, kind, "tandem.ask", &json!([{ "prompt": prompt, "uri": uri, "range": range }]))
+        action(
+            title,
+            kind,
+            "tandem.ask",
+            &json!([{ "prompt": prompt, "uri": uri, "range": range }]),
+        )
     };
     let mut actions: Vec<Value> = foreign(diagnostics)
         .take(FIXES)
         .map(|diagnostic| {
             let text = plain_text(diagnostic);
-            let title = format!("tandem: Fix: {}", display::escape_line(text.lines().next().unwrap_or_default()));
-            ask(&title, "quickfix", &format!("Fix this diagnostic: {text}"), &diagnostic.range)
+            let title = format!(
+                "tandem: Fix: {}",
+                display::escape_line(text.lines().next().unwrap_or_default())
+            );
+            ask(
+                &title,
+                "quickfix",
+                &format!("Fix this diagnostic: {text}"),
+                &diagnostic.range,
+            )
         })
         .collect();
-    for (title, prompt) in
-        [("tandem: Ask about this", ABOUT), ("tandem: Explain this", EXPLAIN), ("tandem: Edit this", EDIT)]
-    {
-        actions.push(ask(title, "refactor", &with_diagnostics(prompt, diagnostics), range));
+    for (title, prompt) in [
+        ("tandem: Ask about this", ABOUT),
+        ("tandem: Explain this", EXPLAIN),
+        ("tandem: Edit this", EDIT),
+    ] {
+        actions.push(ask(
+            title,
+            "refactor",
+            &with_diagnostics(prompt, diagnostics),
+            range,
+        ));
     }
     actions
 }
 
 /// The diagnostics that are not ours: nobody has our own hints fixed.
 fn foreign(diagnostics: &[lsp::Diagnostic]) -> impl Iterator<Item = &lsp::Diagnostic> {
-    diagnostics.iter().filter(|diagnostic| diagnostic.source.as_deref() != Some(SOURCE))
+    diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.source.as_deref() != Some(SOURCE))
 }
 
 /// Adds the selection's diagnostics to the question: an LSP-only client cannot be asked for them later.
 fn with_diagnostics(prompt: &str, diagnostics: &[lsp::Diagnostic]) -> String {
     let shown = foreign(diagnostics).take(DIAGNOSTICS).map(|diagnostic| {
         let text = plain_text(diagnostic);
-        format!("\n- line {}: {}", diagnostic.range.start.line.saturating_add(1), display::escape_line(text.trim()))
+        format!(
+            "\n- line {}: {}",
+            diagnostic.range.start.line.saturating_add(1),
+            display::escape_line(text.trim())
+        )
     });
     let shown: String = shown.collect();
-    if shown.is_empty() { prompt.to_owned() } else { format!("{prompt}\n\nThe editor reports here:{shown}") }
+    if shown.is_empty() {
+        prompt.to_owned()
+    } else {
+        format!("{prompt}\n\nThe editor reports here:{shown}")
+    }
 }
 
 /// The message of a diagnostic, which newer clients may send as marked-up text.
 fn plain_text(diagnostic: &lsp::Diagnostic) -> String {
     let message = serde_json::to_value(&diagnostic.message).unwrap_or_default();
-    let text = message.as_str().or_else(|| message["value"].as_str()).unwrap_or_default();
+    let text = message
+        .as_str()
+        .or_else(|| message["value"].as_str())
+        .unwrap_or_default();
     text.to_owned()
 }
 

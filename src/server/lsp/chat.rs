@@ -47,7 +47,8 @@ pub(super) fn asked(text: &str) -> Option<usize> {
 /// before that heading.
 pub(super) fn growing(text: &str) -> Option<usize> {
     let heading = last_heading(text)?;
-    text.get(..heading.start).map(|answer| answer.trim_end_matches(['\r', '\n']).len())
+    text.get(..heading.start)
+        .map(|answer| answer.trim_end_matches(['\r', '\n']).len())
 }
 
 /// The line of the person's heading below the last answer, also where that answer is in the middle of a code block.
@@ -71,7 +72,9 @@ pub(super) fn earlier(text: &str) -> Option<&str> {
     let before = text.get(..asked(text)?)?;
     let before = before.trim_end().strip_suffix(YOU).unwrap_or(before).trim();
     let start = before.ceil_char_boundary(before.len().saturating_sub(EARLIER));
-    let was_answered = before.lines().any(|line| line.trim_end().eq_ignore_ascii_case(TANDEM));
+    let was_answered = before
+        .lines()
+        .any(|line| line.trim_end().eq_ignore_ascii_case(TANDEM));
     before.get(start..).filter(|_| was_answered)
 }
 
@@ -88,7 +91,10 @@ mod tests {
         check("## You\n\nwhy?\n", Some("why?"));
         check("why?\n", Some("why?"));
         check("# Notes\nwhy?", Some("why?"));
-        check("## You\n\none\n\n## tandem\n\nbecause\n\n## You\n\ntwo\n", Some("two"));
+        check(
+            "## You\n\none\n\n## tandem\n\nbecause\n\n## You\n\ntwo\n",
+            Some("two"),
+        );
         check("## You\r\n\r\nwhy?\r\n", Some("why?"));
     }
 
@@ -102,34 +108,61 @@ mod tests {
 
     #[test]
     fn earlier_questions_and_answers_are_sent() {
-        let check = |text: &str, expected: Option<&str>| assert_eq!(earlier(text), expected, "{text:?}");
-        check("## You\n\none\n\n## tandem\n\ntwo\n\n## You\n\nthree\n", Some("## You\n\none\n\n## tandem\n\ntwo"));
+        let check =
+            |text: &str, expected: Option<&str>| assert_eq!(earlier(text), expected, "{text:?}");
+        check(
+            "## You\n\none\n\n## tandem\n\ntwo\n\n## You\n\nthree\n",
+            Some("## You\n\none\n\n## tandem\n\ntwo"),
+        );
         check("# Notes\n\n## You\n\none\n", None);
         check("one", None);
         let long = format!("## tandem\n\n{}x\n\n## You\n\nx", "ü".repeat(EARLIER));
         let end = earlier(&long).unwrap();
-        assert!(end.ends_with("üx") && end.len() <= EARLIER, "its end: {} bytes", end.len());
+        assert!(
+            end.ends_with("üx") && end.len() <= EARLIER,
+            "its end: {} bytes",
+            end.len()
+        );
     }
 
     #[test]
     fn an_answer_cut_inside_code_does_not_swallow_the_next_question() {
-        check("why?\n\n## tandem\n\n```rust\n## You\nfn\n\n## You\n\nnext\n", Some("next"));
+        check(
+            "why?\n\n## tandem\n\n```rust\n## You\nfn\n\n## You\n\nnext\n",
+            Some("next"),
+        );
         check("why?\n\n## tandem\n\n```rust\nfn\n", None);
     }
 
     #[test]
     fn headings_inside_code_blocks_are_code() {
-        check("## You\n\nwhat is\n```md\n## tandem\n```\n?", Some("what is\n```md\n## tandem\n```\n?"));
+        check(
+            "## You\n\nwhat is\n```md\n## tandem\n```\n?",
+            Some("what is\n```md\n## tandem\n```\n?"),
+        );
     }
 
     #[test]
     fn an_answer_grows_above_the_heading_of_the_next_question() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(growing(text).and_then(|at| text.get(..at)), expected, "{text:?}");
+            assert_eq!(
+                growing(text).and_then(|at| text.get(..at)),
+                expected,
+                "{text:?}"
+            );
         };
-        check("## You\n\nwhy?\n\n## tandem\n\nBe\n\n## You\n\nnext", Some("## You\n\nwhy?\n\n## tandem\n\nBe"));
-        check("## tandem\r\n\r\nBe\r\n\r\n## you\r\n", Some("## tandem\r\n\r\nBe"));
-        check("## tandem\n\n```rust\nfn\n\n## You\n\n", Some("## tandem\n\n```rust\nfn"));
+        check(
+            "## You\n\nwhy?\n\n## tandem\n\nBe\n\n## You\n\nnext",
+            Some("## You\n\nwhy?\n\n## tandem\n\nBe"),
+        );
+        check(
+            "## tandem\r\n\r\nBe\r\n\r\n## you\r\n",
+            Some("## tandem\r\n\r\nBe"),
+        );
+        check(
+            "## tandem\n\n```rust\nfn\n\n## You\n\n",
+            Some("## tandem\n\n```rust\nfn"),
+        );
         check("## You\n\nwhy?\n\n## tandem\n\nBe", None);
         check("why?", None);
     }

@@ -102,7 +102,11 @@ impl Pending {
             self.breaks += trailing;
             return;
         }
-        let before = if self.begun { breaks.max(self.breaks) } else { breaks.saturating_sub(self.breaks) };
+        let before = if self.begun {
+            breaks.max(self.breaks)
+        } else {
+            breaks.saturating_sub(self.breaks)
+        };
         self.text.push_str(&"\n".repeat(before));
         self.text.push_str(body);
         (self.breaks, self.begun) = (trailing, true);
@@ -144,8 +148,17 @@ impl Pending {
 impl ChatFile {
     /// A chat file at `uri`, which ends with this many line breaks.
     pub fn new(uri: String, breaks: usize) -> Self {
-        let pending = Mutex::new(Pending { breaks, ..Pending::default() });
-        Self { uri, shared: Arc::new(Shared { pending, wake: Notify::new() }) }
+        let pending = Mutex::new(Pending {
+            breaks,
+            ..Pending::default()
+        });
+        Self {
+            uri,
+            shared: Arc::new(Shared {
+                pending,
+                wake: Notify::new(),
+            }),
+        }
     }
 
     /// Appends to the model's text.
@@ -186,7 +199,10 @@ impl ChatFile {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Pending> {
-        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Streams into the buffer until the end; reports what could not be written. `placed` is called when the next
@@ -205,26 +221,43 @@ impl ChatFile {
         if !can.applies_edits {
             return Err(TAKES_NO_EDITS.to_owned());
         }
-        let buffer = Buffer { uri: &self.uri, peer, documents, can };
+        let buffer = Buffer {
+            uri: &self.uri,
+            peer,
+            documents,
+            can,
+        };
         let mut placed = Some(placed);
         loop {
             let (text, replaced, done) = {
                 let mut pending = self.lock();
-                (std::mem::take(&mut pending.text), std::mem::take(&mut pending.replaced), pending.done)
+                (
+                    std::mem::take(&mut pending.text),
+                    std::mem::take(&mut pending.replaced),
+                    pending.done,
+                )
             };
             let is_idle = text.is_empty() && replaced.is_empty();
             for (old, new) in replaced {
-                buffer.edit(|text| Some(Edit::replace(text.rfind(&old)?, &old, &new))).await?;
+                buffer
+                    .edit(|text| Some(Edit::replace(text.rfind(&old)?, &old, &new)))
+                    .await?;
             }
             if !text.is_empty() {
                 let is_first = placed.is_some();
-                buffer.edit(|answer| Some(Edit::add(growing(answer).filter(|_| !is_first), &text))).await?;
-                if let (Some(placed), Some(document)) = (placed.take(), buffer.documents.get(&self.uri)) {
+                buffer
+                    .edit(|answer| Some(Edit::add(growing(answer).filter(|_| !is_first), &text)))
+                    .await?;
+                if let (Some(placed), Some(document)) =
+                    (placed.take(), buffer.documents.get(&self.uri))
+                {
                     placed(&document);
                 }
             }
             if is_idle && done {
-                buffer.edit(|answer| growing(answer).is_none().then(|| Edit::add(None, ""))).await?;
+                buffer
+                    .edit(|answer| growing(answer).is_none().then(|| Edit::add(None, "")))
+                    .await?;
                 return Ok(None);
             }
             if is_idle {
@@ -243,7 +276,8 @@ impl ChatFile {
             self.shared.wake.notified().await;
         }
         let answer = Edit::add(None, &std::mem::take(&mut self.lock().text)).new_text;
-        let path = path_of(&self.uri).ok_or_else(|| format!("the editor did not open {}", self.uri))?;
+        let path =
+            path_of(&self.uri).ok_or_else(|| format!("the editor did not open {}", self.uri))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let written = async {
@@ -252,7 +286,9 @@ impl ChatFile {
             text.extend_from_slice(answer.as_bytes());
             folder.write(name, text).await
         };
-        written.await.map_err(|error| format!("{}: {error}", path.display()))?;
+        written
+            .await
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
     }
 }
@@ -266,20 +302,31 @@ struct Edit {
 
 impl Edit {
     fn replace(at: usize, old: &str, new: &str) -> Self {
-        Self { bytes: Some(at..at + old.len()), new_text: new.to_owned() }
+        Self {
+            bytes: Some(at..at + old.len()),
+            new_text: new.to_owned(),
+        }
     }
 
     /// Adds to an answer, or with the place of the next question at the end of the file.
     fn add(at: Option<usize>, text: &str) -> Self {
         match at {
-            Some(at) => Self { bytes: Some(at..at), new_text: text.to_owned() },
-            None => Self { bytes: None, new_text: format!("{text}\n\n{YOU}\n\n") },
+            Some(at) => Self {
+                bytes: Some(at..at),
+                new_text: text.to_owned(),
+            },
+            None => Self {
+                bytes: None,
+                new_text: format!("{text}\n\n{YOU}\n\n"),
+            },
         }
     }
 
     /// Whether `now`, which somebody may have typed in as well, is `before` with this edit.
     fn is_in(&self, before: &str, now: &str) -> bool {
-        let Some(bytes) = &self.bytes else { return headings(now) > headings(before) };
+        let Some(bytes) = &self.bytes else {
+            return headings(now) > headings(before);
+        };
         let old = before.get(bytes.clone()).unwrap_or_default();
         if old.is_empty() {
             growing(now) >= growing(before).map(|at| at + self.new_text.len())
@@ -308,14 +355,21 @@ impl Buffer<'_> {
     async fn edit(&self, wanted: impl Fn(&str) -> Option<Edit>) -> Result<(), String> {
         let mut refused = String::new();
         for _ in 0..TRIES {
-            let document = self.documents.get(self.uri).ok_or_else(|| format!("{} was closed", self.uri))?;
-            let Some(edit) = wanted(&document.text) else { return Ok(()) };
+            let document = self
+                .documents
+                .get(self.uri)
+                .ok_or_else(|| format!("{} was closed", self.uri))?;
+            let Some(edit) = wanted(&document.text) else {
+                return Ok(());
+            };
             match self.apply(&document, &edit).await {
                 Ok(()) if self.shows(&document, &edit).await => return Ok(()),
-                Ok(()) => "the editor reported success, but the text did not change".clone_into(&mut refused),
+                Ok(()) => "the editor reported success, but the text did not change"
+                    .clone_into(&mut refused),
                 Err(why) => refused = why,
             }
-            let _nothing_typed = timeout(PAUSE, self.documents.changed(self.uri, document.version)).await;
+            let _nothing_typed =
+                timeout(PAUSE, self.documents.changed(self.uri, document.version)).await;
         }
         Err(refused)
     }
@@ -333,17 +387,37 @@ impl Buffer<'_> {
     }
 
     /// Makes one edit; the reason when the editor refused it.
-    async fn apply(&self, document: &Document, Edit { bytes, new_text }: &Edit) -> Result<(), String> {
+    async fn apply(
+        &self,
+        document: &Document,
+        Edit { bytes, new_text }: &Edit,
+    ) -> Result<(), String> {
         let end = json!({ "line": PAST_THE_END, "character": 0 });
-        let range = |bytes| wire_range(document.lines.range(&document.text, bytes, self.documents.encoding()));
+        let range = |bytes| {
+            wire_range(
+                document
+                    .lines
+                    .range(&document.text, bytes, self.documents.encoding()),
+            )
+        };
         let version = bytes.is_some().then_some(document.version);
-        let range = bytes.as_ref().map_or(json!({ "start": end, "end": end }), |bytes| json!(range(bytes)));
+        let range = bytes
+            .as_ref()
+            .map_or(json!({ "start": end, "end": end }), |bytes| {
+                json!(range(bytes))
+            });
         let edit = json!({ "range": range, "newText": new_text });
         let change = self.can.workspace_edit(self.uri, version, &[edit]);
-        let answer = self.peer.request("workspace/applyEdit", &json!({ "edit": change })).await;
+        let answer = self
+            .peer
+            .request("workspace/applyEdit", &json!({ "edit": change }))
+            .await;
         match answer {
             Ok(answer) if answer["applied"] == true => Ok(()),
-            Ok(answer) => Err(answer["failureReason"].as_str().unwrap_or("the editor refused the edit").to_owned()),
+            Ok(answer) => Err(answer["failureReason"]
+                .as_str()
+                .unwrap_or("the editor refused the edit")
+                .to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -375,7 +449,10 @@ mod tests {
 
     #[test]
     fn different_parts_are_separated_and_deltas_are_not() {
-        let mut pending = Pending { breaks: 1, ..Pending::default() };
+        let mut pending = Pending {
+            breaks: 1,
+            ..Pending::default()
+        };
         for (part, text) in [
             (Part::Block, "## tandem"),
             (Part::Item, "- one"),
@@ -389,7 +466,10 @@ mod tests {
         ] {
             pending.add(part, text);
         }
-        assert_eq!(pending.text, "\n## tandem\n\n- one\n- two\n\nHello.\n\n> stopped");
+        assert_eq!(
+            pending.text,
+            "\n## tandem\n\n- one\n- two\n\nHello.\n\n> stopped"
+        );
     }
 
     #[test]
@@ -399,6 +479,9 @@ mod tests {
         pending.replace("> asks: a".to_owned(), "> allowed: a".to_owned());
         pending.replace("> asks: b".to_owned(), "> rejected: b".to_owned());
         assert_eq!(pending.text, "\n\n> allowed: a");
-        assert_eq!(pending.replaced, [("> asks: b".to_owned(), "> rejected: b".to_owned())]);
+        assert_eq!(
+            pending.replaced,
+            [("> asks: b".to_owned(), "> rejected: b".to_owned())]
+        );
     }
 }

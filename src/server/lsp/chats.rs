@@ -48,7 +48,9 @@ impl Server {
         if !chat::is_chat(uri) || self.client.speaks_acp {
             return;
         }
-        let Some(document) = self.documents.get(uri) else { return };
+        let Some(document) = self.documents.get(uri) else {
+            return;
+        };
         let was_cut = !self.is_answering(uri) && chat::asked(&document.text).is_none();
         if (was_cut || chat::question(&document.text).is_some())
             && let Err(problem) = self.send_chat(uri)
@@ -58,20 +60,31 @@ impl Server {
     }
 
     fn is_answering(&self, uri: &str) -> bool {
-        let conversation = self.chats.sessions.get(uri).and_then(|id| self.conversations.get(id));
+        let conversation = self
+            .chats
+            .sessions
+            .get(uri)
+            .and_then(|id| self.conversations.get(id));
         conversation.is_some_and(|conversation| conversation.prompts.any())
     }
 
     /// Sends the unanswered question of a chat file.
     pub(super) fn send_chat(&mut self, uri: &str) -> Answer<()> {
         let document = self.documents.get(uri);
-        let Some(question) = document.as_ref().and_then(|document| chat::question(&document.text)) else {
+        let Some(question) = document
+            .as_ref()
+            .and_then(|document| chat::question(&document.text))
+        else {
             let message = "tandem: write your question under the last `## You`, then save";
             show_message(&self.peer, MessageType::Info, message);
             return Ok(());
         };
         let mut parts = vec![Attachment::Text(question.to_owned())];
-        let conversation = self.chats.sessions.get(uri).and_then(|id| self.conversations.get(id));
+        let conversation = self
+            .chats
+            .sessions
+            .get(uri)
+            .and_then(|id| self.conversations.get(id));
         let has_begun = conversation.is_some_and(|conversation| conversation.session.state().begun);
         if let Some(document) = document.as_ref().filter(|_| !has_begun) {
             // Another server wrote the conversation: the file is all there is of it.
@@ -85,13 +98,19 @@ impl Server {
     /// Answers a prompt in a new chat file, which is shown where the client can.
     pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
         let Some(state) = (self.load)(&self.options, &[]).state_dir else {
-            return Err(error(ErrorCode::InternalError, "there is no folder for chat files; set TANDEM_STATE_DIR"));
+            return Err(error(
+                ErrorCode::InternalError,
+                "there is no folder for chat files; set TANDEM_STATE_DIR",
+            ));
         };
         let name = format!("{}.tandem.md", new_id());
         let folder = state.join("chats");
         let path = folder.join(&name);
         let Ok(uri) = url::Url::from_file_path(&path).map(String::from) else {
-            let message = format!("the state folder {} is not an absolute path", folder.display());
+            let message = format!(
+                "the state folder {} is not an absolute path",
+                folder.display()
+            );
             return Err(error(ErrorCode::InternalError, message));
         };
         self.prepare(&uri)?;
@@ -116,7 +135,11 @@ impl Server {
             return Ok(Arc::clone(id));
         }
         let own_folder = || path_of(uri).and_then(|path| path.parent().map(Path::to_owned));
-        let folders = if self.client.folders.is_empty() { own_folder().into_iter().collect() } else { Vec::new() };
+        let folders = if self.client.folders.is_empty() {
+            own_folder().into_iter().collect()
+        } else {
+            Vec::new()
+        };
         let connection = Connection {
             peer: self.peer.clone(),
             documents: self.documents.clone(),
@@ -127,7 +150,12 @@ impl Server {
         };
         let front = Box::new(ChatFront::new(connection, uri.to_owned()));
         let id = new_id();
-        self.start_session((Arc::clone(&id), Start::New), folders, std::collections::BTreeMap::new(), front)?;
+        self.start_session(
+            (Arc::clone(&id), Start::New),
+            folders,
+            std::collections::BTreeMap::new(),
+            front,
+        )?;
         self.chats.sessions.insert(uri.to_owned(), Arc::clone(&id));
         Ok(id)
     }
@@ -141,13 +169,18 @@ impl Server {
         let id = self.prepare(uri)?;
         self.reconfigure(&id);
         let conversation = self.conversation(&id)?;
-        let sent = conversation.prompts.send(&conversation.session, prompt, Value::Null, None, None);
+        let sent =
+            conversation
+                .prompts
+                .send(&conversation.session, prompt, Value::Null, None, None);
         sent.map_err(|refused| refused.0)
     }
 
     /// Whether a turn runs in any conversation.
     pub(super) fn is_busy(&self) -> bool {
-        self.conversations.values().any(|conversation| conversation.prompts.any())
+        self.conversations
+            .values()
+            .any(|conversation| conversation.prompts.any())
     }
 
     /// `tandem.cancel`.
@@ -169,5 +202,8 @@ impl Server {
 }
 
 async fn create(folder: PathBuf, name: &str, text: String) -> std::io::Result<()> {
-    StateFolder::open(folder).await?.write(name, text.into_bytes()).await
+    StateFolder::open(folder)
+        .await?
+        .write(name, text.into_bytes())
+        .await
 }

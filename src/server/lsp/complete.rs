@@ -33,7 +33,8 @@ impl Server {
         };
         let uri = place.text_document.uri.0;
         let lsp::Position { line, character } = place.position;
-        let Some((typed, query, range)) = self.typed(&uri, text::Position { line, character }) else {
+        let Some((typed, query, range)) = self.typed(&uri, text::Position { line, character })
+        else {
             return responder.ok(&list(&[]));
         };
         let conversation = match self.prepare(&uri).and_then(|id| self.conversation(&id)) {
@@ -41,7 +42,9 @@ impl Server {
             Err(error) => return responder.respond(Err(error)),
         };
         match typed {
-            Typed::Command => responder.ok(&list(&commands(conversation.session.commands(), range))),
+            Typed::Command => {
+                responder.ok(&list(&commands(conversation.session.commands(), range)))
+            }
             Typed::Mention => {
                 let completer = conversation.session.completer();
                 self.tasks.spawn(async move {
@@ -55,11 +58,18 @@ impl Server {
 
     /// What is typed at a place of a chat file, as it is, and where it stands.
     fn typed(&self, uri: &str, at: text::Position) -> Option<(Typed, String, lsp::Range)> {
-        let document = self.documents.get(uri).filter(|_| chat::is_chat(uri) && !self.client.speaks_acp)?;
+        let document = self
+            .documents
+            .get(uri)
+            .filter(|_| chat::is_chat(uri) && !self.client.speaks_acp)?;
         let encoding = self.documents.encoding();
         let at = document.lines.offset(&document.text, at, encoding);
         let (typed, query) = typed_at(&document.text, at)?;
-        let range = wire_range(document.lines.range(&document.text, &(at - query.len()..at), encoding));
+        let range = wire_range(document.lines.range(
+            &document.text,
+            &(at - query.len()..at),
+            encoding,
+        ));
         Some((typed, query.to_owned(), range))
     }
 }
@@ -94,7 +104,15 @@ fn commands(available: &[Offered], range: lsp::Range) -> Vec<Value> {
 
 /// Keeps the order of the offers, however the client sorts.
 fn mentions(offered: Vec<Completion>, range: lsp::Range) -> Vec<Value> {
-    let item = |(index, Completion { insert, label, kind, detail }): (usize, Completion)| {
+    let item = |(
+        index,
+        Completion {
+            insert,
+            label,
+            kind,
+            detail,
+        },
+    ): (usize, Completion)| {
         let kind = match kind {
             Mentionable::File => lsp::CompletionItemKind::File,
             Mentionable::Folder => lsp::CompletionItemKind::Folder,
@@ -121,7 +139,11 @@ mod tests {
         // The bar marks the cursor.
         let check = |marked: &str, expected: Option<(Typed, &str)>| {
             let text = marked.replace('|', "");
-            assert_eq!(typed_at(&text, marked.find('|').unwrap()), expected, "{marked}");
+            assert_eq!(
+                typed_at(&text, marked.find('|').unwrap()),
+                expected,
+                "{marked}"
+            );
         };
         check("## You\n\nsee @src/m|", Some((Typed::Mention, "src/m")));
         check("## You\n\nsee @|", Some((Typed::Mention, "")));

@@ -58,19 +58,26 @@ impl Editor for LspEditor {
             .into_iter()
             .map(|(range, new_text)| json!({ "range": wire_range(range), "newText": new_text }))
             .collect();
-        let mut params = json!({ "edit": self.can.standard.workspace_edit(&edit.uri, edit.version, &edits) });
+        let mut params =
+            json!({ "edit": self.can.standard.workspace_edit(&edit.uri, edit.version, &edits) });
         if self.can.label {
             params["label"] = edit.label.into();
         }
         let answer = self.peer.request("workspace/applyEdit", &params);
         async move {
-            let answer = answer.await.map_err(|error| EditorError(error.to_string()))?;
+            let answer = answer
+                .await
+                .map_err(|error| EditorError(error.to_string()))?;
             let result: lsp::ApplyWorkspaceEditResult =
                 serde_json::from_value(answer).map_err(|error| EditorError(error.to_string()))?;
             Ok(if result.applied {
                 Applied::Yes
             } else {
-                Applied::Refused(result.failure_reason.unwrap_or_else(|| "the editor gave no reason".to_owned()))
+                Applied::Refused(
+                    result
+                        .failure_reason
+                        .unwrap_or_else(|| "the editor gave no reason".to_owned()),
+                )
             })
         }
         .boxed()
@@ -85,7 +92,12 @@ impl Editor for LspEditor {
             return ready(false).boxed();
         }
         let answer = self.peer.request("_tandem/save", &ext::Save { uris });
-        async move { tokio::time::timeout(SAVING, answer).await.is_ok_and(|answer| answer.is_ok()) }.boxed()
+        async move {
+            tokio::time::timeout(SAVING, answer)
+                .await
+                .is_ok_and(|answer| answer.is_ok())
+        }
+        .boxed()
     }
 
     fn operations(&self) -> &[Operation] {
@@ -94,10 +106,14 @@ impl Editor for LspEditor {
 
     fn language(&self, question: Question) -> BoxFuture<'_, Result<Answer, EditorError>> {
         let (operation, uri) = (question.operation, question.uri.clone());
-        let answer = self.peer.request("_tandem/language", &language::params(question));
+        let answer = self
+            .peer
+            .request("_tandem/language", &language::params(question));
         async move {
             let limit = format!("no answer within {} s", LANGUAGE.as_secs());
-            let answer = tokio::time::timeout(LANGUAGE, answer).await.map_err(|_| EditorError(limit))?;
+            let answer = tokio::time::timeout(LANGUAGE, answer)
+                .await
+                .map_err(|_| EditorError(limit))?;
             let result = answer.map_err(|error| EditorError(error.to_string()))?;
             language::answer(operation, uri.as_deref(), &result).map_err(EditorError)
         }
@@ -112,12 +128,20 @@ impl Editor for LspEditor {
         if !self.can.diagnostics {
             return ready(None).boxed();
         }
-        let params = ext::DiagnosticsParams { uris: scope.uris.clone(), settled: scope.settled };
+        let params = ext::DiagnosticsParams {
+            uris: scope.uris.clone(),
+            settled: scope.settled,
+        };
         let answer = self.peer.request("_tandem/diagnostics", &params);
         async move {
-            let answer = answer.await.inspect_err(|error| tracing::warn!("_tandem/diagnostics: {error}")).ok()?;
+            let answer = answer
+                .await
+                .inspect_err(|error| tracing::warn!("_tandem/diagnostics: {error}"))
+                .ok()?;
             let read = serde_json::from_value::<ext::DiagnosticsResult>(answer);
-            let result = read.inspect_err(|error| tracing::warn!("_tandem/diagnostics: {error}")).ok()?;
+            let result = read
+                .inspect_err(|error| tracing::warn!("_tandem/diagnostics: {error}"))
+                .ok()?;
             Some(result.documents.into_iter().flat_map(problems).collect())
         }
         .boxed()
@@ -126,7 +150,9 @@ impl Editor for LspEditor {
 
 /// The diagnostics of a document; `None` if its URI is not a file's.
 fn problems(document: ext::DocumentDiagnostics) -> Vec<Diagnostic> {
-    let Some(path) = path_of(&document.uri) else { return Vec::new() };
+    let Some(path) = path_of(&document.uri) else {
+        return Vec::new();
+    };
     let problem = |found: ext::Problem| Diagnostic {
         path: path.clone(),
         line: found.range.start.line.saturating_add(1),
@@ -136,7 +162,11 @@ fn problems(document: ext::DocumentDiagnostics) -> Vec<Diagnostic> {
             Some(3) => Severity::Information,
             Some(_) => Severity::Hint,
         },
-        source: [found.source, found.code.as_ref().map(word)].into_iter().flatten().collect::<Vec<_>>().join(" "),
+        source: [found.source, found.code.as_ref().map(word)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" "),
         message: word(&found.message),
     };
     document.diagnostics.into_iter().map(problem).collect()

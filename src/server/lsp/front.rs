@@ -73,7 +73,10 @@ struct Turn {
 impl Turn {
     /// The title of a call; a call that was never shown has only the model's name for it.
     fn title(&self, call_id: &str, name: &str) -> String {
-        self.titles.get(call_id).cloned().unwrap_or_else(|| display::escape_line(name).into_owned())
+        self.titles
+            .get(call_id)
+            .cloned()
+            .unwrap_or_else(|| display::escape_line(name).into_owned())
     }
 }
 
@@ -92,17 +95,31 @@ impl ChatFront {
 
     /// Writes the heading of an answer, whose text follows.
     fn begin(&mut self) -> &mut Turn {
-        let Connection { peer, documents, can, turns, .. } = &self.connection;
+        let Connection {
+            peer,
+            documents,
+            can,
+            turns,
+            ..
+        } = &self.connection;
         let document = documents.get(&self.uri);
         let unseen = document.is_none() && !can.shows_documents;
-        let breaks = document.map_or(1, |document| document.text.len() - document.text.trim_end_matches('\n').len());
+        let breaks = document.map_or(1, |document| {
+            document.text.len() - document.text.trim_end_matches('\n').len()
+        });
         let chat = ChatFile::new(self.uri.clone(), breaks);
         chat.block(TANDEM);
         while self.streams.try_join_next().is_some() {}
-        self.streams.spawn(deliver(chat.clone(), self.connection.clone(), unseen));
+        self.streams
+            .spawn(deliver(chat.clone(), self.connection.clone(), unseen));
         let number = turns.fetch_add(1, Ordering::Relaxed) + 1;
         let progress = Progress::begin(peer, can.shows_progress, number);
-        self.turn.insert(Turn { chat, progress, unseen, titles: HashMap::new() })
+        self.turn.insert(Turn {
+            chat,
+            progress,
+            unseen,
+            titles: HashMap::new(),
+        })
     }
 
     /// Writes the end of the answer and the person's next heading.
@@ -110,10 +127,24 @@ impl ChatFront {
         if self.turn.is_none() {
             self.begin();
         }
-        for call_id in self.hints.keys().chain(self.asked.keys()).cloned().collect::<Vec<_>>() {
+        for call_id in self
+            .hints
+            .keys()
+            .chain(self.asked.keys())
+            .cloned()
+            .collect::<Vec<_>>()
+        {
             self.resolved(&call_id, &Permission::Cancelled);
         }
-        let Some(Turn { chat, progress, unseen, .. }) = self.turn.take() else { return };
+        let Some(Turn {
+            chat,
+            progress,
+            unseen,
+            ..
+        }) = self.turn.take()
+        else {
+            return;
+        };
         let message = match end {
             Err(failure) => {
                 chat.quote(&format!("**error:** {}", display::escape(&failure.message)));
@@ -153,13 +184,21 @@ impl FrontEnd for ChatFront {
         let Some(turn) = &mut self.turn else { return };
         match event {
             AgentEvent::TextDelta { content } => turn.chat.prose(&display::escape_piece(&content)),
-            AgentEvent::ToolPreview { call_id, preview, .. } => {
-                turn.titles.insert(call_id, display::escape_line(&preview.title).into_owned());
+            AgentEvent::ToolPreview {
+                call_id, preview, ..
+            } => {
+                turn.titles
+                    .insert(call_id, display::escape_line(&preview.title).into_owned());
             }
             AgentEvent::ToolExecutionStart { call_id, name, .. } => {
                 turn.progress.report(&turn.title(&call_id, &name));
             }
-            AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
+            AgentEvent::ToolExecutionEnd {
+                call_id,
+                name,
+                result,
+                ..
+            } => {
                 let title = turn.title(&call_id, &name);
                 let item = if result.is_error {
                     let why = result.content.lines().next().unwrap_or_default();
@@ -171,11 +210,20 @@ impl FrontEnd for ChatFront {
                 self.keep_output(&item, &result.content);
             }
             AgentEvent::Notice { message }
-            | AgentEvent::Compaction { summary: message, .. }
-            | AgentEvent::LoopDetected { action: message, .. } => turn.chat.quote(&display::escape(&message)),
-            AgentEvent::Retry { reason, wait_ms, .. } => {
+            | AgentEvent::Compaction {
+                summary: message, ..
+            }
+            | AgentEvent::LoopDetected {
+                action: message, ..
+            } => turn.chat.quote(&display::escape(&message)),
+            AgentEvent::Retry {
+                reason, wait_ms, ..
+            } => {
                 let reason = display::escape_line(&reason);
-                turn.progress.report(&format!("{reason}; next try in {} s", wait_ms.div_ceil(1000)));
+                turn.progress.report(&format!(
+                    "{reason}; next try in {} s",
+                    wait_ms.div_ceil(1000)
+                ));
             }
             _ => {}
         }
@@ -202,10 +250,17 @@ impl FrontEnd for ChatFront {
             self.asked.insert(request.call_id.clone(), asked);
         }
         let location = request.preview.locations.first();
-        let uri = location.and_then(|location| url::Url::from_file_path(&location.path).ok()).map(String::from);
+        let uri = location
+            .and_then(|location| url::Url::from_file_path(&location.path).ok())
+            .map(String::from);
         if let Some(uri) = uri {
-            let line = location.and_then(|location| location.line).unwrap_or(1).saturating_sub(1);
-            self.connection.hints.show_request(&self.connection.peer, &uri, Some((line, &title)));
+            let line = location
+                .and_then(|location| location.line)
+                .unwrap_or(1)
+                .saturating_sub(1);
+            self.connection
+                .hints
+                .show_request(&self.connection.peer, &uri, Some((line, &title)));
             self.hints.insert(request.call_id.clone(), uri);
         }
         if self.connection.can.asks {
@@ -220,7 +275,9 @@ impl FrontEnd for ChatFront {
             turn.chat.replace(asked.question(), asked.decided(decision));
         }
         if let Some(uri) = self.hints.remove(call_id) {
-            self.connection.hints.show_request(&self.connection.peer, &uri, None);
+            self.connection
+                .hints
+                .show_request(&self.connection.peer, &uri, None);
         }
     }
 
@@ -230,7 +287,9 @@ impl FrontEnd for ChatFront {
     }
 
     fn owns_progress(&self, token: &Value) -> bool {
-        self.turn.as_ref().is_some_and(|turn| turn.progress.is(token))
+        self.turn
+            .as_ref()
+            .is_some_and(|turn| turn.progress.is(token))
     }
 }
 
@@ -256,38 +315,73 @@ impl Asked {
             let _ = write!(details, "\n> - {}", display::escape_line(answer));
         }
         for diff in &request.preview.diffs {
-            let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
+            let change = unified(
+                diff.old_text.as_deref().unwrap_or_default(),
+                &diff.new_text,
+                3,
+            );
             let change = display::escape(&change);
             let fence = fence(&change);
             if request.preview.diffs.len() > 1 {
-                let _ = write!(details, "\n\n`{}`", display::escape_line(&diff.path.to_string_lossy()));
+                let _ = write!(
+                    details,
+                    "\n\n`{}`",
+                    display::escape_line(&diff.path.to_string_lossy())
+                );
             }
             let _ = write!(details, "\n\n{fence}diff\n{change}{fence}");
         }
-        let rule = request.rule.as_ref().map(|rule| display::escape_line(rule).into_owned());
+        let rule = request
+            .rule
+            .as_ref()
+            .map(|rule| display::escape_line(rule).into_owned());
         let how = match (&request.preview.answers, &rule) {
             (Some(_), _) => "> Answer with a code action.".to_owned(),
             (None, None) => ALLOW_OR_REJECT.to_owned(),
             (None, Some(rule)) => format!("{ALLOW_OR_REJECT} *Always* adds the rule `{rule}`."),
         };
-        Self { title: request.title(), details, how, rule }
+        Self {
+            title: request.title(),
+            details,
+            how,
+            rule,
+        }
     }
 
     fn question(&self) -> String {
-        let Self { title, details, how, .. } = self;
+        let Self {
+            title,
+            details,
+            how,
+            ..
+        } = self;
         format!("> **tandem asks:** {title}{details}\n\n{how}")
     }
 
     fn decided(&self, decision: &Permission) -> String {
-        let Self { title, details, rule, .. } = self;
+        let Self {
+            title,
+            details,
+            rule,
+            ..
+        } = self;
         let rule = rule.as_deref().unwrap_or_default();
         let decision = match decision {
             Permission::AllowOnce => "allowed".to_owned(),
-            Permission::AllowAlways(Grant { scope: Scope::Session, rule: own }) => {
-                format!("allowed, and `{}` in this session", own.as_deref().unwrap_or(rule))
+            Permission::AllowAlways(Grant {
+                scope: Scope::Session,
+                rule: own,
+            }) => {
+                format!(
+                    "allowed, and `{}` in this session",
+                    own.as_deref().unwrap_or(rule)
+                )
             }
             Permission::AllowAlways(Grant { rule: own, .. }) => {
-                format!("allowed, and `{}` in this project", own.as_deref().unwrap_or(rule))
+                format!(
+                    "allowed, and `{}` in this project",
+                    own.as_deref().unwrap_or(rule)
+                )
             }
             Permission::Answered(answer) => format!("answered `{}`", display::escape_line(answer)),
             Permission::Reject | Permission::Forbidden(_) => "rejected".to_owned(),
@@ -300,15 +394,25 @@ impl Asked {
 /// `window/showMessageRequest`, with the safe choice first; closing it decides nothing.
 fn show_request(peer: &Peer, request: &Request) -> Answering {
     let choices = safe_first(request.choices());
-    let actions: Vec<Value> = choices.iter().map(|choice| json!({ "title": choice.title })).collect();
+    let actions: Vec<Value> = choices
+        .iter()
+        .map(|choice| json!({ "title": choice.title }))
+        .collect();
     let mut message = vec![format!("tandem asks: {}", request.title())];
     message.extend(request.preview.description());
-    message.extend(request.rule.as_ref().map(|rule| format!("Always adds the rule {}", display::escape_line(rule))));
+    message.extend(
+        request
+            .rule
+            .as_ref()
+            .map(|rule| format!("Always adds the rule {}", display::escape_line(rule))),
+    );
     let params = json!({ "type": 3, "message": message.join("\n"), "actions": actions });
     let answer = peer.request("window/showMessageRequest", &params);
     Box::pin(async move {
         let answer = answer.await.ok()?;
-        let chosen = choices.into_iter().find(|choice| answer["title"] == choice.title.as_str());
+        let chosen = choices
+            .into_iter()
+            .find(|choice| answer["title"] == choice.title.as_str());
         chosen.map(|choice| choice.permission)
     })
 }
@@ -321,14 +425,24 @@ pub(super) fn safe_first(mut choices: Vec<Choice>) -> Vec<Choice> {
 
 /// Streams into the chat file; reports what could not be written, and where an answer is that nobody sees.
 async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
-    let Connection { peer, documents, can, shows_last_line, .. } = connection;
+    let Connection {
+        peer,
+        documents,
+        can,
+        shows_last_line,
+        ..
+    } = connection;
     // Who works in another file by now is not called back to the chat.
     let follows = documents.is_newest(&chat.uri);
     let encoding = documents.encoding();
     let placed = |document: &Document| {
         if follows && can.shows_documents {
             let text = &*document.text;
-            let end = if shows_last_line { text } else { text.trim_end_matches(['\r', '\n']) };
+            let end = if shows_last_line {
+                text
+            } else {
+                text.trim_end_matches(['\r', '\n'])
+            };
             let end = document.lines.position(text, end.len(), encoding);
             let end = json!({ "line": end.line, "character": end.character });
             let selection = json!({ "start": end, "end": end });
@@ -337,15 +451,25 @@ async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
             drop(peer.request("window/showDocument", &params));
         }
     };
-    let streamed =
-        if unseen { chat.write().await.map(Some) } else { chat.stream(peer.clone(), documents, can, placed).await };
+    let streamed = if unseen {
+        chat.write().await.map(Some)
+    } else {
+        chat.stream(peer.clone(), documents, can, placed).await
+    };
     match streamed {
         Ok(None) => {}
         Ok(Some(path)) if unseen => {
-            show_message(&peer, MessageType::Info, &format!("tandem: the answer is in {}", path.display()));
+            show_message(
+                &peer,
+                MessageType::Info,
+                &format!("tandem: the answer is in {}", path.display()),
+            );
         }
         Ok(Some(path)) => {
-            let message = format!("tandem: the editor did not open the chat file; the answer is in {}", path.display());
+            let message = format!(
+                "tandem: the editor did not open the chat file; the answer is in {}",
+                path.display()
+            );
             show_message(&peer, MessageType::Info, &message);
         }
         Err(problem) => {

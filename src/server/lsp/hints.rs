@@ -33,7 +33,9 @@ impl Hints {
         match request {
             Some((line, title)) => {
                 let message = format!("tandem asks: {title} (answer with a code action)");
-                shown.requests.insert(uri.to_owned(), hint(line as usize..line as usize, &message));
+                shown
+                    .requests
+                    .insert(uri.to_owned(), hint(line as usize..line as usize, &message));
             }
             None => drop(shown.requests.remove(uri)),
         }
@@ -44,9 +46,16 @@ impl Hints {
     pub fn show_hunks(&self, peer: &Peer, session: &SessionId, turns: &[ReviewedTurn]) {
         let hunks: Vec<_> = turns.iter().flat_map(hunks).collect();
         let mut shown = self.lock();
-        let before = shown.hunks.insert(session.clone(), hunks).unwrap_or_default();
+        let before = shown
+            .hunks
+            .insert(session.clone(), hunks)
+            .unwrap_or_default();
         let now = shown.hunks.get(session).into_iter().flatten();
-        let uris: BTreeSet<String> = before.iter().chain(now).map(|(uri, _)| uri.clone()).collect();
+        let uris: BTreeSet<String> = before
+            .iter()
+            .chain(now)
+            .map(|(uri, _)| uri.clone())
+            .collect();
         for uri in uris {
             shown.publish(peer, &uri);
         }
@@ -59,14 +68,25 @@ impl Hints {
 
 impl Shown {
     fn publish(&self, peer: &Peer, uri: &str) {
-        let hunks = self.hunks.values().flatten().filter(|(of, _)| of == uri).map(|(_, hint)| hint);
+        let hunks = self
+            .hunks
+            .values()
+            .flatten()
+            .filter(|(of, _)| of == uri)
+            .map(|(_, hint)| hint);
         let diagnostics: Vec<&Value> = self.requests.get(uri).into_iter().chain(hunks).collect();
-        peer.notify("textDocument/publishDiagnostics", &json!({ "uri": uri, "diagnostics": diagnostics }));
+        peer.notify(
+            "textDocument/publishDiagnostics",
+            &json!({ "uri": uri, "diagnostics": diagnostics }),
+        );
     }
 }
 
 fn hunks(turn: &ReviewedTurn) -> Vec<(String, Value)> {
-    let hunks = turn.files.iter().flat_map(|file| file.hunks.iter().map(|hunk| (uri_of(&file.path), hunk)));
+    let hunks = turn
+        .files
+        .iter()
+        .flat_map(|file| file.hunks.iter().map(|hunk| (uri_of(&file.path), hunk)));
     let hints = hunks.filter_map(|(uri, hunk)| {
         let (added, removed) = (hunk.new_lines.len(), hunk.old_lines.len());
         let message = format!("tandem: +{added} −{removed} (code actions: keep, reject)");

@@ -22,10 +22,24 @@ impl Server {
             let output = self.output_at(&uri, place.position.line as usize);
             return responder.ok(&output.map(|output| markdown(&code("", &output))));
         }
-        let language = self.documents.get(&uri).map(|document| document.language.clone()).unwrap_or_default();
-        let hunks = self.hunks_at(&uri, lsp::Range { start: place.position, end: place.position });
+        let language = self
+            .documents
+            .get(&uri)
+            .map(|document| document.language.clone())
+            .unwrap_or_default();
+        let hunks = self.hunks_at(
+            &uri,
+            lsp::Range {
+                start: place.position,
+                end: place.position,
+            },
+        );
         self.tasks.spawn(async move {
-            let before: Vec<_> = hunks.await.iter().map(|reviewed| replaced(&language, reviewed)).collect();
+            let before: Vec<_> = hunks
+                .await
+                .iter()
+                .map(|reviewed| replaced(&language, reviewed))
+                .collect();
             responder.ok(&(!before.is_empty()).then(|| markdown(&before.join("\n\n"))));
         });
     }
@@ -36,7 +50,10 @@ impl Server {
         let mut lines = text.lines().skip(row);
         let call = lines.next()?;
         let below = lines.filter(|line| *line == call).count();
-        self.conversations.get(self.chats.session(uri)?)?.front.output(call, below)
+        self.conversations
+            .get(self.chats.session(uri)?)?
+            .front
+            .output(call, below)
     }
 }
 
@@ -47,12 +64,18 @@ fn markdown(text: &str) -> Value {
 fn code(language: &str, text: &str) -> String {
     let text = display::escape(text);
     let fence = fence(&text);
-    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
+    format!(
+        "{fence}{language}\n{}\n{fence}",
+        text.trim_end_matches('\n')
+    )
 }
 
 fn replaced(language: &str, Reviewed { turn, hunk, .. }: &Reviewed) -> String {
     if hunk.old_text.is_empty() {
         return format!("tandem added this in turn {turn}.");
     }
-    format!("tandem changed this in turn {turn}. Before:\n\n{}", code(language, &hunk.old_text))
+    format!(
+        "tandem changed this in turn {turn}. Before:\n\n{}",
+        code(language, &hunk.old_text)
+    )
 }

@@ -22,25 +22,42 @@ pub(super) struct Reviewed {
 
 impl Server {
     /// The actions on the hunks that `range` of a document touches; none while a turn runs.
-    pub(super) fn hunk_actions(&self, uri: &str, range: lsp::Range) -> impl Future<Output = Vec<Value>> + use<> {
+    pub(super) fn hunk_actions(
+        &self,
+        uri: &str,
+        range: lsp::Range,
+    ) -> impl Future<Output = Vec<Value>> + use<> {
         let hunks = self.hunks_at(uri, range);
         async move { hunks.await.iter().flat_map(both).collect() }
     }
 
     /// The hunks under review that `range` of a document touches. While a turn runs there are none.
-    pub(super) fn hunks_at(&self, uri: &str, range: lsp::Range) -> impl Future<Output = Vec<Reviewed>> + use<> {
+    pub(super) fn hunks_at(
+        &self,
+        uri: &str,
+        range: lsp::Range,
+    ) -> impl Future<Output = Vec<Reviewed>> + use<> {
         let path = path_of(uri).filter(|_| !self.is_busy());
-        let changed =
-            self.conversations.iter().filter(|(_, conversation)| conversation.session.undoable().undo.is_some());
+        let changed = self
+            .conversations
+            .iter()
+            .filter(|(_, conversation)| conversation.session.undoable().undo.is_some());
         let asked: Vec<_> = changed
             .filter(|_| path.is_some())
-            .filter_map(|(id, conversation)| Some((id.clone(), ask(conversation, Review::List).ok()?)))
+            .filter_map(|(id, conversation)| {
+                Some((id.clone(), ask(conversation, Review::List).ok()?))
+            })
             .collect();
         async move {
             let mut hunks = Vec::new();
             for (session, answer) in asked {
                 if let (Ok(Ok(reviewed)), Some(path)) = (answer.await, &path) {
-                    hunks.extend(reviewed.turns.into_iter().flat_map(|turn| in_turn(&session, turn, path, range)));
+                    hunks.extend(
+                        reviewed
+                            .turns
+                            .into_iter()
+                            .flat_map(|turn| in_turn(&session, turn, path, range)),
+                    );
                 }
             }
             hunks
@@ -53,7 +70,9 @@ impl Server {
             return;
         }
         for (id, conversation) in &self.conversations {
-            let Ok(answer) = ask(conversation, Review::List) else { continue };
+            let Ok(answer) = ask(conversation, Review::List) else {
+                continue;
+            };
             let (id, peer, hints) = (id.clone(), self.peer.clone(), self.chats.hints());
             self.tasks.spawn(async move {
                 if let Ok(Ok(reviewed)) = answer.await {
@@ -64,25 +83,61 @@ impl Server {
     }
 }
 
-fn in_turn(session: &SessionId, turn: ReviewedTurn, path: &Path, range: lsp::Range) -> Vec<Reviewed> {
+fn in_turn(
+    session: &SessionId,
+    turn: ReviewedTurn,
+    path: &Path,
+    range: lsp::Range,
+) -> Vec<Reviewed> {
     let ReviewedTurn { turn, files } = turn;
-    let files = files.into_iter().filter(|file| is_same_file(&file.path, path));
-    let hunks = files.flat_map(|file| file.hunks.into_iter().map(move |hunk| (file.path.clone(), hunk)));
+    let files = files
+        .into_iter()
+        .filter(|file| is_same_file(&file.path, path));
+    let hunks = files.flat_map(|file| {
+        file.hunks
+            .into_iter()
+            .map(move |hunk| (file.path.clone(), hunk))
+    });
     let touched = hunks.filter(|(_, hunk)| touches(range, hunk));
-    touched.map(|(path, hunk)| Reviewed { session: session.clone(), turn, path, hunk }).collect()
+    touched
+        .map(|(path, hunk)| Reviewed {
+            session: session.clone(),
+            turn,
+            path,
+            hunk,
+        })
+        .collect()
 }
 
-fn both(Reviewed { session, turn, path, hunk }: &Reviewed) -> [Value; 2] {
+fn both(
+    Reviewed {
+        session,
+        turn,
+        path,
+        hunk,
+    }: &Reviewed,
+) -> [Value; 2] {
     let which = json!([{ "sessionId": session, "turn": turn, "path": path, "hunk": hunk.id }]);
     [
-        action("tandem: Keep this change", "quickfix", "tandem.keep", &which),
-        action("tandem: Reject this change", "quickfix", "tandem.undo", &which),
+        action(
+            "tandem: Keep this change",
+            "quickfix",
+            "tandem.keep",
+            &which,
+        ),
+        action(
+            "tandem: Reject this change",
+            "quickfix",
+            "tandem.undo",
+            &which,
+        ),
     ]
 }
 
 /// Compares paths: an editor may know the file under another name.
 fn is_same_file(ours: &Path, theirs: &Path) -> bool {
-    ours == theirs || matches!((ours.canonicalize(), theirs.canonicalize()), (Ok(ours), Ok(theirs)) if ours == theirs)
+    ours == theirs
+        || matches!((ours.canonicalize(), theirs.canonicalize()), (Ok(ours), Ok(theirs)) if ours == theirs)
 }
 
 /// Whether a range touches the lines of a hunk; if the hunk only removed lines, the line before or after it.
@@ -104,7 +159,10 @@ mod tests {
     fn hunks_match_their_lines_and_removals_match_adjacent_lines() {
         let check = |lines: std::ops::Range<usize>, first: u32, last: u32, expected: bool| {
             let at = |line| lsp::Position { line, character: 0 };
-            let range = lsp::Range { start: at(first), end: at(last) };
+            let range = lsp::Range {
+                start: at(first),
+                end: at(last),
+            };
             let hunk = PendingHunk {
                 id: 1,
                 old_lines: 0..1,

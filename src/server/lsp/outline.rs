@@ -29,7 +29,11 @@ impl Server {
     pub(in crate::server) fn chat_symbols(&self, params: &lsp::DocumentSymbolParams) -> Vec<Value> {
         let uri = &params.text_document.uri.0;
         let symbols = symbols(&self.chat_text(uri));
-        if self.client.can.nested_symbols { symbols } else { flat(&symbols, uri) }
+        if self.client.can.nested_symbols {
+            symbols
+        } else {
+            flat(&symbols, uri)
+        }
     }
 
     /// Answers `textDocument/foldingRange`: turns and code blocks.
@@ -90,10 +94,20 @@ fn symbols(text: &str) -> Vec<Value> {
     let mut turns: Vec<Value> = Vec::new();
     for part in parts(text) {
         match part {
-            Part::Turn(name, first, last) => turns.push(symbol(name, lsp::SymbolKind::String, first, last)),
+            Part::Turn(name, first, last) => {
+                turns.push(symbol(name, lsp::SymbolKind::String, first, last))
+            }
             Part::Tool(title, row) => {
-                let tool = symbol(title.trim_start_matches("- "), lsp::SymbolKind::Function, row, row);
-                if let Some(tools) = turns.last_mut().and_then(|turn| turn["children"].as_array_mut()) {
+                let tool = symbol(
+                    title.trim_start_matches("- "),
+                    lsp::SymbolKind::Function,
+                    row,
+                    row,
+                );
+                if let Some(tools) = turns
+                    .last_mut()
+                    .and_then(|turn| turn["children"].as_array_mut())
+                {
                     tools.push(tool);
                 }
             }
@@ -107,7 +121,8 @@ fn symbols(text: &str) -> Vec<Value> {
 fn flat(symbols: &[Value], uri: &str) -> Vec<Value> {
     let information = |symbol: &Value, container: &Value| {
         let location = json!({ "uri": uri, "range": symbol["range"] });
-        let mut flat = json!({ "name": symbol["name"], "kind": symbol["kind"], "location": location });
+        let mut flat =
+            json!({ "name": symbol["name"], "kind": symbol["kind"], "location": location });
         if !container.is_null() {
             flat["containerName"] = container.clone();
         }
@@ -116,7 +131,9 @@ fn flat(symbols: &[Value], uri: &str) -> Vec<Value> {
     let turn = |turn: &Value| {
         let tools = turn["children"].as_array().into_iter().flatten();
         let tools = tools.map(|tool| information(tool, &turn["name"]));
-        std::iter::once(information(turn, &Value::Null)).chain(tools).collect::<Vec<_>>()
+        std::iter::once(information(turn, &Value::Null))
+            .chain(tools)
+            .collect::<Vec<_>>()
     };
     symbols.iter().flat_map(turn).collect()
 }
@@ -138,7 +155,9 @@ fn folds(text: &str) -> Vec<Value> {
         Part::Turn(_, first, last) | Part::Code(first, last) if first < last => Some((first, last)),
         _ => None,
     });
-    folds.map(|(first, last)| json!({ "startLine": first, "endLine": last })).collect()
+    folds
+        .map(|(first, last)| json!({ "startLine": first, "endLine": last }))
+        .collect()
 }
 
 #[cfg(test)]
@@ -147,19 +166,41 @@ mod tests {
 
     #[test]
     fn turns_contain_tool_calls_and_code() {
-        let text =
-            "# Notes\n\n## You\n\nwhy?\nreally?\n\n## tandem\n\n- ✓ Read a.rs\n\n```rust\n## You\n```\n\n\n## You\n\n";
-        assert_eq!(parts(text), [Part::Turn("why?", 2, 13), Part::Tool("- ✓ Read a.rs", 9), Part::Code(11, 13)]);
+        let text = "# Notes\n\n## You\n\nwhy?\nreally?\n\n## tandem\n\n- ✓ Read a.rs\n\n```rust\n## You\n```\n\n\n## You\n\n";
+        assert_eq!(
+            parts(text),
+            [
+                Part::Turn("why?", 2, 13),
+                Part::Tool("- ✓ Read a.rs", 9),
+                Part::Code(11, 13)
+            ]
+        );
         let turns = symbols(text);
         assert_eq!(turns.len(), 1, "a place without a question is no turn");
-        assert_eq!((&turns[0]["name"], &turns[0]["children"][0]["name"]), (&json!("why?"), &json!("✓ Read a.rs")));
-        assert_eq!(folds(text), [json!({ "startLine": 2, "endLine": 13 }), json!({ "startLine": 11, "endLine": 13 })]);
+        assert_eq!(
+            (&turns[0]["name"], &turns[0]["children"][0]["name"]),
+            (&json!("why?"), &json!("✓ Read a.rs"))
+        );
+        assert_eq!(
+            folds(text),
+            [
+                json!({ "startLine": 2, "endLine": 13 }),
+                json!({ "startLine": 11, "endLine": 13 })
+            ]
+        );
     }
 
     #[test]
     fn the_first_question_needs_no_heading() {
-        assert_eq!(parts("why?\n\n## tandem\n\nso\n"), [Part::Turn("why?", 0, 4)]);
-        assert_eq!(parts("## You\n\n## tandem\n\nso\n"), [], "an answer is no question");
+        assert_eq!(
+            parts("why?\n\n## tandem\n\nso\n"),
+            [Part::Turn("why?", 0, 4)]
+        );
+        assert_eq!(
+            parts("## You\n\n## tandem\n\nso\n"),
+            [],
+            "an answer is no question"
+        );
         assert_eq!(parts("# Notes\n"), []);
     }
 }

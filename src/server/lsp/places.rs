@@ -34,11 +34,15 @@ impl Server {
         };
         let folders = self.folders_of(&place.text_document.uri.0);
         let encoding = self.documents.encoding();
-        let at = range(lsp::Range { start: place.position, end: place.position });
+        let at = range(lsp::Range {
+            start: place.position,
+            end: place.position,
+        });
         self.with_chat(responder, &place.text_document.uri.0, move |text| {
             let lines = LineIndex::new(text);
             let at = lines.offset(text, at.start, encoding);
-            let touched = mentions(text).find(|mention| mention.bytes.start <= at && at <= mention.bytes.end);
+            let touched =
+                mentions(text).find(|mention| mention.bytes.start <= at && at <= mention.bytes.end);
             json!(touched.and_then(|mention| location(&folders, &mention)))
         });
     }
@@ -50,11 +54,18 @@ impl Server {
             Err(error) => return responder.respond(Err(error)),
         };
         let (folders, encoding) = (self.folders_of(&uri), self.documents.encoding());
-        self.with_chat(responder, &uri, move |text| json!(links(text, &folders, encoding)));
+        self.with_chat(responder, &uri, move |text| {
+            json!(links(text, &folders, encoding))
+        });
     }
 
     /// Answers with what is made of a chat file's text, away from the loop: it looks at the disk.
-    fn with_chat(&mut self, responder: Responder, uri: &str, make: impl FnOnce(&str) -> Value + Send + 'static) {
+    fn with_chat(
+        &mut self,
+        responder: Responder,
+        uri: &str,
+        make: impl FnOnce(&str) -> Value + Send + 'static,
+    ) {
         let text = self.chat_text(uri);
         self.tasks.spawn(async move {
             let made = tokio::task::spawn_blocking(move || make(&text)).await;
@@ -65,9 +76,16 @@ impl Server {
     /// What names in a chat file are relative to: the workspace folders, without any the file's own.
     fn folders_of(&self, uri: &str) -> Vec<PathBuf> {
         if self.client.folders.is_empty() {
-            return path_of(uri).and_then(|path| path.parent().map(Path::to_owned)).into_iter().collect();
+            return path_of(uri)
+                .and_then(|path| path.parent().map(Path::to_owned))
+                .into_iter()
+                .collect();
         }
-        self.client.folders.iter().filter_map(|folder| path_of(folder)).collect()
+        self.client
+            .folders
+            .iter()
+            .filter_map(|folder| path_of(folder))
+            .collect()
     }
 }
 
@@ -76,7 +94,9 @@ fn links(text: &str, folders: &[PathBuf], encoding: Encoding) -> Vec<Value> {
     let link = |mention: Mention<'_>| {
         let (uri, line) = target(folders, &mention)?;
         let target = line.map_or_else(|| uri.clone(), |line| format!("{uri}#L{line}"));
-        Some(json!({ "range": wire_range(lines.range(text, &mention.bytes, encoding)), "target": target }))
+        Some(
+            json!({ "range": wire_range(lines.range(text, &mention.bytes, encoding)), "target": target }),
+        )
     };
     mentions(text).take(LINKS).filter_map(link).collect()
 }
@@ -89,32 +109,50 @@ fn location(folders: &[PathBuf], mention: &Mention<'_>) -> Option<Value> {
 
 /// The file of that name in the first folder that has one.
 fn target(folders: &[PathBuf], mention: &Mention<'_>) -> Option<(String, Option<u32>)> {
-    let mut paths = folders.iter().map(|folder| (folder, folder.join(mention.name)));
-    let (_, path) = paths.find(|(folder, path)| path.starts_with(folder) && !is_above(path) && path.is_file())?;
+    let mut paths = folders
+        .iter()
+        .map(|folder| (folder, folder.join(mention.name)));
+    let (_, path) = paths
+        .find(|(folder, path)| path.starts_with(folder) && !is_above(path) && path.is_file())?;
     Some((url::Url::from_file_path(path).ok()?.into(), mention.line))
 }
 
 /// Whether a path may lead out of its folder by its name.
 fn is_above(path: &Path) -> bool {
-    path.components().any(|part| part == std::path::Component::ParentDir)
+    path.components()
+        .any(|part| part == std::path::Component::ParentDir)
 }
 
 /// Everything that looks like the name of a file, with a line behind it or without.
 fn mentions(text: &str) -> impl Iterator<Item = Mention<'_>> {
     let is_between = |c: char| c.is_whitespace() || "`'\"()[]<>{},;|*".contains(c);
     text.split(is_between).filter_map(move |word| {
-        let word = word.trim_start_matches('@').trim_end_matches(['.', ':', '!', '?']);
+        let word = word
+            .trim_start_matches('@')
+            .trim_end_matches(['.', ':', '!', '?']);
         let start = word.as_ptr().addr() - text.as_ptr().addr();
         let (name, line) = split(word);
-        let is_name = name.contains(['.', '/']) && name.chars().any(char::is_alphanumeric) && !name.contains(':');
-        is_name.then(|| Mention { bytes: start..start + word.len(), name, line })
+        let is_name = name.contains(['.', '/'])
+            && name.chars().any(char::is_alphanumeric)
+            && !name.contains(':');
+        is_name.then(|| Mention {
+            bytes: start..start + word.len(),
+            name,
+            line,
+        })
     })
 }
 
 /// A name, and the line that stands behind it as `:12`, `:12:3`, `:12-14` or `#L12`.
 fn split(word: &str) -> (&str, Option<u32>) {
-    let (name, behind) = word.split_once("#L").or_else(|| word.split_once(':')).unwrap_or((word, ""));
-    let digits = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (name, behind) = word
+        .split_once("#L")
+        .or_else(|| word.split_once(':'))
+        .unwrap_or((word, ""));
+    let digits = behind.len()
+        - behind
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .len();
     match behind.get(..digits).and_then(|digits| digits.parse().ok()) {
         Some(line) => (name, Some(line)),
         None if behind.is_empty() => (name, None),
@@ -129,10 +167,18 @@ mod tests {
     #[test]
     fn paths_with_lines_are_found_in_surrounding_text() {
         let found = |text: &'static str| -> Vec<(&str, Option<u32>)> {
-            mentions(text).map(|mention| (mention.name, mention.line)).collect()
+            mentions(text)
+                .map(|mention| (mention.name, mention.line))
+                .collect()
         };
-        assert_eq!(found("see `src/main.rs:12`, [it](a.rs#L3-L7)."), [("src/main.rs", Some(12)), ("a.rs", Some(3))]);
-        assert_eq!(found("- ✓ Edit src/lib.rs\n@a/b.md:3:9: no."), [("src/lib.rs", None), ("a/b.md", Some(3))]);
+        assert_eq!(
+            found("see `src/main.rs:12`, [it](a.rs#L3-L7)."),
+            [("src/main.rs", Some(12)), ("a.rs", Some(3))]
+        );
+        assert_eq!(
+            found("- ✓ Edit src/lib.rs\n@a/b.md:3:9: no."),
+            [("src/lib.rs", None), ("a/b.md", Some(3))]
+        );
         assert_eq!(found("https://a.example/b"), []);
         assert_eq!(found("… and/or ..."), [("and/or", None)]);
     }
@@ -146,8 +192,16 @@ mod tests {
             std::fs::File::create(folder.path().join(file)).unwrap();
         }
         let check = |name: &str, expected: bool| {
-            let mention = Mention { bytes: 0..0, name, line: None };
-            assert_eq!(target(std::slice::from_ref(&inner), &mention).is_some(), expected, "{name}");
+            let mention = Mention {
+                bytes: 0..0,
+                name,
+                line: None,
+            };
+            assert_eq!(
+                target(std::slice::from_ref(&inner), &mention).is_some(),
+                expected,
+                "{name}"
+            );
         };
         check("a.rs", true);
         check("b.rs", false);

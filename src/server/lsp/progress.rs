@@ -17,7 +17,10 @@ pub(super) struct Progress {
 impl Progress {
     /// Starts the progress of this turn.
     pub fn begin(peer: &Peer, shows_progress: bool, number: u32) -> Self {
-        let progress = Self { peer: peer.clone(), token: shows_progress.then(|| format!("tandem {number}")) };
+        let progress = Self {
+            peer: peer.clone(),
+            token: shows_progress.then(|| format!("tandem {number}")),
+        };
         if let Some(token) = &progress.token {
             // Nothing can be done about an error.
             drop(peer.request("window/workDoneProgress/create", &json!({ "token": token })));
@@ -43,7 +46,8 @@ impl Progress {
 
     fn tell(&self, value: &Value) {
         if let Some(token) = &self.token {
-            self.peer.notify("$/progress", &json!({ "token": token, "value": value }));
+            self.peer
+                .notify("$/progress", &json!({ "token": token, "value": value }));
         }
     }
 }

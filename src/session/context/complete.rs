@@ -82,7 +82,11 @@ struct State {
 impl Completer {
     /// For the files of a session; stops when `end` is cancelled.
     pub(in crate::session) fn new(workspace: Workspace, end: CancellationToken) -> Self {
-        Self(Arc::new(Shared { workspace, end, state: Mutex::default() }))
+        Self(Arc::new(Shared {
+            workspace,
+            end,
+            state: Mutex::default(),
+        }))
     }
 
     /// Completions for `query`, the text after an `@`, best first.
@@ -117,11 +121,17 @@ impl Completer {
             let detail = Some("the diagnostics the editor shows".to_owned());
             offered.push(named("diagnostics", Mentionable::Diagnostics, detail));
         }
-        if let Some(Focus { path, lines: (first, last) }) = focus.filter(|_| is_meant("selection"))
+        if let Some(Focus {
+            path,
+            lines: (first, last),
+        }) = focus.filter(|_| is_meant("selection"))
             && let Ok(path) = self.0.workspace.resolve_path(path)
             && !path.is_secret()
         {
-            let detail = Some(format!("{}:{first}-{last}", shown(&self.0.workspace, &path)));
+            let detail = Some(format!(
+                "{}:{first}-{last}",
+                shown(&self.0.workspace, &path)
+            ));
             offered.push(named("selection", Mentionable::Selection, detail));
         }
         offered
@@ -130,8 +140,10 @@ impl Completer {
     /// The names of all files and folders, listed if necessary.
     fn names(&self) -> Arc<Names> {
         let mut state = self.lock();
-        let fresh =
-            state.names.as_ref().filter(|names| !names.complete.is_cancelled() || names.since.elapsed() < FRESH);
+        let fresh = state
+            .names
+            .as_ref()
+            .filter(|names| !names.complete.is_cancelled() || names.since.elapsed() < FRESH);
         if let Some(names) = fresh {
             return Arc::clone(names);
         }
@@ -158,15 +170,25 @@ impl Completer {
                 search.await
             }
         };
-        join_all(found.into_iter().map(|symbol| self.symbol(symbol))).await.into_iter().flatten().collect()
+        join_all(found.into_iter().map(|symbol| self.symbol(symbol)))
+            .await
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     async fn symbol(&self, symbol: Symbol) -> Option<Completion> {
         let path = self.0.workspace.resolve_path(&symbol.path).ok()?;
         let name = shown(&self.0.workspace, &path);
         // If the text does not arrive in time, only the first line is mentioned.
-        let text = timeout(TIMEOUT, self.0.workspace.peek(&path)).await.ok().and_then(Result::ok);
-        let (first, last) = (symbol.line, text.map_or(symbol.line, |file| symbol.end(&file.text)));
+        let text = timeout(TIMEOUT, self.0.workspace.peek(&path))
+            .await
+            .ok()
+            .and_then(Result::ok);
+        let (first, last) = (
+            symbol.line,
+            text.map_or(symbol.line, |file| symbol.end(&file.text)),
+        );
         Some(Completion {
             insert: format!("{}#L{first}-L{last}", written(&name)?),
             label: format!("{} {}", symbol.keyword, symbol.name),
@@ -181,13 +203,25 @@ impl Completer {
 }
 
 fn named(name: &str, kind: Mentionable, detail: Option<String>) -> Completion {
-    Completion { insert: name.to_owned(), label: name.to_owned(), kind, detail }
+    Completion {
+        insert: name.to_owned(),
+        label: name.to_owned(),
+        kind,
+        detail,
+    }
 }
 
 /// A path for display: relative where relative names start, else absolute.
 pub(super) fn shown(workspace: &Workspace, path: &WorkspacePath) -> String {
-    let is_first = workspace.roots().first().is_some_and(|root| root.path() == path.root().path());
-    if is_first { path.display() } else { native::shown(&path.absolute()) }
+    let is_first = workspace
+        .roots()
+        .first()
+        .is_some_and(|root| root.path() == path.root().path());
+    if is_first {
+        path.display()
+    } else {
+        native::shown(&path.absolute())
+    }
 }
 
 /// The names of a workspace's files and folders, which may still be growing.
@@ -203,17 +237,30 @@ struct Names {
 
 impl Names {
     fn new(enough: CancellationToken) -> Self {
-        Self { since: Instant::now(), found: Mutex::default(), enough, complete: CancellationToken::new() }
+        Self {
+            since: Instant::now(),
+            found: Mutex::default(),
+            enough,
+            complete: CancellationToken::new(),
+        }
     }
 
     fn look_up(&self, workspace: &Workspace) {
         let _whatever_happens = self.complete.clone().drop_guard();
         for (index, root) in workspace.roots().iter().enumerate() {
-            let Ok(start) = workspace.resolve_path(root.path()) else { continue };
-            let before = if index == 0 { Path::new("") } else { root.path() };
+            let Ok(start) = workspace.resolve_path(root.path()) else {
+                continue;
+            };
+            let before = if index == 0 {
+                Path::new("")
+            } else {
+                root.path()
+            };
             let visitor = || {
                 |entry: &Entry<'_>| {
-                    let Some(name) = name(before, entry) else { return };
+                    let Some(name) = name(before, entry) else {
+                        return;
+                    };
                     let mut found = self.lock();
                     if found.len() < KNOWN {
                         found.push(name);
@@ -228,7 +275,12 @@ impl Names {
     }
 
     /// The names most similar to `query`.
-    fn ranked(&self, workspace: &Workspace, query: &str, cancel: &CancellationToken) -> Vec<Completion> {
+    fn ranked(
+        &self,
+        workspace: &Workspace,
+        query: &str,
+        cancel: &CancellationToken,
+    ) -> Vec<Completion> {
         let found = self.lock();
         let mut likeness = Likeness::new(query);
         let mut matching = Vec::new();
@@ -236,11 +288,19 @@ impl Names {
             if cancel.is_cancelled() {
                 return Vec::new();
             }
-            matching.extend(names.iter().filter_map(|name| Some((likeness.of(name)?, name))));
+            matching.extend(
+                names
+                    .iter()
+                    .filter_map(|name| Some((likeness.of(name)?, name))),
+            );
         }
-        matching.sort_unstable_by_key(|(score, name)| (Reverse(*score), depth(name), name.len(), *name));
+        matching.sort_unstable_by_key(|(score, name)| {
+            (Reverse(*score), depth(name), name.len(), *name)
+        });
         let best = matching.into_iter().take(TRIED);
-        best.filter_map(|(_, name)| offered(workspace, name)).take(OFFERED).collect()
+        best.filter_map(|(_, name)| offered(workspace, name))
+            .take(OFFERED)
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Box<str>>> {
@@ -251,7 +311,9 @@ impl Names {
 /// How `entry` is mentioned; `None` if a person could confuse it with something else by its looks.
 fn name(before: &Path, entry: &Entry<'_>) -> Option<Box<str>> {
     let path = before.join(entry.below());
-    let name = path.to_str().filter(|name| !name.contains(tools::is_deceptive) && !name.contains(['\n', '\t']))?;
+    let name = path
+        .to_str()
+        .filter(|name| !name.contains(tools::is_deceptive) && !name.contains(['\n', '\t']))?;
     match entry.kind() {
         Kind::File => Some(name.into()),
         Kind::Folder => Some(format!("{name}/").into()),
@@ -261,13 +323,26 @@ fn name(before: &Path, entry: &Entry<'_>) -> Option<Box<str>> {
 
 /// Protected files and secrets are not offered. Checked last, because it is slow.
 fn offered(workspace: &Workspace, name: &str) -> Option<Completion> {
-    let kind = if name.ends_with('/') { Mentionable::Folder } else { Mentionable::File };
-    let inside = if kind == Mentionable::Folder { &format!("{name}any") } else { name };
+    let kind = if name.ends_with('/') {
+        Mentionable::Folder
+    } else {
+        Mentionable::File
+    };
+    let inside = if kind == Mentionable::Folder {
+        &format!("{name}any")
+    } else {
+        name
+    };
     let path = workspace.resolve(inside).ok()?;
     if path.is_secret() || path.is_protected() {
         return None;
     }
-    Some(Completion { insert: written(name)?, label: name.to_owned(), kind, detail: None })
+    Some(Completion {
+        insert: written(name)?,
+        label: name.to_owned(),
+        kind,
+        detail: None,
+    })
 }
 
 fn depth(name: &str) -> usize {
@@ -284,14 +359,20 @@ struct Likeness {
 impl Likeness {
     fn new(query: &str) -> Self {
         Self {
-            pattern: Pattern::new(query, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy),
+            pattern: Pattern::new(
+                query,
+                CaseMatching::Smart,
+                Normalization::Smart,
+                AtomKind::Fuzzy,
+            ),
             matcher: Matcher::new(Config::DEFAULT.match_paths()),
             characters: Vec::new(),
         }
     }
 
     fn of(&mut self, name: &str) -> Option<u32> {
-        self.pattern.score(Utf32Str::new(name, &mut self.characters), &mut self.matcher)
+        self.pattern
+            .score(Utf32Str::new(name, &mut self.characters), &mut self.matcher)
     }
 }
 

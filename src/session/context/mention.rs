@@ -29,7 +29,11 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
     let mut rest = text;
     while let Some((skipped, behind)) = rest.split_once('@') {
         before = skipped.chars().next_back().unwrap_or(before);
-        let read = if before.is_whitespace() || BEFORE.contains(&before) { mention(behind) } else { None };
+        let read = if before.is_whitespace() || BEFORE.contains(&before) {
+            mention(behind)
+        } else {
+            None
+        };
         (before, rest) = ('@', behind);
         if let Some((mention, behind)) = read {
             found.push(mention);
@@ -43,7 +47,10 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
 #[must_use]
 pub fn typed_mention(text: &str) -> Option<&str> {
     let (before, query) = text.rsplit_once('@')?;
-    let begins = before.chars().next_back().is_none_or(|c| c.is_whitespace() || BEFORE.contains(&c));
+    let begins = before
+        .chars()
+        .next_back()
+        .is_none_or(|c| c.is_whitespace() || BEFORE.contains(&c));
     let is_open = match query.strip_prefix('"') {
         Some(quoted) => !quoted.contains(['"', '\n']),
         None => !query.contains(char::is_whitespace),
@@ -53,11 +60,22 @@ pub fn typed_mention(text: &str) -> Option<&str> {
 
 /// The mention after an `@`, and the rest of the text.
 fn mention(text: &str) -> Option<(Mention, &str)> {
-    if let Some((name, behind)) = text.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
+    if let Some((name, behind)) = text
+        .strip_prefix('"')
+        .and_then(|quoted| quoted.split_once('"'))
+    {
         let is_name = !name.is_empty() && !name.contains('\n');
         let (fragment, behind) = word(behind);
         let lines = fragment.strip_prefix('#').and_then(lines);
-        return is_name.then(|| (Mention::Place { name: name.to_owned(), lines }, behind));
+        return is_name.then(|| {
+            (
+                Mention::Place {
+                    name: name.to_owned(),
+                    lines,
+                },
+                behind,
+            )
+        });
     }
     let (word, behind) = word(text);
     let mention = match word {
@@ -65,9 +83,14 @@ fn mention(text: &str) -> Option<(Mention, &str)> {
         "diagnostics" => Mention::Diagnostics,
         "selection" => Mention::Selection,
         _ => {
-            let place = word.rsplit_once('#').and_then(|(name, fragment)| Some((name, Some(lines(fragment)?))));
+            let place = word
+                .rsplit_once('#')
+                .and_then(|(name, fragment)| Some((name, Some(lines(fragment)?))));
             let (name, lines) = place.unwrap_or((word, None));
-            Mention::Place { name: name.to_owned(), lines }
+            Mention::Place {
+                name: name.to_owned(),
+                lines,
+            }
         }
     };
     Some((mention, behind))
@@ -89,11 +112,16 @@ fn lines(fragment: &str) -> Option<(u32, u32)> {
 
 /// How a path is mentioned, without the `@`; `None` if it cannot be written.
 pub(super) fn written(name: &str) -> Option<String> {
-    let plain = Mention::Place { name: name.to_owned(), lines: None };
+    let plain = Mention::Place {
+        name: name.to_owned(),
+        lines: None,
+    };
     let ways = [name.to_owned(), format!("\"{name}\"")];
     let is_read_back = |way: &String| mention(way) == Some((plain.clone(), ""));
     // A quoted name extends to the next quote, wherever that is.
-    ways.into_iter().skip(usize::from(name.starts_with('"'))).find(is_read_back)
+    ways.into_iter()
+        .skip(usize::from(name.starts_with('"')))
+        .find(is_read_back)
 }
 
 #[cfg(test)]
@@ -103,27 +131,51 @@ mod tests {
     use super::*;
 
     fn place(name: &str, lines: Option<(u32, u32)>) -> Mention {
-        Mention::Place { name: name.to_owned(), lines }
+        Mention::Place {
+            name: name.to_owned(),
+            lines,
+        }
     }
 
     #[test]
     fn words_starting_with_an_at_sign_are_mentions() {
-        let check = |text: &str, expected: &[Mention]| assert_eq!(mentions(text), expected, "{text}");
+        let check =
+            |text: &str, expected: &[Mention]| assert_eq!(mentions(text), expected, "{text}");
         let plain = |name| place(name, None);
-        check("look at @src/main.rs, (@b.rs) and \"@c d\"", &[plain("src/main.rs"), plain("b.rs"), plain("c")]);
+        check(
+            "look at @src/main.rs, (@b.rs) and \"@c d\"",
+            &[plain("src/main.rs"), plain("b.rs"), plain("c")],
+        );
         check("mail me@example.com @ once, @@twice", &[]);
-        check("@src/ and\n@\"my notes.md\"?", &[plain("src/"), plain("my notes.md")]);
-        check("@a.rs#L3-L7, @b.rs#L3.", &[place("a.rs", Some((3, 7))), place("b.rs", Some((3, 3)))]);
-        check("@\"a b\"#L3-7: @c#d", &[place("a b", Some((3, 7))), plain("c#d")]);
+        check(
+            "@src/ and\n@\"my notes.md\"?",
+            &[plain("src/"), plain("my notes.md")],
+        );
+        check(
+            "@a.rs#L3-L7, @b.rs#L3.",
+            &[place("a.rs", Some((3, 7))), place("b.rs", Some((3, 3)))],
+        );
+        check(
+            "@\"a b\"#L3-7: @c#d",
+            &[place("a b", Some((3, 7))), plain("c#d")],
+        );
         check("@a#L0 @b#L7-L3", &[plain("a#L0"), plain("b#L7-L3")]);
-        check("fix @diagnostics in @selection.", &[Mention::Diagnostics, Mention::Selection]);
-        check("@./diagnostics @\"selection\"", &[plain("./diagnostics"), plain("selection")]);
+        check(
+            "fix @diagnostics in @selection.",
+            &[Mention::Diagnostics, Mention::Selection],
+        );
+        check(
+            "@./diagnostics @\"selection\"",
+            &[plain("./diagnostics"), plain("selection")],
+        );
         check("@\"never closed", &[plain("\"never")]);
     }
 
     #[test]
     fn mentions_are_quoted_if_necessary() {
-        let check = |name: &str, expected: Option<&str>| assert_eq!(written(name).as_deref(), expected, "{name}");
+        let check = |name: &str, expected: Option<&str>| {
+            assert_eq!(written(name).as_deref(), expected, "{name}")
+        };
         check("src/main.rs", Some("src/main.rs"));
         check("my notes.md", Some("\"my notes.md\""));
         check("odd)", Some("\"odd)\""));

@@ -79,7 +79,10 @@ impl Word {
 /// Any part of it is not understood.
 pub fn parse(line: &str) -> Result<Vec<Words>, Unclear> {
     let plain = |word: &Word| word.text().ok_or(Unclear("contains a pattern"));
-    commands(line)?.iter().map(|words| words.iter().map(plain).collect()).collect()
+    commands(line)?
+        .iter()
+        .map(|words| words.iter().map(plain).collect())
+        .collect()
 }
 
 /// [`parse`] for rules, in which a `*` may stand for words.
@@ -92,7 +95,8 @@ pub(super) fn commands(line: &str) -> Result<Vec<Vec<Word>>, Unclear> {
             ' ' | '\t' => _ = chars.next(),
             ';' | '\n' | '&' | '|' => {
                 chars.next();
-                let is_double = matches!(character, '&' | '|') && chars.next_if_eq(&character).is_some();
+                let is_double =
+                    matches!(character, '&' | '|') && chars.next_if_eq(&character).is_some();
                 if character == '&' && !is_double {
                     return Err(Unclear("runs something in the background"));
                 }
@@ -120,7 +124,9 @@ fn simple(words: Vec<Word>) -> Result<Vec<Word>, Unclear> {
         None => Err(Unclear("lacks a command")),
         Some(Word::Is(program)) if program.is_empty() => Err(Unclear("names no program")),
         Some(Word::Is(program)) if program.contains('=') => Err(Unclear("sets a variable")),
-        Some(Word::Is(program)) if RESERVED.contains(&program.as_str()) => Err(Unclear("contains a compound command")),
+        Some(Word::Is(program)) if RESERVED.contains(&program.as_str()) => {
+            Err(Unclear("contains a compound command"))
+        }
         Some(_) => Ok(words),
     }
 }
@@ -142,9 +148,13 @@ fn word(chars: &mut Peekable<Chars<'_>>) -> Result<Word, Unclear> {
                 Some(next) if next.is_ascii_punctuation() || next == ' ' => text.push(next),
                 _ => return Err(Unclear("contains an escape that shells read differently")),
             },
-            '~' if is_first || text.ends_with(['=', ':']) => return Err(Unclear("contains an expansion")),
+            '~' if is_first || text.ends_with(['=', ':']) => {
+                return Err(Unclear("contains an expansion"));
+            }
             '#' if is_first => return Err(Unclear("contains a comment")),
-            '=' | '!' if is_first => return Err(Unclear("contains a word that shells read differently")),
+            '=' | '!' if is_first => {
+                return Err(Unclear("contains a word that shells read differently"));
+            }
             _ => text.push(literal(character)?),
         }
         is_first = false;
@@ -169,7 +179,11 @@ fn literal(character: char) -> Result<char, Unclear> {
 }
 
 fn visible(character: char) -> Result<char, Unclear> {
-    if is_deceptive(character) { Err(Unclear("contains invisible characters")) } else { Ok(character) }
+    if is_deceptive(character) {
+        Err(Unclear("contains invisible characters"))
+    } else {
+        Ok(character)
+    }
 }
 
 fn single_quoted(chars: &mut Peekable<Chars<'_>>, text: &mut String) -> Result<(), Unclear> {
@@ -193,7 +207,9 @@ fn double_quoted(chars: &mut Peekable<Chars<'_>>, text: &mut String) -> Result<(
             '$' | '`' => return Err(Unclear("contains an expansion")),
             '\\' => match chars.next() {
                 Some(next @ ('"' | '\\' | '$')) => text.push(next),
-                Some('`' | '\n') | None => return Err(Unclear("contains an escape that shells read differently")),
+                Some('`' | '\n') | None => {
+                    return Err(Unclear("contains an escape that shells read differently"));
+                }
                 Some(next) => text.extend(['\\', visible(next)?]),
             },
             other => text.push(visible(other)?),
@@ -205,7 +221,11 @@ fn double_quoted(chars: &mut Peekable<Chars<'_>>, text: &mut String) -> Result<(
 /// Quotes the words so that the line parses to the same words.
 #[must_use]
 pub fn quoted<S: AsRef<str>>(words: &[S]) -> String {
-    words.iter().map(|word| quoted_word(word.as_ref())).collect::<Vec<_>>().join(" ")
+    words
+        .iter()
+        .map(|word| quoted_word(word.as_ref()))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn quoted_word(word: &str) -> String {
@@ -232,8 +252,10 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: &[&[&str]]) {
-        let expected: Vec<Words> =
-            expected.iter().map(|words| words.iter().map(ToString::to_string).collect()).collect();
+        let expected: Vec<Words> = expected
+            .iter()
+            .map(|words| words.iter().map(ToString::to_string).collect())
+            .collect();
         assert_eq!(parse(line), Ok(expected), "{line}");
     }
 
@@ -241,11 +263,23 @@ mod tests {
     fn simple_commands_split_into_words() {
         check("cargo test", &[&["cargo", "test"]]);
         check(" cargo\ttest \n", &[&["cargo", "test"]]);
-        check("a && b || c; d | e\nf;", &[&["a"], &["b"], &["c"], &["d"], &["e"], &["f"]]);
+        check(
+            "a && b || c; d | e\nf;",
+            &[&["a"], &["b"], &["c"], &["d"], &["e"], &["f"]],
+        );
         check("a &&\n\n b", &[&["a"], &["b"]]);
-        check(r#"git commit -m "it's \"done\" \n" 'a b'c"#, &[&["git", "commit", "-m", "it's \"done\" \\n", "a bc"]]);
-        check(r"echo \$HOME \* a\ b '' '$x `y` \d'", &[&["echo", "$HOME", "*", "a b", "", r"$x `y` \d"]]);
-        check("git show HEAD~1 a=b x#y :/!", &[&["git", "show", "HEAD~1", "a=b", "x#y", ":/!"]]);
+        check(
+            r#"git commit -m "it's \"done\" \n" 'a b'c"#,
+            &[&["git", "commit", "-m", "it's \"done\" \\n", "a bc"]],
+        );
+        check(
+            r"echo \$HOME \* a\ b '' '$x `y` \d'",
+            &[&["echo", "$HOME", "*", "a b", "", r"$x `y` \d"]],
+        );
+        check(
+            "git show HEAD~1 a=b x#y :/!",
+            &[&["git", "show", "HEAD~1", "a=b", "x#y", ":/!"]],
+        );
         check("printf 'a\n\tb'", &[&["printf", "a\n\tb"]]);
     }
 

@@ -10,12 +10,24 @@ use super::command::{Words, parse};
 use super::programs::{name, runs_others};
 
 /// Programs that remove content.
-const REMOVERS: [&str; 12] =
-    ["dd", "mv", "rename", "rimraf", "rm", "shred", "srm", "trash", "trash-put", "truncate", "unlink", "wipe"];
+const REMOVERS: [&str; 12] = [
+    "dd",
+    "mv",
+    "rename",
+    "rimraf",
+    "rm",
+    "shred",
+    "srm",
+    "trash",
+    "trash-put",
+    "truncate",
+    "unlink",
+    "wipe",
+];
 /// Scripting languages.
 const LANGUAGES: [&str; 16] = [
-    "awk", "bun", "deno", "gawk", "julia", "lua", "luajit", "mawk", "node", "nodejs", "perl", "php", "pypy", "python",
-    "ruby", "tclsh",
+    "awk", "bun", "deno", "gawk", "julia", "lua", "luajit", "mawk", "node", "nodejs", "perl",
+    "php", "pypy", "python", "ruby", "tclsh",
 ];
 /// What removes content in them.
 const CALLS: [&str; 19] = [
@@ -77,17 +89,33 @@ pub(super) fn may_empty(line: &str, commands: Option<&[Words]>, uncovered: Uncov
 
 /// Whether this is said of what may be a command in a line that is not understood: the words from any of them on.
 pub(super) fn has_candidate(line: &str, is: impl Fn(&[String]) -> bool) -> bool {
-    let word = |word: &str| word.trim_matches([',', '[', ']']).replace(['"', '\'', '\\'], "");
+    let word = |word: &str| {
+        word.trim_matches([',', '[', ']'])
+            .replace(['"', '\'', '\\'], "")
+    };
     // What `find` and `xargs` put names in place of, and how `printf` ends a line.
-    line.replace("{}", " ").replace("\\n", "\n").split(SEPARATORS).any(|part| {
-        let words: Words = part.split_whitespace().map(word).filter(|word| !word.is_empty()).collect();
-        (0..words.len()).any(|start| words.get(start..words.len().min(start + WORDS)).is_some_and(&is))
-    })
+    line.replace("{}", " ")
+        .replace("\\n", "\n")
+        .split(SEPARATORS)
+        .any(|part| {
+            let words: Words = part
+                .split_whitespace()
+                .map(word)
+                .filter(|word| !word.is_empty())
+                .collect();
+            (0..words.len()).any(|start| {
+                words
+                    .get(start..words.len().min(start + WORDS))
+                    .is_some_and(&is)
+            })
+        })
 }
 
 /// Whether a shell runs what an expansion gives.
 fn runs_unknown(words: &[String]) -> bool {
-    let Some((program, arguments)) = words.split_first() else { return false };
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
     let is_given = |word: Option<&String>| word.is_none_or(|word| word.starts_with('$'));
     if name(program) == "eval" {
         return is_given(arguments.first());
@@ -98,12 +126,15 @@ fn runs_unknown(words: &[String]) -> bool {
 
 /// Whether a command of a loop removes what a variable names.
 fn removes_variable(words: &[String]) -> bool {
-    let Some((program, arguments)) = words.split_first() else { return false };
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
     REMOVERS.contains(&name(program).as_str()) && arguments.iter().any(|word| is_variable(word))
 }
 
 fn is_loop(line: &str) -> bool {
-    line.split([' ', ';', '\n', '\t']).any(|word| matches!(word, "for" | "while" | "until"))
+    line.split([' ', ';', '\n', '\t'])
+        .any(|word| matches!(word, "for" | "while" | "until"))
 }
 
 /// Whether a script in the line may remove files.
@@ -123,18 +154,30 @@ fn overwrites_in_a_loop(line: &str) -> bool {
 /// Whether the text begins with a variable that is a word of its own, or a name in the current folder.
 fn is_variable(text: &str) -> bool {
     let text = text.trim_start_matches('|').trim_start().replace('"', "");
-    let text = ["./", "$PWD/", "${PWD}/"].iter().find_map(|here| text.strip_prefix(here)).unwrap_or(&text);
-    let Some(text) = text.strip_prefix('$') else { return false };
-    let end = text.find([' ', ';', '\n', ')', '&', '|']).unwrap_or(text.len());
+    let text = ["./", "$PWD/", "${PWD}/"]
+        .iter()
+        .find_map(|here| text.strip_prefix(here))
+        .unwrap_or(&text);
+    let Some(text) = text.strip_prefix('$') else {
+        return false;
+    };
+    let end = text
+        .find([' ', ';', '\n', ')', '&', '|'])
+        .unwrap_or(text.len());
     let name = text.get(..end).unwrap_or_default().trim_matches(['{', '}']);
-    !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
 impl Uncovered {
     /// Whether a simple command affects more than it names, also by running its arguments, or one of them as a line.
     fn is_emptied_by(self, words: &[String]) -> bool {
         let inner = || (1..words.len()).filter_map(|start| words.get(start..));
-        let is_line = |text: &String| text.contains(' ') && may_empty(text, parse(text).ok().as_deref(), self);
+        let is_line = |text: &String| {
+            text.contains(' ') && may_empty(text, parse(text).ok().as_deref(), self)
+        };
         self.is_emptied_by_program(words)
             || (runs_others(words)
                 && (inner().any(|words| self.is_emptied_by_program(words) || self.is_open(words))
@@ -142,25 +185,42 @@ impl Uncovered {
     }
 
     fn is_emptied_by_program(self, words: &[String]) -> bool {
-        let Some((program, arguments)) = words.split_first() else { return false };
+        let Some((program, arguments)) = words.split_first() else {
+            return false;
+        };
         let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
         let starts = |wanted: &str| arguments.iter().any(|word| word.starts_with(wanted));
-        let runs = |programs: &[&str]| arguments.iter().any(|word| programs.contains(&name(word).as_str()));
-        let runs_remover =
-            || arguments.iter().any(|word| is_shell(word)) || runs(&REMOVERS) || (has(NOTHING) && runs(&COPIERS));
+        let runs = |programs: &[&str]| {
+            arguments
+                .iter()
+                .any(|word| programs.contains(&name(word).as_str()))
+        };
+        let runs_remover = || {
+            arguments.iter().any(|word| is_shell(word))
+                || runs(&REMOVERS)
+                || (has(NOTHING) && runs(&COPIERS))
+        };
         match name(program).as_str() {
-            "find" => has("-delete") || (starts("-exec") && runs_remover()) || (starts("-ok") && runs_remover()),
+            "find" => {
+                has("-delete")
+                    || (starts("-exec") && runs_remover())
+                    || (starts("-ok") && runs_remover())
+            }
             "git" => self.is_emptied_by_git(arguments),
-            "rm" | "rimraf" | "trash" => arguments.iter().any(|word| matches!(word.trim_end_matches('/'), "." | "..")),
+            "rm" | "rimraf" | "trash" => arguments
+                .iter()
+                .any(|word| matches!(word.trim_end_matches('/'), "." | "..")),
             "fd" | "fdfind" | "parallel" | "xargs" => runs_remover(),
             "rsync" => starts("--del") || starts("--remove-source"),
             "tar" | "bsdtar" | "gtar" => has("--remove-files"),
             "zip" => has("--move") || arguments.iter().any(|word| is_flag(word, &['m'])),
             // Text passed to another shell is a line of its own.
-            program if is_shell(program) || program == "eval" => {
-                arguments.iter().any(|text| may_empty(text, parse(text).ok().as_deref(), self))
+            program if is_shell(program) || program == "eval" => arguments
+                .iter()
+                .any(|text| may_empty(text, parse(text).ok().as_deref(), self)),
+            program if is_language(program) => {
+                arguments.iter().any(|text| may_empty(text, None, self))
             }
-            program if is_language(program) => arguments.iter().any(|text| may_empty(text, None, self)),
             _ => false,
         }
     }
@@ -174,38 +234,72 @@ impl Uncovered {
             || (has("gc") && arguments.iter().any(|word| word.starts_with("--prune")))
             || (has("repack") && flagged(&['a', 'd']))
             || (has("reflog") && (has("expire") || has("delete")));
-        let forced = arguments.iter().filter(|word| *word == "-f" || *word == "--force").count() > 1
-            || arguments.iter().any(|word| word.matches('f').count() > 1 && is_flag(word, &['f']));
+        let forced = arguments
+            .iter()
+            .filter(|word| *word == "-f" || *word == "--force")
+            .count()
+            > 1
+            || arguments
+                .iter()
+                .any(|word| word.matches('f').count() > 1 && is_flag(word, &['f']));
         let removes_ignored = (has("clean") && (forced || flagged(&['x', 'X'])))
             || (has("stash") && (has("--all") || flagged(&['a'])))
             || (has("worktree") && has("remove"));
         // An alias that the line itself defines is a line of its own, and so is what git runs for each submodule or commit.
-        let alias = |word: &String| word.split_once("=!").is_some_and(|(_, line)| may_empty(line, None, self));
-        let runs = has("foreach") || has("run") || has("--exec") || (has("rebase") && flagged(&['x']));
+        let alias = |word: &String| {
+            word.split_once("=!")
+                .is_some_and(|(_, line)| may_empty(line, None, self))
+        };
+        let runs =
+            has("foreach") || has("run") || has("--exec") || (has("rebase") && flagged(&['x']));
         removes_objects
             || (self == Self::Ignored && removes_ignored)
-            || arguments.iter().any(|word| alias(word) || (runs && may_empty(word, None, self)))
+            || arguments
+                .iter()
+                .any(|word| alias(word) || (runs && may_empty(word, None, self)))
     }
 
     /// Whether the names given to a removing command depend on the shell.
     fn is_open(self, words: &[String]) -> bool {
-        let Some((program, arguments)) = words.split_first() else { return false };
-        let any = |marks: &[char]| arguments.iter().any(|word| word.contains(marks) && self.may_match(word));
-        let is_all = || arguments.iter().any(|word| is_everything(word) && self.may_match(word));
+        let Some((program, arguments)) = words.split_first() else {
+            return false;
+        };
+        let any = |marks: &[char]| {
+            arguments
+                .iter()
+                .any(|word| word.contains(marks) && self.may_match(word))
+        };
+        let is_all = || {
+            arguments
+                .iter()
+                .any(|word| is_everything(word) && self.may_match(word))
+        };
         // The names came from a substitution, which is another part of the line.
-        let is_bare = || arguments.iter().all(|word| word.starts_with('-')) || arguments.iter().any(|word| word == "$");
+        let is_bare = || {
+            arguments.iter().all(|word| word.starts_with('-'))
+                || arguments.iter().any(|word| word == "$")
+        };
         match name(program).as_str() {
             "rm" | "rimraf" | "srm" | "trash" | "trash-put" => {
-                let is_recursive = arguments.iter().any(|word| word == "--recursive" || is_flag(word, &['r', 'R']));
+                let is_recursive = arguments
+                    .iter()
+                    .any(|word| word == "--recursive" || is_flag(word, &['r', 'R']));
                 is_bare() || (is_recursive && any(&['*', '?', '[', '$', '!', '~'])) || is_all()
             }
             "mv" => is_bare() || any(&['*', '!']),
             "dd" | "shred" | "truncate" | "unlink" | "wipe" => any(&['*', '$']),
             "tee" => is_all(),
-            "cp" | "install" | "ln" => arguments.iter().any(|word| word == NOTHING) && any(&['*', '$']),
-            "alias" => arguments.iter().filter_map(|word| word.split_once('=')).any(|(_, runs)| {
-                runs.split(' ').next().is_some_and(|program| REMOVERS.contains(&name(program).as_str()))
-            }),
+            "cp" | "install" | "ln" => {
+                arguments.iter().any(|word| word == NOTHING) && any(&['*', '$'])
+            }
+            "alias" => arguments
+                .iter()
+                .filter_map(|word| word.split_once('='))
+                .any(|(_, runs)| {
+                    runs.split(' ')
+                        .next()
+                        .is_some_and(|program| REMOVERS.contains(&name(program).as_str()))
+                }),
             // A program whose name an expansion gives may be any of them.
             program if program.starts_with('$') => is_all(),
             "perl" | "sed" => arguments.iter().any(|word| is_flag(word, &['i'])) && is_all(),
@@ -223,16 +317,25 @@ impl Uncovered {
 /// Whether a pattern has all names of a folder, or of everything below it.
 fn is_everything(word: &str) -> bool {
     let last = word.rsplit('/').next().unwrap_or(word);
-    word.contains("**") || matches!(last, "*" | ".*" | "*.*" | "?*" | ".[!.]*" | ".??*" | ".[^.]*")
+    word.contains("**")
+        || matches!(
+            last,
+            "*" | ".*" | "*.*" | "?*" | ".[!.]*" | ".??*" | ".[^.]*"
+        )
 }
 
 fn is_shell(program: &str) -> bool {
-    matches!(name(program).as_str(), "sh" | "ash" | "bash" | "dash" | "ksh" | "zsh" | "fish")
+    matches!(
+        name(program).as_str(),
+        "sh" | "ash" | "bash" | "dash" | "ksh" | "zsh" | "fish"
+    )
 }
 
 fn is_language(program: &str) -> bool {
     let name = name(program);
-    LANGUAGES.contains(&name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.'))
+    LANGUAGES.contains(
+        &name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.'),
+    )
 }
 
 /// Whether a word is a group of one-letter options that contains one of these.

@@ -181,7 +181,19 @@ const RUNNING: &[(&str, &[&str])] = &[
     ("hg", &["--config"]),
     ("go", &["-exec", "-toolexec", "-vettool", "generate", "run"]),
     ("cargo", &["--config"]),
-    ("tar", &["--checkpoint", "--to-command", "--use-compress", "--rsh", "--info-script", "--new-volume", "-I", "-F"]),
+    (
+        "tar",
+        &[
+            "--checkpoint",
+            "--to-command",
+            "--use-compress",
+            "--rsh",
+            "--info-script",
+            "--new-volume",
+            "-I",
+            "-F",
+        ],
+    ),
     ("rsync", &["-e", "--rsh"]),
     ("scp", &["-S", "-o"]),
     ("sftp", &["-S", "-o"]),
@@ -194,47 +206,76 @@ const RUNNING: &[(&str, &[&str])] = &[
 ];
 
 /// Programs that run the text after one of these arguments.
-const INTERPRETERS: &[&str] =
-    &["bun", "deno", "julia", "lua", "luajit", "node", "perl", "php", "pypy", "python", "r", "rscript", "ruby"];
-const INLINE: &[&str] = &["-c", "-e", "-E", "-p", "-r", "-M", "--eval", "--print", "eval", "-"];
+const INTERPRETERS: &[&str] = &[
+    "bun", "deno", "julia", "lua", "luajit", "node", "perl", "php", "pypy", "python", "r",
+    "rscript", "ruby",
+];
+const INLINE: &[&str] = &[
+    "-c", "-e", "-E", "-p", "-r", "-M", "--eval", "--print", "eval", "-",
+];
 
 /// The name a program goes by: `/usr/bin/python3.12` is `python`.
 pub(super) fn name(program: &str) -> String {
-    let base = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
+    let base = program
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or(program)
+        .to_lowercase();
     base.strip_suffix(".exe").unwrap_or(&base).to_owned()
 }
 
 /// Options may have a suffix; a word has to match exactly.
 fn is_meant(start: &str, word: &str) -> bool {
     let is_open = start.len() > 1 && (start.starts_with(['-', '+']) || start.ends_with([':', '=']));
-    if is_open { word.starts_with(start) } else { word == start }
+    if is_open {
+        word.starts_with(start)
+    } else {
+        word == start
+    }
 }
 
 /// Whether the command may run something its first words do not show.
 pub(super) fn runs_others(words: &[String]) -> bool {
-    let Some((program, arguments)) = words.split_first() else { return true };
+    let Some((program, arguments)) = words.split_first() else {
+        return true;
+    };
     let name = name(program);
-    let has = |starts: &[&str]| arguments.iter().any(|word| starts.iter().any(|start| is_meant(start, word)));
+    let has = |starts: &[&str]| {
+        arguments
+            .iter()
+            .any(|word| starts.iter().any(|start| is_meant(start, word)))
+    };
     let interpreter = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     WRAPPERS.contains(&name.as_str())
-        || RUNNING.iter().any(|(program, starts)| *program == name && has(starts))
+        || RUNNING
+            .iter()
+            .any(|(program, starts)| *program == name && has(starts))
         || (INTERPRETERS.contains(&interpreter) && (arguments.is_empty() || has(INLINE)))
 }
 
 /// Whether the command removes or moves one of `roots`, or a parent folder of one.
 pub(super) fn wipes(words: &[String], cwd: &Path, roots: &[PathBuf]) -> bool {
-    let Some((program, arguments)) = words.split_first() else { return false };
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
     let is_recursive = |word: &String| {
-        word == "--recursive" || (word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R']))
+        word == "--recursive"
+            || (word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R']))
     };
     let is_root = |path: &Path| roots.iter().any(|root| root.starts_with(path));
     let is_git = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
-    let any =
-        |words: &[String], is_wiped: &dyn Fn(&Path) -> bool| words.iter().any(|word| is_wiped(&tidy(&cwd.join(word))));
+    let any = |words: &[String], is_wiped: &dyn Fn(&Path) -> bool| {
+        words.iter().any(|word| is_wiped(&tidy(&cwd.join(word))))
+    };
     match name(program).as_str() {
-        "rm" => arguments.iter().any(is_recursive) && any(arguments, &|path| is_root(path) || is_git(path)),
+        "rm" => {
+            arguments.iter().any(is_recursive)
+                && any(arguments, &|path| is_root(path) || is_git(path))
+        }
         // The last one is the target.
-        "mv" => arguments.split_last().is_some_and(|(_, moved)| any(moved, &is_root)),
+        "mv" => arguments
+            .split_last()
+            .is_some_and(|(_, moved)| any(moved, &is_root)),
         _ => false,
     }
 }
@@ -307,7 +348,11 @@ mod tests {
     fn removing_the_workspace_is_recognized() {
         let check = |line: &str, expected: bool| {
             let roots = ["/home/me/work".into(), "/srv/other".into()];
-            assert_eq!(wipes(&words(line), Path::new("/home/me/work/sub"), &roots), expected, "{line}");
+            assert_eq!(
+                wipes(&words(line), Path::new("/home/me/work/sub"), &roots),
+                expected,
+                "{line}"
+            );
         };
         check("rm -rf /", true);
         check("/bin/rm -fr ..", true);

@@ -34,7 +34,10 @@ impl Remembered {
     /// The permissions of the workspace folder `root` (symlinks resolved).
     #[must_use]
     pub fn of(state: &Path, root: &Path) -> Self {
-        Self { state: state.to_owned(), root: root.to_owned() }
+        Self {
+            state: state.to_owned(),
+            root: root.to_owned(),
+        }
     }
 
     /// The rules; empty if nothing was stored.
@@ -45,12 +48,18 @@ impl Remembered {
         if !self.state.join(FOLDER).is_dir() {
             return Ok(Vec::new());
         }
-        let Some(bytes) = self.folder().await?.read(&self.name()).await? else { return Ok(Vec::new()) };
+        let Some(bytes) = self.folder().await?.read(&self.name()).await? else {
+            return Ok(Vec::new());
+        };
         let stored: Stored = serde_json::from_slice(&bytes)?;
         if stored.root != self.root {
             return Err(io::Error::other("it belongs to another workspace"));
         }
-        stored.allow.iter().map(|rule| Rule::parse(rule).map_err(io::Error::other)).collect()
+        stored
+            .allow
+            .iter()
+            .map(|rule| Rule::parse(rule).map_err(io::Error::other))
+            .collect()
     }
 
     /// Adds a rule, unless it exists.
@@ -59,7 +68,10 @@ impl Remembered {
     /// The file cannot be written; nothing changed then.
     pub async fn add(&self, rule: &Rule) -> io::Result<()> {
         let mut rules = self.rules().await?;
-        if rules.iter().all(|other| other.to_string() != rule.to_string()) {
+        if rules
+            .iter()
+            .all(|other| other.to_string() != rule.to_string())
+        {
             rules.push(rule.clone());
             self.store(&rules).await?;
         }
@@ -82,8 +94,14 @@ impl Remembered {
     }
 
     async fn store(&self, rules: &[Rule]) -> io::Result<()> {
-        let stored = Stored { root: self.root.clone(), allow: rules.iter().map(ToString::to_string).collect() };
-        self.folder().await?.write(&self.name(), serde_json::to_vec_pretty(&stored)?).await
+        let stored = Stored {
+            root: self.root.clone(),
+            allow: rules.iter().map(ToString::to_string).collect(),
+        };
+        self.folder()
+            .await?
+            .write(&self.name(), serde_json::to_vec_pretty(&stored)?)
+            .await
     }
 
     async fn folder(&self) -> io::Result<StateFolder> {
@@ -91,7 +109,10 @@ impl Remembered {
     }
 
     fn name(&self) -> String {
-        let digest = ring::digest::digest(&ring::digest::SHA256, self.root.as_os_str().as_encoded_bytes());
+        let digest = ring::digest::digest(
+            &ring::digest::SHA256,
+            self.root.as_os_str().as_encoded_bytes(),
+        );
         let begin = digest.as_ref().first_chunk().copied().unwrap_or_default();
         format!("{:032x}.json", u128::from_be_bytes(begin))
     }
@@ -106,7 +127,13 @@ mod tests {
     }
 
     async fn rules(remembered: &Remembered) -> Vec<String> {
-        remembered.rules().await.unwrap().iter().map(ToString::to_string).collect()
+        remembered
+            .rules()
+            .await
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[tokio::test]
@@ -114,11 +141,18 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let here = Remembered::of(state.path(), "/work/here".as_ref());
         assert!(rules(&here).await.is_empty());
-        assert_eq!(std::fs::read_dir(state.path()).unwrap().count(), 0, "looking makes no folder");
+        assert_eq!(
+            std::fs::read_dir(state.path()).unwrap().count(),
+            0,
+            "looking makes no folder"
+        );
         here.add(&rule("run_command(cargo test)")).await.unwrap();
         here.add(&rule("edit_file(src/**)")).await.unwrap();
         here.add(&rule("edit_file(src/**)")).await.unwrap();
-        assert_eq!(rules(&here).await, ["run_command(cargo test)", "edit_file(src/**)"]);
+        assert_eq!(
+            rules(&here).await,
+            ["run_command(cargo test)", "edit_file(src/**)"]
+        );
         let there = Remembered::of(state.path(), "/work/there".as_ref());
         assert!(rules(&there).await.is_empty());
         assert!(!here.remove("edit_file(x)").await.unwrap());
@@ -136,9 +170,21 @@ mod tests {
         let (folder, name) = (here.folder().await.unwrap(), here.name());
         let file = state.path().join(FOLDER).join(&name);
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        folder.write(&name, br#"{"root": "/work/here", "allow": ["write_file"#.to_vec()).await.unwrap();
+        folder
+            .write(
+                &name,
+                br#"{"root": "/work/here", "allow": ["write_file"#.to_vec(),
+            )
+            .await
+            .unwrap();
         assert!(here.rules().await.is_err());
-        folder.write(&name, br#"{"root": "/work/there", "allow": ["write_file(a)"]}"#.to_vec()).await.unwrap();
+        folder
+            .write(
+                &name,
+                br#"{"root": "/work/there", "allow": ["write_file(a)"]}"#.to_vec(),
+            )
+            .await
+            .unwrap();
         assert!(here.rules().await.is_err());
     }
 }

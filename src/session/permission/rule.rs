@@ -65,26 +65,43 @@ impl Rule {
         let (tool, pattern) = match text.trim().split_once('(') {
             None => (text.trim(), None),
             Some((tool, rest)) => {
-                let pattern = rest.strip_suffix(')').ok_or_else(|| failed(&"missing closing `)`"))?;
+                let pattern = rest
+                    .strip_suffix(')')
+                    .ok_or_else(|| failed(&"missing closing `)`"))?;
                 (tool.trim(), Some(pattern))
             }
         };
-        if tool.is_empty() || !tool.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-            return Err(failed(&"expected `tool` or `tool(pattern)`, such as `edit_file(docs/**)`"));
+        if tool.is_empty()
+            || !tool
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+        {
+            return Err(failed(
+                &"expected `tool` or `tool(pattern)`, such as `edit_file(docs/**)`",
+            ));
         }
         let pattern = match pattern {
             None => Pattern::Anything,
-            Some(pattern) if matches!(tool, COMMAND | NETWORK) => words(pattern).map_err(|why| failed(&why))?,
+            Some(pattern) if matches!(tool, COMMAND | NETWORK) => {
+                words(pattern).map_err(|why| failed(&why))?
+            }
             Some(pattern) => {
                 let compile = |pattern: &str| {
                     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
                     glob.map(|glob| glob.compile_matcher())
                 };
                 let exact = compile(pattern).map_err(|error| failed(&error))?;
-                Pattern::Paths { exact, folded: compile(&folded(pattern)).ok() }
+                Pattern::Paths {
+                    exact,
+                    folded: compile(&folded(pattern)).ok(),
+                }
             }
         };
-        Ok(Self { text: text.trim().to_owned(), tool: tool.to_owned(), pattern })
+        Ok(Self {
+            text: text.trim().to_owned(),
+            tool: tool.to_owned(),
+            pattern,
+        })
     }
 
     /// Whether the rule is about the tool.
@@ -109,7 +126,8 @@ impl Rule {
     /// Whether it matches this path under any of its names.
     pub(super) fn has_path_by_any_name(&self, path: &str) -> bool {
         let by_folded = |glob: &GlobMatcher| glob.is_match(folded(path));
-        self.has_path(path) || matches!(&self.pattern, Pattern::Paths { folded: Some(glob), .. } if by_folded(glob))
+        self.has_path(path)
+            || matches!(&self.pattern, Pattern::Paths { folded: Some(glob), .. } if by_folded(glob))
     }
 
     /// Whether it is limited to some paths, which an 8.3 short name may disguise.
@@ -123,7 +141,11 @@ impl Rule {
             Pattern::Anything => true,
             Pattern::Paths { .. } => false,
             Pattern::Words { fixed, is_open } => {
-                let long_enough = if *is_open { words.len() >= fixed.len() } else { words.len() == fixed.len() };
+                let long_enough = if *is_open {
+                    words.len() >= fixed.len()
+                } else {
+                    words.len() == fixed.len()
+                };
                 long_enough
                     && fixed.iter().zip(words).all(|(slot, word)| match slot {
                         Word::Star => true,
@@ -139,7 +161,11 @@ impl Rule {
         if let Pattern::Words { fixed, .. } = &mut rule.pattern {
             for (at, word) in fixed.iter_mut().enumerate() {
                 if let Word::Is(text) = word {
-                    *text = if at == 0 { command::windows::canonical(text) } else { text.to_lowercase() };
+                    *text = if at == 0 {
+                        command::windows::canonical(text)
+                    } else {
+                        text.to_lowercase()
+                    };
                 }
             }
         }
@@ -148,8 +174,12 @@ impl Rule {
 
     /// Whether it speaks of a program, whatever its arguments.
     pub(super) fn is_about_program(&self, program: &str) -> bool {
-        let Pattern::Words { fixed, .. } = &self.pattern else { return false };
-        fixed.first().is_none_or(|word| *word == Word::Star || word.text().as_deref() == Some(program))
+        let Pattern::Words { fixed, .. } = &self.pattern else {
+            return false;
+        };
+        fixed
+            .first()
+            .is_none_or(|word| *word == Word::Star || word.text().as_deref() == Some(program))
     }
 
     /// Whether it matches exactly one command.
@@ -159,11 +189,19 @@ impl Rule {
 
     /// Why it allows nothing, if so.
     pub(crate) fn futile(&self) -> Option<String> {
-        let Pattern::Words { fixed, .. } = &self.pattern else { return None };
-        let words: Vec<String> = fixed.iter().map_while(Word::text).chain([String::new()]).collect();
+        let Pattern::Words { fixed, .. } = &self.pattern else {
+            return None;
+        };
+        let words: Vec<String> = fixed
+            .iter()
+            .map_while(Word::text)
+            .chain([String::new()])
+            .collect();
         let is_futile = !self.is_exact() && words.len() > 1 && programs::runs_others(&words);
         let program = words.first().filter(|_| is_futile)?;
-        Some(format!("`{self}`: `{program}` can run anything; only a rule with all words allows it"))
+        Some(format!(
+            "`{self}`: `{program}` can run anything; only a rule with all words allows it"
+        ))
     }
 
     /// Whether a person may add it in a permission request: it names a program and its first argument, or a folder of
@@ -177,8 +215,10 @@ impl Rule {
             }
             Pattern::Paths { exact, .. } => {
                 let first = exact.glob().glob().split('/').next().unwrap_or_default();
-                let is_literal =
-                    !ESCAPED.iter().fold(first.to_owned(), |name, one| name.replace(one, "")).contains(GLOB);
+                let is_literal = !ESCAPED
+                    .iter()
+                    .fold(first.to_owned(), |name, one| name.replace(one, ""))
+                    .contains(GLOB);
                 is_literal && !first.is_empty()
             }
         }
@@ -188,20 +228,27 @@ impl Rule {
 /// A path or pattern with each name case-folded.
 fn folded(path: &str) -> String {
     let separators: &[char] = if cfg!(windows) { &['/', '\\'] } else { &['/'] };
-    path.split(separators).map(protect::fold).collect::<Vec<_>>().join("/")
+    path.split(separators)
+        .map(protect::fold)
+        .collect::<Vec<_>>()
+        .join("/")
 }
 
 /// Whether a path may be an alias: Windows gives long names short ones such as `SECRET~1`.
 pub(super) fn may_be_short(path: &str) -> bool {
     let is_short = |name: &str| {
         let stem = name.split('.').next().unwrap_or_default();
-        stem.len() <= 8 && stem.split_once('~').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+        stem.len() <= 8
+            && stem
+                .split_once('~')
+                .is_some_and(|(_, number)| number.parse::<u32>().is_ok())
     };
     path.split(['/', '\\']).any(is_short)
 }
 
 fn words(pattern: &str) -> Result<Pattern, String> {
-    let commands = command::commands(pattern).map_err(|why| format!("{why}; quote what is meant literally"))?;
+    let commands = command::commands(pattern)
+        .map_err(|why| format!("{why}; quote what is meant literally"))?;
     let Ok([mut fixed]) = <[Vec<Word>; 1]>::try_from(commands) else {
         return Err("a rule matches one simple command".to_owned());
     };
@@ -229,7 +276,11 @@ mod tests {
     #[track_caller]
     fn check(rule: &str, line: &str, expected: bool) {
         let words = command::parse(line).unwrap().remove(0);
-        assert_eq!(Rule::parse(rule).unwrap().has_words(&words), expected, "{rule} {line}");
+        assert_eq!(
+            Rule::parse(rule).unwrap().has_words(&words),
+            expected,
+            "{rule} {line}"
+        );
     }
 
     #[test]
@@ -238,7 +289,11 @@ mod tests {
         check("run_command(cargo test *)", "cargo test --lib 'a b'", true);
         check("run_command(cargo test *)", "cargo testy", false);
         check("run_command(cargo test)", "cargo test --lib", false);
-        check("run_command(npm run * --silent)", "npm run build --silent", true);
+        check(
+            "run_command(npm run * --silent)",
+            "npm run build --silent",
+            true,
+        );
         check("run_command(npm run * --silent)", "npm run --silent", false);
         check("run_command(echo 'a b' \\*)", "echo 'a b' '*'", true);
         check("run_command(echo '*')", "echo x", false);
@@ -259,14 +314,22 @@ mod tests {
             ("run_command(echo $HOME)", "contains an expansion"),
         ] {
             let problem = Rule::parse(rule).unwrap_err();
-            assert!(problem.contains(why) && problem.contains(rule), "{rule}: {problem}");
+            assert!(
+                problem.contains(why) && problem.contains(rule),
+                "{rule}: {problem}"
+            );
         }
     }
 
     #[test]
     fn rules_that_can_never_match_are_reported() {
-        let check =
-            |rule: &str, expected: bool| assert_eq!(Rule::parse(rule).unwrap().futile().is_some(), expected, "{rule}");
+        let check = |rule: &str, expected: bool| {
+            assert_eq!(
+                Rule::parse(rule).unwrap().futile().is_some(),
+                expected,
+                "{rule}"
+            )
+        };
         check("run_command(sudo *)", true);
         check("run_command(git -c * status)", true);
         check("run_command(sh build.sh)", false);
@@ -303,8 +366,14 @@ mod tests {
         for name in names {
             assert!(rule.has_path_by_any_name(name), "{name}");
         }
-        assert!(rule.has_path("Secret/a.txt") && !rule.has_path("secret/a.txt"), "what allows is exact");
-        assert!(!rule.has_path_by_any_name("secrets/a.txt") && !rule.has_path_by_any_name("secret/a.md"));
+        assert!(
+            rule.has_path("Secret/a.txt") && !rule.has_path("secret/a.txt"),
+            "what allows is exact"
+        );
+        assert!(
+            !rule.has_path_by_any_name("secrets/a.txt")
+                && !rule.has_path_by_any_name("secret/a.md")
+        );
         let accented = Rule::parse("read_file(caf\u{e9}/**)").unwrap();
         assert!(accented.has_path_by_any_name("CAFE\u{301}/x"));
     }
@@ -325,7 +394,9 @@ mod tests {
 
     #[test]
     fn answers_add_narrow_rules_only() {
-        let check = |rule: &str, expected: bool| assert_eq!(Rule::parse(rule).unwrap().is_narrow(), expected, "{rule}");
+        let check = |rule: &str, expected: bool| {
+            assert_eq!(Rule::parse(rule).unwrap().is_narrow(), expected, "{rule}")
+        };
         check("run_command(cargo test *)", true);
         check("run_command(ls)", true);
         check("run_command(cargo *)", false);

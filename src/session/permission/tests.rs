@@ -2,11 +2,18 @@ use super::*;
 use crate::config::Mode::{Ask, Auto, Edit, Plan};
 
 fn target(path: &str) -> Target {
-    Target { relative: path.into(), absolute: format!("/work/{path}"), is_alone: true }
+    Target {
+        relative: path.into(),
+        absolute: format!("/work/{path}"),
+        is_alone: true,
+    }
 }
 
 fn facts(tool: &str, kind: ToolKind) -> Facts {
-    let about = About::Call { rule_name: tool.into(), in_prose: false };
+    let about = About::Call {
+        rule_name: tool.into(),
+        in_prose: false,
+    };
     Facts {
         tool: tool.into(),
         about,
@@ -20,13 +27,25 @@ fn facts(tool: &str, kind: ToolKind) -> Facts {
 }
 
 fn edit(path: &str) -> Facts {
-    Facts { targets: vec![target(path)], ..facts("edit_file", ToolKind::Edit) }
+    Facts {
+        targets: vec![target(path)],
+        ..facts("edit_file", ToolKind::Edit)
+    }
 }
 
 fn run(line: &str) -> Facts {
     let commands = command::parse(line).ok();
-    let line = Line { commands, dialect: Dialect::Posix, sandboxed: true, network: false, undo: Undo::ExceptIgnored };
-    Facts { command: Some(line), ..facts("run_command", ToolKind::Execute) }
+    let line = Line {
+        commands,
+        dialect: Dialect::Posix,
+        sandboxed: true,
+        network: false,
+        undo: Undo::ExceptIgnored,
+    };
+    Facts {
+        command: Some(line),
+        ..facts("run_command", ToolKind::Execute)
+    }
 }
 
 fn with(facts: Facts, change: impl Fn(&mut Line)) -> Facts {
@@ -38,7 +57,10 @@ fn with(facts: Facts, change: impl Fn(&mut Line)) -> Facts {
 fn policy(allow: &[&str], ask: &[&str], deny: &[&str]) -> Policy {
     let owned = |rules: &[&str]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
     let policy = Policy::new(&owned(allow), &owned(ask), &owned(deny));
-    assert_eq!(policy.allow.len() + policy.ask.len() + policy.deny.len(), allow.len() + ask.len() + deny.len());
+    assert_eq!(
+        policy.allow.len() + policy.ask.len() + policy.deny.len(),
+        allow.len() + ask.len() + deny.len()
+    );
     policy
 }
 
@@ -57,13 +79,28 @@ fn a_call_beside_prose_changes_nothing_unless_a_person_allows_it() {
     let none = Policy::default();
     let allowed = policy(&["run_command(ls)", "edit_file(a)"], &[], &[]);
     for (facts, kind) in [(edit("a"), ToolKind::Edit), (run("ls"), ToolKind::Execute)] {
-        let facts = Facts { about: About::Call { rule_name: facts.tool.clone(), in_prose: true }, ..facts };
+        let facts = Facts {
+            about: About::Call {
+                rule_name: facts.tool.clone(),
+                in_prose: true,
+            },
+            ..facts
+        };
         assert_eq!(facts.kind, kind);
         check(&none, Ask, &facts, "ask");
         check(&none, Auto, &facts, "forbid");
         check(&allowed, Ask, &facts, "forbid");
         check(&none, Plan, &facts, "forbid");
-        check(&none, Auto, &Facts { kind: ToolKind::Read, command: None, ..facts }, "allow");
+        check(
+            &none,
+            Auto,
+            &Facts {
+                kind: ToolKind::Read,
+                command: None,
+                ..facts
+            },
+            "allow",
+        );
     }
 }
 
@@ -73,8 +110,14 @@ fn modes_decide_without_a_rule() {
     let read = facts("read_file", ToolKind::Read);
     let other = facts("search_issues", ToolKind::Other);
     let unknown = facts("other", ToolKind::Execute);
-    let job = Facts { follows_up: true, ..facts("run_command", ToolKind::Execute) };
-    let careful = Facts { cautious: true, ..facts("read_file", ToolKind::Read) };
+    let job = Facts {
+        follows_up: true,
+        ..facts("run_command", ToolKind::Execute)
+    };
+    let careful = Facts {
+        cautious: true,
+        ..facts("read_file", ToolKind::Read)
+    };
     let unheld = with(run("make"), |line| line.sandboxed = false);
     let reaching = with(run("make"), |line| line.network = true);
     let lasting = with(run("make"), |line| line.undo = Undo::Nothing);
@@ -99,7 +142,11 @@ fn modes_decide_without_a_rule() {
 
 #[test]
 fn deny_beats_ask_beats_allow_beats_mode() {
-    let rules = policy(&["edit_file(docs/**)"], &["edit_file(docs/api/**)"], &["edit_file(docs/api/secret*)"]);
+    let rules = policy(
+        &["edit_file(docs/**)"],
+        &["edit_file(docs/api/**)"],
+        &["edit_file(docs/api/secret*)"],
+    );
     check(&rules, Ask, &edit("docs/a.md"), "allow");
     check(&rules, Edit, &edit("docs/api/a.md"), "ask");
     check(&rules, Edit, &edit("docs/api/secret.md"), "forbid");
@@ -107,14 +154,21 @@ fn deny_beats_ask_beats_allow_beats_mode() {
     check(
         &policy(&[], &[], &["read_file(private/**)"]),
         Ask,
-        &Facts { targets: vec![target("private/a")], ..facts("read_file", ToolKind::Read) },
+        &Facts {
+            targets: vec![target("private/a")],
+            ..facts("read_file", ToolKind::Read)
+        },
         "forbid",
     );
 }
 
 #[test]
 fn every_file_of_a_patch_must_be_allowed_and_none_denied() {
-    let rules = policy(&["edit_file(docs/**)", "edit_file(/work/b.md)"], &[], &["edit_file(src/**)"]);
+    let rules = policy(
+        &["edit_file(docs/**)", "edit_file(/work/b.md)"],
+        &[],
+        &["edit_file(src/**)"],
+    );
     let patch = |paths: &[&str]| Facts {
         tool: "apply_patch".into(),
         targets: paths.iter().map(|path| target(path)).collect(),
@@ -127,15 +181,43 @@ fn every_file_of_a_patch_must_be_allowed_and_none_denied() {
 
 #[test]
 fn language_server_changes_are_edits_and_questions_need_the_user() {
-    let about = About::Call { rule_name: "edit_file".into(), in_prose: false };
-    let change = Facts { about, targets: vec![target("docs/a.md")], ..facts("code", ToolKind::Edit) };
+    let about = About::Call {
+        rule_name: "edit_file".into(),
+        in_prose: false,
+    };
+    let change = Facts {
+        about,
+        targets: vec![target("docs/a.md")],
+        ..facts("code", ToolKind::Edit)
+    };
     check(&Policy::default(), Plan, &change, "forbid");
     check(&Policy::default(), Ask, &change, "ask");
-    check(&policy(&["edit_file(docs/**)"], &[], &[]), Ask, &change, "allow");
-    check(&policy(&["code"], &[], &["edit_file(docs/**)"]), Auto, &change, "forbid");
-    check(&policy(&[], &[], &["edit_file"]), Auto, &facts("code", ToolKind::Search), "allow");
-    assert_eq!(Policy::default().offer(&change).as_deref(), Some("edit_file(docs/a.md)"));
-    let question = Facts { is_question: true, ..facts("ask_user", ToolKind::Think) };
+    check(
+        &policy(&["edit_file(docs/**)"], &[], &[]),
+        Ask,
+        &change,
+        "allow",
+    );
+    check(
+        &policy(&["code"], &[], &["edit_file(docs/**)"]),
+        Auto,
+        &change,
+        "forbid",
+    );
+    check(
+        &policy(&[], &[], &["edit_file"]),
+        Auto,
+        &facts("code", ToolKind::Search),
+        "allow",
+    );
+    assert_eq!(
+        Policy::default().offer(&change).as_deref(),
+        Some("edit_file(docs/a.md)")
+    );
+    let question = Facts {
+        is_question: true,
+        ..facts("ask_user", ToolKind::Think)
+    };
     for mode in [Plan, Ask, Edit, Auto] {
         check(&policy(&["ask_user"], &[], &[]), mode, &question, "ask");
     }
@@ -144,10 +226,22 @@ fn language_server_changes_are_edits_and_questions_need_the_user() {
 
 #[test]
 fn a_line_is_allowed_if_all_its_commands_are() {
-    let rules = policy(&["run_command(cargo test *)", "run_command(git status)", "run_command(echo *)"], &[], &[]);
-    for line in
-        ["cargo test", "cargo test --lib", "git status", "cargo test && git status", "echo a | echo b; git status\n"]
-    {
+    let rules = policy(
+        &[
+            "run_command(cargo test *)",
+            "run_command(git status)",
+            "run_command(echo *)",
+        ],
+        &[],
+        &[],
+    );
+    for line in [
+        "cargo test",
+        "cargo test --lib",
+        "git status",
+        "cargo test && git status",
+        "echo a | echo b; git status\n",
+    ] {
         check(&rules, Ask, &run(line), "allow");
     }
     for line in [
@@ -179,16 +273,36 @@ fn a_line_is_allowed_if_all_its_commands_are() {
     ] {
         check(&rules, Ask, &run(line), "ask");
     }
-    check(&rules, Ask, &with(run("echo ok"), |line| line.sandboxed = false), "ask");
-    check(&rules, Ask, &with(run("echo ok"), |line| line.network = true), "ask");
+    check(
+        &rules,
+        Ask,
+        &with(run("echo ok"), |line| line.sandboxed = false),
+        "ask",
+    );
+    check(
+        &rules,
+        Ask,
+        &with(run("echo ok"), |line| line.network = true),
+        "ask",
+    );
     check(
         &policy(&["network(cargo fetch)"], &[], &[]),
         Ask,
         &with(run("cargo fetch"), |line| line.network = true),
         "allow",
     );
-    check(&policy(&["network(cargo fetch)"], &[], &[]), Ask, &run("cargo fetch"), "ask");
-    check(&policy(&["run_command"], &[], &[]), Ask, &run("echo $(date) > x"), "allow");
+    check(
+        &policy(&["network(cargo fetch)"], &[], &[]),
+        Ask,
+        &run("cargo fetch"),
+        "ask",
+    );
+    check(
+        &policy(&["run_command"], &[], &[]),
+        Ask,
+        &run("echo $(date) > x"),
+        "allow",
+    );
 }
 
 #[test]
@@ -222,24 +336,63 @@ fn wrappers_are_allowed_only_by_exact_rules() {
 
 #[test]
 fn a_line_is_denied_if_any_command_is_and_asks_if_unclear() {
-    let rules = policy(&["run_command(git *)"], &[], &["run_command(git push *)", "run_command(rm *)"]);
-    for line in ["git push", "git push -f origin", "git status && git push", "/bin/rm -rf x", "ls; rm x"] {
+    let rules = policy(
+        &["run_command(git *)"],
+        &[],
+        &["run_command(git push *)", "run_command(rm *)"],
+    );
+    for line in [
+        "git push",
+        "git push -f origin",
+        "git status && git push",
+        "/bin/rm -rf x",
+        "ls; rm x",
+    ] {
         check(&rules, Auto, &run(line), "forbid");
     }
-    for line in ["sh -c 'git push'", "echo $(git push)", "sudo rm x", "for i in a; do rm x; done"] {
+    for line in [
+        "sh -c 'git push'",
+        "echo $(git push)",
+        "sudo rm x",
+        "for i in a; do rm x; done",
+    ] {
         check(&rules, Auto, &run(line), "ask");
     }
     check(&rules, Auto, &run("make"), "allow");
     check(&rules, Ask, &run("git status"), "allow");
-    check(&policy(&[], &["run_command(make *)"], &[]), Auto, &run("make all"), "ask");
-    check(&policy(&[], &[], &["run_command"]), Auto, &run("make $x"), "forbid");
-    check(&policy(&[], &[], &["network"]), Auto, &with(run("make"), |line| line.network = true), "forbid");
+    check(
+        &policy(&[], &["run_command(make *)"], &[]),
+        Auto,
+        &run("make all"),
+        "ask",
+    );
+    check(
+        &policy(&[], &[], &["run_command"]),
+        Auto,
+        &run("make $x"),
+        "forbid",
+    );
+    check(
+        &policy(&[], &[], &["network"]),
+        Auto,
+        &with(run("make"), |line| line.network = true),
+        "forbid",
+    );
 }
 
 #[test]
 fn cautions_ask_in_all_modes_and_are_never_remembered() {
     let mut rules = policy(&["edit_file", "run_command"], &[], &[]);
-    for facts in [Facts { cautious: true, ..edit(".git/config") }, Facts { cautious: true, ..run("rm -rf /") }] {
+    for facts in [
+        Facts {
+            cautious: true,
+            ..edit(".git/config")
+        },
+        Facts {
+            cautious: true,
+            ..run("rm -rf /")
+        },
+    ] {
         check(&rules, Auto, &facts, "ask");
         assert_eq!(rules.offer(&facts), None);
         assert!(rules.remember(&facts, None).is_err());
@@ -251,10 +404,17 @@ fn cautions_ask_in_all_modes_and_are_never_remembered() {
 fn windows_commands_match_restricting_rules_only() {
     let on_windows = |line: &str| {
         with(run(""), |facts| {
-            *facts = Line { sandboxed: false, ..Line::read(line, Dialect::PowerShell, false, Undo::Nothing) };
+            *facts = Line {
+                sandboxed: false,
+                ..Line::read(line, Dialect::PowerShell, false, Undo::Nothing)
+            };
         })
     };
-    let rules = policy(&["run_command"], &[], &["run_command(rm -r *)", "run_command(npm publish *)"]);
+    let rules = policy(
+        &["run_command"],
+        &[],
+        &["run_command(rm -r *)", "run_command(npm publish *)"],
+    );
     for (line, expected) in [
         ("npm.cmd PUBLISH --tag x", "forbid"),
         ("Remove-Item -r x", "forbid"),
@@ -287,35 +447,82 @@ fn removing_the_workspace_is_a_caution() {
 fn always_adds_the_offered_rule() {
     for (facts, rule) in [
         (edit("src/a[1].rs"), Some("edit_file(src/a[[]1[]].rs)")),
-        (Facts { tool: "apply_patch".into(), ..edit("a.rs") }, Some("edit_file(a.rs)")),
-        (Facts { targets: vec![target("a"), target("b")], ..edit("") }, None),
-        (Facts { targets: vec![Target { is_alone: false, ..target("a") }], ..edit("") }, Some("edit_file(/work/a)")),
-        (run("cargo test -- 'a b' '*'"), Some("run_command(cargo test -- 'a b' '*')")),
+        (
+            Facts {
+                tool: "apply_patch".into(),
+                ..edit("a.rs")
+            },
+            Some("edit_file(a.rs)"),
+        ),
+        (
+            Facts {
+                targets: vec![target("a"), target("b")],
+                ..edit("")
+            },
+            None,
+        ),
+        (
+            Facts {
+                targets: vec![Target {
+                    is_alone: false,
+                    ..target("a")
+                }],
+                ..edit("")
+            },
+            Some("edit_file(/work/a)"),
+        ),
+        (
+            run("cargo test -- 'a b' '*'"),
+            Some("run_command(cargo test -- 'a b' '*')"),
+        ),
         (run("sudo make"), Some("run_command(sudo make)")),
-        (with(run("cargo fetch"), |line| line.network = true), Some("network(cargo fetch)")),
+        (
+            with(run("cargo fetch"), |line| line.network = true),
+            Some("network(cargo fetch)"),
+        ),
         (with(run("make"), |line| line.sandboxed = false), None),
         (run("a && b"), None),
         (run("a > b"), None),
         (
-            Facts { targets: vec![Target::origin("1f2e".into())], ..facts("search_issues", ToolKind::Other) },
+            Facts {
+                targets: vec![Target::origin("1f2e".into())],
+                ..facts("search_issues", ToolKind::Other)
+            },
             Some("search_issues(1f2e)"),
         ),
     ] {
         let mut rules = Policy::default();
         assert_eq!(rules.offer(&facts).as_deref(), rule, "{facts:?}");
         assert_eq!(rules.remember(&facts, None).is_ok(), rule.is_some());
-        check(&rules, Ask, &facts, if rule.is_some() { "allow" } else { "ask" });
+        check(
+            &rules,
+            Ask,
+            &facts,
+            if rule.is_some() { "allow" } else { "ask" },
+        );
         check(&rules, Ask, &edit("other"), "ask");
         check(&rules, Ask, &run("other"), "ask");
     }
-    assert_eq!(policy(&[], &["run_command(make *)"], &[]).offer(&run("make x")), None, "it would change nothing");
+    assert_eq!(
+        policy(&[], &["run_command(make *)"], &[]).offer(&run("make x")),
+        None,
+        "it would change nothing"
+    );
 }
 
 #[test]
 fn an_edited_rule_must_be_about_the_call_and_narrow() {
-    let edited = |facts: &Facts, rule: &str| Policy::default().remember(facts, Some(rule)).map(|rule| rule.to_string());
+    let edited = |facts: &Facts, rule: &str| {
+        Policy::default()
+            .remember(facts, Some(rule))
+            .map(|rule| rule.to_string())
+    };
     let test = run("cargo test --lib");
-    for rule in ["run_command(cargo test *)", "run_command(cargo test --lib)", "run_command(cargo test --lib *)"] {
+    for rule in [
+        "run_command(cargo test *)",
+        "run_command(cargo test --lib)",
+        "run_command(cargo test --lib *)",
+    ] {
         assert_eq!(edited(&test, rule).as_deref(), Ok(rule));
     }
     for (rule, why) in [
@@ -330,9 +537,18 @@ fn an_edited_rule_must_be_about_the_call_and_narrow() {
         let problem = edited(&test, rule).unwrap_err();
         assert!(problem.contains(why), "{rule}: {problem}");
     }
-    assert!(edited(&run("sh a.sh"), "run_command(sh a.sh *)").is_err(), "no prefix says what a shell does");
-    assert!(edited(&run("a && b"), "run_command(a b *)").is_err(), "never for a compound");
-    assert_eq!(edited(&edit("src/a.rs"), "edit_file(src/**)").as_deref(), Ok("edit_file(src/**)"));
+    assert!(
+        edited(&run("sh a.sh"), "run_command(sh a.sh *)").is_err(),
+        "no prefix says what a shell does"
+    );
+    assert!(
+        edited(&run("a && b"), "run_command(a b *)").is_err(),
+        "never for a compound"
+    );
+    assert_eq!(
+        edited(&edit("src/a.rs"), "edit_file(src/**)").as_deref(),
+        Ok("edit_file(src/**)")
+    );
     assert!(edited(&edit("src/a.rs"), "edit_file(**)").is_err());
 }
 

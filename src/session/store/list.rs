@@ -53,7 +53,9 @@ pub enum StoreError {
     #[error("the session was written by a newer tandem (journal version {0}); update this one")]
     TooNew(u32),
     /// It cannot be read at all.
-    #[error("line 1 of {file} is damaged, so the session cannot be read; `tandem sessions rm {id}` removes it")]
+    #[error(
+        "line 1 of {file} is damaged, so the session cannot be read; `tandem sessions rm {id}` removes it"
+    )]
     Damaged {
         /// Its name.
         id: String,
@@ -66,14 +68,18 @@ pub enum StoreError {
 }
 
 fn pid(pid: Option<u32>) -> String {
-    pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    pid.map(|pid| format!(" (process {pid})"))
+        .unwrap_or_default()
 }
 
 impl Sessions {
     /// The journals of the state folder `state`.
     #[must_use]
     pub fn new(state: &Path) -> Self {
-        Self { state: state.to_owned(), journals: folder(state) }
+        Self {
+            state: state.to_owned(),
+            journals: folder(state),
+        }
     }
 
     /// The id of the conversation with this prefix.
@@ -86,7 +92,10 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unknown()),
             folder => folder?.names().await?,
         };
-        let mut ids: Vec<_> = files.iter().filter_map(|file| file.strip_suffix(ENDING)).collect();
+        let mut ids: Vec<_> = files
+            .iter()
+            .filter_map(|file| file.strip_suffix(ENDING))
+            .collect();
         if !ids.contains(&beginning) {
             ids.retain(|id| !beginning.is_empty() && id.starts_with(beginning));
             if ids.len() > 1 {
@@ -103,8 +112,13 @@ impl Sessions {
     /// It does not exist or cannot be read.
     pub async fn read(&self, id: &str) -> Result<Vec<AgentEvent>, StoreError> {
         let folder = StateFolder::existing(self.journals.clone()).await?;
-        let loaded = match folder.read_log(&file_name(id), |lines| load::load(lines, Limits::NONE)).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::Unknown(id.to_owned())),
+        let loaded = match folder
+            .read_log(&file_name(id), |lines| load::load(lines, Limits::NONE))
+            .await
+        {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::Unknown(id.to_owned()));
+            }
             loaded => loaded?,
         };
         let kept = whole(loaded, &self.journals, id)?;
@@ -116,21 +130,41 @@ impl Sessions {
     ///
     /// # Errors
     /// The folder cannot be read; a missing folder counts as empty.
-    pub async fn page(&self, cwd: Option<&Path>, after: Option<&str>, size: usize) -> io::Result<(Vec<Listed>, bool)> {
+    pub async fn page(
+        &self,
+        cwd: Option<&Path>,
+        after: Option<&str>,
+        size: usize,
+    ) -> io::Result<(Vec<Listed>, bool)> {
         let folder = match StateFolder::existing(self.journals.clone()).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((Vec::new(), false));
+            }
             folder => folder?,
         };
         let cwd = cwd.map(Path::to_owned);
         // Most lines belong to other folders, which is cheaper to check than to parse them.
-        let written = cwd.as_ref().and_then(|cwd| serde_json::to_vec(cwd).ok()).unwrap_or_default();
+        let written = cwd
+            .as_ref()
+            .and_then(|cwd| serde_json::to_vec(cwd).ok())
+            .unwrap_or_default();
         let listed = move |file: &Found, line: &[u8]| {
             memmem::find(line, &written)?;
-            let head = head(line).filter(|head| Some(head.id.as_str()) == file.name.strip_suffix(ENDING))?;
-            let is_there = cwd.as_ref().is_none_or(|cwd| head.folders.first() == Some(cwd));
-            is_there.then_some(Listed { id: head.id, folders: head.folders, title: head.title, updated: file.written })
+            let head = head(line)
+                .filter(|head| Some(head.id.as_str()) == file.name.strip_suffix(ENDING))?;
+            let is_there = cwd
+                .as_ref()
+                .is_none_or(|cwd| head.folders.first() == Some(cwd));
+            is_there.then_some(Listed {
+                id: head.id,
+                folders: head.folders,
+                title: head.title,
+                updated: file.written,
+            })
         };
-        let mut page = folder.pick(after.map(file_name), size.saturating_add(1), listed).await?;
+        let mut page = folder
+            .pick(after.map(file_name), size.saturating_add(1), listed)
+            .await?;
         let more = page.len() > size;
         page.truncate(size);
         Ok((page, more))
@@ -142,7 +176,10 @@ impl Sessions {
     /// It does not exist, or a process has it open.
     pub async fn remove(&self, id: &str) -> Result<(), StoreError> {
         let _held = hold(&self.journals, id).await?;
-        Ok(StateFolder::existing(self.journals.clone()).await?.remove(&file_name(id)).await?)
+        Ok(StateFolder::existing(self.journals.clone())
+            .await?
+            .remove(&file_name(id))
+            .await?)
     }
 }
 
@@ -167,7 +204,10 @@ fn whole(loaded: Result<Kept, TooNew>, folder: &Path, id: &str) -> Result<Kept, 
     let kept = loaded.map_err(|TooNew(version)| StoreError::TooNew(version))?;
     if kept.head.is_none() {
         let file = folder.join(file_name(id)).display().to_string();
-        return Err(StoreError::Damaged { id: id.to_owned(), file });
+        return Err(StoreError::Damaged {
+            id: id.to_owned(),
+            file,
+        });
     }
     Ok(kept)
 }
@@ -183,17 +223,28 @@ pub(super) async fn open(folder: &Path, id: &str) -> Result<(Log, Kept), StoreEr
 /// Locks a journal of `folder`, whatever it contains; also returns whether its end was cut off.
 async fn hold(folder: &Path, id: &str) -> Result<(Log, Result<Kept, TooNew>, bool), StoreError> {
     let unknown = || StoreError::Unknown(id.to_owned());
-    let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let is_name = !id.is_empty()
+        && id
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_name {
         return Err(unknown());
     }
     let open = async {
         let folder = StateFolder::existing(folder.to_owned()).await?;
-        folder.open_log(&file_name(id), |lines| load::load(lines, Limits::CONTINUED)).await
+        folder
+            .open_log(&file_name(id), |lines| load::load(lines, Limits::CONTINUED))
+            .await
     };
     match open.await {
-        Ok(Opened { log: Some(log), read, cut }) => Ok((log, read, cut)),
-        Ok(Opened { log: None, read, .. }) => Err(StoreError::Held(read.ok().and_then(|kept| kept.pid))),
+        Ok(Opened {
+            log: Some(log),
+            read,
+            cut,
+        }) => Ok((log, read, cut)),
+        Ok(Opened {
+            log: None, read, ..
+        }) => Err(StoreError::Held(read.ok().and_then(|kept| kept.pid))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unknown()),
         Err(error) => Err(error.into()),
     }

@@ -69,16 +69,27 @@ pub(super) struct Limits {
 
 impl Limits {
     /// To continue: no provider takes a larger request than such a history.
-    pub const CONTINUED: Self = Self { shown: 16 << 20, history: 32 << 20 };
-    pub const NONE: Self = Self { shown: u64::MAX, history: u64::MAX };
+    pub const CONTINUED: Self = Self {
+        shown: 16 << 20,
+        history: 32 << 20,
+    };
+    pub const NONE: Self = Self {
+        shown: u64::MAX,
+        history: u64::MAX,
+    };
 }
 
 /// Parses the lines of a journal.
-pub(super) fn load(lines: &mut dyn Iterator<Item = String>, limits: Limits) -> Result<Kept, TooNew> {
+pub(super) fn load(
+    lines: &mut dyn Iterator<Item = String>,
+    limits: Limits,
+) -> Result<Kept, TooNew> {
     let mut kept = Kept::default();
     for line in lines {
         match serde_json::from_str::<Record>(&line) {
-            Ok(Record::Session(head)) if head.version > VERSION => return Err(TooNew(head.version)),
+            Ok(Record::Session(head)) if head.version > VERSION => {
+                return Err(TooNew(head.version));
+            }
             Ok(record) => kept.add(record, line.len() as u64, limits),
             Err(_) => kept.unreadable += 1,
         }
@@ -92,7 +103,9 @@ pub(super) fn load(lines: &mut dyn Iterator<Item = String>, limits: Limits) -> R
 pub(super) fn before(lines: &mut dyn Iterator<Item = String>, turn: u64) -> Option<Vec<Message>> {
     let mut kept = Kept::default();
     for line in lines {
-        let Ok(record) = serde_json::from_str(&line) else { continue };
+        let Ok(record) = serde_json::from_str(&line) else {
+            continue;
+        };
         if matches!(record, Record::Prompt { .. }) && kept.turns + 1 == turn {
             kept.close();
             return Some(kept.messages);
@@ -123,7 +136,9 @@ impl Kept {
                 self.spent.iterations += u64::from(matches!(message, Message::Assistant(_)));
                 self.push(message.clone(), bytes);
             }
-            Record::Compacted { messages } | Record::Restored { messages, .. } | Record::Unrestored { messages } => {
+            Record::Compacted { messages }
+            | Record::Restored { messages, .. }
+            | Record::Unrestored { messages } => {
                 self.messages.clone_from(messages);
                 self.sizes = vec![bytes / (messages.len() as u64).max(1); messages.len()];
                 self.history = bytes;
@@ -131,14 +146,20 @@ impl Kept {
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
             Record::Model(held) => self.held = Some(held.clone()),
-            Record::Taught { model, taught } => _ = self.taught.insert(model.clone(), taught.clone()),
+            Record::Taught { model, taught } => {
+                _ = self.taught.insert(model.clone(), taught.clone())
+            }
             Record::End { usage } => {
                 self.spent.add(usage);
                 if let Some(cost) = usage.cost {
                     *self.cost.get_or_insert_default() += cost;
                 }
             }
-            Record::Thought { .. } | Record::Call(_) | Record::Reviewed(_) | Record::Plan { .. } | Record::Unknown => {}
+            Record::Thought { .. }
+            | Record::Call(_)
+            | Record::Reviewed(_)
+            | Record::Plan { .. }
+            | Record::Unknown => {}
         }
         self.shown.push(record, bytes);
     }
@@ -146,7 +167,9 @@ impl Kept {
     fn push(&mut self, message: Message, bytes: u64) {
         match &message {
             // A result without its call (whose line was lost) would be rejected by every provider.
-            Message::Results { results } if !self.owed().is_some_and(|owed| answers(&owed, results)) => {
+            Message::Results { results }
+                if !self.owed().is_some_and(|owed| answers(&owed, results)) =>
+            {
                 self.unreadable += 1;
             }
             Message::Results { .. } => self.messages.push(message),
@@ -185,7 +208,9 @@ impl Kept {
 
     /// The calls of the last message, if it is an answer with calls.
     fn owed(&self) -> Option<Vec<String>> {
-        let Some(Message::Assistant(answer)) = self.messages.last() else { return None };
+        let Some(Message::Assistant(answer)) = self.messages.last() else {
+            return None;
+        };
         Some(answer.calls.iter().map(|call| call.id.clone()).collect())
     }
 
@@ -200,7 +225,11 @@ impl Kept {
         let ended: HashSet<&str> = ended.collect();
         if let Message::Results { results } = &mut missing {
             for result in results {
-                let why = if ended.contains(result.call_id.as_str()) { RAN } else { STOPPED };
+                let why = if ended.contains(result.call_id.as_str()) {
+                    RAN
+                } else {
+                    STOPPED
+                };
                 why.clone_into(&mut result.content);
             }
         }
@@ -224,7 +253,10 @@ impl Shown {
 
     /// Drops the rest of a turn whose beginning was dropped, unless it is the last turn.
     fn begin_with_a_turn(&mut self) {
-        let first = self.records.iter().position(|record| matches!(record, Record::Prompt { .. }));
+        let first = self
+            .records
+            .iter()
+            .position(|record| matches!(record, Record::Prompt { .. }));
         for _ in 0..first.filter(|_| self.turns_before > 0).unwrap_or_default() {
             self.drop_first();
         }

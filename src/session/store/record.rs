@@ -168,7 +168,11 @@ pub(super) enum Pending {
     /// As it is.
     Record(Record),
     /// Becomes a [`Record::Prompt`].
-    Prompt { text: String, entry: Arc<Entry>, attached: Vec<Value> },
+    Prompt {
+        text: String,
+        entry: Arc<Entry>,
+        attached: Vec<Value>,
+    },
     /// Becomes a [`Record::Message`].
     Message(Arc<Entry>),
     /// Becomes a [`Record::Call`] with these changes.
@@ -201,12 +205,29 @@ impl Pending {
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Record(record) => serde_json::to_writer(&mut *out, record),
-            Self::Prompt { text, entry, attached } => {
-                serde_json::to_writer(&mut *out, &Line::Prompt { text, message: &entry.message(), attached })
-            }
-            Self::Message(entry) => serde_json::to_writer(&mut *out, &Line::Message { message: &entry.message() }),
+            Self::Prompt {
+                text,
+                entry,
+                attached,
+            } => serde_json::to_writer(
+                &mut *out,
+                &Line::Prompt {
+                    text,
+                    message: &entry.message(),
+                    attached,
+                },
+            ),
+            Self::Message(entry) => serde_json::to_writer(
+                &mut *out,
+                &Line::Message {
+                    message: &entry.message(),
+                },
+            ),
             Self::Call(call, diffs) => {
-                let call = Call { changes: diffs.iter().map(StoredChange::of).collect(), ..call.clone() };
+                let call = Call {
+                    changes: diffs.iter().map(StoredChange::of).collect(),
+                    ..call.clone()
+                };
                 serde_json::to_writer(&mut *out, &Record::Call(call))
             }
         }?;

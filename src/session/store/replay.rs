@@ -27,7 +27,10 @@ pub(in crate::session) struct Changes<'a> {
 
 impl<'a> Changes<'a> {
     pub fn of(shown: &'a Shown) -> Self {
-        Self { records: shown.records.iter(), turn: shown.turns_before }
+        Self {
+            records: shown.records.iter(),
+            turn: shown.turns_before,
+        }
     }
 
     pub async fn next(&mut self, texts: &Texts) -> Option<Remembered> {
@@ -36,7 +39,11 @@ impl<'a> Changes<'a> {
                 Record::Prompt { .. } => self.turn += 1,
                 Record::Call(call) if !call.changes.is_empty() || call.command.is_some() => {
                     let (diffs, command) = (diffs(call, texts).await, call.command.clone());
-                    return Some(Remembered::Changed { turn: self.turn, diffs, command });
+                    return Some(Remembered::Changed {
+                        turn: self.turn,
+                        diffs,
+                        command,
+                    });
                 }
                 Record::Reviewed(review) => return Some(Remembered::Reviewed(review.clone())),
                 _ => {}
@@ -47,54 +54,89 @@ impl<'a> Changes<'a> {
 
 /// The events that show the conversation.
 pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<AgentEvent> {
-    let Shown { records, turns_before, .. } = shown;
+    let Shown {
+        records,
+        turns_before,
+        ..
+    } = shown;
     let calls = calls(&records, texts).await;
     let asked = asked(&records);
-    let mut replay = Replay { calls, names: HashMap::new(), begun: false, events: Vec::new() };
+    let mut replay = Replay {
+        calls,
+        names: HashMap::new(),
+        begun: false,
+        events: Vec::new(),
+    };
     if turns_before > 0 {
-        let message = format!("this conversation is long: its first {turns_before} turns are not shown");
+        let message =
+            format!("this conversation is long: its first {turns_before} turns are not shown");
         replay.events.push(AgentEvent::Notice { message });
     }
     // Where each turn begins, and what restores have cut.
     let (mut turns, mut cut) = (Vec::new(), Vec::new());
     for record in records {
         match record {
-            Record::Prompt { text, message, attached } => {
+            Record::Prompt {
+                text,
+                message,
+                attached,
+            } => {
                 turns.push(replay.events.len());
                 let turn = u64::try_from(turns.len()).ok();
                 let attached = with_images(attached, message);
-                replay.events.push(AgentEvent::UserMessage { content: text, prompt: None, turn, attached });
+                replay.events.push(AgentEvent::UserMessage {
+                    content: text,
+                    prompt: None,
+                    turn,
+                    attached,
+                });
             }
             Record::Restored { turn, .. } => {
-                let begin =
-                    usize::try_from(turn.saturating_sub(1 + turns_before)).ok().and_then(|turn| turns.get(turn));
-                let begin = begin.copied().unwrap_or(usize::MAX).min(replay.events.len());
+                let begin = usize::try_from(turn.saturating_sub(1 + turns_before))
+                    .ok()
+                    .and_then(|turn| turns.get(turn));
+                let begin = begin
+                    .copied()
+                    .unwrap_or(usize::MAX)
+                    .min(replay.events.len());
                 cut.push(replay.events.split_off(begin));
             }
             Record::Unrestored { .. } => replay.events.extend(cut.pop().into_iter().flatten()),
             Record::Thought { text } => {
                 replay.begin();
-                replay.events.push(AgentEvent::ReasoningDelta { content: text });
+                replay
+                    .events
+                    .push(AgentEvent::ReasoningDelta { content: text });
             }
-            Record::Message { message: Message::Assistant(answer) } => replay.answer(answer),
-            Record::Message { message: Message::User { parts } } => {
+            Record::Message {
+                message: Message::Assistant(answer),
+            } => replay.answer(answer),
+            Record::Message {
+                message: Message::User { parts },
+            } => {
                 let texts = parts.into_iter().filter_map(|part| match part {
                     Part::Text { text } => Some(text),
                     Part::Note { .. } | Part::Image { .. } => None,
                 });
-                replay.events.extend(texts.map(|content| AgentEvent::UserMessage {
-                    content,
-                    prompt: None,
-                    turn: None,
-                    attached: Vec::new(),
-                }));
+                replay
+                    .events
+                    .extend(texts.map(|content| AgentEvent::UserMessage {
+                        content,
+                        prompt: None,
+                        turn: None,
+                        attached: Vec::new(),
+                    }));
             }
-            Record::Message { message: Message::Results { results } } => {
+            Record::Message {
+                message: Message::Results { results },
+            } => {
                 for result in results {
                     replay.result(result);
                 }
             }
-            Record::Call(call) if !call.id.is_empty() && !asked.contains(&call.id) => replay.own_call(&call.id),
+            Record::Call(call) if !call.id.is_empty() && !asked.contains(&call.id) => {
+                replay.own_call(&call.id)
+            }
             Record::Plan { entries } => replay.events.push(AgentEvent::Plan { entries }),
             _ => {}
         }
@@ -119,12 +161,17 @@ pub(in crate::session) fn last_trial(shown: &Shown) -> Option<bool> {
 
 /// What came along with a prompt, with the bytes of its images.
 fn with_images(mut attached: Vec<Value>, message: Message) -> Vec<Value> {
-    let Message::User { parts } = message else { return attached };
+    let Message::User { parts } = message else {
+        return attached;
+    };
     let mut images = parts.into_iter().filter_map(|part| match part {
         Part::Image { data, .. } => Some(data),
         _ => None,
     });
-    for data in attached.iter_mut().filter_map(|block| block.get_mut("data")) {
+    for data in attached
+        .iter_mut()
+        .filter_map(|block| block.get_mut("data"))
+    {
         *data = images.next().map(Value::from).unwrap_or_default();
     }
     attached
@@ -133,21 +180,34 @@ fn with_images(mut attached: Vec<Value>, message: Message) -> Vec<Value> {
 /// The calls that the model made.
 fn asked(records: &VecDeque<Record>) -> HashSet<String> {
     let answers = records.iter().filter_map(|record| match record {
-        Record::Message { message: Message::Assistant(answer) } => Some(&answer.calls),
+        Record::Message {
+            message: Message::Assistant(answer),
+        } => Some(&answer.calls),
         _ => None,
     });
     answers.flatten().map(|call| call.id.clone()).collect()
 }
 
 /// The calls by their ids, with their changes.
-async fn calls(records: &VecDeque<Record>, texts: &Texts) -> HashMap<String, (Call, Vec<FileDiff>)> {
+async fn calls(
+    records: &VecDeque<Record>,
+    texts: &Texts,
+) -> HashMap<String, (Call, Vec<FileDiff>)> {
     let (mut calls, mut left) = (HashMap::new(), TEXTS);
     for record in records.iter().rev() {
         let Record::Call(call) = record else { continue };
-        let diffs = if left > 0 { diffs(call, texts).await } else { Vec::new() };
-        let size = |diff: &FileDiff| diff.new_text.len() + diff.old_text.as_ref().map_or(0, |text| text.len());
+        let diffs = if left > 0 {
+            diffs(call, texts).await
+        } else {
+            Vec::new()
+        };
+        let size = |diff: &FileDiff| {
+            diff.new_text.len() + diff.old_text.as_ref().map_or(0, |text| text.len())
+        };
         left = left.saturating_sub(diffs.iter().map(size).sum());
-        calls.entry(call.id.clone()).or_insert_with(|| (call.clone(), diffs));
+        calls
+            .entry(call.id.clone())
+            .or_insert_with(|| (call.clone(), diffs));
     }
     calls
 }
@@ -163,7 +223,10 @@ struct Replay {
 impl Replay {
     fn begin(&mut self) {
         self.begun = true;
-        self.events.push(AgentEvent::IterationStart { iteration: 1, message_count: 0 });
+        self.events.push(AgentEvent::IterationStart {
+            iteration: 1,
+            message_count: 0,
+        });
     }
 
     fn answer(&mut self, answer: AssistantMessage) {
@@ -179,44 +242,114 @@ impl Replay {
         for (index, call) in answer.calls.into_iter().enumerate() {
             self.names.insert(call.id.clone(), call.name.clone());
             let (id, name) = (call.id.clone(), call.name.clone());
-            let kind = self.calls.get(&id).map_or(ToolKind::Other, |(call, _)| call.kind);
-            self.events.push(AgentEvent::ToolCallStart { index, id, name, kind });
+            let kind = self
+                .calls
+                .get(&id)
+                .map_or(ToolKind::Other, |(call, _)| call.kind);
+            self.events.push(AgentEvent::ToolCallStart {
+                index,
+                id,
+                name,
+                kind,
+            });
             let (arguments, raw) = match call.arguments {
                 Arguments::Object(object) => (object.into(), None),
                 Arguments::Unparsable(raw) => (Value::Null, Some(raw)),
             };
-            let call = CompleteCall { id: call.id, name: call.name, arguments, raw };
+            let call = CompleteCall {
+                id: call.id,
+                name: call.name,
+                arguments,
+                raw,
+            };
             self.events.push(AgentEvent::ToolCallComplete { call });
         }
     }
 
     /// A call of ours: an edit in place, or the decision about what a turn tried. One that changed nothing was refused.
     fn own_call(&mut self, id: &str) {
-        let Some((call, diffs)) = self.calls.remove(id) else { return };
-        let Call { title, kind, locations, command, exit, .. } = call;
+        let Some((call, diffs)) = self.calls.remove(id) else {
+            return;
+        };
+        let Call {
+            title,
+            kind,
+            locations,
+            command,
+            exit,
+            ..
+        } = call;
         let (call_id, name) = (id.to_owned(), title.clone());
         let is_error = diffs.is_empty() && command.is_none();
-        let preview = Preview { title, locations: locations.clone(), ..Preview::default() };
-        let result = ExecutionResult { is_error, diffs, exit, locations, ..ExecutionResult::default() };
+        let preview = Preview {
+            title,
+            locations: locations.clone(),
+            ..Preview::default()
+        };
+        let result = ExecutionResult {
+            is_error,
+            diffs,
+            exit,
+            locations,
+            ..ExecutionResult::default()
+        };
         self.events.extend([
-            AgentEvent::ToolCallStart { index: 0, id: call_id.clone(), name: name.clone(), kind },
-            AgentEvent::ToolPreview { call_id: call_id.clone(), kind, preview },
-            AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 },
+            AgentEvent::ToolCallStart {
+                index: 0,
+                id: call_id.clone(),
+                name: name.clone(),
+                kind,
+            },
+            AgentEvent::ToolPreview {
+                call_id: call_id.clone(),
+                kind,
+                preview,
+            },
+            AgentEvent::ToolExecutionEnd {
+                call_id,
+                name,
+                result,
+                wait_ms: 0.0,
+                execute_duration_ms: 0.0,
+            },
         ]);
     }
 
     fn result(&mut self, result: ToolResult) {
-        let ToolResult { call_id, content, is_error, .. } = result;
-        let mut shown = ExecutionResult { content, is_error, ..ExecutionResult::default() };
+        let ToolResult {
+            call_id,
+            content,
+            is_error,
+            ..
+        } = result;
+        let mut shown = ExecutionResult {
+            content,
+            is_error,
+            ..ExecutionResult::default()
+        };
         if let Some((call, diffs)) = self.calls.remove(&call_id) {
             shown.diffs = diffs;
             shown.exit = call.exit;
             shown.locations.clone_from(&call.locations);
-            let preview = Preview { title: call.title, locations: call.locations, ..Preview::default() };
-            self.events.push(AgentEvent::ToolPreview { call_id: call_id.clone(), kind: call.kind, preview });
+            let preview = Preview {
+                title: call.title,
+                locations: call.locations,
+                ..Preview::default()
+            };
+            self.events.push(AgentEvent::ToolPreview {
+                call_id: call_id.clone(),
+                kind: call.kind,
+                preview,
+            });
         }
         let name = self.names.remove(&call_id).unwrap_or_default();
-        let end = AgentEvent::ToolExecutionEnd { call_id, name, result: shown, wait_ms: 0.0, execute_duration_ms: 0.0 };
+        let end = AgentEvent::ToolExecutionEnd {
+            call_id,
+            name,
+            result: shown,
+            wait_ms: 0.0,
+            execute_duration_ms: 0.0,
+        };
         self.events.push(end);
     }
 }
@@ -225,7 +358,9 @@ impl Replay {
 async fn diffs(call: &Call, texts: &Texts) -> Vec<FileDiff> {
     let mut diffs = Vec::new();
     for change in &call.changes {
-        let Some(new_text) = texts.get(&change.after).await else { continue };
+        let Some(new_text) = texts.get(&change.after).await else {
+            continue;
+        };
         let old_text = match &change.before {
             None => None,
             Some(before) => match texts.get(before).await {
@@ -233,7 +368,12 @@ async fn diffs(call: &Call, texts: &Texts) -> Vec<FileDiff> {
                 old_text => old_text,
             },
         };
-        diffs.push(FileDiff { path: change.path.clone(), old_text, new_text, stored: change.stored });
+        diffs.push(FileDiff {
+            path: change.path.clone(),
+            old_text,
+            new_text,
+            stored: change.stored,
+        });
     }
     diffs
 }

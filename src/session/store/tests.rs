@@ -1,4 +1,7 @@
-#![expect(clippy::disallowed_methods, reason = "tests look at the files themselves")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests look at the files themselves"
+)]
 
 use serde_json::{Map, json};
 
@@ -26,7 +29,13 @@ fn entry(message: Message) -> Arc<Entry> {
 }
 
 fn load_bytes(bytes: &[u8], limits: Limits) -> Result<Kept, TooNew> {
-    load(&mut std::str::from_utf8(bytes).unwrap().lines().map(str::to_owned), limits)
+    load(
+        &mut std::str::from_utf8(bytes)
+            .unwrap()
+            .lines()
+            .map(str::to_owned),
+        limits,
+    )
 }
 
 async fn changes(kept: &Kept, texts: &Texts) -> Vec<Remembered> {
@@ -38,7 +47,11 @@ async fn changes(kept: &Kept, texts: &Texts) -> Vec<Remembered> {
 }
 
 fn user(text: &str) -> Message {
-    Message::User { parts: vec![Part::Text { text: text.to_owned() }] }
+    Message::User {
+        parts: vec![Part::Text {
+            text: text.to_owned(),
+        }],
+    }
 }
 
 fn answer(calls: &[&str]) -> Message {
@@ -48,23 +61,45 @@ fn answer(calls: &[&str]) -> Message {
         arguments: Arguments::Object(Map::new()),
     };
     let calls = calls.iter().map(call).collect();
-    Message::Assistant(AssistantMessage { text: "well".to_owned(), calls, ..AssistantMessage::default() })
+    Message::Assistant(AssistantMessage {
+        text: "well".to_owned(),
+        calls,
+        ..AssistantMessage::default()
+    })
 }
 
 fn results(ids: &[&str]) -> Message {
-    let result =
-        |id: &&str| ToolResult { call_id: (*id).to_owned(), content: "ok".to_owned(), ..ToolResult::default() };
-    Message::Results { results: ids.iter().map(result).collect() }
+    let result = |id: &&str| ToolResult {
+        call_id: (*id).to_owned(),
+        content: "ok".to_owned(),
+        ..ToolResult::default()
+    };
+    Message::Results {
+        results: ids.iter().map(result).collect(),
+    }
 }
 
 fn ended(id: &str, diffs: Vec<FileDiff>) -> AgentEvent {
-    let result = ExecutionResult { content: "ok".to_owned(), diffs, ..ExecutionResult::default() };
+    let result = ExecutionResult {
+        content: "ok".to_owned(),
+        diffs,
+        ..ExecutionResult::default()
+    };
     let (call_id, name) = (id.to_owned(), "edit_file".to_owned());
-    AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 }
+    AgentEvent::ToolExecutionEnd {
+        call_id,
+        name,
+        result,
+        wait_ms: 0.0,
+        execute_duration_ms: 0.0,
+    }
 }
 
 fn held() -> Held {
-    Held { model: "some/model".to_owned(), effort: Some(Effort::Low) }
+    Held {
+        model: "some/model".to_owned(),
+        effort: Some(Effort::Low),
+    }
 }
 
 fn done() -> AgentEvent {
@@ -72,7 +107,10 @@ fn done() -> AgentEvent {
         final_text: String::new(),
         termination_reason: Termination::EndTurn,
         iterations: 1,
-        usage: Usage { cost: Some(0.5), ..Usage::default() },
+        usage: Usage {
+            cost: Some(0.5),
+            ..Usage::default()
+        },
     }
 }
 
@@ -83,8 +121,15 @@ fn journal(home: &std::path::Path, id: &str) -> Journal {
 /// A conversation of one turn with one call.
 async fn keep(home: &std::path::Path, id: &str) {
     let mut journal = journal(home, id);
-    journal.prompt("  \nplease\nmore", Vec::new(), &entry(user("please (and what came along)")), held());
-    journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
+    journal.prompt(
+        "  \nplease\nmore",
+        Vec::new(),
+        &entry(user("please (and what came along)")),
+        held(),
+    );
+    journal.event(&AgentEvent::ReasoningDelta {
+        content: "hm".to_owned(),
+    });
     journal.message(&entry(answer(&["a"])));
     journal.event(&ended("a", Vec::new()));
     journal.message(&entry(results(&["a"])));
@@ -100,71 +145,140 @@ async fn a_conversation_continues_where_it_ended() {
     keep(home.path(), "s1").await;
     let mut again = journal(home.path(), "s1");
     let kept = again.open().await.unwrap();
-    assert_eq!(kept.messages, [user("please (and what came along)"), answer(&["a"]), results(&["a"])]);
-    assert_eq!((kept.turns, kept.cost, kept.unreadable, kept.repair), (1, Some(0.5), 0, None));
+    assert_eq!(
+        kept.messages,
+        [
+            user("please (and what came along)"),
+            answer(&["a"]),
+            results(&["a"])
+        ]
+    );
+    assert_eq!(
+        (kept.turns, kept.cost, kept.unreadable, kept.repair),
+        (1, Some(0.5), 0, None)
+    );
     again.mode(Mode::Edit);
     again.prompt("go on", Vec::new(), &entry(user("go on")), held());
     again.flush().await.unwrap();
     drop(again);
     let kept = journal(home.path(), "s1").open().await.unwrap();
-    assert_eq!((kept.turns, kept.mode, kept.messages.len()), (2, Some(Mode::Edit), 4));
+    assert_eq!(
+        (kept.turns, kept.mode, kept.messages.len()),
+        (2, Some(Mode::Edit), 4)
+    );
 }
 
 #[tokio::test]
 async fn text_typed_between_changes_is_journaled() {
     let home = tempfile::tempdir().unwrap();
     let folder_of_texts = home.path().join("checkpoints");
-    let mut checkpoints =
-        Checkpoints::new(Some(folder_of_texts.clone()), tokio::sync::watch::channel(Undoable::default()).0);
+    let mut checkpoints = Checkpoints::new(
+        Some(folder_of_texts.clone()),
+        tokio::sync::watch::channel(Undoable::default()).0,
+    );
     let diff = |old: &str, new: &str| FileDiff::new("/w/a".into(), Some(old.into()), new.into());
-    let stored = Some(Stored { charset: Charset::Latin1, bom: false, mode: Some(0o600), missing_folders: 2 });
-    let last = FileDiff { stored, ..diff("3\nmine\n", "4\nmine\n") };
+    let stored = Some(Stored {
+        charset: Charset::Latin1,
+        bom: false,
+        mode: Some(0o600),
+        missing_folders: 2,
+    });
+    let last = FileDiff {
+        stored,
+        ..diff("3\nmine\n", "4\nmine\n")
+    };
     let diffs = [diff("1\n", "2\n"), diff("2\n", "3\n"), last];
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
     for (id, diff) in ["a", "b", "c"].into_iter().zip(&diffs) {
-        checkpoints.record(&workspace(), ("s", 1), std::slice::from_ref(diff), None).await;
-        let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
-        journal.event(&AgentEvent::ToolPreview { call_id: id.to_owned(), kind: ToolKind::Edit, preview });
+        checkpoints
+            .record(&workspace(), ("s", 1), std::slice::from_ref(diff), None)
+            .await;
+        let preview = Preview {
+            title: "Edit a".to_owned(),
+            ..Preview::default()
+        };
+        journal.event(&AgentEvent::ToolPreview {
+            call_id: id.to_owned(),
+            kind: ToolKind::Edit,
+            preview,
+        });
         journal.event(&ended(id, vec![diff.clone()]));
     }
     journal.flush().await.unwrap();
     drop(journal);
-    let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
+    let kept = super::list::open(&folder(home.path()), "s")
+        .await
+        .unwrap()
+        .1;
     let again = changes(&kept, &checkpoints.texts().await).await;
-    assert_eq!(again, diffs.map(|diff| Remembered::Changed { turn: 1, diffs: vec![diff], command: None }));
+    assert_eq!(
+        again,
+        diffs.map(|diff| Remembered::Changed {
+            turn: 1,
+            diffs: vec![diff],
+            command: None
+        })
+    );
     let list = std::fs::read(folder_of_texts.join("s-1.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
     let change = |before: &str, after: &str| json!({ "path": "/w/a", "before": address(before.as_bytes()), "after": address(after.as_bytes()) });
     let mut last = change("3\nmine\n", "4\nmine\n");
-    last["stored"] = json!({ "charset": "latin1", "bom": false, "mode": 0o600, "missing_folders": 2 });
+    last["stored"] =
+        json!({ "charset": "latin1", "bom": false, "mode": 0o600, "missing_folders": 2 });
     assert_eq!(list["files"], json!([change("1\n", "3\n"), last]));
 }
 
 #[tokio::test]
 async fn replay_shows_what_was_shown() {
     let home = tempfile::tempdir().unwrap();
-    let mut checkpoints =
-        Checkpoints::new(Some(home.path().join("checkpoints")), tokio::sync::watch::channel(Undoable::default()).0);
+    let mut checkpoints = Checkpoints::new(
+        Some(home.path().join("checkpoints")),
+        tokio::sync::watch::channel(Undoable::default()).0,
+    );
     let diff = FileDiff::new("/w/a".into(), Some("1".into()), "2".into());
-    checkpoints.record(&workspace(), ("s", 1), std::slice::from_ref(&diff), None).await;
+    checkpoints
+        .record(&workspace(), ("s", 1), std::slice::from_ref(&diff), None)
+        .await;
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
-    journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
+    journal.event(&AgentEvent::ReasoningDelta {
+        content: "hm".to_owned(),
+    });
     journal.message(&entry(answer(&["a"])));
-    let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
-    journal.event(&AgentEvent::ToolPreview { call_id: "a".to_owned(), kind: ToolKind::Edit, preview });
+    let preview = Preview {
+        title: "Edit a".to_owned(),
+        ..Preview::default()
+    };
+    journal.event(&AgentEvent::ToolPreview {
+        call_id: "a".to_owned(),
+        kind: ToolKind::Edit,
+        preview,
+    });
     journal.event(&ended("a", vec![diff.clone()]));
     journal.message(&entry(results(&["a"])));
     journal.flush().await.unwrap();
     drop(journal);
-    let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
+    let kept = super::list::open(&folder(home.path()), "s")
+        .await
+        .unwrap()
+        .1;
     let texts = checkpoints.texts().await;
-    let changed = Remembered::Changed { turn: 1, diffs: vec![diff], command: None };
+    let changed = Remembered::Changed {
+        turn: 1,
+        diffs: vec![diff],
+        command: None,
+    };
     assert_eq!(changes(&kept, &texts).await, [changed]);
     let events = events(kept.shown, &texts).await;
-    let events: Vec<_> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
-    let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    let events: Vec<_> = events
+        .iter()
+        .map(|event| serde_json::to_value(event).unwrap())
+        .collect();
+    let kinds: Vec<_> = events
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .collect();
     let expected = [
         "user_message",
         "iteration_start",
@@ -178,7 +292,10 @@ async fn replay_shows_what_was_shown() {
     assert_eq!(kinds, expected);
     assert_eq!(events[4]["kind"], "edit");
     assert_eq!(events[6]["preview"]["title"], "Edit a");
-    assert_eq!(events[7]["result"]["diffs"], json!([{ "path": "/w/a", "old_text": "1", "new_text": "2" }]));
+    assert_eq!(
+        events[7]["result"]["diffs"],
+        json!([{ "path": "/w/a", "old_text": "1", "new_text": "2" }])
+    );
 }
 
 #[track_caller]
@@ -189,9 +306,11 @@ fn repaired(records: &[Record], expected: &[Message]) {
     }
     let kept = load_bytes(&lines, Limits::NONE).unwrap();
     let shape = |message: &Message| match message {
-        Message::Results { results } => {
-            results.iter().map(|result| result.call_id.clone()).collect::<Vec<_>>().join(",")
-        }
+        Message::Results { results } => results
+            .iter()
+            .map(|result| result.call_id.clone())
+            .collect::<Vec<_>>()
+            .join(","),
         Message::User { .. } => "user".to_owned(),
         Message::Assistant(_) => "assistant".to_owned(),
     };
@@ -201,14 +320,32 @@ fn repaired(records: &[Record], expected: &[Message]) {
 
 #[test]
 fn each_call_has_exactly_one_result() {
-    let prompt = || Record::Prompt { text: String::new(), message: user("x"), attached: Vec::new() };
+    let prompt = || Record::Prompt {
+        text: String::new(),
+        message: user("x"),
+        attached: Vec::new(),
+    };
     let message = |message: Message| Record::Message { message };
     let (calls, both) = (answer(&["a", "b"]), results(&["a", "b"]));
     let whole = [user("x"), calls.clone(), both.clone()];
-    repaired(&[prompt(), message(calls.clone()), message(both.clone())], &whole);
+    repaired(
+        &[prompt(), message(calls.clone()), message(both.clone())],
+        &whole,
+    );
     repaired(&[prompt(), message(calls.clone())], &whole);
-    repaired(&[prompt(), message(calls.clone()), message(results(&["a"]))], &whole);
-    repaired(&[prompt(), message(calls.clone()), message(both.clone()), message(both.clone())], &whole);
+    repaired(
+        &[prompt(), message(calls.clone()), message(results(&["a"]))],
+        &whole,
+    );
+    repaired(
+        &[
+            prompt(),
+            message(calls.clone()),
+            message(both.clone()),
+            message(both.clone()),
+        ],
+        &whole,
+    );
     repaired(&[prompt(), message(both.clone())], &[user("x")]);
     let then = [user("x"), calls.clone(), both, user("x")];
     repaired(&[prompt(), message(calls), prompt()], &then);
@@ -221,11 +358,21 @@ fn compacted_history_stays_compacted_but_is_shown_in_full() {
         said(user("a")),
         said(answer(&["1"])),
         said(results(&["1"])),
-        Record::Compacted { messages: vec![user("in short"), answer(&["2"])] },
+        Record::Compacted {
+            messages: vec![user("in short"), answer(&["2"])],
+        },
         said(results(&["2"])),
         said(user("and")),
     ];
-    repaired(&records, &[user("in short"), answer(&["2"]), results(&["2"]), user("and")]);
+    repaired(
+        &records,
+        &[
+            user("in short"),
+            answer(&["2"]),
+            results(&["2"]),
+            user("and"),
+        ],
+    );
 }
 
 #[test]
@@ -240,20 +387,36 @@ fn finished_and_interrupted_calls_are_distinguished() {
         exit: None,
     };
     let mut lines = Vec::new();
-    Pending::from(Record::Message { message: answer(&["a", "b"]) }).write(&mut lines).unwrap();
-    Pending::from(Record::Call(call("a"))).write(&mut lines).unwrap();
+    Pending::from(Record::Message {
+        message: answer(&["a", "b"]),
+    })
+    .write(&mut lines)
+    .unwrap();
+    Pending::from(Record::Call(call("a")))
+        .write(&mut lines)
+        .unwrap();
     let kept = load_bytes(&lines, Limits::NONE).unwrap();
-    let Some(Message::Results { results }) = kept.repair else { panic!("{kept:?}") };
+    let Some(Message::Results { results }) = kept.repair else {
+        panic!("{kept:?}")
+    };
     assert!(results[0].content.starts_with("it ran"), "{results:?}");
-    assert!(results[1].content.starts_with("tandem was stopped"), "{results:?}");
+    assert!(
+        results[1].content.starts_with("tandem was stopped"),
+        "{results:?}"
+    );
 }
 
 #[test]
 fn damaged_lines_are_skipped_and_newer_formats_refused() {
-    let mut lines = b"{\"type\":\"prompt\",\"text\":\"a\",\"mess\n{\"type\":\"later\",\"x\":1}\n".to_vec();
-    Pending::from(Record::Prompt { text: "b".to_owned(), message: user("b"), attached: Vec::new() })
-        .write(&mut lines)
-        .unwrap();
+    let mut lines =
+        b"{\"type\":\"prompt\",\"text\":\"a\",\"mess\n{\"type\":\"later\",\"x\":1}\n".to_vec();
+    Pending::from(Record::Prompt {
+        text: "b".to_owned(),
+        message: user("b"),
+        attached: Vec::new(),
+    })
+    .write(&mut lines)
+    .unwrap();
     let kept = load_bytes(&lines, Limits::NONE).unwrap();
     assert_eq!((kept.messages, kept.unreadable), (vec![user("b")], 1));
     let head = Head {
@@ -264,8 +427,13 @@ fn damaged_lines_are_skipped_and_newer_formats_refused() {
         environment: String::new(),
     };
     let mut lines = Vec::new();
-    Pending::from(Record::Session(head)).write(&mut lines).unwrap();
-    assert_eq!(load_bytes(&lines, Limits::NONE).unwrap_err(), TooNew(VERSION + 1));
+    Pending::from(Record::Session(head))
+        .write(&mut lines)
+        .unwrap();
+    assert_eq!(
+        load_bytes(&lines, Limits::NONE).unwrap_err(),
+        TooNew(VERSION + 1)
+    );
 }
 
 #[tokio::test]
@@ -281,7 +449,10 @@ async fn a_partial_line_is_cut_off_and_reported() {
     assert_eq!((kept.messages.len(), kept.unreadable), (3, 1));
     again.flush().await.unwrap();
     drop(again);
-    assert_eq!(journal(home.path(), "s").open().await.unwrap().unreadable, 0);
+    assert_eq!(
+        journal(home.path(), "s").open().await.unwrap().unreadable,
+        0
+    );
 }
 
 #[tokio::test]
@@ -291,13 +462,27 @@ async fn journals_are_locked_and_name_their_process() {
     let mut first = journal(home.path(), "s");
     first.open().await.unwrap();
     let second = journal(home.path(), "s").open().await.unwrap_err();
-    assert!(second.to_string().contains(&format!("process {}", std::process::id())), "{second}");
+    assert!(
+        second
+            .to_string()
+            .contains(&format!("process {}", std::process::id())),
+        "{second}"
+    );
     assert!(Sessions::new(home.path()).remove("s").await.is_err());
     drop(first);
     Sessions::new(home.path()).remove("s").await.unwrap();
-    assert!(matches!(journal(home.path(), "s").open().await, Err(StoreError::Unknown(_))));
+    assert!(matches!(
+        journal(home.path(), "s").open().await,
+        Err(StoreError::Unknown(_))
+    ));
     for name in ["", "../s", "a/b", "nope"] {
-        assert!(matches!(journal(home.path(), name).open().await, Err(StoreError::Unknown(_))), "{name}");
+        assert!(
+            matches!(
+                journal(home.path(), name).open().await,
+                Err(StoreError::Unknown(_))
+            ),
+            "{name}"
+        );
     }
 }
 
@@ -305,21 +490,41 @@ async fn journals_are_locked_and_name_their_process() {
 async fn lists_are_paged_and_sorted_by_last_use() {
     let home = tempfile::tempdir().unwrap();
     let sessions = Sessions::new(home.path());
-    assert_eq!(sessions.page(None, None, 2).await.unwrap(), (Vec::new(), false));
+    assert_eq!(
+        sessions.page(None, None, 2).await.unwrap(),
+        (Vec::new(), false)
+    );
     let times = [("a", 1), ("b", 3), ("c", 2)];
     for (id, second) in times {
         keep(home.path(), id).await;
-        let file = std::fs::File::options().append(true).open(folder(home.path()).join(format!("{id}.jsonl"))).unwrap();
-        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(second)).unwrap();
+        let file = std::fs::File::options()
+            .append(true)
+            .open(folder(home.path()).join(format!("{id}.jsonl")))
+            .unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(second))
+            .unwrap();
     }
-    let ids = |page: &[Listed]| page.iter().map(|listed| listed.id.clone()).collect::<Vec<_>>();
+    let ids = |page: &[Listed]| {
+        page.iter()
+            .map(|listed| listed.id.clone())
+            .collect::<Vec<_>>()
+    };
     let (page, more) = sessions.page(None, None, 2).await.unwrap();
-    assert_eq!((ids(&page), more), (vec!["b".to_owned(), "c".to_owned()], true));
-    assert_eq!((page[0].title.as_str(), page[0].folders.as_slice()), ("please", &[PathBuf::from("/w")][..]));
+    assert_eq!(
+        (ids(&page), more),
+        (vec!["b".to_owned(), "c".to_owned()], true)
+    );
+    assert_eq!(
+        (page[0].title.as_str(), page[0].folders.as_slice()),
+        ("please", &[PathBuf::from("/w")][..])
+    );
     let (page, more) = sessions.page(None, Some("c"), 2).await.unwrap();
     assert_eq!((ids(&page), more), (vec!["a".to_owned()], false));
     for (folder, after) in [(Some("/elsewhere".as_ref()), None), (None, Some("gone"))] {
-        assert_eq!(sessions.page(folder, after, 9).await.unwrap(), (Vec::new(), false));
+        assert_eq!(
+            sessions.page(folder, after, 9).await.unwrap(),
+            (Vec::new(), false)
+        );
     }
 }
 
@@ -329,15 +534,28 @@ async fn an_unwritable_state_folder_is_reported_once_and_retried() {
     std::fs::write(home.path().join("sessions"), "a file").unwrap();
     let mut journal = journal(home.path(), "s");
     journal.prompt("x", Vec::new(), &entry(user("x")), held());
-    assert!(journal.flush().await.unwrap_err().contains("cannot be saved"));
+    assert!(
+        journal
+            .flush()
+            .await
+            .unwrap_err()
+            .contains("cannot be saved")
+    );
     journal.message(&entry(answer(&[])));
     assert_eq!(journal.flush().await, Ok(()));
     std::fs::remove_file(home.path().join("sessions")).unwrap();
     journal.prompt("y", Vec::new(), &entry(user("y")), held());
     assert_eq!(journal.flush().await, Ok(()));
     drop(journal);
-    let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
-    assert_eq!((kept.messages.len(), kept.turns, kept.unreadable), (3, 2, 0), "nothing of it is lost");
+    let kept = super::list::open(&folder(home.path()), "s")
+        .await
+        .unwrap()
+        .1;
+    assert_eq!(
+        (kept.messages.len(), kept.turns, kept.unreadable),
+        (3, 2, 0),
+        "nothing of it is lost"
+    );
 }
 
 #[test]
@@ -352,11 +570,22 @@ fn nine_turns() -> Vec<u8> {
     let mut lines = Vec::new();
     for turn in 1..=9 {
         let text = format!("prompt {turn}");
-        Pending::from(Record::Prompt { text: text.clone(), message: user(&text), attached: Vec::new() })
-            .write(&mut lines)
-            .unwrap();
-        let said = AssistantMessage { text: format!("answer {turn}"), ..AssistantMessage::default() };
-        Pending::from(Record::Message { message: Message::Assistant(said) }).write(&mut lines).unwrap();
+        Pending::from(Record::Prompt {
+            text: text.clone(),
+            message: user(&text),
+            attached: Vec::new(),
+        })
+        .write(&mut lines)
+        .unwrap();
+        let said = AssistantMessage {
+            text: format!("answer {turn}"),
+            ..AssistantMessage::default()
+        };
+        Pending::from(Record::Message {
+            message: Message::Assistant(said),
+        })
+        .write(&mut lines)
+        .unwrap();
     }
     lines
 }
@@ -365,11 +594,30 @@ fn nine_turns() -> Vec<u8> {
 async fn the_last_turns_of_a_long_journal_are_shown() {
     let lines = nine_turns();
     let turn = lines.len() as u64 / 9;
-    let kept = load_bytes(&lines, Limits { shown: turn * 2 + turn / 2, ..Limits::NONE }).unwrap();
-    assert_eq!((kept.turns, kept.messages.len(), kept.shown.turns_before), (9, 18, 7));
+    let kept = load_bytes(
+        &lines,
+        Limits {
+            shown: turn * 2 + turn / 2,
+            ..Limits::NONE
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        (kept.turns, kept.messages.len(), kept.shown.turns_before),
+        (9, 18, 7)
+    );
     let events = events(kept.shown, &Texts::in_folder(None)).await;
-    let events: Vec<_> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
-    assert!(events[0]["message"].as_str().unwrap().contains("first 7 turns"), "{events:?}");
+    let events: Vec<_> = events
+        .iter()
+        .map(|event| serde_json::to_value(event).unwrap())
+        .collect();
+    assert!(
+        events[0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("first 7 turns"),
+        "{events:?}"
+    );
     assert_eq!(events[1]["content"], "prompt 8");
     assert_eq!(events.last().unwrap()["content"], "answer 9");
 }
@@ -378,10 +626,41 @@ async fn the_last_turns_of_a_long_journal_are_shown() {
 fn a_history_too_long_for_any_request_begins_with_a_later_prompt() {
     let lines = nine_turns();
     let turn = lines.len() as u64 / 9;
-    let kept = load_bytes(&lines, Limits { history: turn * 5 + turn / 2, ..Limits::NONE }).unwrap();
-    assert_eq!((kept.messages.len() + kept.forgotten, kept.messages.len() % 2), (18, 0));
-    assert!((4..=10).contains(&kept.messages.len()), "{:?}", kept.messages);
-    assert_eq!(kept.messages[0], user(&format!("prompt {}", kept.forgotten / 2 + 1)));
-    let kept = load_bytes(&lines, Limits { history: 1, ..Limits::NONE }).unwrap();
-    assert_eq!(kept.messages[0], user("prompt 9"), "the last prompt stays however long it is");
+    let kept = load_bytes(
+        &lines,
+        Limits {
+            history: turn * 5 + turn / 2,
+            ..Limits::NONE
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        (
+            kept.messages.len() + kept.forgotten,
+            kept.messages.len() % 2
+        ),
+        (18, 0)
+    );
+    assert!(
+        (4..=10).contains(&kept.messages.len()),
+        "{:?}",
+        kept.messages
+    );
+    assert_eq!(
+        kept.messages[0],
+        user(&format!("prompt {}", kept.forgotten / 2 + 1))
+    );
+    let kept = load_bytes(
+        &lines,
+        Limits {
+            history: 1,
+            ..Limits::NONE
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        kept.messages[0],
+        user("prompt 9"),
+        "the last prompt stays however long it is"
+    );
 }

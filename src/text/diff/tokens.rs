@@ -44,8 +44,19 @@ impl<'a> Tokens<'a> {
         let (before, after) = (numbered(&old), numbered(&new));
         let deadline = Some(Instant::now() + timeout);
         let mut hook = Compact::new(Replace::new(Capture::new()), &before, &after);
-        let Ok(()) = myers::diff_deadline(&mut hook, &before, 0..before.len(), &after, 0..after.len(), deadline);
-        Self { old, new, ops: hook.into_inner().into_inner().into_ops() }
+        let Ok(()) = myers::diff_deadline(
+            &mut hook,
+            &before,
+            0..before.len(),
+            &after,
+            0..after.len(),
+            deadline,
+        );
+        Self {
+            old,
+            new,
+            ops: hook.into_inner().into_inner().into_ops(),
+        }
     }
 
     /// The bytes of the old and of the new tokens of an operation.
@@ -57,7 +68,10 @@ impl<'a> Tokens<'a> {
 
     /// The old and the new tokens of an operation.
     pub(super) fn of(&self, op: &DiffOp) -> (&[&'a str], &[&'a str]) {
-        (self.old.get(op.old_range()).unwrap_or_default(), self.new.get(op.new_range()).unwrap_or_default())
+        (
+            self.old.get(op.old_range()).unwrap_or_default(),
+            self.new.get(op.new_range()).unwrap_or_default(),
+        )
     }
 }
 

@@ -15,7 +15,10 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { rest: text.chars().peekable(), text }
+        Self {
+            rest: text.chars().peekable(),
+            text,
+        }
     }
 
     pub(super) fn after(&self) -> &'a str {
@@ -124,7 +127,8 @@ impl<'a> Reader<'a> {
     fn begins_line(&mut self) -> bool {
         let mut ahead = self.rest.clone();
         let blanks: String = std::iter::from_fn(|| ahead.next_if(|c| c.is_whitespace())).collect();
-        let begins = blanks.contains('\n') && ahead.peek() == Some(&'"') || blanks.is_empty() && self.at_line();
+        let begins = blanks.contains('\n') && ahead.peek() == Some(&'"')
+            || blanks.is_empty() && self.at_line();
         if begins {
             self.rest = ahead;
         }
@@ -240,8 +244,11 @@ impl<'a> Reader<'a> {
     }
 
     fn bare_name(&mut self) -> Option<String> {
-        let name: String =
-            std::iter::from_fn(|| self.rest.next_if(|c| c.is_alphanumeric() || "_-$".contains(*c))).collect();
+        let name: String = std::iter::from_fn(|| {
+            self.rest
+                .next_if(|c| c.is_alphanumeric() || "_-$".contains(*c))
+        })
+        .collect();
         (!name.is_empty()).then_some(name)
     }
 
@@ -255,8 +262,14 @@ impl<'a> Reader<'a> {
             number => {
                 let number = number.strip_prefix('+').unwrap_or(number);
                 let digits = number.trim_start_matches('0');
-                let number = if digits.starts_with(|c: char| c.is_ascii_digit()) { digits } else { number };
-                serde_json::from_str::<Number>(number).ok().map(Value::Number)
+                let number = if digits.starts_with(|c: char| c.is_ascii_digit()) {
+                    digits
+                } else {
+                    number
+                };
+                serde_json::from_str::<Number>(number)
+                    .ok()
+                    .map(Value::Number)
             }
         }
     }

@@ -15,9 +15,13 @@ pub(super) fn coerce(value: &mut Value, schema: &Value) {
             let number = match &*value {
                 Value::String(text) => {
                     let text = text.trim();
-                    text.parse::<i64>().ok().or_else(|| text.parse().ok().and_then(whole))
+                    text.parse::<i64>()
+                        .ok()
+                        .or_else(|| text.parse().ok().and_then(whole))
                 }
-                Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).and_then(whole),
+                Value::Number(number) => {
+                    number.as_f64().filter(|_| number.is_f64()).and_then(whole)
+                }
                 _ => None,
             };
             *value = number.map_or_else(|| value.take(), Value::from);
@@ -36,7 +40,10 @@ pub(super) fn coerce(value: &mut Value, schema: &Value) {
 }
 
 /// A number that was sent with a decimal point; a fraction is rounded up.
-#[expect(clippy::cast_possible_truncation, reason = "checked against the range doubles count exactly")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "checked against the range doubles count exactly"
+)]
 fn whole(number: f64) -> Option<i64> {
     (number.abs() < 9e15).then_some(number.ceil() as i64)
 }
@@ -56,7 +63,10 @@ fn coerce_string(value: &mut Value, schema: &Value) {
     let Some(words) = schema.get("enum").and_then(Value::as_array) else {
         return;
     };
-    if let Some(word) = value.as_str().and_then(|word| find_word(word, words.iter().filter_map(Value::as_str))) {
+    if let Some(word) = value
+        .as_str()
+        .and_then(|word| find_word(word, words.iter().filter_map(Value::as_str)))
+    {
         *value = Value::String(word.to_owned());
     }
 }
@@ -91,7 +101,12 @@ fn unnest(value: &mut Value) {
             [inner @ Value::Array(_)] => inner.take(),
             _ => return,
         },
-        Value::Object(fields) if fields.keys().enumerate().all(|(at, name)| *name == at.to_string()) => {
+        Value::Object(fields)
+            if fields
+                .keys()
+                .enumerate()
+                .all(|(at, name)| *name == at.to_string()) =>
+        {
             fields.iter_mut().map(|(_, item)| item.take()).collect()
         }
         Value::Object(fields) if fields.len() == 1 => match fields.get_mut("item") {
@@ -104,7 +119,9 @@ fn unnest(value: &mut Value) {
 }
 
 fn is_step(schema: &Value) -> bool {
-    ["content", "status"].iter().all(|name| is_required(name, schema))
+    ["content", "status"]
+        .iter()
+        .all(|name| is_required(name, schema))
 }
 
 /// A step of a plan may be just its text; it is pending unless it says otherwise.
@@ -117,8 +134,14 @@ fn as_step(item: &mut Value, schema: &Value) {
     {
         *item = serde_json::json!({ "content": words });
     }
-    let Some(fields) = item.as_object_mut() else { return };
-    let has = |fields: &Map<String, Value>, ours| fields.keys().any(|name| find(name, [ours].into_iter()).is_some());
+    let Some(fields) = item.as_object_mut() else {
+        return;
+    };
+    let has = |fields: &Map<String, Value>, ours| {
+        fields
+            .keys()
+            .any(|name| find(name, [ours].into_iter()).is_some())
+    };
     if !has(fields, "content")
         && let Some(words) = fields.remove("description")
     {
@@ -131,7 +154,9 @@ fn as_step(item: &mut Value, schema: &Value) {
 
 fn coerce_object(value: &mut Value, schema: &Value) {
     unpack(value);
-    let (Value::Object(fields), Some(Value::Object(properties))) = (value, schema.get("properties")) else {
+    let (Value::Object(fields), Some(Value::Object(properties))) =
+        (value, schema.get("properties"))
+    else {
         return;
     };
     foreign::unwrap(fields, properties);
@@ -139,10 +164,14 @@ fn coerce_object(value: &mut Value, schema: &Value) {
     foreign::hoist(fields, properties);
     foreign::spread_paths(fields, properties);
     let is_unknown = |name: &str| !properties.contains_key(name);
-    fields.retain(|name, value| !is_absent(name, value, properties.get(name)) || is_required(name, schema));
+    fields.retain(|name, value| {
+        !is_absent(name, value, properties.get(name)) || is_required(name, schema)
+    });
     blocks(fields, properties);
     fold_single_item(fields, properties);
-    fields.retain(|name, value| !is_unknown(name) || !foreign::is_comment(name, value) && !foreign::is_nothing(value));
+    fields.retain(|name, value| {
+        !is_unknown(name) || !foreign::is_comment(name, value) && !foreign::is_nothing(value)
+    });
     if properties.contains_key("command") {
         command(fields, properties);
     }
@@ -159,7 +188,9 @@ fn is_absent(name: &str, value: &Value, schema: Option<&Value>) -> bool {
     let is_number = schema.is_some_and(|schema| schema["type"] == "integer");
     match value {
         Value::Null => true,
-        Value::String(text) if is_number => ["", "null", "none", "undefined"].contains(&squash(text).as_str()),
+        Value::String(text) if is_number => {
+            ["", "null", "none", "undefined"].contains(&squash(text).as_str())
+        }
         Value::String(text) => text.is_empty() && schema.is_some(),
         value => is_number && (*value == -1 || name == "timeout_s" && *value == 0),
     }
@@ -190,7 +221,9 @@ fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
             }
         }
         Value::Object(_) if name == "content" => {
-            *value = serde_json::to_string_pretty(value).unwrap_or_default().into();
+            *value = serde_json::to_string_pretty(value)
+                .unwrap_or_default()
+                .into();
         }
         _ => {}
     }
@@ -199,10 +232,13 @@ fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
 /// A command may be a list of words; for a job without a command it is `read`.
 fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     // A program, and its arguments beside it.
-    if let (Some(Value::String(program)), Some(Value::Array(words))) = (fields.get("command"), fields.get("args"))
+    if let (Some(Value::String(program)), Some(Value::Array(words))) =
+        (fields.get("command"), fields.get("args"))
         && !program.contains(char::is_whitespace)
     {
-        let words: Vec<Value> = std::iter::once(program.as_str().into()).chain(words.iter().cloned()).collect();
+        let words: Vec<Value> = std::iter::once(program.as_str().into())
+            .chain(words.iter().cloned())
+            .collect();
         fields.insert("command".to_owned(), words.into());
         fields.remove("args");
     }
@@ -213,7 +249,10 @@ fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
         fields.insert("command".to_owned(), words);
     }
     // The prompt of a shell is not part of what is typed behind it.
-    if let Some(line) = fields.get("command").and_then(Value::as_str).and_then(|line| line.strip_prefix("$ "))
+    if let Some(line) = fields
+        .get("command")
+        .and_then(Value::as_str)
+        .and_then(|line| line.strip_prefix("$ "))
         && !line.contains('\n')
     {
         let line = line.to_owned();
@@ -254,8 +293,12 @@ const LAYERS: usize = 3;
 fn unpack(value: &mut Value) {
     let mut inner = None;
     for _ in 0..LAYERS {
-        let Value::String(text) = inner.as_ref().unwrap_or(value) else { break };
-        let Some(parsed) = repair::value(text) else { break };
+        let Value::String(text) = inner.as_ref().unwrap_or(value) else {
+            break;
+        };
+        let Some(parsed) = repair::value(text) else {
+            break;
+        };
         inner = Some(parsed);
     }
     if let Some(parsed) = inner.filter(|parsed| parsed.is_object() || parsed.is_array()) {
@@ -265,23 +308,35 @@ fn unpack(value: &mut Value) {
 
 /// `{path, old_text, new_text}` for `{path, edits: [{old_text, new_text}]}`: the one item of a missing list, spread out.
 fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    let list =
-        properties.iter().find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
+    let list = properties
+        .iter()
+        .find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
     let Some((list, of_item)) = list.filter(|(name, _)| !fields.contains_key(*name)) else {
         return;
     };
-    let numbered = |name: &str| name.ends_with('1').then(|| name.trim_end_matches(['1', '_']).to_owned());
+    let numbered = |name: &str| {
+        name.ends_with('1')
+            .then(|| name.trim_end_matches(['1', '_']).to_owned())
+    };
     let known = |name: &str| find(name, of_item.keys().map(String::as_str)).is_some();
-    let (item, rest): (Map<_, _>, Map<_, _>) = std::mem::take(fields).into_iter().partition(|(name, _)| {
-        !properties.contains_key(name) && (known(name) || numbered(name).is_some_and(|name| known(&name)))
-    });
+    let (item, rest): (Map<_, _>, Map<_, _>) =
+        std::mem::take(fields).into_iter().partition(|(name, _)| {
+            !properties.contains_key(name)
+                && (known(name) || numbered(name).is_some_and(|name| known(&name)))
+        });
     *fields = rest;
-    let item: Map<_, _> = item.into_iter().map(|(name, value)| (numbered(&name).unwrap_or(name), value)).collect();
+    let item: Map<_, _> = item
+        .into_iter()
+        .map(|(name, value)| (numbered(&name).unwrap_or(name), value))
+        .collect();
     if !item.is_empty() {
         fields.insert(list.clone(), Value::Array(vec![Value::Object(item)]));
     }
 }
 
 pub(super) fn is_required(name: &str, schema: &Value) -> bool {
-    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|it| it == name))
+    schema
+        .get("required")
+        .and_then(Value::as_array)
+        .is_some_and(|names| names.iter().any(|it| it == name))
 }

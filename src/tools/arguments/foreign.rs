@@ -10,29 +10,48 @@ use super::words::Meaning::{self, FileType, Many, Milliseconds, Not, Same, SomeT
 use super::words::{ALIASES, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS, WRAPPERS};
 
 /// The one of `ours` that a name means.
-pub(super) fn find<'a>(name: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub(super) fn find<'a>(
+    name: &str,
+    mut ours: impl Iterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
     let name = squash(name);
     let alias = alias(&name, &ours).map(|(word, _)| word);
     ours.find(|it| squash(it) == name).or(alias)
 }
 
 /// The value of an enumeration that a word means.
-pub(super) fn find_word<'a>(word: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub(super) fn find_word<'a>(
+    word: &str,
+    mut ours: impl Iterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
     let word = squash(word);
-    let known = WORDS.iter().find(|(known, _)| *known == word).map(|(_, ours)| *ours);
-    ours.clone().find(|it| squash(it) == word).or_else(|| ours.find(|it| Some(*it) == known))
+    let known = WORDS
+        .iter()
+        .find(|(known, _)| *known == word)
+        .map(|(_, ours)| *ours);
+    ours.clone()
+        .find(|it| squash(it) == word)
+        .or_else(|| ours.find(|it| Some(*it) == known))
 }
 
-fn alias<'a>(name: &str, ours: &(impl Iterator<Item = &'a str> + Clone)) -> Option<(&'a str, Meaning)> {
+fn alias<'a>(
+    name: &str,
+    ours: &(impl Iterator<Item = &'a str> + Clone),
+) -> Option<(&'a str, Meaning)> {
     let of_name = ALIASES.iter().filter(|(known, _, _)| *known == name);
-    of_name.into_iter().find_map(|(_, word, meaning)| Some((ours.clone().find(|it| it == word)?, *meaning)))
+    of_name
+        .into_iter()
+        .find_map(|(_, word, meaning)| Some((ours.clone().find(|it| it == word)?, *meaning)))
 }
 
 /// Whether an argument only comments on the call, or says what it does anyway.
 pub(super) fn is_comment(name: &str, value: &Value) -> bool {
     let name = squash(name);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    COMMENTS.contains(&name) || USUAL.iter().any(|usual| usual.0 == name && *value == usual.1)
+    COMMENTS.contains(&name)
+        || USUAL
+            .iter()
+            .any(|usual| usual.0 == name && *value == usual.1)
 }
 
 /// Whether a value means the same as omitting it.
@@ -60,9 +79,15 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
 /// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it. Returns whether it did.
 fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
     let is_wrapper = |name: &String| WRAPPERS.contains(&squash(name).as_str());
-    let is_known = |name: &String| is_wrapper(name) || find(name, properties.keys().map(String::as_str)).is_some();
-    let wrapper = fields.iter().find(|(name, _)| is_wrapper(name) && !properties.contains_key(*name));
-    let Some((wrapper, inner)) = wrapper else { return false };
+    let is_known = |name: &String| {
+        is_wrapper(name) || find(name, properties.keys().map(String::as_str)).is_some()
+    };
+    let wrapper = fields
+        .iter()
+        .find(|(name, _)| is_wrapper(name) && !properties.contains_key(*name));
+    let Some((wrapper, inner)) = wrapper else {
+        return false;
+    };
     let inner = match inner {
         Value::Object(inner) => Some(inner.clone()),
         Value::String(text) => serde_json::from_str(text).ok(),
@@ -72,8 +97,11 @@ fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>)
         },
         _ => None,
     };
-    let stands_alone = !fields.keys().any(|name| name != wrapper && properties.contains_key(name));
-    let inner = inner.filter(|inner| stands_alone && (inner.is_empty() || inner.keys().any(is_known)));
+    let stands_alone = !fields
+        .keys()
+        .any(|name| name != wrapper && properties.contains_key(name));
+    let inner =
+        inner.filter(|inner| stands_alone && (inner.is_empty() || inner.keys().any(is_known)));
     let is_unwrapped = inner.is_some();
     *fields = inner.unwrap_or_else(|| std::mem::take(fields));
     is_unwrapped
@@ -85,11 +113,17 @@ pub(super) fn rename(fields: &mut Map<String, Value>, properties: &Map<String, V
     for (name, value) in std::mem::take(fields) {
         let ours = properties.keys().map(String::as_str);
         let squashed = squash(&name);
-        let squashed = squashed.trim_start_matches('-').trim_matches(['"', '\'', ':', '`']);
-        let meant =
-            ours.clone().find(|it| squash(it) == squashed).map(|word| (word, Same)).or_else(|| alias(squashed, &ours));
+        let squashed = squashed
+            .trim_start_matches('-')
+            .trim_matches(['"', '\'', ':', '`']);
+        let meant = ours
+            .clone()
+            .find(|it| squash(it) == squashed)
+            .map(|word| (word, Same))
+            .or_else(|| alias(squashed, &ours));
         // Several lines are not the words of one.
-        let is_script = squashed == "commands" && value.as_array().is_some_and(|lines| lines.len() > 1);
+        let is_script =
+            squashed == "commands" && value.as_array().is_some_and(|lines| lines.len() > 1);
         match meant.filter(|(word, _)| *word == name || !fields.contains_key(*word) && !is_script) {
             Some((word, meaning)) => fields.insert(word.to_owned(), translated(value, meaning)),
             None => fields.insert(name, value),
@@ -98,7 +132,9 @@ pub(super) fn rename(fields: &mut Map<String, Value>, properties: &Map<String, V
 }
 
 fn translated(value: Value, meaning: Meaning) -> Value {
-    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    let number = value
+        .as_u64()
+        .or_else(|| value.as_str()?.trim().parse().ok());
     match (meaning, number) {
         (Not, _) => match &value {
             Value::Bool(is_so) => (!is_so).into(),
@@ -112,8 +148,10 @@ fn translated(value: Value, meaning: Meaning) -> Value {
         (SomeTime, None) => value.as_str().and_then(seconds).map_or(value, Value::from),
         (FileType, _) => match value.as_str() {
             Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-                let extension =
-                    FILE_TYPES.iter().find(|(known, _)| *known == name).map_or(name, |(_, extension)| *extension);
+                let extension = FILE_TYPES
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .map_or(name, |(_, extension)| *extension);
                 format!("*.{extension}").into()
             }
             _ => value,
@@ -155,17 +193,27 @@ pub(super) fn steps(text: &str) -> Option<Value> {
 
 /// The file of edits that each name it, where it is the same one.
 pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    if !["path", "edits"].iter().all(|name| properties.contains_key(*name)) {
+    if !["path", "edits"]
+        .iter()
+        .all(|name| properties.contains_key(*name))
+    {
         return;
     }
     let outer = fields.get("path").cloned();
-    let Some(edits) = fields.get_mut("edits").and_then(Value::as_array_mut) else { return };
+    let Some(edits) = fields.get_mut("edits").and_then(Value::as_array_mut) else {
+        return;
+    };
     let named = |edit: &Value| {
-        let (name, value) = edit.as_object()?.iter().find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
+        let (name, value) = edit
+            .as_object()?
+            .iter()
+            .find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
         Some((name.clone(), value.clone()))
     };
     let paths: Option<Vec<(String, Value)>> = edits.iter().map(named).collect();
-    let Some([(_, path), rest @ ..]) = paths.as_deref() else { return };
+    let Some([(_, path), rest @ ..]) = paths.as_deref() else {
+        return;
+    };
     if rest.iter().any(|(_, other)| other != path) || outer.is_some_and(|outer| outer != *path) {
         return;
     }
@@ -183,12 +231,17 @@ pub(super) fn spread_paths(fields: &mut Map<String, Value>, properties: &Map<Str
     }
     let files: Vec<Value> = match fields.get("path") {
         Some(Value::Array(files)) => files.clone(),
-        Some(Value::String(text)) if text.starts_with("[\"") => serde_json::from_str(text).unwrap_or_default(),
+        Some(Value::String(text)) if text.starts_with("[\"") => {
+            serde_json::from_str(text).unwrap_or_default()
+        }
         _ => return,
     };
     let of_file = |file: &Value| {
         let named = |file: &Value| {
-            let (_, path) = file.as_object()?.iter().find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
+            let (_, path) = file
+                .as_object()?
+                .iter()
+                .find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
             path.as_str().map(str::to_owned)
         };
         file.as_str().map(str::to_owned).or_else(|| named(file))
@@ -203,12 +256,22 @@ pub(super) fn spread_paths(fields: &mut Map<String, Value>, properties: &Map<Str
 
 /// Lines from one to another, for a first line and a number of them.
 fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    if !["offset", "limit"].iter().all(|name| properties.contains_key(*name)) {
+    if !["offset", "limit"]
+        .iter()
+        .all(|name| properties.contains_key(*name))
+    {
         return;
     }
-    let number = |value: &Value| value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
+    let number = |value: &Value| {
+        value
+            .as_i64()
+            .or_else(|| value.as_str()?.trim().parse().ok())
+    };
     let of = |fields: &Map<String, Value>, names: &[&str]| {
-        fields.keys().find(|name| names.contains(&squash(name).as_str())).cloned()
+        fields
+            .keys()
+            .find(|name| names.contains(&squash(name).as_str()))
+            .cloned()
     };
     let mut last = None;
     if let Some(name) = of(fields, RANGES) {
@@ -221,11 +284,19 @@ fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
         };
         let ends: Option<Vec<i64>> = match range {
             Value::Array(ends) => ends.iter().map(number).collect(),
-            Value::Object(ends) => ["start", "end"].iter().map(|end| number(ends.get(*end)?)).collect(),
-            Value::String(ends) => ends.split(['-', ',', ':']).map(|end| end.trim().parse().ok()).collect(),
+            Value::Object(ends) => ["start", "end"]
+                .iter()
+                .map(|end| number(ends.get(*end)?))
+                .collect(),
+            Value::String(ends) => ends
+                .split(['-', ',', ':'])
+                .map(|end| end.trim().parse().ok())
+                .collect(),
             _ => None,
         };
-        let Some([first, end]) = ends.as_deref() else { return };
+        let Some([first, end]) = ends.as_deref() else {
+            return;
+        };
         fields.remove(&name);
         fields.insert("offset".to_owned(), (*first).into());
         last = Some(*end);
@@ -233,8 +304,13 @@ fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     if let Some(end) = of(fields, LAST_LINES).and_then(|name| fields.remove(&name)) {
         last = number(&end);
     }
-    let first = fields.iter().find(|(name, _)| find(name, ["offset"].into_iter()).is_some());
-    let first = first.and_then(|(_, value)| number(value)).unwrap_or(1).max(1);
+    let first = fields
+        .iter()
+        .find(|(name, _)| find(name, ["offset"].into_iter()).is_some());
+    let first = first
+        .and_then(|(_, value)| number(value))
+        .unwrap_or(1)
+        .max(1);
     if let Some(last) = last.filter(|last| *last >= first) {
         fields.insert("limit".to_owned(), (last - first + 1).into());
     }
@@ -258,7 +334,13 @@ pub(super) fn line(words: &[Value]) -> Option<String> {
     if let [line] = words.as_slice() {
         return Some((*line).to_owned());
     }
-    Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+    Some(
+        words
+            .iter()
+            .map(|word| quoted(word))
+            .collect::<Vec<_>>()
+            .join(" "),
+    )
 }
 
 fn quoted(word: &str) -> String {
@@ -274,7 +356,11 @@ pub(super) fn lines(items: &[Value]) -> Option<String> {
     let lines: Vec<&str> = items.iter().map(Value::as_str).collect::<Option<_>>()?;
     let (_, first) = lines.split_last()?;
     let have_ends = !first.is_empty() && first.iter().all(|line| line.ends_with('\n'));
-    Some(if have_ends { lines.concat() } else { lines.join("\n") })
+    Some(if have_ends {
+        lines.concat()
+    } else {
+        lines.join("\n")
+    })
 }
 
 /// The replacements in blocks of SEARCH and REPLACE, as some agents write a change.
@@ -292,7 +378,9 @@ pub(super) fn blocks(text: &str) -> Option<Value> {
                 match lines.next()? {
                     line if is_end(line.trim()) => return Some(part.join("\n")),
                     // Which lines it is about: what follows after a rule has to be there anyway.
-                    line if part.is_empty() && line.starts_with([':']) && line.contains("_line:") => {}
+                    line if part.is_empty()
+                        && line.starts_with([':'])
+                        && line.contains("_line:") => {}
                     line if part.is_empty() && line == "-------" => {}
                     line => part.push(line),
                 }
@@ -318,26 +406,35 @@ mod tests {
         check(json!(["bash", "-lc", "echo $HOME | wc"]), "echo $HOME | wc");
         check(json!(["/bin/sh", "-c", "ls"]), "ls");
         check(json!(["ls", "-1", "src"]), "ls -1 src");
-        check(json!(["echo", "it's $HOME", ""]), r"echo 'it'\''s $HOME' ''");
+        check(
+            json!(["echo", "it's $HOME", ""]),
+            r"echo 'it'\''s $HOME' ''",
+        );
         check(json!(["ls -la"]), "ls -la");
         assert_eq!(line(&[json!(1)]), None);
     }
 
     #[test]
     fn search_replace_blocks_are_edits() {
-        let text =
-            "<<<<<<< SEARCH\na\n\nb\n=======\nc\n>>>>>>> REPLACE\n\n------- SEARCH\nd\n=======\n+++++++ REPLACE\n";
-        let expected = json!([{ "old_text": "a\n\nb", "new_text": "c" }, { "old_text": "d", "new_text": "" }]);
+        let text = "<<<<<<< SEARCH\na\n\nb\n=======\nc\n>>>>>>> REPLACE\n\n------- SEARCH\nd\n=======\n+++++++ REPLACE\n";
+        let expected =
+            json!([{ "old_text": "a\n\nb", "new_text": "c" }, { "old_text": "d", "new_text": "" }]);
         assert_eq!(blocks(text), Some(expected));
         let numbered = "<<<<<<< SEARCH\n:start_line:2\n-------\na\n=======\nb\n>>>>>>> REPLACE";
-        assert_eq!(blocks(numbered), Some(json!([{ "old_text": "a", "new_text": "b" }])));
+        assert_eq!(
+            blocks(numbered),
+            Some(json!([{ "old_text": "a", "new_text": "b" }]))
+        );
         assert_eq!(blocks("<<<<<<< SEARCH\na\n=======\nb"), None);
         assert_eq!(blocks("nothing"), None);
     }
 
     #[test]
     fn argument_aliases_are_unambiguous() {
-        let mut names: Vec<_> = ALIASES.iter().map(|(alias, ours, _)| (*alias, *ours)).collect();
+        let mut names: Vec<_> = ALIASES
+            .iter()
+            .map(|(alias, ours, _)| (*alias, *ours))
+            .collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

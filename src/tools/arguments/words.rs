@@ -326,10 +326,25 @@ pub(super) const WRAPPERS: &[&str] = &[
 ];
 
 /// Ends of a range of lines.
-pub(super) const LAST_LINES: &[&str] =
-    &["end", "endline", "endlinenumber", "endlineoneindexedinclusive", "lastline", "lineend", "to", "toline"];
+pub(super) const LAST_LINES: &[&str] = &[
+    "end",
+    "endline",
+    "endlinenumber",
+    "endlineoneindexedinclusive",
+    "lastline",
+    "lineend",
+    "to",
+    "toline",
+];
 /// Ranges of lines, as one argument.
-pub(super) const RANGES: &[&str] = &["viewrange", "linerange", "lineranges", "lines", "range", "ranges"];
+pub(super) const RANGES: &[&str] = &[
+    "viewrange",
+    "linerange",
+    "lineranges",
+    "lines",
+    "range",
+    "ranges",
+];
 
 /// File types whose name is not their extension.
 pub(super) const FILE_TYPES: &[(&str, &str)] = &[

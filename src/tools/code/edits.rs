@@ -32,7 +32,11 @@ impl TypedTool for CodeEdits {
         let title = match arguments.op {
             Operation::Rename => {
                 let new_name = arguments.new_name().unwrap_or_default();
-                format!("Rename {} to `{}`{number}", arguments.named(), escape_line(new_name))
+                format!(
+                    "Rename {} to `{}`{number}",
+                    arguments.named(),
+                    escape_line(new_name)
+                )
             }
             Operation::Format => format!("Format {}", arguments.named()),
             _ => format!("Apply the quick fixes of {}{number}", arguments.named()),
@@ -43,7 +47,11 @@ impl TypedTool for CodeEdits {
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         // What was shown is what happens, whatever the language server would say by now.
         let files = match context.decided.as_deref() {
-            Some(shown) => shown.diffs.iter().map(|diff| as_shown(context, diff)).collect::<Result<_, _>>()?,
+            Some(shown) => shown
+                .diffs
+                .iter()
+                .map(|diff| as_shown(context, diff))
+                .collect::<Result<_, _>>()?,
             None => edited(context, &arguments).await?,
         };
         planned::change(context, &files).await
@@ -53,27 +61,41 @@ impl TypedTool for CodeEdits {
 fn as_shown(context: &ToolContext, diff: &FileDiff) -> Result<Planned, ToolError> {
     let path = context.resolve(&diff.path.to_string_lossy())?;
     let before = diff.old_text.clone().unwrap_or_default();
-    Ok(Planned { path, what: What::Become(before, Arc::clone(&diff.new_text)) })
+    Ok(Planned {
+        path,
+        what: What::Become(before, Arc::clone(&diff.new_text)),
+    })
 }
 
 /// The files that the language servers would change, and how.
 async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Planned>, ToolError> {
     let Answer::Edits(documents) = answer(context, arguments).await? else {
-        return Err(ToolError("the editor answered without edits; make them yourself".to_owned()));
+        return Err(ToolError(
+            "the editor answered without edits; make them yourself".to_owned(),
+        ));
     };
     let mut files = Vec::new();
-    for document in documents.iter().filter(|document| !document.edits.is_empty()) {
+    for document in documents
+        .iter()
+        .filter(|document| !document.edits.is_empty())
+    {
         files.extend(changed(context, document).await?);
     }
     if files.is_empty() {
-        let nothing = format!("the language servers have nothing to change for {}", arguments.named());
+        let nothing = format!(
+            "the language servers have nothing to change for {}",
+            arguments.named()
+        );
         return Err(ToolError(nothing));
     }
     Ok(files)
 }
 
 /// One file; `None` where its text stays the same.
-async fn changed(context: &ToolContext, document: &DocumentEdits) -> Result<Option<Planned>, ToolError> {
+async fn changed(
+    context: &ToolContext,
+    document: &DocumentEdits,
+) -> Result<Option<Planned>, ToolError> {
     let outside = || {
         let name = escape_line(&document.uri);
         ToolError(format!(
@@ -81,9 +103,15 @@ async fn changed(context: &ToolContext, document: &DocumentEdits) -> Result<Opti
         ))
     };
     let path = file(&document.uri).ok_or_else(outside)?;
-    let path = context.workspace.resolve_path(&path).map_err(|_| outside())?;
+    let path = context
+        .workspace
+        .resolve_path(&path)
+        .map_err(|_| outside())?;
     let before = context.workspace.peek(&path).await?.text;
-    let (index, encoding) = (LineIndex::new(&before), context.workspace.documents().encoding());
+    let (index, encoding) = (
+        LineIndex::new(&before),
+        context.workspace.documents().encoding(),
+    );
     let hunk = |(range, new_text): &(_, String)| Hunk {
         range: index.span(&before, *range, encoding),
         new_text: new_text.clone(),
@@ -91,12 +119,18 @@ async fn changed(context: &ToolContext, document: &DocumentEdits) -> Result<Opti
     let mut hunks: Vec<Hunk> = document.edits.iter().map(hunk).collect();
     // Several insertions at one place keep their order.
     hunks.sort_by_key(|hunk| (hunk.range.start, hunk.range.end));
-    if hunks.windows(2).any(|pair| matches!(pair, [one, next] if next.range.start < one.range.end)) {
+    if hunks
+        .windows(2)
+        .any(|pair| matches!(pair, [one, next] if next.range.start < one.range.end))
+    {
         return Err(ToolError(format!(
             "the language server's edits of {} overlap; nothing was changed",
             path.display()
         )));
     }
     let after: Arc<str> = patched(&before, &hunks).into();
-    Ok((after != before).then_some(Planned { path, what: What::Become(before, after) }))
+    Ok((after != before).then_some(Planned {
+        path,
+        what: What::Become(before, after),
+    }))
 }

@@ -21,8 +21,16 @@ pub(super) async fn list(context: &ToolContext, places: &[Place]) -> String {
     let mut texts = Texts::default();
     let mut lines: Vec<String> = Vec::new();
     for place in places {
-        let holder = place.name.as_deref().map(|name| format!(" [in {}]", escape_line(name))).unwrap_or_default();
-        let at = format!("{}:{}", name(context, &place.uri), place.range.start.line.saturating_add(1));
+        let holder = place
+            .name
+            .as_deref()
+            .map(|name| format!(" [in {}]", escape_line(name)))
+            .unwrap_or_default();
+        let at = format!(
+            "{}:{}",
+            name(context, &place.uri),
+            place.range.start.line.saturating_add(1)
+        );
         let line = match texts.line(context, place).await {
             Some(text) => format!("{at}: {}{holder}", text.trim()),
             None => format!("{at}{holder}"),
@@ -33,7 +41,11 @@ pub(super) async fn list(context: &ToolContext, places: &[Place]) -> String {
     }
     let left_out = lines.len().saturating_sub(SHOWN);
     lines.truncate(SHOWN);
-    let more = if left_out > 0 { format!("[{left_out} more]\n") } else { String::new() };
+    let more = if left_out > 0 {
+        format!("[{left_out} more]\n")
+    } else {
+        String::new()
+    };
     lines.join("\n") + "\n" + &more
 }
 
@@ -42,14 +54,31 @@ pub(super) async fn outline(context: &ToolContext, places: &[Place]) -> String {
     let mut texts = Texts::default();
     let mut outline = String::new();
     for place in places.iter().take(SHOWN * 2) {
-        let (first, last) = (place.range.start.line.saturating_add(1), place.range.end.line.saturating_add(1));
-        let lines = if first == last { first.to_string() } else { format!("{first}–{last}") };
-        let text = texts.line(context, place).await.or_else(|| place.name.clone()).unwrap_or_default();
-        writeln!(outline, "{lines}\t{}{}", "  ".repeat(place.depth), text.trim())
-            .expect("writing to a string cannot fail");
+        let (first, last) = (
+            place.range.start.line.saturating_add(1),
+            place.range.end.line.saturating_add(1),
+        );
+        let lines = if first == last {
+            first.to_string()
+        } else {
+            format!("{first}–{last}")
+        };
+        let text = texts
+            .line(context, place)
+            .await
+            .or_else(|| place.name.clone())
+            .unwrap_or_default();
+        writeln!(
+            outline,
+            "{lines}\t{}{}",
+            "  ".repeat(place.depth),
+            text.trim()
+        )
+        .expect("writing to a string cannot fail");
     }
     if places.len() > SHOWN * 2 {
-        writeln!(outline, "[{} more]", places.len() - SHOWN * 2).expect("writing to a string cannot fail");
+        writeln!(outline, "[{} more]", places.len() - SHOWN * 2)
+            .expect("writing to a string cannot fail");
     }
     outline
 }
@@ -79,14 +108,24 @@ impl Texts {
             self.0.insert(place.uri.clone(), text);
         }
         let (text, index) = self.0.get(&place.uri)?.as_ref()?;
-        let line = text.get(index.bytes(text, place.range.start.line as usize))?.trim_end_matches(['\n', '\r']);
+        let line = text
+            .get(index.bytes(text, place.range.start.line as usize))?
+            .trim_end_matches(['\n', '\r']);
         let (beginning, rest) = line.split_at(line.floor_char_boundary(MAX_LINE));
-        Some(if rest.is_empty() { beginning.to_owned() } else { format!("{beginning}…") })
+        Some(if rest.is_empty() {
+            beginning.to_owned()
+        } else {
+            format!("{beginning}…")
+        })
     }
 }
 
 async fn text(context: &ToolContext, uri: &str) -> Option<(Arc<str>, LineIndex)> {
-    let path = context.workspace.resolve_path(&file(uri)?).ok().filter(|path| !path.is_secret())?;
+    let path = context
+        .workspace
+        .resolve_path(&file(uri)?)
+        .ok()
+        .filter(|path| !path.is_secret())?;
     let text = context.workspace.peek(&path).await.ok()?.text;
     let index = LineIndex::new(&text);
     Some((text, index))

@@ -42,17 +42,25 @@ impl Arguments {
             (Some(path), None) => path.clone(),
             _ => "the workspace".to_owned(),
         };
-        let name = self.symbol.as_ref().map_or_else(place, |symbol| format!("`{symbol}`"));
+        let name = self
+            .symbol
+            .as_ref()
+            .map_or_else(place, |symbol| format!("`{symbol}`"));
         escape_line(&name).into_owned()
     }
 }
 
 /// What the language servers say to it.
-pub(super) async fn answer(context: &ToolContext, arguments: &Arguments) -> Result<Answer, ToolError> {
+pub(super) async fn answer(
+    context: &ToolContext,
+    arguments: &Arguments,
+) -> Result<Answer, ToolError> {
     let operations = context.workspace.operations();
     if !operations.contains(&arguments.op) {
         let title = arguments.op.title();
-        return Err(ToolError(format!("this editor cannot be asked for {title}; use grep and edit the files")));
+        return Err(ToolError(format!(
+            "this editor cannot be asked for {title}; use grep and edit the files"
+        )));
     }
     let question = question(context, arguments).await?;
     ask(context, question).await
@@ -60,31 +68,54 @@ pub(super) async fn answer(context: &ToolContext, arguments: &Arguments) -> Resu
 
 async fn ask(context: &ToolContext, question: Question) -> Result<Answer, ToolError> {
     let answer = unless_cancelled(context, context.workspace.language(question)).await?;
-    answer.map_err(|EditorError(why)| ToolError(format!("the language servers do not answer: {why}; use grep instead")))
+    answer.map_err(|EditorError(why)| {
+        ToolError(format!(
+            "the language servers do not answer: {why}; use grep instead"
+        ))
+    })
 }
 
 async fn question(context: &ToolContext, arguments: &Arguments) -> Result<Question, ToolError> {
     let operation = arguments.op;
-    let mut question = Question { operation, uri: None, position: None, query: None, new_name: None };
+    let mut question = Question {
+        operation,
+        uri: None,
+        position: None,
+        query: None,
+        new_name: None,
+    };
     match operation {
         Operation::WorkspaceSymbols => {
-            let symbol = arguments.symbol.clone().ok_or_else(|| missing("`symbol`, the name to look for,"))?;
+            let symbol = arguments
+                .symbol
+                .clone()
+                .ok_or_else(|| missing("`symbol`, the name to look for,"))?;
             question.query = Some(symbol);
             return Ok(question);
         }
         Operation::DocumentSymbols | Operation::Format => {
-            let path = arguments.path.as_deref().ok_or_else(|| missing("`path`, the file,"))?;
+            let path = arguments
+                .path
+                .as_deref()
+                .ok_or_else(|| missing("`path`, the file,"))?;
             question.uri = Some(uri(context, &context.resolve(path)?)?);
             return Ok(question);
         }
         Operation::Rename => {
-            let name = arguments.new_name.clone().filter(|name| !name.trim().is_empty());
+            let name = arguments
+                .new_name
+                .clone()
+                .filter(|name| !name.trim().is_empty());
             question.new_name = Some(name.ok_or_else(|| missing("`new_name`"))?);
         }
         _ => {}
     }
     let (uri, position) = spot(context, arguments).await?;
-    Ok(Question { uri: Some(uri), position: Some(position), ..question })
+    Ok(Question {
+        uri: Some(uri),
+        position: Some(position),
+        ..question
+    })
 }
 
 fn missing(what: &str) -> ToolError {
@@ -92,8 +123,15 @@ fn missing(what: &str) -> ToolError {
 }
 
 /// The document and the position that are meant.
-async fn spot(context: &ToolContext, arguments: &Arguments) -> Result<(String, Position), ToolError> {
-    let symbol = arguments.symbol.as_deref().map(last_name).filter(|name| !name.is_empty());
+async fn spot(
+    context: &ToolContext,
+    arguments: &Arguments,
+) -> Result<(String, Position), ToolError> {
+    let symbol = arguments
+        .symbol
+        .as_deref()
+        .map(last_name)
+        .filter(|name| !name.is_empty());
     let Some(path) = &arguments.path else {
         let symbol = symbol.ok_or_else(|| missing("`symbol`, or `path` and `line`,"))?;
         let Place { uri, range, .. } = defined(context, symbol).await?;
@@ -108,28 +146,42 @@ async fn spot(context: &ToolContext, arguments: &Arguments) -> Result<(String, P
         (None, None) => return Err(missing("`line` or `symbol`")),
     };
     let not_there = || {
-        let at = arguments.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let at = arguments
+            .line
+            .map(|line| format!(":{line}"))
+            .unwrap_or_default();
         ToolError(format!("{} is not in {place}{at}", arguments.named()))
     };
     let at = at.ok_or_else(not_there)?;
-    let position = LineIndex::new(&text).position(&text, at, context.workspace.documents().encoding());
+    let position =
+        LineIndex::new(&text).position(&text, at, context.workspace.documents().encoding());
     Ok((uri(context, &path)?, position))
 }
 
 /// `parse_line` of `text::parse_line(…)`.
 fn last_name(symbol: &str) -> &str {
     let symbol = symbol.split('(').next().unwrap_or_default().trim();
-    symbol.rsplit(['.', ':', '#', '/']).next().unwrap_or_default()
+    symbol
+        .rsplit(['.', ':', '#', '/'])
+        .next()
+        .unwrap_or_default()
 }
 
 /// The byte of `text` that a line, counted from 1, and a column or a name in it mean.
 fn in_line(text: &str, line: usize, column: Option<usize>, symbol: Option<&str>) -> Option<usize> {
     let bytes = LineIndex::new(text).bytes(text, line.checked_sub(1)?);
-    let content = text.get(bytes.clone()).filter(|content| !content.is_empty())?;
+    let content = text
+        .get(bytes.clone())
+        .filter(|content| !content.is_empty())?;
     let in_content = match (column, symbol) {
-        (Some(column), _) => content.char_indices().nth(column.saturating_sub(1)).map(|(at, _)| at)?,
+        (Some(column), _) => content
+            .char_indices()
+            .nth(column.saturating_sub(1))
+            .map(|(at, _)| at)?,
         (None, Some(symbol)) => word(content, symbol)?,
-        (None, None) => content.find(|c: char| c.is_alphanumeric() || c == '_').unwrap_or_default(),
+        (None, None) => content
+            .find(|c: char| c.is_alphanumeric() || c == '_')
+            .unwrap_or_default(),
     };
     Some(bytes.start + in_content)
 }
@@ -138,32 +190,57 @@ fn in_line(text: &str, line: usize, column: Option<usize>, symbol: Option<&str>)
 fn word(text: &str, name: &str) -> Option<usize> {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let stands_alone = |at: &usize| {
-        let before = text.get(..*at).and_then(|before| before.chars().next_back());
-        let after = text.get(*at + name.len()..).and_then(|after| after.chars().next());
+        let before = text
+            .get(..*at)
+            .and_then(|before| before.chars().next_back());
+        let after = text
+            .get(*at + name.len()..)
+            .and_then(|after| after.chars().next());
         !is_part(before) && !is_part(after)
     };
-    text.match_indices(name).map(|(at, _)| at).find(stands_alone)
+    text.match_indices(name)
+        .map(|(at, _)| at)
+        .find(stands_alone)
 }
 
 /// Where the only thing of this name is defined.
 async fn defined(context: &ToolContext, symbol: &str) -> Result<Place, ToolError> {
     let mut found = Vec::new();
-    if context.workspace.operations().contains(&Operation::WorkspaceSymbols) {
+    if context
+        .workspace
+        .operations()
+        .contains(&Operation::WorkspaceSymbols)
+    {
         let query = Some(symbol.to_owned());
         let operation = Operation::WorkspaceSymbols;
-        let question = Question { operation, uri: None, position: None, query, new_name: None };
+        let question = Question {
+            operation,
+            uri: None,
+            position: None,
+            query,
+            new_name: None,
+        };
         // What no language server knows may be found as text.
         if let Ok(Answer::Places(places)) = ask(context, question).await {
             found = places;
         }
-        found.retain(|place| place.name.as_deref().is_some_and(|name| last_name(name) == symbol));
-        found.retain(|place| file(&place.uri).is_some_and(|path| context.workspace.resolve_path(&path).is_ok()));
+        found.retain(|place| {
+            place
+                .name
+                .as_deref()
+                .is_some_and(|name| last_name(name) == symbol)
+        });
+        found.retain(|place| {
+            file(&place.uri).is_some_and(|path| context.workspace.resolve_path(&path).is_ok())
+        });
     }
     if found.is_empty() {
         found = written(context, symbol).await?;
     }
     for place in &mut found {
-        *place = exactly(context, place, symbol).await.unwrap_or_else(|| place.clone());
+        *place = exactly(context, place, symbol)
+            .await
+            .unwrap_or_else(|| place.clone());
     }
     found.dedup_by_key(|place| (place.uri.clone(), place.range.start));
     match found.as_slice() {
@@ -184,12 +261,23 @@ async fn defined(context: &ToolContext, symbol: &str) -> Result<Place, ToolError
 /// Lines that look like the definition of `symbol`.
 async fn written(context: &ToolContext, symbol: &str) -> Result<Vec<Place>, ToolError> {
     let name = symbol.to_owned();
-    let mut lines = blocking(context, move |workspace, cancel| symbols(workspace, &name, cancel)).await?;
+    let mut lines = blocking(context, move |workspace, cancel| {
+        symbols(workspace, &name, cancel)
+    })
+    .await?;
     lines.retain(|line| last_name(&line.name) == symbol);
     let place = |line: crate::tools::Symbol| {
         let uri = uri(context, &context.workspace.resolve_path(&line.path).ok()?).ok()?;
-        let start = Position { line: u32::try_from(line.line.saturating_sub(1)).ok()?, character: 0 };
-        Some(Place { uri, range: Range { start, end: start }, name: None, depth: 0 })
+        let start = Position {
+            line: u32::try_from(line.line.saturating_sub(1)).ok()?,
+            character: 0,
+        };
+        Some(Place {
+            uri,
+            range: Range { start, end: start },
+            name: None,
+            depth: 0,
+        })
     };
     Ok(lines.into_iter().filter_map(place).collect())
 }
@@ -200,10 +288,21 @@ async fn exactly(context: &ToolContext, place: &Place, symbol: &str) -> Option<P
     let text = context.workspace.peek(&path).await.ok()?.text;
     let encoding = context.workspace.documents().encoding();
     let index = LineIndex::new(&text);
-    let from = index.offset(&text, Position { character: 0, ..place.range.start }, encoding);
+    let from = index.offset(
+        &text,
+        Position {
+            character: 0,
+            ..place.range.start
+        },
+        encoding,
+    );
     let at = from + word(text.get(from..)?, symbol)?;
     let start = index.position(&text, at, encoding);
-    Some(Place { range: Range { start, end: start }, name: None, ..place.clone() })
+    Some(Place {
+        range: Range { start, end: start },
+        name: None,
+        ..place.clone()
+    })
 }
 
 /// What the editor calls a file.
@@ -212,7 +311,12 @@ fn uri(context: &ToolContext, path: &WorkspacePath) -> Result<String, ToolError>
         return Ok(document.uri.clone());
     }
     let uri = url::Url::from_file_path(path.absolute()).map(String::from);
-    uri.map_err(|()| ToolError(format!("{} has no name that the editor knows", path.display())))
+    uri.map_err(|()| {
+        ToolError(format!(
+            "{} has no name that the editor knows",
+            path.display()
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -230,7 +334,11 @@ mod tests {
     fn a_line_with_a_column_or_name_is_a_position() {
         let text = "fn a() {\n    größe.b(b);\n}\n";
         assert_eq!(in_line(text, 2, None, Some("b")), Some(21));
-        assert_eq!(in_line(text, 2, Some(11), None), Some(21), "columns are characters");
+        assert_eq!(
+            in_line(text, 2, Some(11), None),
+            Some(21),
+            "columns are characters"
+        );
         assert_eq!(in_line(text, 2, None, None), Some(13));
         assert_eq!(in_line(text, 3, None, Some("b")), None);
         assert_eq!(in_line(text, 0, None, None), None);

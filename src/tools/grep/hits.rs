@@ -57,12 +57,22 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     pub(super) fn new(matcher: &'a RegexMatcher, limit: usize) -> Self {
-        Self { matcher, limit, kept: 0, found: FileHits::default(), is_binary: false }
+        Self {
+            matcher,
+            limit,
+            kept: 0,
+            found: FileHits::default(),
+            is_binary: false,
+        }
     }
 
     /// The matches; empty if the file turned out not to be text.
     pub(super) fn finish(self) -> FileHits {
-        if self.is_binary { FileHits::default() } else { self.found }
+        if self.is_binary {
+            FileHits::default()
+        } else {
+            self.found
+        }
     }
 }
 
@@ -73,9 +83,18 @@ impl Sink for Collector<'_> {
         self.found.total += 1;
         if self.kept < self.limit {
             self.kept += 1;
-            let start = self.matcher.find(found.bytes()).ok().flatten().map_or(0, |place| place.start());
+            let start = self
+                .matcher
+                .find(found.bytes())
+                .ok()
+                .flatten()
+                .map_or(0, |place| place.start());
             let number = found.line_number().unwrap_or_default();
-            self.found.lines.push(Line { number, is_match: true, text: excerpt(found.bytes(), start) });
+            self.found.lines.push(Line {
+                number,
+                is_match: true,
+                text: excerpt(found.bytes(), start),
+            });
         }
         Ok(true)
     }
@@ -83,7 +102,11 @@ impl Sink for Collector<'_> {
     fn context(&mut self, _searcher: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         if self.kept < self.limit {
             let number = context.line_number().unwrap_or_default();
-            self.found.lines.push(Line { number, is_match: false, text: excerpt(context.bytes(), 0) });
+            self.found.lines.push(Line {
+                number,
+                is_match: false,
+                text: excerpt(context.bytes(), 0),
+            });
         }
         Ok(true)
     }
@@ -130,7 +153,10 @@ pub(super) struct Hits {
 
 impl Hits {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, ..Self::default() }
+        Self {
+            limit,
+            ..Self::default()
+        }
     }
 
     pub(super) fn add(&mut self, path: PathBuf, found: FileHits) {
@@ -142,7 +168,11 @@ impl Hits {
         self.kept += found.kept();
         self.files.insert(path, found);
         // The last file is dropped once the others alone reach the limit.
-        while let Some(last) = self.files.last_entry().filter(|last| self.kept - last.get().kept() >= self.limit) {
+        while let Some(last) = self
+            .files
+            .last_entry()
+            .filter(|last| self.kept - last.get().kept() >= self.limit)
+        {
             self.kept -= last.remove().kept();
         }
     }
@@ -154,7 +184,10 @@ impl Hits {
     /// The matching lines that were kept: file, number from 1, text.
     pub(super) fn into_lines(self) -> impl Iterator<Item = (PathBuf, u64, String)> {
         let lines = |(path, found): (PathBuf, FileHits)| {
-            found.lines.into_iter().map(move |line| (path.clone(), line.number, line.text))
+            found
+                .lines
+                .into_iter()
+                .map(move |line| (path.clone(), line.number, line.text))
         };
         self.files.into_iter().flat_map(lines)
     }
@@ -168,7 +201,8 @@ impl Hits {
                 break;
             }
             let blank = if report.is_empty() { "" } else { "\n" };
-            writeln!(report, "{blank}{}", shown(workspace, path)).expect("writing to a string cannot fail");
+            writeln!(report, "{blank}{}", shown(workspace, path))
+                .expect("writing to a string cannot fail");
             left -= write_lines(&mut report, &found.lines, (left, bytes));
         }
         let shown_matches = self.limit - left;
@@ -177,28 +211,52 @@ impl Hits {
         report.push_str(&self.summary(shown_matches));
         self.secrets.sort();
         if !self.secrets.is_empty() {
-            let names: Vec<_> = self.secrets.iter().take(NAMED).map(|path| shown(workspace, path)).collect();
-            let more = if self.secrets.len() > NAMED { ", …" } else { "" };
-            writeln!(report, "[not searched, may hold secrets: {}{more}]", names.join(", "))
-                .expect("writing to a string cannot fail");
+            let names: Vec<_> = self
+                .secrets
+                .iter()
+                .take(NAMED)
+                .map(|path| shown(workspace, path))
+                .collect();
+            let more = if self.secrets.len() > NAMED {
+                ", …"
+            } else {
+                ""
+            };
+            writeln!(
+                report,
+                "[not searched, may hold secrets: {}{more}]",
+                names.join(", ")
+            )
+            .expect("writing to a string cannot fail");
         }
         report
     }
 
     fn summary(&self, shown: usize) -> String {
-        let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        let count = |count: usize, one: &str, many: &str| {
+            format!("{count} {}", if count == 1 { one } else { many })
+        };
         let files = count(self.total_files, "file", "files");
         let mut summary = match self.total {
-            0 => format!("[no match; {} searched]\n", count(self.searched, "file", "files")),
+            0 => format!(
+                "[no match; {} searched]\n",
+                count(self.searched, "file", "files")
+            ),
             total if shown < total => {
-                format!("[the first {shown} of {total} matching lines in {files}; narrow the pattern, path or glob]\n")
+                format!(
+                    "[the first {shown} of {total} matching lines in {files}; narrow the pattern, path or glob]\n"
+                )
             }
-            total => format!("[{} in {files}]\n", count(total, "matching line", "matching lines")),
+            total => format!(
+                "[{} in {files}]\n",
+                count(total, "matching line", "matching lines")
+            ),
         };
         if self.unsearched + self.unreadable > 0 {
             let files = count(self.unsearched, "file", "files");
             let folders = count(self.unreadable, "folder", "folders");
-            writeln!(summary, "[could not read {files} and {folders}]").expect("writing to a string cannot fail");
+            writeln!(summary, "[could not read {files} and {folders}]")
+                .expect("writing to a string cannot fail");
         }
         summary
     }
@@ -218,7 +276,8 @@ fn write_lines(report: &mut String, lines: &[Line], (limit, bytes): (usize, usiz
         }
         previous = Some(line.number);
         let mark = if line.is_match { ':' } else { '-' };
-        writeln!(report, "{}{mark}{}", line.number, line.text).expect("writing to a string cannot fail");
+        writeln!(report, "{}{mark}{}", line.number, line.text)
+            .expect("writing to a string cannot fail");
         written += usize::from(line.is_match);
     }
     written

@@ -33,9 +33,16 @@ type Buffers = HashMap<PathBuf, Arc<Document>>;
 
 impl Search {
     /// Searches everything. When cancelled, returns what was found so far; an error comes with the index of its start.
-    pub(super) fn run(&self, workspace: &Workspace, cancel: &CancellationToken) -> Result<Hits, (usize, io::Error)> {
+    pub(super) fn run(
+        &self,
+        workspace: &Workspace,
+        cancel: &CancellationToken,
+    ) -> Result<Hits, (usize, io::Error)> {
         let open = workspace.documents().all();
-        let buffers: Buffers = open.into_iter().filter_map(|it| Some((it.path.clone()?, it))).collect();
+        let buffers: Buffers = open
+            .into_iter()
+            .filter_map(|it| Some((it.path.clone()?, it)))
+            .collect();
         let hits = Mutex::new(Hits::new(self.limit));
         for (index, start) in self.starts.iter().enumerate() {
             let from = start.absolute();
@@ -73,16 +80,32 @@ impl Search {
     }
 
     /// Searches the buffers of files that do not exist on disk, which no walk finds. Returns whether there were any.
-    fn unsaved_files(&self, workspace: &Workspace, buffers: &Buffers, start: &WorkspacePath, hits: &mut Hits) -> bool {
+    fn unsaved_files(
+        &self,
+        workspace: &Workspace,
+        buffers: &Buffers,
+        start: &WorkspacePath,
+        hits: &mut Hits,
+    ) -> bool {
         let mut searcher = self.searcher();
         let mut is_any = false;
         for (path, document) in buffers {
-            let named = workspace.resolve_path(path).ok().filter(|it| !it.is_secret() && !path.exists());
-            let (Some(named), Ok(below)) = (named, path.strip_prefix(start.real())) else { continue };
-            if self.wants(if below.as_os_str().is_empty() { path } else { below }) {
+            let named = workspace
+                .resolve_path(path)
+                .ok()
+                .filter(|it| !it.is_secret() && !path.exists());
+            let (Some(named), Ok(below)) = (named, path.strip_prefix(start.real())) else {
+                continue;
+            };
+            if self.wants(if below.as_os_str().is_empty() {
+                path
+            } else {
+                below
+            }) {
                 let mut collector = self.collector();
                 // Searching text in memory cannot fail.
-                let _ = searcher.search_slice(&self.matcher, document.text.as_bytes(), &mut collector);
+                let _ =
+                    searcher.search_slice(&self.matcher, document.text.as_bytes(), &mut collector);
                 is_any = true;
                 hits.searched += 1;
                 hits.add(named.absolute(), collector.finish());
@@ -112,13 +135,26 @@ struct Thread<'a> {
 
 impl Thread<'_> {
     fn visit(&mut self, entry: &Entry<'_>, from: &Path) {
-        let below = if entry.below().as_os_str().is_empty() { entry.real() } else { entry.below() };
+        let below = if entry.below().as_os_str().is_empty() {
+            entry.real()
+        } else {
+            entry.below()
+        };
         if entry.kind() != Kind::File || !self.search.wants(below) {
             return;
         }
-        let path = || if entry.below().as_os_str().is_empty() { from.to_owned() } else { from.join(entry.below()) };
+        let path = || {
+            if entry.below().as_os_str().is_empty() {
+                from.to_owned()
+            } else {
+                from.join(entry.below())
+            }
+        };
         if entry.is_secret() {
-            self.hits.lock().expect("no visitor panics").skip_secret(path());
+            self.hits
+                .lock()
+                .expect("no visitor panics")
+                .skip_secret(path());
             return;
         }
         let mut collector = self.search.collector();
@@ -129,23 +165,34 @@ impl Thread<'_> {
         }
         let found = collector.finish();
         if !found.is_empty() {
-            self.hits.lock().expect("no visitor panics").add(path(), found);
+            self.hits
+                .lock()
+                .expect("no visitor panics")
+                .add(path(), found);
         }
     }
 
     fn find(&mut self, entry: &Entry<'_>, collector: &mut Collector<'_>) -> io::Result<()> {
         let matcher = &self.search.matcher;
         if let Some(document) = self.buffers.get(entry.real()) {
-            return self.searcher.search_slice(matcher, document.text.as_bytes(), collector);
+            return self
+                .searcher
+                .search_slice(matcher, document.text.as_bytes(), collector);
         }
-        let file = Cancellable { file: entry.open()?, cancel: self.cancel };
+        let file = Cancellable {
+            file: entry.open()?,
+            cancel: self.cancel,
+        };
         self.searcher.search_reader(matcher, file, collector)
     }
 }
 
 impl Drop for Thread<'_> {
     fn drop(&mut self) {
-        self.hits.lock().unwrap_or_else(PoisonError::into_inner).searched += self.searched;
+        self.hits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .searched += self.searched;
     }
 }
 

@@ -41,7 +41,9 @@ impl Symbol {
     #[must_use]
     pub fn end(&self, text: &str) -> usize {
         let mut lines = text.lines().zip(1..).skip(self.line.saturating_sub(1));
-        let Some((first, mut end)) = lines.next() else { return self.line };
+        let Some((first, mut end)) = lines.next() else {
+            return self.line;
+        };
         let own = indentation(first);
         for (line, number) in lines {
             let words = line.trim();
@@ -53,7 +55,9 @@ impl Symbol {
                 continue;
             }
             let closes = words.starts_with(['}', ')', ']']) || words.trim_end_matches(';') == "end";
-            let goes_on = words == "{" || words.starts_with("where") || closes && words.ends_with(['{', '(', '[']);
+            let goes_on = words == "{"
+                || words.starts_with("where")
+                || closes && words.ends_with(['{', '(', '[']);
             if indentation(line) < own || !closes && !goes_on {
                 break;
             }
@@ -74,15 +78,41 @@ fn indentation(line: &str) -> usize {
 /// files, without those that may hold secrets. Blocks; when cancelled, returns what was found so far.
 #[must_use]
 pub fn symbols(workspace: &Workspace, name: &str, cancel: &CancellationToken) -> Vec<Symbol> {
-    let Some(pattern) = pattern(name) else { return Vec::new() };
-    let (Ok(matcher), Ok(starts)) = (matcher(&pattern, false), roots(workspace)) else { return Vec::new() };
-    let search = Search { starts, matcher, files: None, context: 0, limit: FOUND };
-    let Ok(hits) = search.run(workspace, cancel) else { return Vec::new() };
-    let Ok(mut captures) = search.matcher.new_captures() else { return Vec::new() };
+    let Some(pattern) = pattern(name) else {
+        return Vec::new();
+    };
+    let (Ok(matcher), Ok(starts)) = (matcher(&pattern, false), roots(workspace)) else {
+        return Vec::new();
+    };
+    let search = Search {
+        starts,
+        matcher,
+        files: None,
+        context: 0,
+        limit: FOUND,
+    };
+    let Ok(hits) = search.run(workspace, cancel) else {
+        return Vec::new();
+    };
+    let Ok(mut captures) = search.matcher.new_captures() else {
+        return Vec::new();
+    };
     let symbol = |(path, line, text): (PathBuf, u64, String)| {
-        search.matcher.captures(text.as_bytes(), &mut captures).ok().filter(|found| *found)?;
-        let group = |index| text.get(captures.get(index).map(|at| at.start()..at.end())?).map(str::to_owned);
-        Some(Symbol { path, line: usize::try_from(line).ok()?, keyword: group(1)?, name: group(2)? })
+        search
+            .matcher
+            .captures(text.as_bytes(), &mut captures)
+            .ok()
+            .filter(|found| *found)?;
+        let group = |index| {
+            text.get(captures.get(index).map(|at| at.start()..at.end())?)
+                .map(str::to_owned)
+        };
+        Some(Symbol {
+            path,
+            line: usize::try_from(line).ok()?,
+            keyword: group(1)?,
+            name: group(2)?,
+        })
     };
     hits.into_lines().filter_map(symbol).collect()
 }
@@ -94,10 +124,15 @@ fn pattern(name: &str) -> Option<String> {
         return None;
     }
     let within = r"[\w$.]*";
-    let each: Vec<String> = name.chars().map(|c| super::escaped(c.encode_utf8(&mut [0; 4]))).collect();
+    let each: Vec<String> = name
+        .chars()
+        .map(|c| super::escaped(c.encode_utf8(&mut [0; 4])))
+        .collect();
     let name = each.join(within);
     // A method in Go has its receiver in between.
-    Some(format!(r"^\s*(?:(?:{BEFORE})\s+)*({DEFINING})\s+(?:\([^)]*\)\s*)?((?i:{within}{name}{within}))"))
+    Some(format!(
+        r"^\s*(?:(?:{BEFORE})\s+)*({DEFINING})\s+(?:\([^)]*\)\s*)?((?i:{within}{name}{within}))"
+    ))
 }
 
 #[cfg(test)]
@@ -110,19 +145,59 @@ mod tests {
             let matcher = matcher(&pattern(name).unwrap(), false).unwrap();
             let mut captures = matcher.new_captures().unwrap();
             let is_found = matcher.captures(line.as_bytes(), &mut captures).unwrap();
-            let group = |index| captures.get(index).map(|at| &line.as_bytes()[at.start()..at.end()]);
+            let group = |index| {
+                captures
+                    .get(index)
+                    .map(|at| &line.as_bytes()[at.start()..at.end()])
+            };
             let found = is_found.then(|| (group(1).unwrap(), group(2).unwrap()));
-            assert_eq!(found, expected.map(|(word, name)| (word.as_bytes(), name.as_bytes())), "{line}");
+            assert_eq!(
+                found,
+                expected.map(|(word, name)| (word.as_bytes(), name.as_bytes())),
+                "{line}"
+            );
         };
-        check("pub(super) async fn parse_line(text: &str) {", "pl", Some(("fn", "parse_line")));
+        check(
+            "pub(super) async fn parse_line(text: &str) {",
+            "pl",
+            Some(("fn", "parse_line")),
+        );
         check("    pub const fn of<T>() {", "of", Some(("fn", "of")));
-        check("const MAX_LINES: usize = 3;", "maxl", Some(("const", "MAX_LINES")));
-        check("pub static NAME: &str = \"\";", "name", Some(("static", "NAME")));
-        check("pub unsafe extern \"C\" fn call() {}", "call", Some(("fn", "call")));
-        check("func (s *Server) Listen() {", "listen", Some(("func", "Listen")));
-        check("export default class Chat extends View {", "chat", Some(("class", "Chat")));
-        check("local function M.open(path)", "open", Some(("function", "M.open")));
-        check("macro_rules! check {", "check", Some(("macro_rules!", "check")));
+        check(
+            "const MAX_LINES: usize = 3;",
+            "maxl",
+            Some(("const", "MAX_LINES")),
+        );
+        check(
+            "pub static NAME: &str = \"\";",
+            "name",
+            Some(("static", "NAME")),
+        );
+        check(
+            "pub unsafe extern \"C\" fn call() {}",
+            "call",
+            Some(("fn", "call")),
+        );
+        check(
+            "func (s *Server) Listen() {",
+            "listen",
+            Some(("func", "Listen")),
+        );
+        check(
+            "export default class Chat extends View {",
+            "chat",
+            Some(("class", "Chat")),
+        );
+        check(
+            "local function M.open(path)",
+            "open",
+            Some(("function", "M.open")),
+        );
+        check(
+            "macro_rules! check {",
+            "check",
+            Some(("macro_rules!", "check")),
+        );
         check("    def save(self):", "save", Some(("def", "save")));
         check("fn größe() {", "RÖß", Some(("fn", "größe")));
         check("// the type parser", "parser", None);
@@ -140,13 +215,22 @@ mod tests {
     #[test]
     fn definitions_end_with_their_indentation() {
         let check = |line: usize, text: &str, expected: usize| {
-            let symbol = Symbol { path: PathBuf::new(), line, keyword: String::new(), name: String::new() };
+            let symbol = Symbol {
+                path: PathBuf::new(),
+                line,
+                keyword: String::new(),
+                name: String::new(),
+            };
             assert_eq!(symbol.end(text), expected, "{text}");
         };
         check(1, "fn a() {\n    b\n\n    c\n}\n\nfn d() {}\n", 5);
         check(1, "fn a(\n    b: u8,\n) -> u8 {\n    b\n}\nfn d() {}\n", 5);
         check(1, "fn a<T>(b: T)\nwhere\n    T: Copy,\n{\n    b\n}\nx\n", 6);
-        check(2, "impl A {\n    fn a() {\n        b\n    }\n\n    fn c() {}\n}\n", 4);
+        check(
+            2,
+            "impl A {\n    fn a() {\n        b\n    }\n\n    fn c() {}\n}\n",
+            4,
+        );
         check(1, "const A: u8 = 1;\nconst B: u8 = 2;\n", 1);
         check(1, "def a():\n    b\n\n    c\n\ndef d():\n    pass\n", 4);
         check(1, "def a\n  b\nend\n\ndef c\nend\n", 3);

@@ -29,7 +29,10 @@ pub(super) struct Meter {
 impl Meter {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self { window: Instant::now(), taken: (0, 0) }
+        Self {
+            window: Instant::now(),
+            taken: (0, 0),
+        }
     }
 
     /// Counts bytes; the error completes `it …`.
@@ -60,7 +63,12 @@ pub(super) struct Bounded<R> {
 impl<R> Bounded<R> {
     /// `cut` is set to the reason when reading fails.
     pub fn new(inner: R, cut: Cut) -> Self {
-        Self { inner, line: 0, meter: Meter::new(), cut }
+        Self {
+            inner,
+            line: 0,
+            meter: Meter::new(),
+            cut,
+        }
     }
 
     fn count(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
@@ -98,7 +106,11 @@ mod tests {
 
     async fn check(input: impl AsyncRead + Unpin, expected: Option<&str>) {
         let cut = Cut::default();
-        let copied = tokio::io::copy(&mut Bounded::new(input, Arc::clone(&cut)), &mut tokio::io::sink()).await;
+        let copied = tokio::io::copy(
+            &mut Bounded::new(input, Arc::clone(&cut)),
+            &mut tokio::io::sink(),
+        )
+        .await;
         assert_eq!(copied.is_err(), expected.is_some());
         assert_eq!(cut.get().copied(), expected);
     }

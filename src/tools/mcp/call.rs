@@ -59,11 +59,19 @@ impl Tool for McpTool {
         ToolKind::Other
     }
 
-    fn preview<'a>(&'a self, _context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
+    fn preview<'a>(
+        &'a self,
+        _context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, Preview> {
         std::future::ready(object(arguments).map(|_object| self.shown(arguments))).boxed()
     }
 
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> Pending<'a, ToolOutput> {
         self.call(context, arguments).boxed()
     }
 }
@@ -73,7 +81,11 @@ impl McpTool {
     fn shown(&self, arguments: &Value) -> Preview {
         let arguments = arguments.to_string();
         let arguments = match arguments.char_indices().nth(SHOWN) {
-            Some((end, _)) => format!("{}… ({} bytes)", arguments.get(..end).unwrap_or_default(), arguments.len()),
+            Some((end, _)) => format!(
+                "{}… ({} bytes)",
+                arguments.get(..end).unwrap_or_default(),
+                arguments.len()
+            ),
             None => arguments,
         };
         Preview {
@@ -83,18 +95,29 @@ impl McpTool {
         }
     }
 
-    async fn call(&self, context: &ToolContext, arguments: &Value) -> Result<ToolOutput, ToolError> {
+    async fn call(
+        &self,
+        context: &ToolContext,
+        arguments: &Value,
+    ) -> Result<ToolOutput, ToolError> {
         let arguments = object(arguments)?;
         let answer = match self.ask(context, &arguments).await? {
             // The server did not look at the call, and begins a new session.
             Err(Fault::Expired) => self.ask(context, &arguments).await?,
             answer => answer,
         };
-        understood(&answer.map_err(|fault| self.failed(fault))?, context.room(LARGEST))
+        understood(
+            &answer.map_err(|fault| self.failed(fault))?,
+            context.room(LARGEST),
+        )
     }
 
     /// Sends the call once.
-    async fn ask(&self, context: &ToolContext, arguments: &Map<String, Value>) -> Result<Answer, ToolError> {
+    async fn ask(
+        &self,
+        context: &ToolContext,
+        arguments: &Map<String, Value>,
+    ) -> Result<Answer, ToolError> {
         let line = tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Err(self.cancelled()),
@@ -127,8 +150,14 @@ impl McpTool {
         };
         match state {
             State::Running(line) => Ok(line),
-            State::GivenUp(why) => Err(ToolError(format!("the MCP server `{}` {why}; find another way", self.server))),
-            _ => Err(ToolError(format!("the MCP server `{}` is starting; try again later", self.server))),
+            State::GivenUp(why) => Err(ToolError(format!(
+                "the MCP server `{}` {why}; find another way",
+                self.server
+            ))),
+            _ => Err(ToolError(format!(
+                "the MCP server `{}` is starting; try again later",
+                self.server
+            ))),
         }
     }
 
@@ -139,11 +168,19 @@ impl McpTool {
                 "the MCP server `{server}` crashed during this call and is being restarted; what the call did is unknown"
             ),
             Fault::Expired => {
-                format!("the MCP server `{server}` forgot its session twice, and did not carry out this call")
+                format!(
+                    "the MCP server `{server}` forgot its session twice, and did not carry out this call"
+                )
             }
             Fault::Denied(why) => format!("the MCP server `{server}` {why}"),
-            Fault::Refused(why) => format!("the MCP server `{server}` answered: {}", capped(why, LARGEST)),
-            Fault::Unreachable(why) => format!("the MCP server `{server}` cannot be reached: {}", capped(why, LARGEST)),
+            Fault::Refused(why) => format!(
+                "the MCP server `{server}` answered: {}",
+                capped(why, LARGEST)
+            ),
+            Fault::Unreachable(why) => format!(
+                "the MCP server `{server}` cannot be reached: {}",
+                capped(why, LARGEST)
+            ),
         })
     }
 
@@ -156,7 +193,10 @@ impl McpTool {
     }
 
     fn cancelled(&self) -> ToolError {
-        ToolError(format!("cancelled by the user; `{}` may have done part of it", self.server))
+        ToolError(format!(
+            "cancelled by the user; `{}` may have done part of it",
+            self.server
+        ))
     }
 }
 
@@ -185,9 +225,11 @@ async fn silence(mut progress: watch::Receiver<u64>, limit: Duration) {
 fn understood(answer: &Value, most: usize) -> Result<ToolOutput, ToolError> {
     let mut images = Vec::new();
     let text = match answer["content"].as_array() {
-        Some(blocks) if !blocks.is_empty() => {
-            blocks.iter().map(|it| block(it, &mut images)).collect::<Vec<_>>().join("\n")
-        }
+        Some(blocks) if !blocks.is_empty() => blocks
+            .iter()
+            .map(|it| block(it, &mut images))
+            .collect::<Vec<_>>()
+            .join("\n"),
         _ => match &answer["structuredContent"] {
             Value::Null => String::new(),
             structured => structured.to_string(),
@@ -195,10 +237,19 @@ fn understood(answer: &Value, most: usize) -> Result<ToolOutput, ToolError> {
     };
     let text = capped(text, most);
     match (answer["isError"] == true, text.is_empty()) {
-        (true, true) => Err(ToolError("the tool failed without an error message".to_owned())),
+        (true, true) => Err(ToolError(
+            "the tool failed without an error message".to_owned(),
+        )),
         (true, false) => Err(ToolError(text)),
-        (false, true) => Ok(ToolOutput { content: "(the tool returned nothing)".to_owned(), ..ToolOutput::default() }),
-        (false, false) => Ok(ToolOutput { content: text, images, ..ToolOutput::default() }),
+        (false, true) => Ok(ToolOutput {
+            content: "(the tool returned nothing)".to_owned(),
+            ..ToolOutput::default()
+        }),
+        (false, false) => Ok(ToolOutput {
+            content: text,
+            images,
+            ..ToolOutput::default()
+        }),
     }
 }
 
@@ -211,15 +262,27 @@ fn block(block: &Value, images: &mut Vec<Picture>) -> String {
         Some("text") => text(&block["text"]),
         Some("image") if images.len() < IMAGES && picture(block).is_some() => {
             images.extend(picture(block));
-            format!("[image, {}, {} kB]", text(&block["mimeType"]), kilobytes(&block["data"]))
+            format!(
+                "[image, {}, {} kB]",
+                text(&block["mimeType"]),
+                kilobytes(&block["data"])
+            )
         }
         Some(kind @ ("image" | "audio")) => {
-            format!("[{kind}, {}, {} kB: not shown]", text(&block["mimeType"]), kilobytes(&block["data"]))
+            format!(
+                "[{kind}, {}, {} kB: not shown]",
+                text(&block["mimeType"]),
+                kilobytes(&block["data"])
+            )
         }
         Some("resource") if resource["text"].is_string() => {
             format!("[{}]\n{}", text(&resource["uri"]), text(&resource["text"]))
         }
-        Some("resource") => format!("[{}, {} kB: not shown]", text(&resource["uri"]), kilobytes(&resource["blob"])),
+        Some("resource") => format!(
+            "[{}, {} kB: not shown]",
+            text(&resource["uri"]),
+            kilobytes(&resource["blob"])
+        ),
         Some("resource_link") => format!("[{} at {}]", text(&block["name"]), text(&block["uri"])),
         _ => format!("[{block}]"),
     }
@@ -227,10 +290,19 @@ fn block(block: &Value, images: &mut Vec<Picture>) -> String {
 
 /// An image that models take.
 fn picture(block: &Value) -> Option<Picture> {
-    let mime_type = Picture::FORMATS.into_iter().find(|format| block["mimeType"] == **format)?;
-    let data = block["data"].as_str().filter(|data| data.len() / 4 * 3 <= Picture::LARGEST)?;
-    let is_base64 = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
-    is_base64.then(|| Picture { mime_type, data: data.to_owned() })
+    let mime_type = Picture::FORMATS
+        .into_iter()
+        .find(|format| block["mimeType"] == **format)?;
+    let data = block["data"]
+        .as_str()
+        .filter(|data| data.len() / 4 * 3 <= Picture::LARGEST)?;
+    let is_base64 = data
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
+    is_base64.then(|| Picture {
+        mime_type,
+        data: data.to_owned(),
+    })
 }
 
 /// The beginning and end of a text that is longer than `most` bytes.
@@ -248,31 +320,63 @@ mod tests {
     use super::*;
 
     fn check(result: &Value, expected: Result<&str, &str>) {
-        let understood = understood(result, LARGEST).map(|output| output.content).map_err(|ToolError(why)| why);
-        assert_eq!(understood, expected.map(str::to_owned).map_err(str::to_owned));
+        let understood = understood(result, LARGEST)
+            .map(|output| output.content)
+            .map_err(|ToolError(why)| why);
+        assert_eq!(
+            understood,
+            expected.map(str::to_owned).map_err(str::to_owned)
+        );
     }
 
     #[test]
     fn results_become_text() {
         let text = |text: &str| json!({ "type": "text", "text": text });
         check(&json!({ "content": [text("a"), text("b")] }), Ok("a\nb"));
-        check(&json!({ "content": [text("no")], "isError": true }), Err("no"));
-        check(&json!({ "content": [], "isError": true }), Err("the tool failed without an error message"));
+        check(
+            &json!({ "content": [text("no")], "isError": true }),
+            Err("no"),
+        );
+        check(
+            &json!({ "content": [], "isError": true }),
+            Err("the tool failed without an error message"),
+        );
         check(&json!({ "content": [] }), Ok("(the tool returned nothing)"));
-        check(&json!({ "content": [], "structuredContent": { "a": 1 } }), Ok(r#"{"a":1}"#));
-        check(&json!({ "content": [text("a"), { "type": "hologram" }] }), Ok("a\n[{\"type\":\"hologram\"}]"));
-        check(&json!({ "unheard": "of" }), Ok("(the tool returned nothing)"));
+        check(
+            &json!({ "content": [], "structuredContent": { "a": 1 } }),
+            Ok(r#"{"a":1}"#),
+        );
+        check(
+            &json!({ "content": [text("a"), { "type": "hologram" }] }),
+            Ok("a\n[{\"type\":\"hologram\"}]"),
+        );
+        check(
+            &json!({ "unheard": "of" }),
+            Ok("(the tool returned nothing)"),
+        );
         let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(4096) });
-        check(&json!({ "content": [image.clone()] }), Ok("[image, image/png, 3 kB]"));
+        check(
+            &json!({ "content": [image.clone()] }),
+            Ok("[image, image/png, 3 kB]"),
+        );
         for image in [
             json!({ "type": "image", "mimeType": "image/tiff", "data": "A".repeat(4096) }),
             json!({ "type": "image", "mimeType": "image/png", "data": "no base64!".repeat(410) }),
         ] {
-            assert!(understood(&json!({ "content": [image] }), LARGEST).unwrap().images.is_empty());
+            assert!(
+                understood(&json!({ "content": [image] }), LARGEST)
+                    .unwrap()
+                    .images
+                    .is_empty()
+            );
         }
         let many = understood(&json!({ "content": vec![image; IMAGES + 1] }), LARGEST).unwrap();
         assert_eq!(many.images.len(), IMAGES);
-        assert!(many.content.ends_with("3 kB: not shown]"), "{}", many.content);
+        assert!(
+            many.content.ends_with("3 kB: not shown]"),
+            "{}",
+            many.content
+        );
         let file = json!({ "type": "resource", "resource": { "uri": "file:///a", "text": "b" } });
         check(&json!({ "content": [file] }), Ok("[file:///a]\nb"));
     }
@@ -306,6 +410,10 @@ mod tests {
             () = silence(reports.subscribe(), limit) => {}
             () = reporting => {}
         }
-        assert_eq!(begun.elapsed(), limit * MAX_PROGRESS, "with nothing but progress");
+        assert_eq!(
+            begun.elapsed(),
+            limit * MAX_PROGRESS,
+            "with nothing but progress"
+        );
     }
 }

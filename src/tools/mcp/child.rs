@@ -1,5 +1,8 @@
 //! The program of a server: started with exactly the given environment, and ended with its whole process tree.
-#![expect(clippy::disallowed_methods, reason = "the one place where programs of MCP servers are started")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one place where programs of MCP servers are started"
+)]
 
 use std::collections::BTreeMap;
 use std::io;
@@ -42,8 +45,16 @@ impl Child {
         #[cfg(windows)]
         let program = &crate::process::windows::find_program(program, environment);
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(environment).current_dir(folder).kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(environment)
+            .current_dir(folder)
+            .kill_on_drop(true);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut process = spawn(command)?;
         let (input, output, errors) = streams(&mut process).ok_or(io::ErrorKind::BrokenPipe)?;
         let (cut, last_words) = (Cut::default(), Arc::default());
@@ -74,7 +85,10 @@ impl Child {
         };
         // Its last output is complete when the pipe ends, unless a child of its own holds it open.
         let _held_open = timeout(GRACE, &mut self.listening).await;
-        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = self
+            .last_words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&words);
         match text.lines().map(str::trim).rfind(|line| !line.is_empty()) {
             Some(line) => format!("{how}: {line}"),
@@ -92,8 +106,12 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.listening.abort();
         #[cfg(unix)]
-        if let Some(group) = self.group.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
-            let _nobody_left = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        if let Some(group) = self
+            .group
+            .and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
+        {
+            let _nobody_left =
+                rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 }
@@ -112,7 +130,11 @@ fn spawn(mut command: Command) -> io::Result<Process> {
 
 #[cfg(unix)]
 fn streams(process: &mut Process) -> Option<Streams> {
-    Some((process.stdin.take()?, process.stdout.take()?, process.stderr.take()?))
+    Some((
+        process.stdin.take()?,
+        process.stdout.take()?,
+        process.stderr.take()?,
+    ))
 }
 
 #[cfg(windows)]
@@ -123,7 +145,11 @@ use crate::process::windows::in_job as spawn;
 
 #[cfg(windows)]
 fn streams(process: &mut Process) -> Option<Streams> {
-    Some((process.stdin().take()?, process.stdout().take()?, process.stderr().take()?))
+    Some((
+        process.stdin().take()?,
+        process.stdout().take()?,
+        process.stderr().take()?,
+    ))
 }
 
 /// Keeps the tail of a program's standard error; all of it is logged.

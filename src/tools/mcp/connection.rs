@@ -38,11 +38,17 @@ pub(super) struct Broken {
 
 impl Broken {
     pub fn again(why: impl Into<String>) -> Self {
-        Self { why: why.into(), again: true }
+        Self {
+            why: why.into(),
+            again: true,
+        }
     }
 
     fn for_good(why: impl Into<String>) -> Self {
-        Self { why: why.into(), again: false }
+        Self {
+            why: why.into(),
+            again: false,
+        }
     }
 }
 
@@ -71,8 +77,12 @@ impl Connection {
             Ok(Ok(())) => Ok(connection),
             Ok(Err(Fault::Over | Fault::Expired)) => Err(Broken::again(connection.ended().await)),
             Ok(Err(Fault::Denied(why))) => Err(Broken::for_good(why)),
-            Ok(Err(Fault::Refused(why))) => Err(Broken::again(format!("refused the connection: {why}"))),
-            Ok(Err(Fault::Unreachable(why))) => Err(Broken::again(format!("cannot be reached: {why}"))),
+            Ok(Err(Fault::Refused(why))) => {
+                Err(Broken::again(format!("refused the connection: {why}")))
+            }
+            Ok(Err(Fault::Unreachable(why))) => {
+                Err(Broken::again(format!("cannot be reached: {why}")))
+            }
             Err(_late) => Err(Broken::again("did not answer within 60 s")),
         }
     }
@@ -81,7 +91,11 @@ impl Connection {
         let exchange = Exchange::new(&server.roots);
         let mut tasks = JoinSet::new();
         let (line, end) = match &server.way {
-            Way::Command { words, environment, folder } => {
+            Way::Command {
+                words,
+                environment,
+                folder,
+            } => {
                 let (child, output, input) = Child::start(words, environment, folder)
                     .map_err(|error| Broken::for_good(format!("cannot be started: {error}")))?;
                 let (line, reading, writing) = Line::to_program(&exchange, output, input);
@@ -90,27 +104,44 @@ impl Connection {
                 (line, End::Program(Box::new(child)))
             }
             Way::Url { url, headers } => {
-                let http = Arc::new(Http::new(&server.name, url, headers).map_err(Broken::for_good)?);
-                (Line::over_http(&exchange, Arc::clone(&http)), End::Http(http))
+                let http =
+                    Arc::new(Http::new(&server.name, url, headers).map_err(Broken::for_good)?);
+                (
+                    Line::over_http(&exchange, Arc::clone(&http)),
+                    End::Http(http),
+                )
             }
         };
-        Ok(Self { line, exchange, name: None, end, tasks })
+        Ok(Self {
+            line,
+            exchange,
+            name: None,
+            end,
+            tasks,
+        })
     }
 
     async fn greet(&mut self) -> Result<(), Fault> {
         let tandem = json!({ "name": "tandem", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": VERSION, "capabilities": { "roots": {} }, "clientInfo": tandem });
-        let answer = self.line.request(self.line.next_id(), "initialize", params).await?;
+        let answer = self
+            .line
+            .request(self.line.next_id(), "initialize", params)
+            .await?;
         if !answer["capabilities"].is_object() {
             return Err(Fault::Refused("its answer is not MCP".to_owned()));
         }
         let info = &answer["serverInfo"];
-        self.name =
-            info["name"].as_str().zip(info["version"].as_str()).map(|(name, version)| format!("{name} {version}"));
+        self.name = info["name"]
+            .as_str()
+            .zip(info["version"].as_str())
+            .map(|(name, version)| format!("{name} {version}"));
         if let End::Http(http) = &self.end {
             http.agree(answer["protocolVersion"].as_str().unwrap_or(VERSION));
         }
-        self.line.notify("notifications/initialized", json!({})).await?;
+        self.line
+            .notify("notifications/initialized", json!({}))
+            .await?;
         if let End::Http(http) = &self.end {
             let (http, exchange) = (Arc::clone(http), Arc::clone(&self.exchange));
             self.tasks.spawn(async move { http.listen(exchange).await });
@@ -146,10 +177,17 @@ pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, Broken> {
     for _page in 0..PAGES {
         let asked = line.request(line.next_id(), "tools/list", params);
         let late = |_late| Broken::again("did not list its tools within 30 s");
-        let mut answer = timeout(LIST, asked).await.map_err(late)?.map_err(listless)?;
+        let mut answer = timeout(LIST, asked)
+            .await
+            .map_err(late)?
+            .map_err(listless)?;
         match answer.get_mut("tools").map(Value::take) {
             Some(Value::Array(page)) => tools.extend(page.into_iter().map(Listed::read)),
-            _ => return Err(Broken::again("does not list its tools: the answer has none")),
+            _ => {
+                return Err(Broken::again(
+                    "does not list its tools: the answer has none",
+                ));
+            }
         }
         match answer["nextCursor"].take() {
             Value::String(cursor) => params = json!({ "cursor": cursor }),

@@ -16,12 +16,20 @@ pub(super) struct Events {
 
 impl Events {
     pub fn new(stream: bool) -> Self {
-        Self { stream, rest: Vec::new(), data: Vec::new(), complete: VecDeque::new() }
+        Self {
+            stream,
+            rest: Vec::new(),
+            data: Vec::new(),
+            complete: VecDeque::new(),
+        }
     }
 
     /// Adds a piece of the body.
     pub fn feed(&mut self, piece: &[u8]) {
-        let mut pieces = piece.split_inclusive(|&byte| byte == b'\n').filter(|_| self.stream).peekable();
+        let mut pieces = piece
+            .split_inclusive(|&byte| byte == b'\n')
+            .filter(|_| self.stream)
+            .peekable();
         if pieces.peek().is_none() {
             self.rest.extend_from_slice(piece);
         }
@@ -72,10 +80,15 @@ mod tests {
     fn check(stream: bool, body: &str, expected: &[&str]) {
         for size in 1..=body.len() {
             let mut events = Events::new(stream);
-            body.as_bytes().chunks(size).for_each(|piece| events.feed(piece));
+            body.as_bytes()
+                .chunks(size)
+                .for_each(|piece| events.feed(piece));
             events.end();
             let messages: Vec<_> = std::iter::from_fn(|| events.next()).collect();
-            let messages: Vec<_> = messages.iter().map(|message| std::str::from_utf8(message).unwrap()).collect();
+            let messages: Vec<_> = messages
+                .iter()
+                .map(|message| std::str::from_utf8(message).unwrap())
+                .collect();
             assert_eq!(messages, expected, "pieces of {size} bytes");
         }
     }
@@ -83,7 +96,15 @@ mod tests {
     #[test]
     fn messages_are_decoded_from_any_chunks() {
         check(false, "{\"a\":\n1}", &["{\"a\":\n1}"]);
-        check(true, "event: message\nid: 1\ndata: {}\n\ndata:1\r\n\r\n", &["{}", "1"]);
-        check(true, ": hello\n\ndata: [\ndata: ]\n\ndata: cut off", &["[\n]"]);
+        check(
+            true,
+            "event: message\nid: 1\ndata: {}\n\ndata:1\r\n\r\n",
+            &["{}", "1"],
+        );
+        check(
+            true,
+            ": hello\n\ndata: [\ndata: ]\n\ndata: cut off",
+            &["[\n]"],
+        );
     }
 }

@@ -51,8 +51,16 @@ impl Exchange {
     pub fn new(roots: &[PathBuf]) -> Arc<Self> {
         let (progress, _) = watch::channel(0);
         let (changes, over) = (Notify::new(), CancellationToken::new());
-        let roots = roots.iter().filter_map(|root| Some(json!({ "uri": Url::from_file_path(root).ok()?.as_str() })));
-        Arc::new(Self { waiting: Mutex::default(), roots: roots.collect(), changes, progress, over })
+        let roots = roots
+            .iter()
+            .filter_map(|root| Some(json!({ "uri": Url::from_file_path(root).ok()?.as_str() })));
+        Arc::new(Self {
+            waiting: Mutex::default(),
+            roots: roots.collect(),
+            changes,
+            progress,
+            over,
+        })
     }
 
     /// Expects an answer until the expectation is dropped.
@@ -61,7 +69,11 @@ impl Exchange {
         if !self.over.is_cancelled() {
             self.waiting().insert(id, sender);
         }
-        Expected { id, answer, exchange: Arc::clone(self) }
+        Expected {
+            id,
+            answer,
+            exchange: Arc::clone(self),
+        }
     }
 
     /// Handles a message from the server; returns the answer to send. Invalid messages are ignored.
@@ -71,7 +83,9 @@ impl Exchange {
             (Some(method), Value::Null) => self.on_notification(method),
             (Some("ping"), id) => return Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
             (Some("roots/list"), id) => {
-                return Some(json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": self.roots } }));
+                return Some(
+                    json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": self.roots } }),
+                );
             }
             (Some(method), id) => {
                 let error = json!({ "code": METHOD_NOT_FOUND, "message": format!("tandem has no method `{method}`") });
@@ -182,7 +196,10 @@ mod tests {
             );
         };
         check("ping", json!({ "ok": {} }));
-        check("roots/list", json!({ "ok": { "roots": [{ "uri": "file:///a%20b" }] } }));
+        check(
+            "roots/list",
+            json!({ "ok": { "roots": [{ "uri": "file:///a%20b" }] } }),
+        );
         check("sampling/createMessage", json!({ "code": -32601 }));
     }
 }

@@ -52,8 +52,13 @@ impl Http {
         if !matches!(url.scheme(), "http" | "https") {
             return Err("has a URL that begins with neither http:// nor https://".to_owned());
         }
-        if let Some(name) = headers.keys().find(|name| url.scheme() == "http" && !loopback && is_secret(name)) {
-            return Err(format!("would get the header {name} unencrypted: use https"));
+        if let Some(name) = headers
+            .keys()
+            .find(|name| url.scheme() == "http" && !loopback && is_secret(name))
+        {
+            return Err(format!(
+                "would get the header {name} unencrypted: use https"
+            ));
         }
         // Somebody else in this process may have installed a provider; theirs works as well.
         _ = rustls::crypto::ring::default_provider().install_default();
@@ -64,10 +69,20 @@ impl Http {
         if loopback {
             client = client.no_proxy();
         }
-        let client = client.build().map_err(|error| format!("cannot be reached: {error}"))?;
+        let client = client
+            .build()
+            .map_err(|error| format!("cannot be reached: {error}"))?;
         let (name, headers) = (name.to_owned(), read(headers)?);
         let (session, worked, version) = (OnceLock::new(), AtomicBool::new(false), OnceLock::new());
-        Ok(Self { client, name, url, headers, session, worked, version })
+        Ok(Self {
+            client,
+            name,
+            url,
+            headers,
+            session,
+            worked,
+            version,
+        })
     }
 
     /// Sends the negotiated version with every request from now on.
@@ -76,7 +91,12 @@ impl Http {
     }
 
     /// Sends a request and waits for its answer.
-    pub async fn ask(&self, message: String, exchange: &Exchange, expected: &mut Expected) -> Answer {
+    pub async fn ask(
+        &self,
+        message: String,
+        exchange: &Exchange,
+        expected: &mut Expected,
+    ) -> Answer {
         let response = self.post(message).await.inspect_err(|fault| {
             if *fault == Fault::Expired {
                 exchange.close();
@@ -130,14 +150,20 @@ impl Http {
     }
 
     async fn post(&self, message: String) -> Result<Response, Fault> {
-        let request = self.request(Method::POST).header(CONTENT_TYPE, "application/json");
-        let request = request.header(ACCEPT, "application/json, text/event-stream").body(message);
+        let request = self
+            .request(Method::POST)
+            .header(CONTENT_TYPE, "application/json");
+        let request = request
+            .header(ACCEPT, "application/json, text/event-stream")
+            .body(message);
         let response = request.send().await.map_err(unreachable)?;
         match response.status() {
             status if status.is_success() => Ok(response),
             StatusCode::NOT_FOUND if self.worked.load(Ordering::Relaxed) => Err(Fault::Expired),
             // Later it may answer otherwise.
-            status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => Err(unreached(status)),
+            status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => {
+                Err(unreached(status))
+            }
             status if status.is_client_error() => Err(Fault::Denied(self.denied(status))),
             status => Err(unreached(status)),
         }
@@ -148,7 +174,9 @@ impl Http {
         let name = &self.name;
         let remedy = match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if self.headers.is_empty() => {
-                format!("set its credentials in mcp.{name}.headers, such as {{ Authorization = \"Bearer …\" }}")
+                format!(
+                    "set its credentials in mcp.{name}.headers, such as {{ Authorization = \"Bearer …\" }}"
+                )
             }
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 format!("it does not accept the credentials in mcp.{name}.headers")
@@ -171,12 +199,18 @@ impl Http {
                 headers.insert(name, value.clone());
             }
         }
-        self.client.request(method, self.url.clone()).headers(headers)
+        self.client
+            .request(method, self.url.clone())
+            .headers(headers)
     }
 
     /// Handles all messages of a response.
     async fn receive(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or_default();
         let mut events = Events::new(kind.starts_with(EVENTS));
         let objection = |why: &str| Fault::Unreachable(format!("it {why}"));
         let mut meter = Meter::new();
@@ -197,7 +231,9 @@ impl Http {
 
     async fn take(&self, events: &mut Events, exchange: &Exchange) {
         while let Some(data) = events.next() {
-            let Ok(message) = serde_json::from_slice::<Value>(&data) else { continue };
+            let Ok(message) = serde_json::from_slice::<Value>(&data) else {
+                continue;
+            };
             if let Some(answer) = exchange.take(&message) {
                 let _not_taken = Box::pin(self.tell(answer.to_string())).await;
             }
@@ -207,8 +243,11 @@ impl Http {
 
 fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     let pair = |(name, value): (&String, &String)| {
-        let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
-        let (name, mut value) = header.ok_or_else(|| format!("has a header {name:?} that is not valid"))?;
+        let header = HeaderName::try_from(name)
+            .ok()
+            .zip(HeaderValue::try_from(value).ok());
+        let (name, mut value) =
+            header.ok_or_else(|| format!("has a header {name:?} that is not valid"))?;
         value.set_sensitive(true);
         Ok((name, value))
     };
@@ -218,14 +257,23 @@ fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
 /// Whether a header with this name probably holds a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["auth", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
+    ["auth", "key", "token", "secret", "cookie"]
+        .iter()
+        .any(|word| name.contains(word))
 }
 
 /// Follows redirects that keep method, body and origin.
 fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);
-    let same = attempt.previous().last().is_some_and(|last| last.origin() == attempt.url().origin());
-    if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
+    let same = attempt
+        .previous()
+        .last()
+        .is_some_and(|last| last.origin() == attempt.url().origin());
+    if keeps && same && attempt.previous().len() <= 3 {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
 }
 
 fn unreached(status: StatusCode) -> Fault {
@@ -254,7 +302,15 @@ mod tests {
         check("http://tools.example/mcp", "Authorization", unencrypted);
         check("http://tools.example/mcp", "X-Team", None);
         check("http://127.0.0.1:1/mcp", "Authorization", None);
-        check("ftp://tools.example/mcp", "X", Some("has a URL that begins with neither http:// nor https://"));
-        check("https://tools.example/mcp", "a b", Some("has a header \"a b\" that is not valid"));
+        check(
+            "ftp://tools.example/mcp",
+            "X",
+            Some("has a URL that begins with neither http:// nor https://"),
+        );
+        check(
+            "https://tools.example/mcp",
+            "a b",
+            Some("has a header \"a b\" that is not valid"),
+        );
     }
 }

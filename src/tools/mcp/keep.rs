@@ -45,7 +45,10 @@ pub(super) struct Status {
 
 impl Status {
     pub fn new() -> Self {
-        Self { state: State::Starting, listing: Arc::default() }
+        Self {
+            state: State::Starting,
+            listing: Arc::default(),
+        }
     }
 }
 
@@ -59,18 +62,30 @@ pub(super) async fn keep(
     let mut starts = 0;
     loop {
         let begun = Instant::now();
-        let Some(Broken { why, again }) = live(&server, &status, &notices, &end).await else { return };
-        starts = if begun.elapsed() >= STEADY { 1 } else { starts + 1 };
+        let Some(Broken { why, again }) = live(&server, &status, &notices, &end).await else {
+            return;
+        };
+        starts = if begun.elapsed() >= STEADY {
+            1
+        } else {
+            starts + 1
+        };
         let name = &server.name;
         if !again || starts >= TRIES {
-            notices.say(format!("MCP server `{name}` {why}; it will not be restarted in this session"));
+            notices.say(format!(
+                "MCP server `{name}` {why}; it will not be restarted in this session"
+            ));
             status.send_modify(|status| status.state = State::GivenUp(why.into()));
             return;
         }
         notices.say(format!("MCP server `{name}` {why}; restarting it"));
         status.send_modify(|status| status.state = State::Broken);
         let pause = FIRST_PAUSE * 2_u32.pow(starts - 1);
-        if end.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+        if end
+            .run_until_cancelled(tokio::time::sleep(pause))
+            .await
+            .is_none()
+        {
             return;
         }
     }
@@ -87,7 +102,9 @@ async fn live(
         Ok(connection) => connection,
         Err(broken) => return Some(broken),
     };
-    let why = end.run_until_cancelled(serve(&mut connection, server, status, notices)).await;
+    let why = end
+        .run_until_cancelled(serve(&mut connection, server, status, notices))
+        .await;
     connection.close().await;
     why
 }
@@ -110,7 +127,10 @@ async fn serve(
         for notice in &listing.notices {
             notices.say(format!("MCP server `{}` {notice}", server.name));
         }
-        status.send_replace(Status { state: State::Running(line), listing: Arc::new(listing) });
+        status.send_replace(Status {
+            state: State::Running(line),
+            listing: Arc::new(listing),
+        });
         let exchange = Arc::clone(&connection.exchange);
         tokio::select! {
             why = connection.ended() => return Broken::again(why),

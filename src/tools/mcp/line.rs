@@ -39,10 +39,18 @@ impl Line {
         exchange: &Arc<Exchange>,
         output: R,
         input: ChildStdin,
-    ) -> (Self, impl Future<Output = ()> + Send + use<R>, impl Future<Output = ()> + Send + use<R>) {
+    ) -> (
+        Self,
+        impl Future<Output = ()> + Send + use<R>,
+        impl Future<Output = ()> + Send + use<R>,
+    ) {
         let (sender, outbox) = mpsc::channel(OUTBOX);
         let reading = read(output, Arc::clone(exchange), sender.clone());
-        (Self::new(exchange, Transport::Program(sender)), reading, write(input, outbox, Arc::clone(exchange)))
+        (
+            Self::new(exchange, Transport::Program(sender)),
+            reading,
+            write(input, outbox, Arc::clone(exchange)),
+        )
     }
 
     /// A connection over HTTP.
@@ -51,7 +59,11 @@ impl Line {
     }
 
     fn new(exchange: &Arc<Exchange>, transport: Transport) -> Self {
-        Self { exchange: Arc::clone(exchange), transport, last_id: Arc::default() }
+        Self {
+            exchange: Arc::clone(exchange),
+            transport,
+            last_id: Arc::default(),
+        }
     }
 
     /// The next request id.
@@ -72,7 +84,8 @@ impl Line {
     /// Sends a request, and waits for the answer however long it takes.
     pub async fn request(&self, RequestId(id): RequestId, method: &str, params: Value) -> Answer {
         let mut expected = self.exchange.expect(id);
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        let message =
+            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
         match &self.transport {
             Transport::Program(outbox) => {
                 outbox.send(message).await.map_err(|_gone| Fault::Over)?;
@@ -93,7 +106,8 @@ impl Line {
 
     /// Tells the server that a request was cancelled.
     pub async fn give_up(&self, RequestId(id): RequestId) -> Result<(), Fault> {
-        self.notify("notifications/cancelled", json!({ "requestId": id })).await
+        self.notify("notifications/cancelled", json!({ "requestId": id }))
+            .await
     }
 }
 
@@ -105,13 +119,19 @@ impl RequestId {
 }
 
 /// Reads a program's output to its end. Lines that are not JSON are ignored, because programs print things.
-async fn read<R: AsyncRead + Unpin>(output: R, exchange: Arc<Exchange>, outbox: mpsc::Sender<String>) {
+async fn read<R: AsyncRead + Unpin>(
+    output: R,
+    exchange: Arc<Exchange>,
+    outbox: mpsc::Sender<String>,
+) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while let Ok(1..) = output.read_until(b'\n', &mut line).await {
         if let Ok(message) = serde_json::from_slice(&line) {
             // A server that sends requests without reading gets no answer.
-            let _full = exchange.take(&message).map(|answer| outbox.try_send(answer.to_string()));
+            let _full = exchange
+                .take(&message)
+                .map(|answer| outbox.try_send(answer.to_string()));
         } else {
             tracing::debug!("an MCP server prints {}", String::from_utf8_lossy(&line));
         }

@@ -18,9 +18,18 @@ const LARGEST: usize = 24 << 10;
 /// The longest original name, in bytes.
 const NAME: usize = 128;
 /// Keywords that describe a schema without restricting it.
-const DESCRIBING: [&str; 6] = ["description", "title", "examples", "default", "$comment", "$schema"];
+const DESCRIBING: [&str; 6] = [
+    "description",
+    "title",
+    "examples",
+    "default",
+    "$comment",
+    "$schema",
+];
 /// Keywords that no provider accepts at the top level of a schema.
-const NOT_AT_THE_TOP: [&str; 8] = ["$schema", "$id", "oneOf", "anyOf", "allOf", "not", "enum", "if"];
+const NOT_AT_THE_TOP: [&str; 8] = [
+    "$schema", "$id", "oneOf", "anyOf", "allOf", "not", "enum", "if",
+];
 
 /// The tools of a server.
 #[derive(Debug, Default, PartialEq)]
@@ -49,10 +58,15 @@ impl Listing {
         tools.dedup_by(|one, other| one.name == other.name);
         let mut notices = Vec::new();
         if named < offered {
-            notices.push(format!("offers {} without a usable name; left out", count(offered - named)));
+            notices.push(format!(
+                "offers {} without a usable name; left out",
+                count(offered - named)
+            ));
         }
         if tools.len() < named {
-            notices.push("offers several tools of the same name; only the first of each is used".to_owned());
+            notices.push(
+                "offers several tools of the same name; only the first of each is used".to_owned(),
+            );
         }
         let mut size = 0;
         let kept = tools.iter().take_while(|tool| {
@@ -61,7 +75,10 @@ impl Listing {
         });
         let left_out = tools.split_off(kept.count());
         if !left_out.is_empty() {
-            let names: Vec<_> = left_out.iter().map(|tool| display::escape_line(&tool.name)).collect();
+            let names: Vec<_> = left_out
+                .iter()
+                .map(|tool| display::escape_line(&tool.name))
+                .collect();
             let names = names.join(", ");
             let tools = count(left_out.len());
             let limit = LARGEST >> 10;
@@ -76,14 +93,23 @@ impl Listing {
 impl Listed {
     /// Parses one listed tool; `None` if it has no usable name.
     pub fn read(mut tool: Value) -> Option<Self> {
-        let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME)?.to_owned();
-        let described = [&tool["description"], &tool["title"]].into_iter().find_map(Value::as_str);
+        let name = tool["name"]
+            .as_str()
+            .filter(|name| !name.is_empty() && name.len() <= NAME)?
+            .to_owned();
+        let described = [&tool["description"], &tool["title"]]
+            .into_iter()
+            .find_map(Value::as_str);
         let mut description = described.map_or_else(String::new, brief);
         let schema = schema(tool["inputSchema"].take()).unwrap_or_else(|| {
             description.push_str(" (Its arguments are too many to be listed here.)");
             json!({ "type": "object", "properties": {} })
         });
-        Some(Self { name, description, schema })
+        Some(Self {
+            name,
+            description,
+            schema,
+        })
     }
 
     /// Its size in every request, in bytes.
@@ -93,7 +119,11 @@ impl Listed {
 }
 
 fn count(tools: usize) -> String {
-    if tools == 1 { "a tool".to_owned() } else { format!("{tools} tools") }
+    if tools == 1 {
+        "a tool".to_owned()
+    } else {
+        format!("{tools} tools")
+    }
 }
 
 /// The beginning of a description, with invisible characters written out.
@@ -116,7 +146,11 @@ fn schema(value: Value) -> Option<Value> {
     if !schema.get("properties").is_some_and(Value::is_object) {
         schema.insert("properties".to_owned(), json!({}));
     }
-    let names = |required: &Value| required.as_array().is_some_and(|names| names.iter().all(Value::is_string));
+    let names = |required: &Value| {
+        required
+            .as_array()
+            .is_some_and(|names| names.iter().all(Value::is_string))
+    };
     if !schema.get("required").is_some_and(names) {
         schema.shift_remove("required");
     }
@@ -129,14 +163,21 @@ fn schema(value: Value) -> Option<Value> {
 
 /// Removes descriptions, here and in every inner schema.
 fn thin(schema: &mut Value) {
-    let Value::Object(schema) = schema else { return };
+    let Value::Object(schema) = schema else {
+        return;
+    };
     schema.retain(|key, _| !DESCRIBING.contains(&key.as_str()));
     for (key, value) in schema {
         match (key.as_str(), value) {
-            ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(named)) => {
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions",
+                Value::Object(named),
+            ) => {
                 named.values_mut().for_each(thin);
             }
-            ("oneOf" | "anyOf" | "allOf" | "prefixItems", Value::Array(schemas)) => schemas.iter_mut().for_each(thin),
+            ("oneOf" | "anyOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(thin)
+            }
             ("items" | "additionalProperties" | "not", schema) => thin(schema),
             _ => {}
         }
@@ -174,7 +215,11 @@ impl Names {
 }
 
 fn allowed(character: char) -> char {
-    if character.is_ascii_alphanumeric() || matches!(character, '_' | '-') { character } else { '_' }
+    if character.is_ascii_alphanumeric() || matches!(character, '_' | '-') {
+        character
+    } else {
+        '_'
+    }
 }
 
 #[cfg(test)]
@@ -185,7 +230,9 @@ mod tests {
     #[test]
     fn names_are_valid_and_unique() {
         let mut names = Names::default();
-        let mut check = |server: &str, tool: &str, expected: &str| assert_eq!(names.give(server, tool), expected);
+        let mut check = |server: &str, tool: &str, expected: &str| {
+            assert_eq!(names.give(server, tool), expected)
+        };
         check("git", "log", "git__log");
         check("git", "log", "git__log_2");
         check("my git", "größe", "my_git__gr__e");
@@ -209,17 +256,16 @@ mod tests {
             &json!({ "properties": [], "required": "a", "anyOf": [{}] }),
             &json!({ "properties": {}, "type": "object" }),
         );
-        let good =
-            json!({ "type": "object", "properties": { "a": { "type": "string", "enum": ["x"] } }, "required": ["a"] });
+        let good = json!({ "type": "object", "properties": { "a": { "type": "string", "enum": ["x"] } }, "required": ["a"] });
         check_schema(&good, &good);
     }
 
     #[test]
     fn long_schemas_lose_descriptions_first() {
         let long = "y".repeat(SCHEMA);
-        let property =
-            |description: &Value| json!({ "type": "array", "items": { "type": "string", "description": description } });
-        let given = json!({ "type": "object", "properties": { "description": property(&json!(long)) } });
+        let property = |description: &Value| json!({ "type": "array", "items": { "type": "string", "description": description } });
+        let given =
+            json!({ "type": "object", "properties": { "description": property(&json!(long)) } });
         let mut expected = given.clone();
         expected["properties"]["description"]["items"] = json!({ "type": "string" });
         check_schema(&given, &expected);
@@ -228,11 +274,21 @@ mod tests {
 
     #[test]
     fn omitted_tools_are_reported() {
-        let tool = |name: &str, size: usize| json!({ "name": name, "description": "d".repeat(size) });
+        let tool =
+            |name: &str, size: usize| json!({ "name": name, "description": "d".repeat(size) });
         let list = |tools: Vec<Value>| Listing::new(tools.into_iter().map(Listed::read).collect());
-        let listing = list(vec![tool("b", 1), json!(7), tool("a", 501), tool("b", 2), tool("", 1)]);
-        let described: Vec<_> =
-            listing.tools.iter().map(|tool| (tool.name.as_str(), tool.description.chars().count())).collect();
+        let listing = list(vec![
+            tool("b", 1),
+            json!(7),
+            tool("a", 501),
+            tool("b", 2),
+            tool("", 1),
+        ]);
+        let described: Vec<_> = listing
+            .tools
+            .iter()
+            .map(|tool| (tool.name.as_str(), tool.description.chars().count()))
+            .collect();
         assert_eq!(described, [("a", 501), ("b", 1)]);
         assert_eq!(
             listing.notices,
@@ -241,7 +297,9 @@ mod tests {
                 "offers several tools of the same name; only the first of each is used",
             ]
         );
-        let many = (0..60).map(|number| tool(&format!("t{number:02}"), 500)).collect();
+        let many = (0..60)
+            .map(|number| tool(&format!("t{number:02}"), 500))
+            .collect();
         let listing = list(many);
         assert_eq!(listing.tools.len(), 45);
         assert_eq!(listing.notices.len(), 1);
@@ -264,8 +322,11 @@ mod tests {
             "name",
             "anyOf",
         ]);
-        let leaf =
-            prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), words.clone().prop_map(Value::from)];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            words.clone().prop_map(Value::from)
+        ];
         leaf.prop_recursive(4, 40, 5, move |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),

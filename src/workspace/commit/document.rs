@@ -37,21 +37,31 @@ pub(super) async fn apply(
         hunks: editor_hunks(workspace, document, outcome),
     };
     let applied = match editor::in_time(workspace.0.editor.apply(edit)).await {
-        Some(applied) => applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?,
+        Some(applied) => {
+            applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?
+        }
         // The editor applies the edit and reports it without answering.
         None if expectation.is_met() => return Ok(Attempt::Done(None)),
         None => return Err(FileError::Editor(path.display(), editor::silent())),
     };
     let mut version = document.version;
     // Constant typing does not extend the wait.
-    let mut end = Instant::now() + if applied == Applied::Yes { REPORT } else { SETTLE };
+    let mut end = Instant::now()
+        + if applied == Applied::Yes {
+            REPORT
+        } else {
+            SETTLE
+        };
     loop {
         if expectation.is_met() {
             return Ok(Attempt::Done(None));
         }
-        let Ok(Some(now)) = timeout_at(end, documents.changed(&document.uri, version)).await else { break };
+        let Ok(Some(now)) = timeout_at(end, documents.changed(&document.uri, version)).await else {
+            break;
+        };
         if applied == Applied::Yes && is_made(document, outcome, &now.text).await {
-            let note = "someone typed in the file at the same time; read it again before the next edit";
+            let note =
+                "someone typed in the file at the same time; read it again before the next edit";
             return Ok(Attempt::Done((!expectation.is_met()).then_some(note)));
         }
         (version, end) = (now.version, end.min(Instant::now() + SETTLE));
@@ -65,7 +75,11 @@ pub(super) async fn apply(
 /// Whether `now`, which somebody else may have changed too, contains the edit: at each place the new text is present
 /// and the old text is gone.
 async fn is_made(document: &Document, outcome: &Outcome, now: &Arc<str>) -> bool {
-    let (old, new, now) = (Arc::clone(&document.text), Arc::clone(&outcome.new_text), Arc::clone(now));
+    let (old, new, now) = (
+        Arc::clone(&document.text),
+        Arc::clone(&outcome.new_text),
+        Arc::clone(now),
+    );
     let places = hunks_of(&old, outcome);
     blocking(move || made(&old, &new, &now, &places)).await
 }
@@ -76,8 +90,18 @@ fn made(old: &str, new: &str, now: &str, places: &[Hunk]) -> bool {
     let (old, new) = (common(old, now), common(new, now));
     let still = |common: &[Range<usize>], place: &Range<usize>| -> usize {
         let first = common.partition_point(|range| range.end <= place.start);
-        let inside = common.iter().skip(first).take_while(|range| range.start < place.end);
-        inside.map(|range| range.end.min(place.end).saturating_sub(range.start.max(place.start))).sum()
+        let inside = common
+            .iter()
+            .skip(first)
+            .take_while(|range| range.start < place.end);
+        inside
+            .map(|range| {
+                range
+                    .end
+                    .min(place.end)
+                    .saturating_sub(range.start.max(place.start))
+            })
+            .sum()
     };
     let (mut grown, mut shrunk) = (0, 0);
     // Of the removed and of the inserted text: its bytes, and how many of them are in the current text.
@@ -100,21 +124,40 @@ fn made(old: &str, new: &str, now: &str, places: &[Hunk]) -> bool {
 }
 
 /// The smallest hunks of `outcome`, in the editor's positions.
-fn editor_hunks(workspace: &Workspace, document: &Document, outcome: &Outcome) -> Vec<(text::Range, String)> {
+fn editor_hunks(
+    workspace: &Workspace,
+    document: &Document,
+    outcome: &Outcome,
+) -> Vec<(text::Range, String)> {
     let encoding = workspace.0.documents.encoding();
     let text = &document.text;
-    let range = |hunk: Hunk| (document.lines.range(text, &hunk.range, encoding), hunk.new_text);
+    let range = |hunk: Hunk| {
+        (
+            document.lines.range(text, &hunk.range, encoding),
+            hunk.new_text,
+        )
+    };
     hunks_of(text, outcome).into_iter().map(range).collect()
 }
 
 fn hunks_of(text: &str, outcome: &Outcome) -> Vec<Hunk> {
-    outcome.places.iter().flat_map(|place| small(text, place)).collect()
+    outcome
+        .places
+        .iter()
+        .flat_map(|place| small(text, place))
+        .collect()
 }
 
 /// `place` as small hunks.
 fn small(text: &str, place: &Hunk) -> Vec<Hunk> {
-    let (start, old) = (place.range.start, text.get(place.range.clone()).unwrap_or_default());
-    let moved = |hunk: Hunk| Hunk { range: hunk.range.start + start..hunk.range.end + start, ..hunk };
+    let (start, old) = (
+        place.range.start,
+        text.get(place.range.clone()).unwrap_or_default(),
+    );
+    let moved = |hunk: Hunk| Hunk {
+        range: hunk.range.start + start..hunk.range.end + start,
+        ..hunk
+    };
     hunks(old, &place.new_text).into_iter().map(moved).collect()
 }
 
@@ -125,7 +168,11 @@ mod tests {
     #[test]
     fn the_replaced_region_shows_whether_an_edit_was_applied() {
         let check = |old: &str, new: &str, now: &str, expected: bool| {
-            assert_eq!(made(old, new, now, &hunks(old, new)), expected, "{old:?} {new:?} {now:?}");
+            assert_eq!(
+                made(old, new, now, &hunks(old, new)),
+                expected,
+                "{old:?} {new:?} {now:?}"
+            );
         };
         // A word is removed from a line while somebody types at both of its ends.
         let (old, new) = ("aaaa bbbbbbbbbbbb cccc\n", "aaaa cccc\n");

@@ -91,8 +91,11 @@ fn is_placeholder(line: &str) -> bool {
         None if ["... ", "… "].iter().any(|dots| line.starts_with(dots)) => line,
         None => return false,
     };
-    let words: Vec<String> =
-        inside.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    let words: Vec<String> = inside
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
     if words.is_empty() || words.len() > 10 {
         return false;
     }
@@ -111,8 +114,13 @@ fn is_placeholder(line: &str) -> bool {
         return true;
     }
     BEGINNINGS.iter().any(|beginning| {
-        let rest = said.strip_prefix(beginning).filter(|rest| rest.is_empty() || rest.starts_with(' '));
-        rest.is_some_and(|rest| rest.split(' ').all(|word| word.is_empty() || ENDS.contains(&word)))
+        let rest = said
+            .strip_prefix(beginning)
+            .filter(|rest| rest.is_empty() || rest.starts_with(' '));
+        rest.is_some_and(|rest| {
+            rest.split(' ')
+                .all(|word| word.is_empty() || ENDS.contains(&word))
+        })
     })
 }
 
@@ -179,7 +187,13 @@ mod tests {
 
     #[test]
     fn existing_placeholders_may_stay() {
-        assert_eq!(added("# ... existing code ...\n", "  # ... existing code ...\nx\n"), None);
+        assert_eq!(
+            added(
+                "# ... existing code ...\n",
+                "  # ... existing code ...\nx\n"
+            ),
+            None
+        );
         assert_eq!(added("x\n", "y\n# ... rest ...\n"), Some("# ... rest ..."));
     }
 }

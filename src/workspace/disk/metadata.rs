@@ -51,7 +51,10 @@ fn copy_attributes(from: &File, to: &File) {
     if flistxattr(from, rustix::buffer::spare_capacity(&mut names)).is_err() {
         return;
     }
-    for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+    for name in names
+        .split(|&byte| byte == 0)
+        .filter(|name| !name.is_empty())
+    {
         let mut value = Vec::with_capacity(MOST);
         if fgetxattr(from, name, rustix::buffer::spare_capacity(&mut value)).is_ok() {
             let _ = fsetxattr(to, name, &value, XattrFlags::empty());

@@ -32,14 +32,27 @@ impl<'a> Temporary<'a> {
     pub(super) fn create(dir: &'a Dir) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (begin, end) = AFFIXES;
-        let options = OpenOptions::new().write(true).create_new(true).follow(FollowSymlinks::No).to_owned();
+        let options = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .follow(FollowSymlinks::No)
+            .to_owned();
         loop {
-            let name = format!("{begin}{}-{}{end}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+            let name = format!(
+                "{begin}{}-{}{end}",
+                std::process::id(),
+                COUNT.fetch_add(1, Ordering::Relaxed)
+            );
             match dir.open_with(&name, &options) {
                 Ok(file) => {
                     // Where files cannot be locked, nobody else's are looked at either.
                     let _locked = lock(&file);
-                    return Ok(Self { dir, name, file, renamed: false });
+                    return Ok(Self {
+                        dir,
+                        name,
+                        file,
+                        renamed: false,
+                    });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -71,7 +84,10 @@ impl Drop for Temporary<'_> {
 pub(in crate::workspace) fn sweep(dir: &Dir) {
     for entry in dir.entries().into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let is_left = name.to_str().and_then(owner).is_some_and(|process| is_left(&entry, process));
+        let is_left = name
+            .to_str()
+            .and_then(owner)
+            .is_some_and(|process| is_left(&entry, process));
         if is_left && !is_locked(dir, &name) {
             let _ = dir.remove_file(name);
         }
@@ -79,14 +95,21 @@ pub(in crate::workspace) fn sweep(dir: &Dir) {
 }
 
 fn is_locked(dir: &Dir, name: &OsStr) -> bool {
-    let options = OpenOptions::new().read(true).nonblock(true).follow(FollowSymlinks::No).to_owned();
+    let options = OpenOptions::new()
+        .read(true)
+        .nonblock(true)
+        .follow(FollowSymlinks::No)
+        .to_owned();
     dir.open_with(name, &options)
         .is_ok_and(|file| lock(&file).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock))
 }
 
 #[cfg(unix)]
 fn lock(file: &File) -> io::Result<()> {
-    Ok(rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?)
+    Ok(rustix::fs::flock(
+        file,
+        rustix::fs::FlockOperation::NonBlockingLockExclusive,
+    )?)
 }
 
 #[cfg(not(unix))]
@@ -96,22 +119,30 @@ fn lock(_: &File) -> io::Result<()> {
 
 /// The process that made the temporary file `name`.
 fn owner(name: &str) -> Option<i32> {
-    let (process, _) = name.strip_prefix(AFFIXES.0)?.strip_suffix(AFFIXES.1)?.split_once('-')?;
+    let (process, _) = name
+        .strip_prefix(AFFIXES.0)?
+        .strip_suffix(AFFIXES.1)?
+        .split_once('-')?;
     process.parse().ok()
 }
 
 #[cfg(unix)]
 fn is_left(_: &DirEntry, process: i32) -> bool {
-    rustix::process::Pid::from_raw(process)
-        .is_some_and(|process| rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH))
+    rustix::process::Pid::from_raw(process).is_some_and(|process| {
+        rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH)
+    })
 }
 
 /// Where a process cannot be asked for, the age tells: a file is needed for a moment only.
 #[cfg(not(unix))]
 fn is_left(entry: &DirEntry, process: i32) -> bool {
-    let written = entry.metadata().and_then(|found| found.modified()).map(cap_std::time::SystemTime::into_std);
+    let written = entry
+        .metadata()
+        .and_then(|found| found.modified())
+        .map(cap_std::time::SystemTime::into_std);
     let age = written.ok().and_then(|written| written.elapsed().ok());
-    process.unsigned_abs() != std::process::id() && age.is_some_and(|age| age > Duration::from_mins(1))
+    process.unsigned_abs() != std::process::id()
+        && age.is_some_and(|age| age > Duration::from_mins(1))
 }
 
 /// Does what another program may be in the way of for a moment: on Windows a scanner or an indexer has files open.
@@ -148,9 +179,17 @@ mod tests {
             let mut tried = 0;
             let work = || {
                 tried += 1;
-                if tried < 3 { Err(io::Error::from_raw_os_error(code)) } else { Ok(()) }
+                if tried < 3 {
+                    Err(io::Error::from_raw_os_error(code))
+                } else {
+                    Ok(())
+                }
             };
-            assert_eq!(retry(work, is_in_use, &[Duration::ZERO; 4]).is_ok(), expected, "{code}");
+            assert_eq!(
+                retry(work, is_in_use, &[Duration::ZERO; 4]).is_ok(),
+                expected,
+                "{code}"
+            );
             assert_eq!(tried, tries, "{code}");
         };
         check(32, 3, true);

@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use super::replacement::ended_lines;
-use super::{Asked, MatchError, Outcome, Replacement, Strategy, assembled, explain, first_pass, numbered};
+use super::{
+    Asked, MatchError, Outcome, Replacement, Strategy, assembled, explain, first_pass, numbered,
+};
 use crate::text::Hunk;
 use crate::workspace::content::LineEnding;
 use crate::workspace::patch::{Chunk, Line};
@@ -14,7 +16,11 @@ pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError>
     let ending = LineEnding::of(text).as_str();
     // Lines are matched with their line endings, so the last line needs one too.
     let is_open = !text.is_empty() && !text.ends_with(['\n', '\r']);
-    let lines = if is_open { format!("{text}{ending}") } else { text.to_owned() };
+    let lines = if is_open {
+        format!("{text}{ending}")
+    } else {
+        text.to_owned()
+    };
     let mut strategy = Strategy::Exact;
     let mut anchors: Vec<&str> = Vec::new();
     let mut places: Vec<(usize, Hunk)> = Vec::new();
@@ -25,9 +31,18 @@ pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError>
             anchors.extend(chunk.lines.iter().filter_map(context));
             continue;
         }
-        let after = places.last().map_or(0, |(_, hunk): &(usize, Hunk)| hunk.range.end);
-        let from = Context { text: &lines, anchors: std::mem::take(&mut anchors), after, at_end: chunk.at_end };
-        let (used, hunk) = from.locate(chunk).map_err(|error| numbered("chunk", error, number, chunks.len()))?;
+        let after = places
+            .last()
+            .map_or(0, |(_, hunk): &(usize, Hunk)| hunk.range.end);
+        let from = Context {
+            text: &lines,
+            anchors: std::mem::take(&mut anchors),
+            after,
+            at_end: chunk.at_end,
+        };
+        let (used, hunk) = from
+            .locate(chunk)
+            .map_err(|error| numbered("chunk", error, number, chunks.len()))?;
         strategy = strategy.max(used);
         places.push((number, hunk));
     }
@@ -67,12 +82,18 @@ struct Context<'a> {
 
 impl Context<'_> {
     fn locate(&self, chunk: &Chunk) -> Result<(Strategy, Hunk), MatchError> {
-        if chunk.lines.iter().all(|line| matches!(line, Line::Added(_))) {
+        if chunk
+            .lines
+            .iter()
+            .all(|line| matches!(line, Line::Added(_)))
+        {
             return Ok((Strategy::Exact, self.insertion(chunk)?));
         }
         let readings = readings(chunk);
         for reading in &readings {
-            let found = first_pass(self.text, reading, |places, strategy| self.chosen(places, strategy))?;
+            let found = first_pass(self.text, reading, |places, strategy| {
+                self.chosen(places, strategy)
+            })?;
             if let Some((strategy, hunk)) =
                 found.and_then(|(strategy, hunks)| Some((strategy, hunks.into_iter().next()?)))
             {
@@ -93,18 +114,38 @@ impl Context<'_> {
                 self.anchors
             ))
         };
-        let at = if self.anchors.is_empty() { self.text.len() } else { self.anchored().ok_or_else(lost)?.start };
+        let at = if self.anchors.is_empty() {
+            self.text.len()
+        } else {
+            self.anchored().ok_or_else(lost)?.start
+        };
         let ending = LineEnding::of(self.text).as_str();
-        let lines =
-            chunk.lines.iter().filter_map(|line| if let Line::Added(text) = line { Some(text.as_str()) } else { None });
+        let lines = chunk.lines.iter().filter_map(|line| {
+            if let Line::Added(text) = line {
+                Some(text.as_str())
+            } else {
+                None
+            }
+        });
         let new_text = lines.flat_map(|line| [line, ending]).collect();
-        Ok(Hunk { range: at..at, new_text })
+        Ok(Hunk {
+            range: at..at,
+            new_text,
+        })
     }
 
     /// The one of `places` that is meant; none if no match consists of whole lines.
-    fn chosen(&self, places: &[Range<usize>], strategy: Strategy) -> Result<Vec<Range<usize>>, MatchError> {
+    fn chosen(
+        &self,
+        places: &[Range<usize>],
+        strategy: Strategy,
+    ) -> Result<Vec<Range<usize>>, MatchError> {
         let starts_line = |place: &&Range<usize>| {
-            place.start == 0 || self.text.get(..place.start).is_some_and(|before| before.ends_with(['\n', '\r']))
+            place.start == 0
+                || self
+                    .text
+                    .get(..place.start)
+                    .is_some_and(|before| before.ends_with(['\n', '\r']))
         };
         let whole: Vec<_> = places.iter().filter(starts_line).cloned().collect();
         if whole.len() < 2 {
@@ -113,16 +154,40 @@ impl Context<'_> {
         let anchored = self.anchored();
         let anchor = anchored.as_ref().map(|block| block.start);
         let narrowed = [
-            whole.iter().filter(|place| self.at_end && place.end == self.text.len()).collect::<Vec<_>>(),
-            whole.iter().filter(|place| anchor == Some(place.start)).collect(),
-            whole.iter().filter(|place| anchor.is_some_and(|anchor| anchor <= place.start)).collect(),
-            whole.iter().filter(|place| anchored.as_ref().is_some_and(|block| block.contains(&place.start))).collect(),
-            whole.iter().filter(|place| self.after > 0 && self.after <= place.start).collect(),
+            whole
+                .iter()
+                .filter(|place| self.at_end && place.end == self.text.len())
+                .collect::<Vec<_>>(),
+            whole
+                .iter()
+                .filter(|place| anchor == Some(place.start))
+                .collect(),
+            whole
+                .iter()
+                .filter(|place| anchor.is_some_and(|anchor| anchor <= place.start))
+                .collect(),
+            whole
+                .iter()
+                .filter(|place| {
+                    anchored
+                        .as_ref()
+                        .is_some_and(|block| block.contains(&place.start))
+                })
+                .collect(),
+            whole
+                .iter()
+                .filter(|place| self.after > 0 && self.after <= place.start)
+                .collect(),
         ];
-        let one = narrowed
-            .iter()
-            .find_map(|places| if let [place] = places.as_slice() { Some((*place).clone()) } else { None });
-        one.map(|place| vec![place]).ok_or_else(|| explain::ambiguous(self.text, &whole, strategy, Asked::Chunk))
+        let one = narrowed.iter().find_map(|places| {
+            if let [place] = places.as_slice() {
+                Some((*place).clone())
+            } else {
+                None
+            }
+        });
+        one.map(|place| vec![place])
+            .ok_or_else(|| explain::ambiguous(self.text, &whole, strategy, Asked::Chunk))
     }
 
     /// From the end of the line that the anchors lead to, to the end of its block; `None` if that is not one line. An
@@ -131,7 +196,9 @@ impl Context<'_> {
         let mut within = self.after..self.text.len();
         for anchor in &self.anchors {
             let rest = within.start..self.text.len();
-            within = self.line(anchor, within).or_else(|| self.line(anchor, rest))?;
+            within = self
+                .line(anchor, within)
+                .or_else(|| self.line(anchor, rest))?;
         }
         (!self.anchors.is_empty()).then_some(within)
     }
@@ -143,7 +210,9 @@ impl Context<'_> {
             at += line.len() + ending.len();
             (line.trim() == anchor).then(|| at..self.block(line, at))
         });
-        let (Some(one), None) = (found.next(), found.next()) else { return None };
+        let (Some(one), None) = (found.next(), found.next()) else {
+            return None;
+        };
         Some(one)
     }
 
@@ -151,8 +220,11 @@ impl Context<'_> {
     fn block(&self, line: &str, at: usize) -> usize {
         let depth = |line: &str| line.len() - line.trim_start().len();
         let rest = ended_lines(self.text.split_at(at).1);
-        let inner = rest.take_while(|(next, _)| next.trim().is_empty() || depth(next) > depth(line));
-        at + inner.map(|(line, ending)| line.len() + ending.len()).sum::<usize>()
+        let inner =
+            rest.take_while(|(next, _)| next.trim().is_empty() || depth(next) > depth(line));
+        at + inner
+            .map(|(line, ending)| line.len() + ending.len())
+            .sum::<usize>()
     }
 }
 
@@ -162,12 +234,26 @@ fn readings(chunk: &Chunk) -> Vec<Replacement> {
     let is_bare = |line: &Line| matches!(line, Line::Context(text) if !text.is_empty() && !text.starts_with(' '));
     let is_blank = |line: &Line| matches!(line, Line::Context(text) if text.trim().is_empty());
     let lines = chunk.lines.as_slice();
-    let end = lines.iter().rposition(|line| !is_blank(line)).map_or(0, |last| last + 1);
+    let end = lines
+        .iter()
+        .rposition(|line| !is_blank(line))
+        .map_or(0, |last| last + 1);
     let start = lines.iter().position(|line| !is_blank(line)).unwrap_or(0);
     let extents = [Some(lines), lines.get(..end), lines.get(start..end)];
-    let styles: &[Style] = if lines.iter().any(is_bare) { &[Style::Bare, Style::Prefixed] } else { &[Style::Prefixed] };
-    let readings = styles.iter().flat_map(|style| extents.iter().flatten().map(move |lines| reading(lines, *style)));
-    let mut readings: Vec<_> = readings.filter(|reading| !reading.old_text.is_empty()).collect();
+    let styles: &[Style] = if lines.iter().any(is_bare) {
+        &[Style::Bare, Style::Prefixed]
+    } else {
+        &[Style::Prefixed]
+    };
+    let readings = styles.iter().flat_map(|style| {
+        extents
+            .iter()
+            .flatten()
+            .map(move |lines| reading(lines, *style))
+    });
+    let mut readings: Vec<_> = readings
+        .filter(|reading| !reading.old_text.is_empty())
+        .collect();
     readings.dedup();
     readings
 }
@@ -198,5 +284,9 @@ fn reading(lines: &[Line], style: Style) -> Replacement {
             }
         }
     }
-    Replacement { old_text, new_text, replace_all: false }
+    Replacement {
+        old_text,
+        new_text,
+        replace_all: false,
+    }
 }

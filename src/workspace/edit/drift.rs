@@ -13,7 +13,14 @@ use crate::domain::Charset;
 use crate::workspace::content::{Format, decode};
 
 /// No word begins or ends with another, so that a line is never found inside one.
-const WORDS: [&str; 6] = ["alpha(1);", "beta = 'x';", "gamma { y }", "“delta” – é", "zeta  zeta", "\\omega"];
+const WORDS: [&str; 6] = [
+    "alpha(1);",
+    "beta = 'x';",
+    "gamma { y }",
+    "“delta” – é",
+    "zeta  zeta",
+    "\\omega",
+];
 
 #[derive(Debug, Clone)]
 struct Case {
@@ -40,7 +47,11 @@ enum Drift {
 fn cases() -> impl proptest::strategy::Strategy<Value = Case> {
     let indentation = prop_oneof![Just(0_usize), Just(4), Just(8)];
     let ending = prop_oneof![8 => Just(0_usize), 1 => Just(1), 1 => Just(2)];
-    let charset = prop_oneof![Just(Charset::Utf8), Just(Charset::Utf16Le), Just(Charset::Utf16Be)];
+    let charset = prop_oneof![
+        Just(Charset::Utf8),
+        Just(Charset::Utf16Le),
+        Just(Charset::Utf16Be)
+    ];
     let format = (charset, any::<bool>()).prop_map(|(charset, bom)| Format {
         charset,
         bom: bom || charset != Charset::Utf8,
@@ -55,30 +66,47 @@ fn cases() -> impl proptest::strategy::Strategy<Value = Case> {
         Just(Drift::WideBlanks),
     ];
     let lines = vec((indentation, 0..WORDS.len(), ending), 1..16);
-    (lines, format, 0..16_usize, 1..4_usize, vec(drift, 0..3), 0..3_usize).prop_map(
-        |(mut lines, format, from, count, drift, main)| {
+    (
+        lines,
+        format,
+        0..16_usize,
+        1..4_usize,
+        vec(drift, 0..3),
+        0..3_usize,
+    )
+        .prop_map(|(mut lines, format, from, count, drift, main)| {
             // Most files have one kind of line break; a few of the lines may have another.
             for line in &mut lines {
                 line.2 = if line.2 == 0 { main } else { line.2 - 1 };
             }
             let from = from % lines.len();
-            Case { count: count.min(lines.len() - from), lines, format, from, drift }
-        },
-    )
+            Case {
+                count: count.min(lines.len() - from),
+                lines,
+                format,
+                from,
+                drift,
+            }
+        })
 }
 
 impl Case {
     fn lines(&self) -> Vec<(String, &'static str)> {
         let line = |&(indentation, word, ending): &(usize, usize, usize)| {
-            (" ".repeat(indentation) + WORDS[word], ["\n", "\r\n", "\r"][ending])
+            (
+                " ".repeat(indentation) + WORDS[word],
+                ["\n", "\r\n", "\r"][ending],
+            )
         };
         self.lines.iter().map(line).collect()
     }
 
     /// The lines as the model quotes them.
     fn quoted(&self) -> Vec<String> {
-        let mut lines: Vec<String> =
-            self.lines()[self.from..self.from + self.count].iter().map(|line| line.0.clone()).collect();
+        let mut lines: Vec<String> = self.lines()[self.from..self.from + self.count]
+            .iter()
+            .map(|line| line.0.clone())
+            .collect();
         for drift in &self.drift {
             for line in &mut lines {
                 *line = match drift {
@@ -87,7 +115,9 @@ impl Case {
                     Drift::Deeper => format!("    {line}"),
                     Drift::Shallower => line.strip_prefix("    ").unwrap_or(line).to_owned(),
                     Drift::PlainQuotes => line.replace(['“', '”'], "\"").replace('–', "-"),
-                    Drift::WideBlanks => line.replace(" = ", "  =  ").replace("zeta  zeta", "zeta zeta"),
+                    Drift::WideBlanks => line
+                        .replace(" = ", "  =  ")
+                        .replace("zeta  zeta", "zeta zeta"),
                 };
             }
         }
@@ -108,7 +138,11 @@ fn seen(line: &str, strategy: Strategy) -> String {
         line = line.replace(['“', '”'], "\"").replace('–', "-");
     }
     if strategy >= Strategy::InnerBlanks {
-        line = line.split(' ').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        line = line
+            .split(' ')
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
     }
     line
 }
@@ -117,17 +151,27 @@ fn seen(line: &str, strategy: Strategy) -> String {
 fn expected(lines: &[(String, &str)], quoted: &[String], line_break: &str) -> Option<usize> {
     for strategy in &Strategy::PASSES[..6] {
         let matches = |window: &[(String, &str)]| {
-            let ends_alike = window[1..].iter().zip(window).all(|(_, (_, ending))| *ending == line_break);
+            let ends_alike = window[1..]
+                .iter()
+                .zip(window)
+                .all(|(_, (_, ending))| *ending == line_break);
             let is_exact = *strategy == Strategy::Exact;
             (!is_exact || ends_alike)
-                && std::iter::zip(window, quoted).enumerate().all(|(number, ((line, _), quoted))| {
-                    let (line, quoted) = (seen(line, *strategy), seen(quoted, *strategy));
-                    // The first line may be quoted from its middle on.
-                    if number == 0 { line.ends_with(&quoted) } else { line == quoted }
-                })
+                && std::iter::zip(window, quoted).enumerate().all(
+                    |(number, ((line, _), quoted))| {
+                        let (line, quoted) = (seen(line, *strategy), seen(quoted, *strategy));
+                        // The first line may be quoted from its middle on.
+                        if number == 0 {
+                            line.ends_with(&quoted)
+                        } else {
+                            line == quoted
+                        }
+                    },
+                )
         };
-        let places: Vec<usize> =
-            (0..=lines.len() - quoted.len()).filter(|&at| matches(&lines[at..at + quoted.len()])).collect();
+        let places: Vec<usize> = (0..=lines.len() - quoted.len())
+            .filter(|&at| matches(&lines[at..at + quoted.len()]))
+            .collect();
         match places.as_slice() {
             [] => {}
             [place] => return Some(*place),
@@ -140,33 +184,68 @@ fn expected(lines: &[(String, &str)], quoted: &[String], line_break: &str) -> Op
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let lines = case.lines();
     let quoted = case.quoted();
-    let joined = |lines: &[(String, &str)]| lines.iter().flat_map(|(line, ending)| [line, *ending]).collect::<String>();
+    let joined = |lines: &[(String, &str)]| {
+        lines
+            .iter()
+            .flat_map(|(line, ending)| [line, *ending])
+            .collect::<String>()
+    };
     let bytes = case.format.encode(&joined(&lines)).unwrap().into_owned();
     let (text, format) = decode(bytes.clone()).unwrap();
-    let line_break = if case.drift.iter().any(|drift| matches!(drift, Drift::LineEndings)) { "\r\n" } else { "\n" };
-    let edit = Replacement { old_text: quoted.join(line_break), new_text: "NEW".to_owned(), replace_all: false };
+    let line_break = if case
+        .drift
+        .iter()
+        .any(|drift| matches!(drift, Drift::LineEndings))
+    {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let edit = Replacement {
+        old_text: quoted.join(line_break),
+        new_text: "NEW".to_owned(),
+        replace_all: false,
+    };
     let outcome = apply(&text, &Change::Edits(vec![edit]));
     let Some(at) = expected(&lines, &quoted, line_break) else {
         proptest::prop_assert!(outcome.is_err(), "{outcome:?}");
         return Ok(());
     };
-    let after = format.encode(&outcome.map_err(|error| TestCaseError::fail(error.0))?.new_text).unwrap().into_owned();
+    let after = format
+        .encode(
+            &outcome
+                .map_err(|error| TestCaseError::fail(error.0))?
+                .new_text,
+        )
+        .unwrap()
+        .into_owned();
     // The text before and after is unchanged, with the new text at the one place.
     let last = at + quoted.len() - 1;
     let before = format.encode(&joined(&lines[..at])).unwrap().into_owned();
     let rest = joined(&lines[last + 1..]);
-    let tail = Format { bom: false, ..format }.encode(&format!("{}{rest}", lines[last].1)).unwrap().into_owned();
+    let tail = Format {
+        bom: false,
+        ..format
+    }
+    .encode(&format!("{}{rest}", lines[last].1))
+    .unwrap()
+    .into_owned();
     proptest::prop_assert!(after.starts_with(&before) && after.ends_with(&tail));
     let (changed, _) = decode(after).unwrap();
     let middle = changed.strip_prefix(joined(&lines[..at]).as_str()).unwrap();
-    let middle = middle.strip_suffix(&format!("{}{rest}", lines[last].1)).unwrap();
+    let middle = middle
+        .strip_suffix(&format!("{}{rest}", lines[last].1))
+        .unwrap();
     proptest::prop_assert_eq!(middle.trim_start_matches(' '), "NEW");
     Ok(())
 }
 
 #[test]
 fn ten_thousand_generated_edits_land_correctly_or_not_at_all() {
-    let mut runner =
-        TestRunner::new(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() });
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: 10_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
     runner.run(&cases(), |case| check(&case)).unwrap();
 }

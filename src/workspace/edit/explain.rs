@@ -27,7 +27,9 @@ impl Asked {
 
     fn way_out(self) -> &'static str {
         match self {
-            Self::Replacement => "Quote more lines around the one you mean, or set replace_all to change all of them.",
+            Self::Replacement => {
+                "Quote more lines around the one you mean, or set replace_all to change all of them."
+            }
             Self::Chunk => {
                 "Put a line such as `@@ def name():` that stands above the one you mean in front of the chunk, or give \
                  more lines of context."
@@ -36,8 +38,17 @@ impl Asked {
     }
 }
 
-pub(super) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy, asked: Asked) -> MatchError {
-    let how = if strategy == Strategy::Exact { String::new() } else { format!(" ({strategy})") };
+pub(super) fn ambiguous(
+    text: &str,
+    places: &[Range<usize>],
+    strategy: Strategy,
+    asked: Asked,
+) -> MatchError {
+    let how = if strategy == Strategy::Exact {
+        String::new()
+    } else {
+        format!(" ({strategy})")
+    };
     let mut message = format!("{} found {} times{how}:\n", asked.subject(), places.len());
     let (mut line, mut counted) = (1, 0);
     for place in places.iter().take(QUOTED) {
@@ -48,11 +59,16 @@ pub(super) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy,
         let before = text.get(..place.start).unwrap_or_default();
         let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
         let begun = before.get(start..).unwrap_or_default();
-        let first = format!("{begun}{}", rest.split(['\n', '\r']).next().unwrap_or_default());
-        writeln!(message, "line {line}: {}", quoted(&first)).expect("writing to a string cannot fail");
+        let first = format!(
+            "{begun}{}",
+            rest.split(['\n', '\r']).next().unwrap_or_default()
+        );
+        writeln!(message, "line {line}: {}", quoted(&first))
+            .expect("writing to a string cannot fail");
     }
     if places.len() > QUOTED {
-        writeln!(message, "and {} more", places.len() - QUOTED).expect("writing to a string cannot fail");
+        writeln!(message, "and {} more", places.len() - QUOTED)
+            .expect("writing to a string cannot fail");
     }
     message.push_str(asked.way_out());
     MatchError(message)
@@ -60,9 +76,14 @@ pub(super) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy,
 
 pub(super) fn overlap(text: &str, first: usize, second: usize, at: usize) -> MatchError {
     let line = 1 + line_breaks(text.get(..at).unwrap_or_default());
-    let which =
-        if first == second { format!("places found by edit {first}") } else { format!("edits {first} and {second}") };
-    MatchError(format!("{which} overlap at line {line}, so no edit was made; join them into one"))
+    let which = if first == second {
+        format!("places found by edit {first}")
+    } else {
+        format!("edits {first} and {second}")
+    };
+    MatchError(format!(
+        "{which} overlap at line {line}, so no edit was made; join them into one"
+    ))
 }
 
 pub(super) fn absent(text: &str, edit: &Replacement, asked: Asked) -> MatchError {
@@ -71,11 +92,21 @@ pub(super) fn absent(text: &str, edit: &Replacement, asked: Asked) -> MatchError
         return MatchError(format!("{subject} not found: the file is empty"));
     }
     let mut message = format!("{subject} not found.");
-    if let Some(at) = text.find(&edit.new_text).filter(|_| !edit.new_text.trim().is_empty()) {
+    if let Some(at) = text
+        .find(&edit.new_text)
+        .filter(|_| !edit.new_text.trim().is_empty())
+    {
         let line = 1 + line_breaks(text.get(..at).unwrap_or_default());
-        let new = if asked == Asked::Replacement { "new_text is" } else { "Its replacement is" };
-        write!(message, " {new} already there, at line {line}: was this edit made before?")
-            .expect("writing to a string cannot fail");
+        let new = if asked == Asked::Replacement {
+            "new_text is"
+        } else {
+            "Its replacement is"
+        };
+        write!(
+            message,
+            " {new} already there, at line {line}: was this edit made before?"
+        )
+        .expect("writing to a string cannot fail");
     }
     if edit.old_text.lines().all(is_numbered) {
         message.push_str(" It seems to begin with line numbers: leave them out.");
@@ -90,7 +121,10 @@ pub(super) fn absent(text: &str, edit: &Replacement, asked: Asked) -> MatchError
 fn is_numbered(line: &str) -> bool {
     let line = line.trim_start();
     let rest = line.trim_start_matches(|character: char| character.is_ascii_digit());
-    rest.len() < line.len() && rest.trim_start_matches(' ').starts_with(['|', '\t', '→', ':'])
+    rest.len() < line.len()
+        && rest
+            .trim_start_matches(' ')
+            .starts_with(['|', '\t', '→', ':'])
 }
 
 /// The lines from `start` on next to those that were searched for, with blanks made visible.
@@ -102,13 +136,31 @@ fn comparison(text: &str, sought: &str, start: usize, asked: Asked) -> String {
         start + 1
     );
     for (number, line) in (start + 1..).zip(&found).take(QUOTED) {
-        let mark = if sought.get(number - start - 1) == Some(line) { ' ' } else { '!' };
-        writeln!(message, "{mark}{number}|{}", visible(line)).expect("writing to a string cannot fail");
+        let mark = if sought.get(number - start - 1) == Some(line) {
+            ' '
+        } else {
+            '!'
+        };
+        writeln!(message, "{mark}{number}|{}", visible(line))
+            .expect("writing to a string cannot fail");
     }
-    if let Some((found, sought)) = found.iter().zip(&sought).find(|(found, sought)| found != sought) {
-        let case = if found.to_lowercase() == sought.to_lowercase() { " (upper and lower case differ)" } else { "" };
-        let asked = if asked == Asked::Replacement { "old_text" } else { "the chunk" };
-        writeln!(message, "where {asked} has{case}:\n  |{}", visible(sought)).expect("writing to a string cannot fail");
+    if let Some((found, sought)) = found
+        .iter()
+        .zip(&sought)
+        .find(|(found, sought)| found != sought)
+    {
+        let case = if found.to_lowercase() == sought.to_lowercase() {
+            " (upper and lower case differ)"
+        } else {
+            ""
+        };
+        let asked = if asked == Asked::Replacement {
+            "old_text"
+        } else {
+            "the chunk"
+        };
+        writeln!(message, "where {asked} has{case}:\n  |{}", visible(sought))
+            .expect("writing to a string cannot fail");
     }
     message.push_str("Quote the file exactly as it is, with real spaces and tabs.");
     message
@@ -118,7 +170,12 @@ fn comparison(text: &str, sought: &str, start: usize, asked: Asked) -> String {
 fn nearest(text: &str, sought: &str) -> Option<usize> {
     let lines: Vec<&str> = text.lines().take(SEARCHED).map(str::trim).collect();
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (offset, line) in sought.lines().map(str::trim).enumerate().filter(|(_, line)| line.len() > 1) {
+    for (offset, line) in sought
+        .lines()
+        .map(str::trim)
+        .enumerate()
+        .filter(|(_, line)| line.len() > 1)
+    {
         places.entry(line).or_default().push(offset);
     }
     // Each line found votes for a start; a long one counts more.
@@ -128,12 +185,19 @@ fn nearest(text: &str, sought: &str) -> Option<usize> {
             *votes.entry(number.saturating_sub(*offset)).or_default() += line.len();
         }
     }
-    let best = votes.into_iter().max_by_key(|&(start, weight)| (weight, std::cmp::Reverse(start)));
-    best.map(|(start, _)| start).or_else(|| most_similar(&lines, sought))
+    let best = votes
+        .into_iter()
+        .max_by_key(|&(start, weight)| (weight, std::cmp::Reverse(start)));
+    best.map(|(start, _)| start)
+        .or_else(|| most_similar(&lines, sought))
 }
 
 fn most_similar(lines: &[&str], sought: &str) -> Option<usize> {
-    let (offset, sought) = sought.lines().map(str::trim).enumerate().max_by_key(|(_, line)| line.len())?;
+    let (offset, sought) = sought
+        .lines()
+        .map(str::trim)
+        .enumerate()
+        .max_by_key(|(_, line)| line.len())?;
     let wanted: HashSet<_> = pairs(sought).collect();
     let score = |line: &str| {
         let (mut all, mut common) = (0, 0);
@@ -146,13 +210,23 @@ fn most_similar(lines: &[&str], sought: &str) -> Option<usize> {
         let share = 2.0 * common as f32 / (all + wanted.len()).max(1) as f32;
         share
     };
-    let scored = lines.iter().enumerate().map(|(number, line)| (number, score(line)));
-    let (number, _) = scored.filter(|(_, score)| *score >= SIMILAR).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let scored = lines
+        .iter()
+        .enumerate()
+        .map(|(number, line)| (number, score(line)));
+    let (number, _) = scored
+        .filter(|(_, score)| *score >= SIMILAR)
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(number.saturating_sub(offset))
 }
 
 fn pairs(line: &str) -> impl Iterator<Item = (char, char)> {
-    let folded = || line.chars().filter(|character| !character.is_whitespace()).take(200).flat_map(char::to_lowercase);
+    let folded = || {
+        line.chars()
+            .filter(|character| !character.is_whitespace())
+            .take(200)
+            .flat_map(char::to_lowercase)
+    };
     folded().zip(folded().skip(1))
 }
 

@@ -7,17 +7,31 @@ pub(super) fn plain(edit: &Replacement) -> Option<Replacement> {
     let old_text = inside(&edit.old_text)?.to_owned();
     let new_text = inside(&edit.new_text).unwrap_or(&edit.new_text).to_owned();
     let changes = !old_text.trim().is_empty() && old_text != new_text;
-    changes.then_some(Replacement { old_text, new_text, replace_all: edit.replace_all })
+    changes.then_some(Replacement {
+        old_text,
+        new_text,
+        replace_all: edit.replace_all,
+    })
 }
 
 /// The lines in a fence that is all of `text`.
 fn inside(text: &str) -> Option<&str> {
     let text = text.trim();
-    let mark = ["```", "~~~"].into_iter().find(|mark| text.starts_with(mark))?;
-    let (language, inside) = text.strip_prefix(mark)?.strip_suffix(mark)?.split_once('\n')?;
+    let mark = ["```", "~~~"]
+        .into_iter()
+        .find(|mark| text.starts_with(mark))?;
+    let (language, inside) = text
+        .strip_prefix(mark)?
+        .strip_suffix(mark)?
+        .split_once('\n')?;
     let inside = inside.strip_suffix('\n').unwrap_or(inside);
-    let is_one = !inside.lines().any(|line| line.trim_start().starts_with(mark));
-    let is_language = language.trim().chars().all(|c| c.is_ascii_alphanumeric() || "+-#.".contains(c));
+    let is_one = !inside
+        .lines()
+        .any(|line| line.trim_start().starts_with(mark));
+    let is_language = language
+        .trim()
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "+-#.".contains(c));
     (is_one && is_language).then(|| inside.strip_suffix('\r').unwrap_or(inside))
 }
 

@@ -14,7 +14,11 @@ pub(super) fn plain(edit: &Replacement) -> Option<Replacement> {
         _ => edit.new_text.clone(),
     };
     let changes = !old_text.is_empty() && old_text != new_text;
-    changes.then_some(Replacement { old_text, new_text, replace_all: edit.replace_all })
+    changes.then_some(Replacement {
+        old_text,
+        new_text,
+        replace_all: edit.replace_all,
+    })
 }
 
 /// A text without the numbers at the start of its lines, and the first of them.
@@ -31,7 +35,9 @@ fn without(text: &str) -> Option<(String, usize)> {
         first = first.or(next.map(|next| next - 1));
         plain.push_str(rest);
     }
-    first.filter(|_| !plain.trim().is_empty()).map(|first| (plain, first))
+    first
+        .filter(|_| !plain.trim().is_empty())
+        .map(|first| (plain, first))
 }
 
 fn numbered(line: &str) -> Option<(usize, &str)> {
@@ -61,7 +67,11 @@ mod tests {
     #[test]
     fn line_numbers_are_stripped_if_each_line_has_one() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(without(text).map(|(plain, _)| plain).as_deref(), expected, "{text:?}");
+            assert_eq!(
+                without(text).map(|(plain, _)| plain).as_deref(),
+                expected,
+                "{text:?}"
+            );
         };
         check("1\ta\n2\t  b\n", Some("a\n  b\n"));
         check("  9→a\n 10→\n 11→b", Some("a\n\nb"));

@@ -26,31 +26,53 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     pub(super) fn new(text: &'a str, edit: &'a Replacement, strategy: Strategy) -> Self {
-        Self { text, edit, strategy, view: View::new(text, strategy), sought: View::new(&edit.old_text, strategy) }
+        Self {
+            text,
+            edit,
+            strategy,
+            view: View::new(text, strategy),
+            sought: View::new(&edit.old_text, strategy),
+        }
     }
 
     /// The replacements for `places`.
     pub(super) fn hunks(&self, places: &[Range<usize>]) -> Vec<Hunk> {
         let has_lines = self.edit.new_text.contains(['\n', '\r']);
-        let line_ending = if has_lines { LineEnding::of(self.text) } else { LineEnding::Lf };
-        places.iter().map(|place| self.hunk(place, line_ending)).collect()
+        let line_ending = if has_lines {
+            LineEnding::of(self.text)
+        } else {
+            LineEnding::Lf
+        };
+        places
+            .iter()
+            .map(|place| self.hunk(place, line_ending))
+            .collect()
     }
 
     fn hunk(&self, place: &Range<usize>, line_ending: LineEnding) -> Hunk {
         let new = self.edit.new_text.as_str();
         let new_text = match line_ending {
-            _ if !self.strategy.is_literal() || line_ending == LineEnding::Mixed => self.by_lines(place, line_ending),
+            _ if !self.strategy.is_literal() || line_ending == LineEnding::Mixed => {
+                self.by_lines(place, line_ending)
+            }
             LineEnding::Lf if self.strategy == Strategy::Exact => new.to_owned(),
-            _ => new.replace("\r\n", "\n").replace('\n', line_ending.as_str()),
+            _ => new
+                .replace("\r\n", "\n")
+                .replace('\n', line_ending.as_str()),
         };
-        Hunk { range: place.clone(), new_text }
+        Hunk {
+            range: place.clone(),
+            new_text,
+        }
     }
 
     /// The new text line by line: a line the edit does not change stays as in the file, a changed one is indented like
     /// the line it replaces, and each has the line ending of the line it replaces or follows.
     fn by_lines(&self, place: &Range<usize>, line_ending: LineEnding) -> String {
-        let found: Vec<(&str, &str)> = ended_lines(self.text.get(place.clone()).unwrap_or_default()).collect();
-        let [old_text, new_text] = [&self.edit.old_text, &self.edit.new_text].map(|text| self.typeset(place, text));
+        let found: Vec<(&str, &str)> =
+            ended_lines(self.text.get(place.clone()).unwrap_or_default()).collect();
+        let [old_text, new_text] =
+            [&self.edit.old_text, &self.edit.new_text].map(|text| self.typeset(place, text));
         let old: Vec<&str> = lines(&old_text).collect();
         let new: Vec<&str> = lines(self.trimmed(place, &new_text)).collect();
         let levels = self.levels(place, &old, &found, &new);
@@ -59,18 +81,25 @@ impl<'a> Search<'a> {
         let Tokens { new, ops, .. } = Tokens::compare(old, new, TIMEOUT);
         for op in &ops {
             for (nth, index) in op.new_range().enumerate() {
-                let replaced = op.old_range().nth(nth).or_else(|| op.old_range().end.checked_sub(1));
+                let replaced = op
+                    .old_range()
+                    .nth(nth)
+                    .or_else(|| op.old_range().end.checked_sub(1));
                 let theirs = replaced.and_then(|replaced| found.get(replaced));
                 let line = new.get(index).copied().unwrap_or_default();
                 match (op, theirs) {
-                    (DiffOp::Equal { .. }, Some((theirs, _))) if self.strategy <= Strategy::Unicode => {
+                    (DiffOp::Equal { .. }, Some((theirs, _)))
+                        if self.strategy <= Strategy::Unicode =>
+                    {
                         text.push_str(theirs);
                     }
                     _ if index == 0 && !self.starts_line(place) => text.push_str(line),
                     _ => levels.indent(line, &mut text),
                 }
                 if index + 1 < new.len() {
-                    let ending = theirs.map(|(_, ending)| *ending).filter(|ending| !ending.is_empty());
+                    let ending = theirs
+                        .map(|(_, ending)| *ending)
+                        .filter(|ending| !ending.is_empty());
                     text.push_str(ending.unwrap_or(around));
                 }
             }
@@ -120,18 +149,34 @@ impl<'a> Search<'a> {
     }
 
     /// Maps the model's indentation to the file's.
-    fn levels<'l>(&self, place: &Range<usize>, old: &[&'l str], found: &[(&'l str, &str)], new: &[&str]) -> Levels<'l> {
+    fn levels<'l>(
+        &self,
+        place: &Range<usize>,
+        old: &[&'l str],
+        found: &[(&'l str, &str)],
+        new: &[&str],
+    ) -> Levels<'l> {
         let skipped = usize::from(!self.starts_line(place));
         let pairs: Vec<(&str, &str)> = std::iter::zip(old, found)
             .skip(skipped)
             .filter(|(ours, _)| !ours.trim().is_empty())
             .map(|(ours, (theirs, _))| (indentation(ours), indentation(theirs)))
             .collect();
-        let first = new.iter().skip(skipped).find(|line| !line.trim().is_empty()).map(|line| indentation(line));
+        let first = new
+            .iter()
+            .skip(skipped)
+            .find(|line| !line.trim().is_empty())
+            .map(|line| indentation(line));
         // A replacement already indented like the file needs no mapping, even if the search text was not.
-        let is_right = pairs.first().is_some_and(|(ours, theirs)| ours != theirs && first == Some(theirs));
+        let is_right = pairs
+            .first()
+            .is_some_and(|(ours, theirs)| ours != theirs && first == Some(theirs));
         let has_blanks = self.strategy == Strategy::TrailingBlanks || self.strategy.is_literal();
-        if is_right || has_blanks { Levels::default() } else { Levels::new(&pairs) }
+        if is_right || has_blanks {
+            Levels::default()
+        } else {
+            Levels::new(&pairs)
+        }
     }
 
     /// The line ending of the line in which `bytes` end, or else of the line before.
@@ -141,8 +186,14 @@ impl<'a> Search<'a> {
         }
         let after = self.text.get(bytes.end..).unwrap_or_default();
         let before = self.text.get(..bytes.start).unwrap_or_default();
-        let next = ended_lines(after).map(|(_, ending)| ending).find(|ending| !ending.is_empty());
-        next.unwrap_or(if before.ends_with("\r\n") { "\r\n" } else { "\n" })
+        let next = ended_lines(after)
+            .map(|(_, ending)| ending)
+            .find(|ending| !ending.is_empty());
+        next.unwrap_or(if before.ends_with("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        })
     }
 }
 
@@ -164,7 +215,10 @@ impl<'a> Levels<'a> {
             let (ours, theirs) = pairs.first()?;
             step(pair.0.strip_prefix(ours)?, pair.1.strip_prefix(theirs)?)
         };
-        let step = pairs.iter().find_map(deeper).or_else(|| pairs.iter().find_map(|(ours, theirs)| step(ours, theirs)));
+        let step = pairs
+            .iter()
+            .find_map(deeper)
+            .or_else(|| pairs.iter().find_map(|(ours, theirs)| step(ours, theirs)));
         Self { known, step }
     }
 
@@ -182,22 +236,37 @@ impl<'a> Levels<'a> {
         if let Some(theirs) = self.known.get(ours) {
             return (*theirs).to_owned();
         }
-        let shallower =
-            self.known.iter().filter(|(known, _)| ours.starts_with(**known)).max_by_key(|(known, _)| known.len());
+        let shallower = self
+            .known
+            .iter()
+            .filter(|(known, _)| ours.starts_with(**known))
+            .max_by_key(|(known, _)| known.len());
         if let Some((known, theirs)) = shallower {
-            return format!("{theirs}{}", self.converted(ours.strip_prefix(known).unwrap_or_default()));
+            return format!(
+                "{theirs}{}",
+                self.converted(ours.strip_prefix(known).unwrap_or_default())
+            );
         }
-        let deeper =
-            self.known.iter().filter(|(known, _)| known.starts_with(ours)).min_by_key(|(known, _)| known.len());
+        let deeper = self
+            .known
+            .iter()
+            .filter(|(known, _)| known.starts_with(ours))
+            .min_by_key(|(known, _)| known.len());
         let Some((known, theirs)) = deeper else {
             return ours.to_owned();
         };
         let step = self.converted(known.strip_prefix(ours).unwrap_or_default());
-        theirs.strip_suffix(step.as_str()).unwrap_or(theirs).to_owned()
+        theirs
+            .strip_suffix(step.as_str())
+            .unwrap_or(theirs)
+            .to_owned()
     }
 
     fn converted(&self, ours: &str) -> String {
-        self.step.as_ref().map_or_else(|| ours.to_owned(), |(step, theirs)| ours.replace(step, theirs))
+        self.step.as_ref().map_or_else(
+            || ours.to_owned(),
+            |(step, theirs)| ours.replace(step, theirs),
+        )
     }
 }
 
@@ -209,22 +278,37 @@ fn step(ours: &str, theirs: &str) -> Option<(String, String)> {
         () if is_only(ours, b'\t') && is_only(theirs, b' ') => (theirs, ours),
         () => return None,
     };
-    let width = spaces.len().is_multiple_of(tabs.len()).then(|| " ".repeat(spaces.len() / tabs.len()))?;
-    Some(if spaces == ours { (width, "\t".to_owned()) } else { ("\t".to_owned(), width) })
+    let width = spaces
+        .len()
+        .is_multiple_of(tabs.len())
+        .then(|| " ".repeat(spaces.len() / tabs.len()))?;
+    Some(if spaces == ours {
+        (width, "\t".to_owned())
+    } else {
+        ("\t".to_owned(), width)
+    })
 }
 
 /// `edit` with one level of backslash escapes resolved on both sides; `None` if there are none.
 pub(super) fn unescaped(edit: &Replacement) -> Option<Replacement> {
     let old_text = unescape(&edit.old_text);
     let differs = old_text != edit.old_text;
-    differs.then(|| Replacement { old_text, new_text: unescape(&edit.new_text), replace_all: edit.replace_all })
+    differs.then(|| Replacement {
+        old_text,
+        new_text: unescape(&edit.new_text),
+        replace_all: edit.replace_all,
+    })
 }
 
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
-        let escaped = if character == '\\' { characters.clone().next() } else { None };
+        let escaped = if character == '\\' {
+            characters.clone().next()
+        } else {
+            None
+        };
         let meant = match escaped {
             Some('n') => '\n',
             Some('t') => '\t',
@@ -257,7 +341,11 @@ pub(super) fn ended_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let text = rest?;
         let end = memchr::memchr2(b'\n', b'\r', text.as_bytes()).unwrap_or(text.len());
         let (line, tail) = text.split_at_checked(end)?;
-        let len = if tail.starts_with("\r\n") { 2 } else { usize::from(!tail.is_empty()) };
+        let len = if tail.starts_with("\r\n") {
+            2
+        } else {
+            usize::from(!tail.is_empty())
+        };
         let (ending, after) = tail.split_at_checked(len)?;
         rest = (len > 0).then_some(after);
         Some((line, ending))

@@ -1,6 +1,9 @@
 //! The engine against cases of our own, and against those harvested from other agents (`corpus/edits`).
 
-#![expect(clippy::disallowed_methods, reason = "the corpus is outside any workspace")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the corpus is outside any workspace"
+)]
 
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 use serde_json::Value;
@@ -9,7 +12,11 @@ use super::*;
 use crate::workspace::patch::{Action, FilePatch, parse};
 
 fn edit(old: &str, new: &str) -> Change {
-    Change::Edits(vec![Replacement { old_text: old.to_owned(), new_text: new.to_owned(), replace_all: false }])
+    Change::Edits(vec![Replacement {
+        old_text: old.to_owned(),
+        new_text: new.to_owned(),
+        replace_all: false,
+    }])
 }
 
 #[track_caller]
@@ -30,26 +37,80 @@ fn refused(text: &str, old: &str, new: &str, words: &[&str]) {
 
 #[test]
 fn exact_text_is_replaced_literally() {
-    check("a $b c", "$b", "$& $1 \\n", Strategy::Exact, "a $& $1 \\n c");
+    check(
+        "a $b c",
+        "$b",
+        "$& $1 \\n",
+        Strategy::Exact,
+        "a $& $1 \\n c",
+    );
     check("\u{1f30d}x", "\u{1f30d}", "é", Strategy::Exact, "éx");
 }
 
 #[test]
 fn line_endings_follow_the_file() {
-    check("a\r\nb\r\nc\r\n", "a\nb", "a\nx\nb", Strategy::LineEndings, "a\r\nx\r\nb\r\nc\r\n");
-    check("a\r\nb\r\n", "\nb", "\nc", Strategy::LineEndings, "a\r\nc\r\n");
-    check("a\r\nb\r\n", "b", "x\ny", Strategy::Exact, "a\r\nx\r\ny\r\n");
+    check(
+        "a\r\nb\r\nc\r\n",
+        "a\nb",
+        "a\nx\nb",
+        Strategy::LineEndings,
+        "a\r\nx\r\nb\r\nc\r\n",
+    );
+    check(
+        "a\r\nb\r\n",
+        "\nb",
+        "\nc",
+        Strategy::LineEndings,
+        "a\r\nc\r\n",
+    );
+    check(
+        "a\r\nb\r\n",
+        "b",
+        "x\ny",
+        Strategy::Exact,
+        "a\r\nx\r\ny\r\n",
+    );
     check("a\rb\rc", "a\nb", "x\ny", Strategy::LineEndings, "x\ry\rc");
-    check("a\nb\n", "a\r\nb", "x\r\ny", Strategy::LineEndings, "x\ny\n");
+    check(
+        "a\nb\n",
+        "a\r\nb",
+        "x\r\ny",
+        Strategy::LineEndings,
+        "x\ny\n",
+    );
     // Mixed: lines that stay keep theirs, new ones take that of the line they replace.
-    check("1\n2\r\n3\n4\r\n", "1\n2\n3", "1\nx\n2\n3", Strategy::LineEndings, "1\nx\n2\r\n3\n4\r\n");
-    check("a\r\nb\nc\r\n", "c", "c\nd", Strategy::Exact, "a\r\nb\nc\r\nd\r\n");
+    check(
+        "1\n2\r\n3\n4\r\n",
+        "1\n2\n3",
+        "1\nx\n2\n3",
+        Strategy::LineEndings,
+        "1\nx\n2\r\n3\n4\r\n",
+    );
+    check(
+        "a\r\nb\nc\r\n",
+        "c",
+        "c\nd",
+        Strategy::Exact,
+        "a\r\nb\nc\r\nd\r\n",
+    );
 }
 
 #[test]
 fn trailing_whitespace_is_tolerated() {
-    check("one  \ntwo\n", "one\ntwo", "1\n2", Strategy::TrailingBlanks, "1\n2\n");
-    check("one\ntwo\n", "one  \ntwo\t", "1  \n2\t", Strategy::TrailingBlanks, "1  \n2\n");
+    check(
+        "one  \ntwo\n",
+        "one\ntwo",
+        "1\n2",
+        Strategy::TrailingBlanks,
+        "1\n2\n",
+    );
+    check(
+        "one\ntwo\n",
+        "one  \ntwo\t",
+        "1  \n2\t",
+        Strategy::TrailingBlanks,
+        "1  \n2\n",
+    );
 }
 
 #[test]
@@ -88,23 +149,51 @@ now…
         Strategy::Unicode,
         "say “hi”\nlater...\n",
     );
-    check("e\u{301}t\u{e9}\n", "\u{e9}te\u{301}", "\u{e9}t\u{e9}s", Strategy::Unicode, "\u{e9}t\u{e9}s\n");
-    check("ﬁne, half a ﬁ\n", "fine", "good", Strategy::Unicode, "good, half a ﬁ\n");
+    check(
+        "e\u{301}t\u{e9}\n",
+        "\u{e9}te\u{301}",
+        "\u{e9}t\u{e9}s",
+        Strategy::Unicode,
+        "\u{e9}t\u{e9}s\n",
+    );
+    check(
+        "ﬁne, half a ﬁ\n",
+        "fine",
+        "good",
+        Strategy::Unicode,
+        "good, half a ﬁ\n",
+    );
 }
 
 #[test]
 fn inner_whitespace_width_is_tolerated() {
-    check("a  =\t1\n", "a = 1", "a = 2", Strategy::InnerBlanks, "a = 2\n");
+    check(
+        "a  =\t1\n",
+        "a = 1",
+        "a = 2",
+        Strategy::InnerBlanks,
+        "a = 2\n",
+    );
 }
 
 #[test]
 fn escapes_are_undone_on_both_sides() {
-    check("say(\"a\")\nx\n", "say(\\\"a\\\")\\nx", "say(\\\"b\\\")\\ny", Strategy::Unescaped, "say(\"b\")\ny\n");
+    check(
+        "say(\"a\")\nx\n",
+        "say(\\\"a\\\")\\nx",
+        "say(\\\"b\\\")\\ny",
+        Strategy::Unescaped,
+        "say(\"b\")\ny\n",
+    );
 }
 
 #[test]
 fn replace_all_replaces_each_occurrence() {
-    let all = Change::Edits(vec![Replacement { old_text: "a".into(), new_text: "aa".into(), replace_all: true }]);
+    let all = Change::Edits(vec![Replacement {
+        old_text: "a".into(),
+        new_text: "aa".into(),
+        replace_all: true,
+    }]);
     assert_eq!(&*apply("a b a", &all).unwrap().new_text, "aa b aa");
 }
 
@@ -112,7 +201,12 @@ fn replace_all_replaces_each_occurrence() {
 fn refusals_are_helpful() {
     refused("x\n", "", "y", &["old_text is empty"]);
     refused("x\n", "x", "x", &["the same"]);
-    refused("fn a() {}\n\nfn a() {}\n", "fn a", "fn b", &["2 times", "line 1: fn a() {}", "line 3: fn a() {}"]);
+    refused(
+        "fn a() {}\n\nfn a() {}\n",
+        "fn a",
+        "fn b",
+        &["2 times", "line 1: fn a() {}", "line 3: fn a() {}"],
+    );
     refused("aaa", "aa", "b", &["2 times"]);
     refused("let a = 2;\n", "let a = 1;", "let a = 2;", &["already"]);
     refused(
@@ -121,7 +215,12 @@ fn refusals_are_helpful() {
         "",
         &["line 1", "→let beta = 2;"],
     );
-    refused("UserID = 1", "USERID = 1", "x", &["upper and lower case differ", "UserID"]);
+    refused(
+        "UserID = 1",
+        "USERID = 1",
+        "x",
+        &["upper and lower case differ", "UserID"],
+    );
     refused("one\ntwo\n", "1 | one\n2 | three", "x", &["line numbers"]);
     refused("grid = 1", " id", " key", &["not found"]);
     refused("text", "\n", "x", &["not found"]);
@@ -137,7 +236,12 @@ fn edits_are_all_or_none_on_the_text_as_read() {
         };
         Change::Edits(pairs.iter().map(edit).collect())
     };
-    assert_eq!(&*apply("a b", &change(&[("b", "a"), ("a", "b")])).unwrap().new_text, "b a");
+    assert_eq!(
+        &*apply("a b", &change(&[("b", "a"), ("a", "b")]))
+            .unwrap()
+            .new_text,
+        "b a"
+    );
     let error = apply("abc", &change(&[("ab", "x"), ("bc", "y")])).unwrap_err();
     assert!(error.0.contains("edits 1 and 2 overlap"), "{error}");
     let error = apply("abc", &change(&[("a", "x"), ("z", "y")])).unwrap_err();
@@ -152,8 +256,19 @@ fn an_empty_file_takes_an_empty_old_text() {
 
 #[test]
 fn matches_never_split_a_crlf() {
-    refused("a\r\nb\r\nc\nb\r\n", "\nb", "\nB", &["2 times (line endings ignored)"]);
-    check("a\r\nb\r\n", "\nb", "\nB", Strategy::LineEndings, "a\r\nB\r\n");
+    refused(
+        "a\r\nb\r\nc\nb\r\n",
+        "\nb",
+        "\nB",
+        &["2 times (line endings ignored)"],
+    );
+    check(
+        "a\r\nb\r\n",
+        "\nb",
+        "\nB",
+        Strategy::LineEndings,
+        "a\r\nB\r\n",
+    );
 }
 
 #[test]
@@ -180,13 +295,25 @@ fn patch_chunks_match_whole_lines() {
     // Both reach the end, which has no line ending.
     check_patch("a\nb", "+c\n@@\n-b\n+d\n", "a\nd\nc");
     check_patch("", "+b\n", "b\n");
-    check_patch("f:\n  x\ng:\n  x\n", "@@ g:\n-  x\n+  y\n", "f:\n  x\ng:\n  y\n");
+    check_patch(
+        "f:\n  x\ng:\n  x\n",
+        "@@ g:\n-  x\n+  y\n",
+        "f:\n  x\ng:\n  y\n",
+    );
     check_patch("x\na\nx\n", "@@\n-a\n+b\n@@\n-x\n+y\n", "x\nb\ny\n");
     check_patch("x\nx\n", "@@\n-x\n+y\n*** End of File\n", "x\ny\n");
-    check_patch("def f():\n    a\n", "@@ def f():\n+    b\n", "def f():\n    b\n    a\n");
+    check_patch(
+        "def f():\n    a\n",
+        "@@ def f():\n+    b\n",
+        "def f():\n    b\n    a\n",
+    );
     // Ambiguous: refused.
     check_patch("x\nx\n", "@@\n-x\n+y\n", "x\nx\n");
-    check_patch("f:\n  x\nf:\n  x\n", "@@ f:\n-  x\n+  y\n", "f:\n  x\nf:\n  x\n");
+    check_patch(
+        "f:\n  x\nf:\n  x\n",
+        "@@ f:\n-  x\n+  y\n",
+        "f:\n  x\nf:\n  x\n",
+    );
 }
 
 proptest! {
@@ -248,14 +375,25 @@ const DISAGREED: &[(&str, &str)] = &[
         "codex-90819477d7",
         "gives a new line of a mixed file the first line ending of the file, not that of the line it replaces (design, section 8)",
     ),
-    ("Roo-Code-f3a3438705", "expects an import line that stands in neither the file nor the replacement"),
-    ("Roo-Code-2a8632bd28", "line numbers copied from what was read are understood, where every line has one"),
-    ("Roo-Code-e3d7b445d1", "the same; an empty replacement empties the line, as it does without a number"),
+    (
+        "Roo-Code-f3a3438705",
+        "expects an import line that stands in neither the file nor the replacement",
+    ),
+    (
+        "Roo-Code-2a8632bd28",
+        "line numbers copied from what was read are understood, where every line has one",
+    ),
+    (
+        "Roo-Code-e3d7b445d1",
+        "the same; an empty replacement empties the line, as it does without a number",
+    ),
 ];
 
 #[test]
 fn the_corpus_agrees() {
-    let Some(cases) = crate::shared::shared("corpus/edits/edit_cases.json") else { return };
+    let Some(cases) = crate::shared::shared("corpus/edits/edit_cases.json") else {
+        return;
+    };
     let cases = std::fs::read_to_string(cases).unwrap();
     let cases: Vec<Value> = serde_json::from_str(&cases).unwrap();
     let mut score = std::collections::BTreeMap::<&str, (usize, usize)>::new();
@@ -273,7 +411,10 @@ fn the_corpus_agrees() {
         }
     }
     assert!(failures.is_empty(), "{score:?}\n{}", failures.join("\n"));
-    let report = format!("edit corpus (passed, of): {score:?}, disagreed: {}\n", DISAGREED.len());
+    let report = format!(
+        "edit corpus (passed, of): {score:?}, disagreed: {}\n",
+        DISAGREED.len()
+    );
     std::io::Write::write_all(&mut std::io::stderr(), report.as_bytes()).unwrap();
 }
 
@@ -281,7 +422,11 @@ fn corpus_case(case: &Value, policy: &str) -> Result<(), String> {
     if case["format"] == "apply_patch" {
         let wanted = files(&case["expect"]["files"]);
         let seen = patched_files(files(&case["original"]), case["patch"].as_str().unwrap());
-        return if seen == wanted { Ok(()) } else { Err(format!("{seen:?} instead of {wanted:?}")) };
+        return if seen == wanted {
+            Ok(())
+        } else {
+            Err(format!("{seen:?} instead of {wanted:?}"))
+        };
     }
     let original = case["original"].as_str().unwrap();
     let outcome = apply(original, &corpus_change(case)).map(|outcome| outcome.new_text.to_string());
@@ -291,13 +436,22 @@ fn corpus_case(case: &Value, policy: &str) -> Result<(), String> {
         (_, Value::String(content)) => Some(content.clone()),
         _ => ranges(expect).map(|ranges| marked(original, &ranges)),
     };
-    if outcome.as_ref().ok() == wanted.as_ref() { Ok(()) } else { Err(format!("{outcome:?} instead of {wanted:?}")) }
+    if outcome.as_ref().ok() == wanted.as_ref() {
+        Ok(())
+    } else {
+        Err(format!("{outcome:?} instead of {wanted:?}"))
+    }
 }
 
 type Files = std::collections::BTreeMap<String, String>;
 
 fn files(value: &Value) -> Files {
-    value.as_object().unwrap().iter().map(|(name, text)| (name.clone(), text.as_str().unwrap().to_owned())).collect()
+    value
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, text)| (name.clone(), text.as_str().unwrap().to_owned()))
+        .collect()
 }
 
 /// The files after a patch, or unchanged if any part of it is refused.
@@ -306,13 +460,20 @@ fn patched_files(files: Files, text: &str) -> Files {
         let mut after = files.clone();
         for FilePatch { path, action } in parse(text).ok()? {
             // Some cases name the file differently than the patch.
-            let path = if files.contains_key("input") { "input".to_owned() } else { path };
+            let path = if files.contains_key("input") {
+                "input".to_owned()
+            } else {
+                path
+            };
             match action {
                 Action::Add(content) => drop(after.insert(path, content)),
                 Action::Delete => drop(after.remove(&path)?),
                 Action::Update { chunks, moved_to } => {
                     let text = after.remove(&path)?;
-                    let text = super::apply(&text, &Change::Patch(chunks)).ok()?.new_text.to_string();
+                    let text = super::apply(&text, &Change::Patch(chunks))
+                        .ok()?
+                        .new_text
+                        .to_string();
                     after.insert(moved_to.unwrap_or(path), text);
                 }
             }
@@ -326,16 +487,32 @@ const MARK: &str = "\u{2603}";
 
 fn corpus_change(case: &Value) -> Change {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let one = |old: &Value, new: String, replace_all| Replacement { old_text: text(old), new_text: new, replace_all };
+    let one = |old: &Value, new: String, replace_all| Replacement {
+        old_text: text(old),
+        new_text: new,
+        replace_all,
+    };
     Change::Edits(match case["format"].as_str().unwrap() {
         "locate" => vec![one(&case["search"], MARK.to_owned(), false)],
         "locate_all" => vec![one(&case["search"], MARK.to_owned(), true)],
         "multi_edit" => {
             let edits = case["edits"].as_array().unwrap().iter();
-            edits.map(|edit| one(&edit["old_string"], text(&edit["new_string"]), edit["replace_all"] == true)).collect()
+            edits
+                .map(|edit| {
+                    one(
+                        &edit["old_string"],
+                        text(&edit["new_string"]),
+                        edit["replace_all"] == true,
+                    )
+                })
+                .collect()
         }
         "diff_blocks" if case["search"].is_null() => blocks(case["patch"].as_str().unwrap()),
-        _ => vec![one(&case["search"], text(&case["replace"]), case["replace_all"] == true)],
+        _ => vec![one(
+            &case["search"],
+            text(&case["replace"]),
+            case["replace_all"] == true,
+        )],
     })
 }
 
@@ -345,7 +522,11 @@ fn blocks(patch: &str) -> Vec<Replacement> {
         let (_, body) = block.split_once("-------\n").unwrap();
         let (old, new) = body.split_once("\n=======\n").unwrap();
         let (new, _) = new.split_once("\n>>>>>>> REPLACE").unwrap();
-        Replacement { old_text: old.to_owned(), new_text: new.to_owned(), replace_all: false }
+        Replacement {
+            old_text: old.to_owned(),
+            new_text: new.to_owned(),
+            replace_all: false,
+        }
     };
     patch.split("<<<<<<< SEARCH\n").skip(1).map(block).collect()
 }

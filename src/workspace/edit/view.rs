@@ -33,12 +33,18 @@ struct Piece {
 
 impl<'a> View<'a> {
     pub(super) fn new(source: &'a str, strategy: Strategy) -> Self {
-        let shows_all = strategy == Strategy::Exact || (strategy.is_literal() && !source.contains('\r'));
-        Self { source, normal: (!shows_all).then(|| Normal::new(source, strategy)) }
+        let shows_all =
+            strategy == Strategy::Exact || (strategy.is_literal() && !source.contains('\r'));
+        Self {
+            source,
+            normal: (!shows_all).then(|| Normal::new(source, strategy)),
+        }
     }
 
     pub(super) fn shown(&self) -> &str {
-        self.normal.as_ref().map_or(self.source, |normal| &normal.shown)
+        self.normal
+            .as_ref()
+            .map_or(self.source, |normal| &normal.shown)
     }
 
     /// The bytes that `seen` stands for; `None` if it begins or ends inside a normalized piece. At the start of a line
@@ -53,7 +59,11 @@ impl<'a> View<'a> {
 
 impl Normal {
     fn new(source: &str, strategy: Strategy) -> Self {
-        let mut normal = Self { strategy, shown: String::with_capacity(source.len()), pieces: Vec::new() };
+        let mut normal = Self {
+            strategy,
+            shown: String::with_capacity(source.len()),
+            pieces: Vec::new(),
+        };
         let mut at = 0;
         while at < source.len() {
             let rest = source.get(at..).unwrap_or_default();
@@ -101,7 +111,8 @@ impl Normal {
                 rest.len() - rest.trim_start_matches(is_blank).len()
             } else {
                 let is_mark = |character| {
-                    canonical_combining_class(character) != 0 || matches!(character, '\u{1160}'..='\u{11ff}')
+                    canonical_combining_class(character) != 0
+                        || matches!(character, '\u{1160}'..='\u{11ff}')
                 };
                 rest.char_indices()
                     .skip(1)
@@ -131,7 +142,13 @@ impl Normal {
                 last.shown_len += text.len();
                 last.source_len += source_len;
             }
-            _ => self.pieces.push(Piece { shown, shown_len: text.len(), source, source_len, verbatim }),
+            _ => self.pieces.push(Piece {
+                shown,
+                shown_len: text.len(),
+                source,
+                source_len,
+                verbatim,
+            }),
         }
     }
 
@@ -139,7 +156,9 @@ impl Normal {
         match seen.checked_sub(1) {
             None => return Some(0),
             // The beginning of a line may be left out: it starts where the previous line ends.
-            Some(before) if self.shown.as_bytes().get(before) == Some(&b'\n') => return self.end(seen),
+            Some(before) if self.shown.as_bytes().get(before) == Some(&b'\n') => {
+                return self.end(seen);
+            }
             Some(_) => {}
         }
         let piece = self.at(seen)?;
@@ -150,18 +169,30 @@ impl Normal {
     fn end(&self, seen: usize) -> Option<usize> {
         let piece = self.at(seen.checked_sub(1)?)?;
         let length = seen - piece.shown;
-        let end = piece.source + if piece.verbatim { length } else { piece.source_len };
+        let end = piece.source
+            + if piece.verbatim {
+                length
+            } else {
+                piece.source_len
+            };
         (piece.verbatim || length == piece.shown_len).then_some(end)
     }
 
     /// The piece that contains the byte at `seen`.
     fn at(&self, seen: usize) -> Option<&Piece> {
-        self.pieces.get(self.pieces.partition_point(|piece| piece.shown <= seen).checked_sub(1)?)
+        self.pieces.get(
+            self.pieces
+                .partition_point(|piece| piece.shown <= seen)
+                .checked_sub(1)?,
+        )
     }
 }
 
 pub(super) fn is_blank(character: char) -> bool {
-    matches!(character, ' ' | '\t' | '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+    matches!(
+        character,
+        ' ' | '\t' | '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+    )
 }
 
 /// The ASCII equivalent of a typographic character, where NFKC has none.

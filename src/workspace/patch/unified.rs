@@ -7,7 +7,9 @@ pub(super) fn as_v4a(text: &str) -> Option<String> {
     let mut patch = String::from("*** Begin Patch\n");
     let (mut is_inside, mut is_any) = (false, false);
     while let Some(line) = lines.next() {
-        let after = line.strip_prefix("--- ").zip(lines.peek().and_then(|next| next.strip_prefix("+++ ")));
+        let after = line
+            .strip_prefix("--- ")
+            .zip(lines.peek().and_then(|next| next.strip_prefix("+++ ")));
         if let Some((old, new)) = after {
             lines.next();
             patch.push_str(&heading(path(old), path(new))?);
@@ -15,7 +17,10 @@ pub(super) fn as_v4a(text: &str) -> Option<String> {
         } else if line.starts_with("@@") {
             is_inside = is_any;
             patch.push_str("@@\n");
-        } else if ["rename ", "copy ", "GIT binary", "Binary files"].iter().any(|start| line.starts_with(start)) {
+        } else if ["rename ", "copy ", "GIT binary", "Binary files"]
+            .iter()
+            .any(|start| line.starts_with(start))
+        {
             return None;
         } else if is_inside && !line.starts_with('\\') && !line.starts_with("diff --git ") {
             patch.push_str(line);
@@ -30,7 +35,10 @@ pub(super) fn as_v4a(text: &str) -> Option<String> {
 /// A name without the folder git puts in front and the time diff puts behind; `None` for no file.
 fn path(name: &str) -> Option<&str> {
     let name = name.split('\t').next().unwrap_or_default().trim();
-    let plain = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    let plain = name
+        .strip_prefix("a/")
+        .or_else(|| name.strip_prefix("b/"))
+        .unwrap_or(name);
     (name != "/dev/null").then_some(plain)
 }
 

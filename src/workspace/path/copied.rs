@@ -23,16 +23,35 @@ pub(super) struct Copied {
 impl Root {
     /// The copy of `original` in the folder `place`. What is `lent`, by absolute path, is not in the copy: commands may
     /// read it in the original.
-    pub(in crate::workspace) fn copied(original: &Arc<Self>, place: PathBuf, lent: Vec<PathBuf>) -> io::Result<Self> {
+    pub(in crate::workspace) fn copied(
+        original: &Arc<Self>,
+        place: PathBuf,
+        lent: Vec<PathBuf>,
+    ) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(&place, ambient_authority())?;
-        let (path, real, original) = (original.path.clone(), original.real.clone(), Arc::clone(original));
-        Ok(Self { path, real, dir, copied: Some(Copied { place, original, lent }) })
+        let (path, real, original) = (
+            original.path.clone(),
+            original.real.clone(),
+            Arc::clone(original),
+        );
+        Ok(Self {
+            path,
+            real,
+            dir,
+            copied: Some(Copied {
+                place,
+                original,
+                lent,
+            }),
+        })
     }
 
     /// Where its files are on the disk.
     #[must_use]
     pub fn place(&self) -> &Path {
-        self.copied.as_ref().map_or(&self.real, |copied| &copied.place)
+        self.copied
+            .as_ref()
+            .map_or(&self.real, |copied| &copied.place)
     }
 
     /// The root it is a copy of.
@@ -58,13 +77,20 @@ impl WorkspacePath {
     /// Whether it is a regular file.
     #[must_use]
     pub fn is_file(&self) -> bool {
-        self.target_root.dir.symlink_metadata(&self.target).is_ok_and(|found| found.is_file())
+        self.target_root
+            .dir
+            .symlink_metadata(&self.target)
+            .is_ok_and(|found| found.is_file())
     }
 
     /// Whether it is a folder.
     #[must_use]
     pub fn is_folder(&self) -> bool {
         self.target.as_os_str().is_empty()
-            || self.target_root.dir.symlink_metadata(&self.target).is_ok_and(|found| found.is_dir())
+            || self
+                .target_root
+                .dir
+                .symlink_metadata(&self.target)
+                .is_ok_and(|found| found.is_dir())
     }
 }

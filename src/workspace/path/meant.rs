@@ -15,7 +15,11 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
         return literal;
     }
     let spellings = spellings(roots, name);
-    let places = || spellings.iter().filter_map(|spelling| resolve_path(roots, Path::new(spelling)).ok());
+    let places = || {
+        spellings
+            .iter()
+            .filter_map(|spelling| resolve_path(roots, Path::new(spelling)).ok())
+    };
     if let Some(there) = places().find(WorkspacePath::exists) {
         return Ok(there);
     }
@@ -43,7 +47,10 @@ fn is_plain(roots: &[Arc<Root>], name: &str) -> bool {
 fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
     let rest = name.trim_start().trim_start_matches('@');
     // No shell is there to expand it.
-    if ["~/", "$HOME/", "${HOME}/"].iter().any(|home| rest.starts_with(home)) {
+    if ["~/", "$HOME/", "${HOME}/"]
+        .iter()
+        .any(|home| rest.starts_with(home))
+    {
         return true;
     }
     let is_marked = rest.len() < name.trim_start().len();
@@ -53,15 +60,31 @@ fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
 
 /// Other spellings of a name, most likely first.
 fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
-    let own = roots.first().and_then(|root| root.path.file_name()).and_then(|name| name.to_str()).unwrap_or_default();
+    let own = roots
+        .first()
+        .and_then(|root| root.path.file_name())
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     let changes: [&dyn Fn(&str) -> String; 8] = [
         &|name| unwrapped(name).to_owned(),
         &|name| bare(name).to_owned(),
         &|name| name.trim_start_matches('@').to_owned(),
         &|name| name.replace('\\', "/"),
         &|name| {
-            let mounts = ["/workspace/", "/workspaces/", "/repo/", "/app/", "/project/", "/code/", "/testbed/"];
-            mounts.iter().find_map(|mount| name.strip_prefix(mount)).unwrap_or(name).to_owned()
+            let mounts = [
+                "/workspace/",
+                "/workspaces/",
+                "/repo/",
+                "/app/",
+                "/project/",
+                "/code/",
+                "/testbed/",
+            ];
+            mounts
+                .iter()
+                .find_map(|mount| name.strip_prefix(mount))
+                .unwrap_or(name)
+                .to_owned()
         },
         &|name| name.trim_start_matches('/').to_owned(),
         &|name| {
@@ -71,7 +94,12 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
                 .unwrap_or(name)
                 .to_owned()
         },
-        &|name| name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name).to_owned(),
+        &|name| {
+            name.strip_prefix("a/")
+                .or_else(|| name.strip_prefix("b/"))
+                .unwrap_or(name)
+                .to_owned()
+        },
     ];
     let mut spellings = vec![name.to_owned()];
     for change in changes {
@@ -107,9 +135,15 @@ fn unwrapped(name: &str) -> &str {
 
 /// A name without what stands around it in a sentence: `path: **src/a.rs**,`, `src/a.rs (unsaved)`, `src/a.rs(3)`.
 fn bare(name: &str) -> &str {
-    let name = ["path:", "file:", "Path:", "File:"].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name);
+    let name = ["path:", "file:", "Path:", "File:"]
+        .iter()
+        .find_map(|word| name.strip_prefix(word))
+        .unwrap_or(name);
     let name = name.trim().trim_matches(|c: char| "*“”‘’,;:\0".contains(c));
-    match name.strip_suffix(')').and_then(|name| name.rsplit_once('(')) {
+    match name
+        .strip_suffix(')')
+        .and_then(|name| name.rsplit_once('('))
+    {
         Some((name, _note)) if !name.is_empty() => name.trim_end(),
         _ => name,
     }
@@ -117,7 +151,10 @@ fn bare(name: &str) -> &str {
 
 /// Where a link of Markdown leads.
 fn linked(name: &str) -> Option<&str> {
-    let (words, target) = name.strip_prefix('[')?.strip_suffix(')')?.split_once("](")?;
+    let (words, target) = name
+        .strip_prefix('[')?
+        .strip_suffix(')')?
+        .split_once("](")?;
     (!words.contains(']') && !target.is_empty()).then_some(target)
 }
 
@@ -147,11 +184,19 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    #[expect(clippy::disallowed_methods, reason = "a test writes the files of its workspace")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test writes the files of its workspace"
+    )]
     fn path_slips_resolve_to_existing_files_inside() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
-        for file in ["project/src/app.py", "project/@types/x", "project/odd:1", "outside/secret"] {
+        for file in [
+            "project/src/app.py",
+            "project/@types/x",
+            "project/odd:1",
+            "outside/secret",
+        ] {
             std::fs::create_dir_all(base.join(file).parent().unwrap()).unwrap();
             std::fs::write(base.join(file), "").unwrap();
         }
@@ -160,14 +205,25 @@ mod tests {
         let is = |name: &str, expected: &str| {
             assert_eq!(resolve(&roots, name).unwrap().display(), expected, "{name}");
         };
-        for name in ["project/src/app.py", "@src/app.py", "/src/app.py", r"src\app.py", r".\src\app.py", "a/src/app.py"]
-        {
+        for name in [
+            "project/src/app.py",
+            "@src/app.py",
+            "/src/app.py",
+            r"src\app.py",
+            r".\src\app.py",
+            "a/src/app.py",
+        ] {
             is(name, "src/app.py");
         }
         is("`@src/app.py:7`", "src/app.py");
-        for name in
-            ["src/app.py,", "src/app.py:", "**src/app.py**", "“src/app.py”", "path: src/app.py", "src/app.py (unsaved)"]
-        {
+        for name in [
+            "src/app.py,",
+            "src/app.py:",
+            "**src/app.py**",
+            "“src/app.py”",
+            "path: src/app.py",
+            "src/app.py (unsaved)",
+        ] {
             is(name, "src/app.py");
         }
         is("/workspace/src/app.py", "src/app.py");

@@ -11,8 +11,13 @@ impl Root {
     /// `name` as the folder has it. In a copy, the original's folder counts for what the copy does not have: it may be on
     /// a file system of another kind.
     pub(super) fn spelling(&self, folder: &Path, name: OsString) -> OsString {
-        let original = || self.original().and_then(|original| in_folder(original.dir(), folder, &name));
-        in_folder(self.dir(), folder, &name).or_else(original).unwrap_or(name)
+        let original = || {
+            self.original()
+                .and_then(|original| in_folder(original.dir(), folder, &name))
+        };
+        in_folder(self.dir(), folder, &name)
+            .or_else(original)
+            .unwrap_or(name)
     }
 }
 
@@ -33,17 +38,32 @@ fn in_folder(dir: &Dir, folder: &Path, name: &OsStr) -> Option<OsString> {
     if !exists(&other_case(text)?) || !exists(text) {
         return None;
     }
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let names: Vec<OsString> = dir.read_dir(folder).ok()?.flatten().map(|entry| entry.file_name()).collect();
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let names: Vec<OsString> = dir
+        .read_dir(folder)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     if names.iter().any(|its| its == name) {
         return None;
     }
     let folded = text.to_lowercase();
-    names.into_iter().find(|its| its.to_str().is_some_and(|its| its.to_lowercase() == folded))
+    names
+        .into_iter()
+        .find(|its| its.to_str().is_some_and(|its| its.to_lowercase() == folded))
 }
 
 fn other_case(name: &str) -> Option<String> {
     let upper = name.to_uppercase();
-    let other = if upper == name { name.to_lowercase() } else { upper };
+    let other = if upper == name {
+        name.to_lowercase()
+    } else {
+        upper
+    };
     (other != name).then_some(other)
 }

@@ -58,7 +58,10 @@ impl Iterator for Lines<'_> {
                 return None;
             }
         }
-        Some(String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Some(
+            String::from_utf8(line)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        )
     }
 }
 
@@ -103,7 +106,11 @@ pub(super) fn create(dir: &Dir, name: &str) -> io::Result<Log> {
     Ok(Log(Arc::new(file)))
 }
 
-pub(super) fn open<T>(dir: &Dir, name: &str, read: impl FnOnce(&mut Lines<'_>) -> T) -> io::Result<Opened<T>> {
+pub(super) fn open<T>(
+    dir: &Dir,
+    name: &str,
+    read: impl FnOnce(&mut Lines<'_>) -> T,
+) -> io::Result<Opened<T>> {
     let file = dir.open_with(name, &options())?.into_std();
     let is_held = match file.try_lock() {
         Ok(()) => false,
@@ -114,16 +121,30 @@ pub(super) fn open<T>(dir: &Dir, name: &str, read: impl FnOnce(&mut Lines<'_>) -
     if cut && !is_held {
         file.set_len(bytes)?;
     }
-    Ok(Opened { log: (!is_held).then(|| Log(Arc::new(file))), read, cut })
+    Ok(Opened {
+        log: (!is_held).then(|| Log(Arc::new(file))),
+        read,
+        cut,
+    })
 }
 
 /// What `read` makes of the lines of a log, their bytes, and whether an incomplete one follows.
-pub(super) fn read<T>(file: &File, read: impl FnOnce(&mut Lines<'_>) -> T) -> io::Result<(T, u64, bool)> {
-    let mut lines = Lines { file: BufReader::with_capacity(PIECE, file), bytes: 0, cut: false, failed: None };
+pub(super) fn read<T>(
+    file: &File,
+    read: impl FnOnce(&mut Lines<'_>) -> T,
+) -> io::Result<(T, u64, bool)> {
+    let mut lines = Lines {
+        file: BufReader::with_capacity(PIECE, file),
+        bytes: 0,
+        cut: false,
+        failed: None,
+    };
     let read = read(&mut lines);
     // Only the end says whether it is complete.
     lines.by_ref().for_each(drop);
-    let Lines { bytes, cut, failed, .. } = lines;
+    let Lines {
+        bytes, cut, failed, ..
+    } = lines;
     failed.map_or(Ok((read, bytes, cut)), Err)
 }
 

@@ -15,18 +15,29 @@ fn content(letter: &str) -> String {
 #[tokio::test]
 #[ignore = "writes until it is killed, by the test below"]
 async fn writes_until_killed() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let Some(folder) = std::env::var_os(FOLDER) else {
+        return;
+    };
     let root = Arc::new(Root::open(Path::new(&folder)).unwrap());
-    let workspace = Workspace::new(vec![root], Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+    let workspace = Workspace::new(
+        vec![root],
+        Documents::new(Encoding::Utf16),
+        Arc::new(NoEditor),
+    );
     for letter in ["b", "a"].iter().cycle() {
-        commit(&workspace, "a.txt", &write(&content(letter))).await.unwrap();
+        commit(&workspace, "a.txt", &write(&content(letter)))
+            .await
+            .unwrap();
     }
 }
 
 /// The size of the file, from its folder: on Windows a file that somebody holds open cannot be replaced.
 fn size(fixture: &Fixture) -> Option<u64> {
     let files = std::fs::read_dir(fixture.ws()).unwrap().map(Result::unwrap);
-    files.filter(|file| file.file_name() == "a.txt").map(|file| file.metadata().unwrap().len()).next()
+    files
+        .filter(|file| file.file_name() == "a.txt")
+        .map(|file| file.metadata().unwrap().len())
+        .next()
 }
 
 #[tokio::test]
@@ -35,7 +46,11 @@ async fn a_killed_process_leaves_the_old_file_or_the_new_one() {
     for round in 0..24 {
         fixture.write("a.txt", "start");
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "workspace::tests::crash::writes_until_killed"])
+            .args([
+                "--ignored",
+                "--exact",
+                "workspace::tests::crash::writes_until_killed",
+            ])
             .env(FOLDER, fixture.ws())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -43,7 +58,10 @@ async fn a_killed_process_leaves_the_old_file_or_the_new_one() {
             .unwrap();
         let begun = Instant::now();
         while size(&fixture) == Some(5) {
-            assert!(begun.elapsed() < Duration::from_mins(1), "the process to be killed does not write");
+            assert!(
+                begun.elapsed() < Duration::from_mins(1),
+                "the process to be killed does not write"
+            );
             std::thread::yield_now();
         }
         // At another moment each time.
@@ -54,8 +72,18 @@ async fn a_killed_process_leaves_the_old_file_or_the_new_one() {
         child.kill().unwrap();
         child.wait().unwrap();
         let left = String::from_utf8(fixture.bytes("a.txt")).unwrap();
-        assert!(left == content("a") || left == content("b"), "torn after {} bytes in round {round}", left.len());
+        assert!(
+            left == content("a") || left == content("b"),
+            "torn after {} bytes in round {round}",
+            left.len()
+        );
     }
-    commit(&fixture.workspace(), "a.txt", &write("end")).await.unwrap();
-    assert_eq!(std::fs::read_dir(fixture.ws()).unwrap().count(), 1, "what killed processes left is swept");
+    commit(&fixture.workspace(), "a.txt", &write("end"))
+        .await
+        .unwrap();
+    assert_eq!(
+        std::fs::read_dir(fixture.ws()).unwrap().count(),
+        1,
+        "what killed processes left is swept"
+    );
 }

@@ -69,10 +69,17 @@ impl Fake {
     fn splice(&self, hunks: &[(Range, String)]) -> Report {
         let mut buffer = self.buffer.lock().unwrap();
         // From the end, so that earlier positions stay valid: all ranges refer to the text before.
-        let changes: Vec<_> =
-            hunks.iter().rev().map(|(range, text)| ContentChange { range: Some(*range), text: text.clone() }).collect();
+        let changes: Vec<_> = hunks
+            .iter()
+            .rev()
+            .map(|(range, text)| ContentChange {
+                range: Some(*range),
+                text: text.clone(),
+            })
+            .collect();
         for change in &changes {
-            buffer.1 = crate::text::apply_change(&buffer.1, change.range, &change.text, Encoding::Utf16);
+            buffer.1 =
+                crate::text::apply_change(&buffer.1, change.range, &change.text, Encoding::Utf16);
         }
         buffer.0 += 1;
         (buffer.0, changes)
@@ -85,7 +92,13 @@ impl Fake {
             let now = self.text();
             let lines = crate::text::LineIndex::new(&now);
             let place = lines.position(&now, at % (now.len() + 1), Encoding::Utf16);
-            reports.push(self.splice(&[(Range { start: place, end: place }, text)]));
+            reports.push(self.splice(&[(
+                Range {
+                    start: place,
+                    end: place,
+                },
+                text,
+            )]));
         }
         reports
     }
@@ -106,7 +119,9 @@ impl Editor for Fake {
             }
             let is_stale = edit.version != Some(self.buffer.lock().unwrap().0);
             match self.manner {
-                Manner::RefusesStale if is_stale => return Ok(Applied::Refused("the document has changed".to_owned())),
+                Manner::RefusesStale if is_stale => {
+                    return Ok(Applied::Refused("the document has changed".to_owned()));
+                }
                 Manner::SkipsStale | Manner::Slow if is_stale => return Ok(Applied::Yes),
                 _ => {}
             }
@@ -133,16 +148,41 @@ impl Editor for Fake {
 async fn an_open_document_is_read_and_edited_in_the_editor_alone() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "saved\n");
-    let (editor, workspace) = Fake::open(&fixture, "a.txt", "unsaved 😀 text\r\nmore\r\n", Manner::RefusesStale);
+    let (editor, workspace) = Fake::open(
+        &fixture,
+        "a.txt",
+        "unsaved 😀 text\r\nmore\r\n",
+        Manner::RefusesStale,
+    );
     let file = read(&workspace, "a.txt").await.unwrap();
-    assert_eq!(file.source, Source::Buffer { version: Some(1), unsaved: true });
+    assert_eq!(
+        file.source,
+        Source::Buffer {
+            version: Some(1),
+            unsaved: true
+        }
+    );
     assert_eq!(&*file.text, "unsaved 😀 text\r\nmore\r\n");
-    commit(&workspace, "a.txt", &edit("text\nmore", "words\nand more")).await.unwrap();
+    commit(&workspace, "a.txt", &edit("text\nmore", "words\nand more"))
+        .await
+        .unwrap();
     assert_eq!(editor.text(), "unsaved 😀 words\r\nand more\r\n");
-    commit(&workspace, "a.txt", &write("unsaved 😀 words\nand much more\n")).await.unwrap();
+    commit(
+        &workspace,
+        "a.txt",
+        &write("unsaved 😀 words\nand much more\n"),
+    )
+    .await
+    .unwrap();
     assert_eq!(editor.text(), "unsaved 😀 words\r\nand much more\r\n");
     assert_eq!(fixture.bytes("a.txt"), b"saved\n");
-    assert_eq!(&*workspace.document(&workspace.resolve("a.txt").unwrap()).unwrap().text, editor.text());
+    assert_eq!(
+        &*workspace
+            .document(&workspace.resolve("a.txt").unwrap())
+            .unwrap()
+            .text,
+        editor.text()
+    );
 }
 
 /// Records requests, and fails.
@@ -162,12 +202,28 @@ async fn hunks_are_small_and_never_split_a_line_break() {
     let documents = Documents::new(Encoding::Utf16);
     documents.open(&fixture.uri("a"), 7, "", "keep 😀 one\r\ntwo\r\n");
     let workspace = fixture.edited(documents, Arc::new(Recorder(seen.clone())));
-    let error = commit(&workspace, "a", &edit("keep 😀 one\ntwo", "keep 😀 ones\ntwos")).await.unwrap_err();
+    let error = commit(
+        &workspace,
+        "a",
+        &edit("keep 😀 one\ntwo", "keep 😀 ones\ntwos"),
+    )
+    .await
+    .unwrap_err();
     assert!(error.to_string().contains("enough"), "{error}");
-    commit(&workspace, "a", &edit("\ntwo", "\n2")).await.unwrap_err();
+    commit(&workspace, "a", &edit("\ntwo", "\n2"))
+        .await
+        .unwrap_err();
     let seen = seen.lock().unwrap();
     let at = |line, character| Position { line, character };
-    let put = |line, from, to, text: &str| (Range { start: at(line, from), end: at(line, to) }, text.to_owned());
+    let put = |line, from, to, text: &str| {
+        (
+            Range {
+                start: at(line, from),
+                end: at(line, to),
+            },
+            text.to_owned(),
+        )
+    };
     assert_eq!(seen[0].version, Some(7));
     assert_eq!(seen[0].hunks, [put(0, 11, 11, "s"), put(1, 3, 3, "s")]);
     assert_eq!(seen[1].hunks, [put(1, 0, 3, "2")]);
@@ -177,9 +233,24 @@ async fn hunks_are_small_and_never_split_a_line_break() {
 async fn an_unresponsive_editor_does_not_block_and_may_apply_later() {
     let fixture = Fixture::new();
     let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", Manner::Silent);
-    let error = commit(&workspace, "a.txt", &edit("one", "1")).await.unwrap_err().to_string();
-    assert!(error.contains("has not answered for 30 s") && error.contains("read the file"), "{error}");
-    let late = Range { start: Position { line: 0, character: 0 }, end: Position { line: 0, character: 3 } };
+    let error = commit(&workspace, "a.txt", &edit("one", "1"))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("has not answered for 30 s") && error.contains("read the file"),
+        "{error}"
+    );
+    let late = Range {
+        start: Position {
+            line: 0,
+            character: 0,
+        },
+        end: Position {
+            line: 0,
+            character: 3,
+        },
+    };
     editor.report(vec![editor.splice(&[(late, "1".to_owned())])]);
     let text = &read(&workspace, "a.txt").await.unwrap().text;
     assert_eq!((&**text, editor.text().as_str()), ("1\ntwo\n", "1\ntwo\n"));
@@ -191,8 +262,14 @@ async fn typing_during_an_edit_loses_nothing() {
         let fixture = Fixture::new();
         let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", manner);
         editor.will_type(0, "zero\n");
-        commit(&workspace, "a.txt", &edit("two", "two\ntwo and a half")).await.unwrap();
-        assert_eq!(editor.text(), "zero\none\ntwo\ntwo and a half\n", "{manner:?}");
+        commit(&workspace, "a.txt", &edit("two", "two\ntwo and a half"))
+            .await
+            .unwrap();
+        assert_eq!(
+            editor.text(),
+            "zero\none\ntwo\ntwo and a half\n",
+            "{manner:?}"
+        );
     }
 }
 
@@ -203,11 +280,18 @@ async fn typing_over_an_edited_range_wins() {
         let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", manner);
         read(&workspace, "a.txt").await.unwrap();
         editor.will_type(5, "X");
-        let error = commit(&workspace, "a.txt", &edit("two", "2")).await.unwrap_err();
-        assert!(error.to_string().contains("changed since you read it"), "{error}");
+        let error = commit(&workspace, "a.txt", &edit("two", "2"))
+            .await
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("changed since you read it"),
+            "{error}"
+        );
         assert_eq!(editor.text(), "one\ntXwo\n", "{manner:?}");
         editor.will_type(0, "Y");
-        let error = commit(&workspace, "a.txt", &write("all\n")).await.unwrap_err();
+        let error = commit(&workspace, "a.txt", &write("all\n"))
+            .await
+            .unwrap_err();
         assert!(matches!(error, FileError::Changed(_)), "{error}");
     }
 }
@@ -219,7 +303,9 @@ async fn shrinking_edits_during_typing_are_applied_or_refused() {
         let (editor, workspace) = Fake::open(&fixture, "a.txt", "aaaa bbbbbbbbbbbb cccc\n", manner);
         editor.will_type(0, "X");
         editor.will_type(23, "X");
-        commit(&workspace, "a.txt", &edit(" bbbbbbbbbbbb", "")).await.unwrap();
+        commit(&workspace, "a.txt", &edit(" bbbbbbbbbbbb", ""))
+            .await
+            .unwrap();
         assert_eq!(editor.text(), "Xaaaa ccccX\n", "{manner:?}");
     }
 }
@@ -239,9 +325,15 @@ async fn constant_typing_does_not_block_an_edit() {
         }
     });
     let begun = tokio::time::Instant::now();
-    commit(&workspace, "a.txt", &edit("two", "2")).await.unwrap();
+    commit(&workspace, "a.txt", &edit("two", "2"))
+        .await
+        .unwrap();
     typing.abort();
-    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < std::time::Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
     assert!(editor.text().ends_with("one\n2\n"), "{}", editor.text());
 }
 
@@ -256,7 +348,11 @@ struct Typing {
 type Step = (usize, Vec<Typing>);
 
 fn sessions() -> impl proptest::strategy::Strategy<Value = (Manner, Vec<Step>)> {
-    let manner = prop_oneof![Just(Manner::RefusesStale), Just(Manner::SkipsStale), Just(Manner::Slow)];
+    let manner = prop_oneof![
+        Just(Manner::RefusesStale),
+        Just(Manner::SkipsStale),
+        Just(Manner::Slow)
+    ];
     let typing = (0..500_usize, any::<bool>()).prop_map(|(at, after)| Typing { at, after });
     (manner, vec((0..20_usize, vec(typing, 0..3)), 1..6))
 }
@@ -265,9 +361,16 @@ fn sessions() -> impl proptest::strategy::Strategy<Value = (Manner, Vec<Step>)> 
 #[test]
 fn the_user_and_the_agent_share_a_buffer() {
     let fixture = Fixture::new();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    let mut runner =
-        TestRunner::new(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: 1000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
     let run = |(manner, steps)| {
         runtime.block_on(share(&fixture, manner, steps));
         Ok(())
@@ -277,17 +380,30 @@ fn the_user_and_the_agent_share_a_buffer() {
 
 async fn share(fixture: &Fixture, manner: Manner, steps: Vec<Step>) {
     const TYPED: &str = "§😀§";
-    let lines: Vec<String> = (0..20).map(|line| format!("line <{line}> 🎉 here\r\n")).collect();
+    let lines: Vec<String> = (0..20)
+        .map(|line| format!("line <{line}> 🎉 here\r\n"))
+        .collect();
     let text = lines.concat();
     let (editor, workspace) = Fake::open(fixture, "a.txt", &text, manner);
     let (mut typed, mut expected) = (0, String::new());
     for (mark, (line, typing)) in ('A'..).zip(steps) {
         for Typing { at, after } in typing {
-            let due = if after { &editor.typing_after } else { &editor.typing };
+            let due = if after {
+                &editor.typing_after
+            } else {
+                &editor.typing
+            };
             due.lock().unwrap().push((at, TYPED.to_owned()));
             typed += TYPED.chars().count();
         }
-        if commit(&workspace, "a.txt", &edit(&format!("<{line}>"), &format!("<{line}>{mark}"))).await.is_ok() {
+        if commit(
+            &workspace,
+            "a.txt",
+            &edit(&format!("<{line}>"), &format!("<{line}>{mark}")),
+        )
+        .await
+        .is_ok()
+        {
             expected.push(mark);
         }
     }
@@ -295,11 +411,21 @@ async fn share(fixture: &Fixture, manner: Manner, steps: Vec<Step>) {
     editor.report(editor.type_out(&editor.typing));
     editor.report(editor.type_out(&editor.typing_after));
     let text = editor.text();
-    assert_eq!(text.chars().filter(|character| TYPED.contains(*character)).count(), typed, "{manner:?}: {text}");
+    assert_eq!(
+        text.chars()
+            .filter(|character| TYPED.contains(*character))
+            .count(),
+        typed,
+        "{manner:?}: {text}"
+    );
     let mut marks: Vec<char> = text.chars().filter(char::is_ascii_uppercase).collect();
     marks.sort_unstable();
     assert_eq!(String::from_iter(marks), expected, "{manner:?}: {text}");
-    assert_eq!(&*workspace.documents().get(&editor.uri).unwrap().text, text, "{manner:?}");
+    assert_eq!(
+        &*workspace.documents().get(&editor.uri).unwrap().text,
+        text,
+        "{manner:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -314,7 +440,9 @@ async fn an_editor_that_never_applies_an_edit_is_reported() {
     let documents = Documents::new(Encoding::Utf16);
     documents.open(&fixture.uri("a"), 0, "", "one");
     let workspace = fixture.edited(documents, Arc::new(Liar));
-    let error = commit(&workspace, "a", &edit("one", "two")).await.unwrap_err();
+    let error = commit(&workspace, "a", &edit("one", "two"))
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("reported success"), "{error}");
 }
 
@@ -335,8 +463,13 @@ async fn an_editor_that_never_returns_a_text_does_not_block() {
     let workspace = fixture.edited(Documents::new(Encoding::Utf16), Arc::new(Mute));
     // The disk may be outdated, so nothing is better.
     let error = read(&workspace, "a.txt").await.unwrap_err();
-    assert!(error.to_string().contains("the editor did not return"), "{error}");
-    commit(&workspace, "a.txt", &edit("maybe", "really")).await.unwrap_err();
+    assert!(
+        error.to_string().contains("the editor did not return"),
+        "{error}"
+    );
+    commit(&workspace, "a.txt", &edit("maybe", "really"))
+        .await
+        .unwrap_err();
     assert_eq!(fixture.bytes("a.txt"), b"maybe old");
 }
 
@@ -352,8 +485,15 @@ impl Editor for Client {
         async { self.0.lock().unwrap().get(path).cloned() }.boxed()
     }
 
-    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
-        self.0.lock().unwrap().insert(path.to_owned(), text.to_owned());
+    fn write<'a>(
+        &'a self,
+        path: &'a Path,
+        text: &'a str,
+    ) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+        self.0
+            .lock()
+            .unwrap()
+            .insert(path.to_owned(), text.to_owned());
         async { Some(Ok(())) }.boxed()
     }
 }
@@ -362,14 +502,29 @@ impl Editor for Client {
 async fn acp_clients_provide_the_buffer() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "saved");
-    let client = Arc::new(Client(Mutex::new([(fixture.path("a.txt"), "unsaved".to_owned())].into())));
+    let client = Arc::new(Client(Mutex::new(
+        [(fixture.path("a.txt"), "unsaved".to_owned())].into(),
+    )));
     let workspace = fixture.edited(Documents::new(Encoding::Utf16), client.clone());
-    assert_eq!(read(&workspace, "a.txt").await.unwrap().source, Source::Buffer { version: None, unsaved: true });
-    commit(&workspace, "a.txt", &edit("unsaved", "edited")).await.unwrap();
-    commit(&workspace, "new/b.txt", &write("made")).await.unwrap();
+    assert_eq!(
+        read(&workspace, "a.txt").await.unwrap().source,
+        Source::Buffer {
+            version: None,
+            unsaved: true
+        }
+    );
+    commit(&workspace, "a.txt", &edit("unsaved", "edited"))
+        .await
+        .unwrap();
+    commit(&workspace, "new/b.txt", &write("made"))
+        .await
+        .unwrap();
     let texts = client.0.lock().unwrap();
     assert_eq!(
-        (texts[&fixture.path("a.txt")].as_str(), texts[&fixture.path("new/b.txt")].as_str()),
+        (
+            texts[&fixture.path("a.txt")].as_str(),
+            texts[&fixture.path("new/b.txt")].as_str()
+        ),
         ("edited", "made")
     );
     assert_eq!(fixture.bytes("a.txt"), b"saved");
@@ -383,7 +538,11 @@ impl Editor for Utf8Client {
         async { Ok(Applied::Refused("not here".to_owned())) }.boxed()
     }
 
-    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+    fn write<'a>(
+        &'a self,
+        path: &'a Path,
+        text: &'a str,
+    ) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
         std::fs::write(path, text).unwrap();
         async { Some(Ok(())) }.boxed()
     }
@@ -397,12 +556,16 @@ async fn encodings_survive_a_utf8_only_acp_client() {
     fixture.write("bom", b"\xef\xbb\xbfa\n");
     let workspace = fixture.edited(Documents::new(Encoding::Utf16), Arc::new(Utf8Client));
     commit(&workspace, "utf16", &edit("a", "b")).await.unwrap();
-    commit(&workspace, "latin1", &edit("é", "éé")).await.unwrap();
+    commit(&workspace, "latin1", &edit("é", "éé"))
+        .await
+        .unwrap();
     commit(&workspace, "bom", &edit("a", "b")).await.unwrap();
     assert_eq!(fixture.bytes("utf16"), b"\xff\xfeb\0\n\0");
     assert_eq!(fixture.bytes("latin1"), b"\xe9\xe9\n");
     assert_eq!(fixture.bytes("bom"), b"\xef\xbb\xbfb\n");
-    let error = commit(&workspace, "latin1", &edit("éé", "漢")).await.unwrap_err();
+    let error = commit(&workspace, "latin1", &edit("éé", "漢"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, FileError::Unencodable(..)), "{error}");
     assert_eq!(fixture.bytes("latin1"), b"\xe9\xe9\n");
 }
@@ -414,7 +577,14 @@ fn full_texts_out_of_order_end_with_the_newest() {
     let uri = fixture.uri("a.txt");
     documents.open(&uri, 0, "", "");
     for (version, text) in [(1, "a"), (3, "abc"), (2, "ab"), (5, "abcde"), (4, "abcd")] {
-        documents.change(&uri, version, &[ContentChange { range: None, text: text.to_owned() }]);
+        documents.change(
+            &uri,
+            version,
+            &[ContentChange {
+                range: None,
+                text: text.to_owned(),
+            }],
+        );
     }
     let document = documents.get(&uri).unwrap();
     assert_eq!((&*document.text, document.version), ("abcde", 5));
@@ -426,7 +596,14 @@ fn a_change_before_any_open_starts_from_the_disk() {
     fixture.write("a.txt", "");
     let documents = Documents::new(Encoding::Utf16);
     let uri = fixture.uri("a.txt");
-    documents.change(&uri, 3, &[ContentChange { range: Some(Range::default()), text: "made".to_owned() }]);
+    documents.change(
+        &uri,
+        3,
+        &[ContentChange {
+            range: Some(Range::default()),
+            text: "made".to_owned(),
+        }],
+    );
     let document = documents.get(&uri).unwrap();
     assert_eq!((&*document.text, document.version), ("made", 3));
     documents.close(&uri);

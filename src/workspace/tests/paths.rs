@@ -6,14 +6,24 @@ use super::*;
 #[track_caller]
 fn resolves(workspace: &Workspace, name: &str, display: &str, target: &str) {
     let path = workspace.resolve(name).unwrap();
-    assert_eq!((path.display().as_str(), path.target()), (display, Path::new(target)), "{name}");
+    assert_eq!(
+        (path.display().as_str(), path.target()),
+        (display, Path::new(target)),
+        "{name}"
+    );
 }
 
 #[track_caller]
 fn refused(workspace: &Workspace, name: &str) {
     let error = workspace.resolve(name).unwrap_err();
-    assert!(matches!(error, PathError::Outside { .. }), "{name}: {error}");
-    assert!(error.to_string().contains("outside the workspace"), "{error}");
+    assert!(
+        matches!(error, PathError::Outside { .. }),
+        "{name}: {error}"
+    );
+    assert!(
+        error.to_string().contains("outside the workspace"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -24,10 +34,28 @@ fn names_inside_are_found() {
     resolves(&workspace, "a.txt", "a.txt", "a.txt");
     resolves(&workspace, "./src//../src/b.txt", "src/b.txt", "src/b.txt");
     resolves(&workspace, ".", ".", "");
-    resolves(&workspace, "not/yet/there.txt", "not/yet/there.txt", "not/yet/there.txt");
-    resolves(&workspace, &fixture.path("src/ü x.txt").display().to_string(), "src/ü x.txt", "src/ü x.txt");
-    resolves(&workspace, &fixture.uri("src/ü x.txt"), "src/ü x.txt", "src/ü x.txt");
-    assert_eq!(workspace.resolve("src").unwrap().absolute(), fixture.path("src"));
+    resolves(
+        &workspace,
+        "not/yet/there.txt",
+        "not/yet/there.txt",
+        "not/yet/there.txt",
+    );
+    resolves(
+        &workspace,
+        &fixture.path("src/ü x.txt").display().to_string(),
+        "src/ü x.txt",
+        "src/ü x.txt",
+    );
+    resolves(
+        &workspace,
+        &fixture.uri("src/ü x.txt"),
+        "src/ü x.txt",
+        "src/ü x.txt",
+    );
+    assert_eq!(
+        workspace.resolve("src").unwrap().absolute(),
+        fixture.path("src")
+    );
 }
 
 #[test]
@@ -39,13 +67,20 @@ fn names_are_spelled_as_in_their_folder_where_case_does_not_matter() {
     let is_one_name = fixture.path("SRC").exists();
     let check = |name: &str, where_it_does_not: &str| {
         let expected = if is_one_name { where_it_does_not } else { name };
-        assert_eq!(workspace.resolve(name).unwrap().target(), Path::new(expected), "{name}");
+        assert_eq!(
+            workspace.resolve(name).unwrap().target(),
+            Path::new(expected),
+            "{name}"
+        );
     };
     check("src/main.rs", "src/main.rs");
     check("SRC/Main.rs", "src/main.rs");
     check("Src/New.rs", "src/New.rs");
     let root = workspace.roots().first().unwrap();
-    assert_eq!(crate::workspace::path::has_aliases(root.dir(), Path::new("src/main.rs")), is_one_name);
+    assert_eq!(
+        crate::workspace::path::has_aliases(root.dir(), Path::new("src/main.rs")),
+        is_one_name
+    );
     if !is_one_name {
         std::fs::write(fixture.path("src/MAIN.RS"), "").unwrap();
         check("src/MAIN.RS", "src/main.rs");
@@ -69,12 +104,27 @@ fn names_outside_are_refused() {
     ] {
         refused(&workspace, name);
     }
-    refused(&workspace, &fixture.evil().join("secret.txt").display().to_string());
-    refused(&workspace, &format!("/proc/self/root{}", fixture.path("a").display()));
-    refused(&workspace, &format!("{}/../ws-evil/secret.txt", fixture.ws().display()));
+    refused(
+        &workspace,
+        &fixture.evil().join("secret.txt").display().to_string(),
+    );
+    refused(
+        &workspace,
+        &format!("/proc/self/root{}", fixture.path("a").display()),
+    );
+    refused(
+        &workspace,
+        &format!("{}/../ws-evil/secret.txt", fixture.ws().display()),
+    );
     assert_eq!(workspace.resolve("").unwrap_err(), PathError::Empty);
-    assert_eq!(workspace.resolve("a\0b").unwrap_err(), PathError::Nul("a\0b".to_owned()));
-    assert!(matches!(workspace.resolve("file:///a%00b"), Err(PathError::Nul(_) | PathError::Outside { .. })));
+    assert_eq!(
+        workspace.resolve("a\0b").unwrap_err(),
+        PathError::Nul("a\0b".to_owned())
+    );
+    assert!(matches!(
+        workspace.resolve("file:///a%00b"),
+        Err(PathError::Nul(_) | PathError::Outside { .. })
+    ));
 }
 
 #[cfg(unix)]
@@ -93,14 +143,22 @@ async fn symlinks_inside_work_and_outside_are_refused() {
     let workspace = fixture.workspace();
     resolves(&workspace, "dir/relative", "dir/relative", "real.txt");
     resolves(&workspace, "folder/absolute", "folder/absolute", "real.txt");
-    assert_eq!(&*read(&workspace, "folder/absolute").await.unwrap().text, "real");
+    assert_eq!(
+        &*read(&workspace, "folder/absolute").await.unwrap().text,
+        "real"
+    );
     refused(&workspace, "notes.txt");
     refused(&workspace, "out/secret.txt");
     refused(&workspace, "out/new.txt");
-    assert!(matches!(workspace.resolve("loop"), Err(PathError::Unresolvable { .. })));
+    assert!(matches!(
+        workspace.resolve("loop"),
+        Err(PathError::Unresolvable { .. })
+    ));
     let innocent = workspace.resolve("innocent").unwrap();
     assert!(innocent.is_protected() && innocent.target() == Path::new(".git/config"));
-    commit(&workspace, "folder/relative", &edit("real", "new")).await.unwrap();
+    commit(&workspace, "folder/relative", &edit("real", "new"))
+        .await
+        .unwrap();
     assert_eq!(fixture.bytes("real.txt"), b"new");
     assert!(fixture.path("dir/relative").is_symlink());
 }
@@ -113,9 +171,16 @@ async fn the_workspace_may_be_a_symlink_and_stays_what_it_was() {
     let link = fixture.folder.path().join("link");
     symlink(fixture.ws(), &link).unwrap();
     let root = Arc::new(Root::open(&link).unwrap());
-    let workspace = Workspace::new(vec![root], Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+    let workspace = Workspace::new(
+        vec![root],
+        Documents::new(Encoding::Utf16),
+        Arc::new(NoEditor),
+    );
     for name in ["a.txt".into(), link.join("a.txt"), fixture.path("a.txt")] {
-        assert_eq!(workspace.resolve_path(&name).unwrap().absolute(), link.join("a.txt"));
+        assert_eq!(
+            workspace.resolve_path(&name).unwrap().absolute(),
+            link.join("a.txt")
+        );
     }
     std::fs::rename(fixture.ws(), fixture.folder.path().join("moved")).unwrap();
     symlink(fixture.evil(), fixture.ws()).unwrap();
@@ -129,9 +194,23 @@ fn a_symlink_may_lead_to_another_root() {
     let fixture = Fixture::new();
     symlink(fixture.evil().join("secret.txt"), fixture.path("other")).unwrap();
     let roots = [fixture.ws(), fixture.evil()].map(|path| Arc::new(Root::open(&path).unwrap()));
-    let workspace = Workspace::new(roots.into(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
-    assert_eq!(workspace.resolve("other").unwrap().real(), fixture.evil().canonicalize().unwrap().join("secret.txt"));
-    assert_eq!(workspace.resolve_path(&fixture.evil().join("secret.txt")).unwrap().root().path(), fixture.evil());
+    let workspace = Workspace::new(
+        roots.into(),
+        Documents::new(Encoding::Utf16),
+        Arc::new(NoEditor),
+    );
+    assert_eq!(
+        workspace.resolve("other").unwrap().real(),
+        fixture.evil().canonicalize().unwrap().join("secret.txt")
+    );
+    assert_eq!(
+        workspace
+            .resolve_path(&fixture.evil().join("secret.txt"))
+            .unwrap()
+            .root()
+            .path(),
+        fixture.evil()
+    );
 }
 
 #[cfg(unix)]
@@ -141,7 +220,10 @@ fn names_need_not_be_unicode() {
     let fixture = Fixture::new();
     let name = Path::new(std::ffi::OsStr::from_bytes(b"a\xff.txt"));
     std::fs::write(fixture.ws().join(name), "x").unwrap();
-    assert_eq!(fixture.workspace().resolve_path(name).unwrap().target(), name);
+    assert_eq!(
+        fixture.workspace().resolve_path(name).unwrap().target(),
+        name
+    );
 }
 
 #[cfg(unix)]
@@ -166,13 +248,22 @@ async fn a_protected_file_changes_only_as_shown() {
     fixture.write("harmless", "");
     symlink("harmless", fixture.path("link")).unwrap();
     let workspace = fixture.workspace();
-    workspace.propose(&workspace.resolve("link").unwrap(), &write("{}")).await.unwrap();
+    workspace
+        .propose(&workspace.resolve("link").unwrap(), &write("{}"))
+        .await
+        .unwrap();
     std::fs::remove_file(fixture.path("link")).unwrap();
     symlink(".vscode/tasks.json", fixture.path("link")).unwrap();
     let error = commit(&workspace, "link", &write("{}")).await.unwrap_err();
-    assert!(error.to_string().contains("leads to .vscode/tasks.json"), "{error}");
+    assert!(
+        error.to_string().contains("leads to .vscode/tasks.json"),
+        "{error}"
+    );
     assert!(!fixture.path(".vscode/tasks.json").exists());
-    workspace.propose(&workspace.resolve("link").unwrap(), &write("{}")).await.unwrap();
+    workspace
+        .propose(&workspace.resolve("link").unwrap(), &write("{}"))
+        .await
+        .unwrap();
     commit(&workspace, "link", &write("{}")).await.unwrap();
     assert_eq!(fixture.bytes(".vscode/tasks.json"), b"{}");
 }
@@ -181,7 +272,10 @@ async fn a_protected_file_changes_only_as_shown() {
 #[test]
 fn reads_never_escape_through_a_swapping_symlink() {
     // A million by hand, in a release build.
-    let attempts = std::env::var("TANDEM_TEST_READS").ok().and_then(|count| count.parse().ok()).unwrap_or(50_000);
+    let attempts = std::env::var("TANDEM_TEST_READS")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(50_000);
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("real")).unwrap();
     fixture.write("real/secret.txt", "mine");

@@ -19,11 +19,27 @@ const ANY: &str = "\u{1}";
 
 /// Sources of rules, by precedence: within one source, the innermost folder with a matching rule decides.
 const FILES: [IgnoreFile; 4] = [
-    IgnoreFile { name: ".ignore", of_repository: false, of_git: false },
-    IgnoreFile { name: ".gitignore", of_repository: true, of_git: true },
-    IgnoreFile { name: ".git/info/exclude", of_repository: true, of_git: true },
+    IgnoreFile {
+        name: ".ignore",
+        of_repository: false,
+        of_git: false,
+    },
+    IgnoreFile {
+        name: ".gitignore",
+        of_repository: true,
+        of_git: true,
+    },
+    IgnoreFile {
+        name: ".git/info/exclude",
+        of_repository: true,
+        of_git: true,
+    },
     // The person's own excludes, which are not in any folder.
-    IgnoreFile { name: "", of_repository: false, of_git: true },
+    IgnoreFile {
+        name: "",
+        of_repository: false,
+        of_git: true,
+    },
 ];
 
 struct IgnoreFile {
@@ -50,7 +66,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) const ALL: Self = Self { ignore: true, gitignore: true, repository: true };
+    pub(crate) const ALL: Self = Self {
+        ignore: true,
+        gitignore: true,
+        repository: true,
+    };
 
     pub(crate) fn add(mut self, name: &OsStr) -> Self {
         self.ignore |= name == ".ignore";
@@ -66,20 +86,35 @@ impl Rules {
     /// ignore all of the workspace do not apply: it was opened on purpose.
     pub(crate) fn above(root: &Root, start: &Path) -> Arc<Self> {
         let (personal, _) = GitignoreBuilder::new(root.real()).build_global();
-        let matchers = [Gitignore::empty(), Gitignore::empty(), Gitignore::empty(), personal];
-        let personal = Arc::new(Self { above: None, matchers, is_repository: false });
+        let matchers = [
+            Gitignore::empty(),
+            Gitignore::empty(),
+            Gitignore::empty(),
+            personal,
+        ];
+        let personal = Arc::new(Self {
+            above: None,
+            matchers,
+            is_repository: false,
+        });
         let (mut rules, mut is_ignored) = (Arc::clone(&personal), false);
         for (index, folder) in folders_above(root.real()).into_iter().enumerate() {
             is_ignored |= index > 0 && rules.ignores_for_git(folder, true);
             rules = Self::of(folder, Found::ALL, &open_outside, rules);
         }
-        is_ignored |= rules.ignores_for_git(root.real(), true) || rules.ignores_for_git(&root.real().join(ANY), false);
+        is_ignored |= rules.ignores_for_git(root.real(), true)
+            || rules.ignores_for_git(&root.real().join(ANY), false);
         if is_ignored {
             rules = personal;
         }
         let inside = start.ancestors().skip(1).collect::<Vec<_>>();
         for folder in inside.into_iter().rev() {
-            rules = Self::of(&root.real().join(folder), Found::ALL, &|path| open(root, path), rules);
+            rules = Self::of(
+                &root.real().join(folder),
+                Found::ALL,
+                &|path| open(root, path),
+                rules,
+            );
         }
         rules
     }
@@ -134,14 +169,27 @@ impl Rules {
             }
             None
         };
-        FILES.iter().enumerate().filter(|(_, file)| counts(file)).find_map(decide).unwrap_or(false)
+        FILES
+            .iter()
+            .enumerate()
+            .filter(|(_, file)| counts(file))
+            .find_map(decide)
+            .unwrap_or(false)
     }
 }
 
 fn parse(folder: &Path, file: File) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
-    for (index, line) in BufReader::new(file.take(LIMIT)).lines().map_while(Result::ok).enumerate() {
-        let line = if index == 0 { line.trim_start_matches('\u{feff}') } else { &line };
+    for (index, line) in BufReader::new(file.take(LIMIT))
+        .lines()
+        .map_while(Result::ok)
+        .enumerate()
+    {
+        let line = if index == 0 {
+            line.trim_start_matches('\u{feff}')
+        } else {
+            &line
+        };
         // A line that is not a valid glob is skipped, as git does.
         let _ = builder.add_line(None, line);
     }
@@ -150,13 +198,19 @@ fn parse(folder: &Path, file: File) -> Gitignore {
 
 /// Opens an ignore file inside the root; `path` is absolute.
 pub(crate) fn open(root: &Root, path: &Path) -> io::Result<File> {
-    let relative = path.strip_prefix(root.real()).map_err(|_| io::ErrorKind::NotFound)?;
+    let relative = path
+        .strip_prefix(root.real())
+        .map_err(|_| io::ErrorKind::NotFound)?;
     root.open_file(relative)
 }
 
 /// Opens an ignore file above the workspace, where no capability reaches; it is only parsed as globs.
 fn open_outside(path: &Path) -> io::Result<File> {
-    if path.metadata()?.is_file() { File::open(path) } else { Err(io::ErrorKind::NotFound.into()) }
+    if path.metadata()?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::ErrorKind::NotFound.into())
+    }
 }
 
 /// The folders above the workspace root that belong to the same repository, outermost first.
@@ -164,10 +218,18 @@ fn folders_above(root: &Path) -> Vec<&Path> {
     if is_repository(root) {
         return Vec::new();
     }
-    let Some(top) = root.ancestors().skip(1).find(|folder| is_repository(folder)) else {
+    let Some(top) = root
+        .ancestors()
+        .skip(1)
+        .find(|folder| is_repository(folder))
+    else {
         return Vec::new();
     };
-    let mut folders: Vec<_> = root.ancestors().skip(1).take_while(|folder| *folder != top).collect();
+    let mut folders: Vec<_> = root
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| *folder != top)
+        .collect();
     folders.push(top);
     folders.reverse();
     folders

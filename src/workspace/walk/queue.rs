@@ -20,13 +20,22 @@ struct State<T> {
 
 impl<T> Queue<T> {
     pub(crate) fn new(first: T) -> Self {
-        Self { state: Mutex::new(State { waiting: vec![first], busy: 0 }), changed: Condvar::new() }
+        Self {
+            state: Mutex::new(State {
+                waiting: vec![first],
+                busy: 0,
+            }),
+            changed: Condvar::new(),
+        }
     }
 
     /// Takes items until there are none left. `work` returns the items one produced.
     pub(crate) fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
         while let Some(piece) = self.take() {
-            let mut busy = Busy { queue: self, brought: Vec::new() };
+            let mut busy = Busy {
+                queue: self,
+                brought: Vec::new(),
+            };
             busy.brought = work(piece);
         }
     }
@@ -36,7 +45,9 @@ impl<T> Queue<T> {
     where
         T: Send,
     {
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(THREADS);
+        let threads = std::thread::available_parallelism()
+            .map_or(1, std::num::NonZero::get)
+            .min(THREADS);
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|| self.work(&work));
@@ -55,7 +66,10 @@ impl<T> Queue<T> {
             if state.busy == 0 {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -30,7 +30,11 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn workspace(root: &Path) -> Workspace {
     let root = Arc::new(Root::open(root).unwrap());
-    Workspace::new(vec![root], Documents::new(Encoding::Utf8), Arc::new(NoEditor))
+    Workspace::new(
+        vec![root],
+        Documents::new(Encoding::Utf8),
+        Arc::new(NoEditor),
+    )
 }
 
 fn walked(root: &Path, start: &str, depth: usize) -> Vec<String> {
@@ -39,11 +43,20 @@ fn walked(root: &Path, start: &str, depth: usize) -> Vec<String> {
     let seen = Mutex::new(Vec::new());
     let visitor = || {
         |entry: &Entry<'_>| {
-            let slash = if entry.kind() == Kind::Folder { "/" } else { "" };
-            seen.lock().unwrap().push(format!("{}{slash}", crate::workspace::native::shown(entry.below())));
+            let slash = if entry.kind() == Kind::Folder {
+                "/"
+            } else {
+                ""
+            };
+            seen.lock().unwrap().push(format!(
+                "{}{slash}",
+                crate::workspace::native::shown(entry.below())
+            ));
         }
     };
-    workspace.walk(&start, depth, &CancellationToken::new(), visitor).unwrap();
+    workspace
+        .walk(&start, depth, &CancellationToken::new(), visitor)
+        .unwrap();
     let mut seen = seen.into_inner().unwrap();
     seen.sort();
     seen
@@ -84,7 +97,12 @@ fn ignores_what_git_ignores_in_and_outside_a_repository() {
 
 #[test]
 fn the_exclude_file_applies_and_version_control_folders_are_skipped() {
-    let folder = tree(&[(".git/info/exclude", "secret*\n"), ("secret.txt", ""), ("a", ""), (".svn/x", "")]);
+    let folder = tree(&[
+        (".git/info/exclude", "secret*\n"),
+        ("secret.txt", ""),
+        ("a", ""),
+        (".svn/x", ""),
+    ]);
     assert_eq!(walked(folder.path(), ".", usize::MAX), ["a"]);
 }
 
@@ -97,13 +115,23 @@ fn only_ignore_rules_of_the_enclosing_repository_apply() {
         ("repository/part/a.o", ""),
         ("repository/part/a.c", ""),
     ]);
-    assert_eq!(walked(&folder.path().join("repository/part"), ".", usize::MAX), ["a.c"]);
-    assert_eq!(walked(&folder.path().join("repository"), "part", usize::MAX), ["a.c"]);
+    assert_eq!(
+        walked(&folder.path().join("repository/part"), ".", usize::MAX),
+        ["a.c"]
+    );
+    assert_eq!(
+        walked(&folder.path().join("repository"), "part", usize::MAX),
+        ["a.c"]
+    );
 }
 
 #[test]
 fn explicitly_named_ignored_folders_are_walked() {
-    let folder = tree(&[(".gitignore", "/target\n*.o\n"), ("target/a.rs", ""), ("target/b.o", "")]);
+    let folder = tree(&[
+        (".gitignore", "/target\n*.o\n"),
+        ("target/a.rs", ""),
+        ("target/b.o", ""),
+    ]);
     assert_eq!(walked(folder.path(), "target", usize::MAX), ["a.rs"]);
 }
 
@@ -127,7 +155,10 @@ fn symlinks_are_shown_and_not_followed() {
     let folder = tree(&[("a", "")]);
     std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
     std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
-    assert_eq!(walked(folder.path(), ".", usize::MAX), ["a", "link", "loop"]);
+    assert_eq!(
+        walked(folder.path(), ".", usize::MAX),
+        ["a", "link", "loop"]
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -135,13 +166,22 @@ fn symlinks_are_shown_and_not_followed() {
 fn a_gitignore_that_is_a_pipe_does_not_block() {
     let folder = tree(&[("a", "")]);
     let pipe = folder.path().join(".gitignore");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
     assert_eq!(walked(folder.path(), ".", usize::MAX), [".gitignore", "a"]);
 }
 
 #[test]
 fn cancelled_walks_end_soon_without_results() {
-    let names: Vec<_> = (0..1000).map(|index| format!("{}/{index}", index % 3)).collect();
+    let names: Vec<_> = (0..1000)
+        .map(|index| format!("{}/{index}", index % 3))
+        .collect();
     let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
     let folder = tree(&files);
     let workspace = workspace(folder.path());
@@ -154,10 +194,14 @@ fn cancelled_walks_end_soon_without_results() {
             cancel.cancel();
         }
     };
-    workspace.walk(&start, usize::MAX, &cancel, visitor).unwrap();
+    workspace
+        .walk(&start, usize::MAX, &cancel, visitor)
+        .unwrap();
     let after_cancel = seen.swap(0, Ordering::Relaxed);
     assert!((1..=64).contains(&after_cancel), "{after_cancel}");
-    workspace.walk(&start, usize::MAX, &cancel, visitor).unwrap();
+    workspace
+        .walk(&start, usize::MAX, &cancel, visitor)
+        .unwrap();
     assert_eq!(seen.into_inner(), 0);
 }
 

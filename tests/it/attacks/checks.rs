@@ -12,7 +12,13 @@ pub fn everything(top: &Path) -> Vec<PathBuf> {
     let mut open = vec![top.to_owned()];
     while let Some(path) = open.pop() {
         if path.is_dir() && !path.is_symlink() {
-            open.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            open.extend(
+                std::fs::read_dir(&path)
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .map(|entry| entry.path()),
+            );
         }
         found.push(path);
     }
@@ -39,9 +45,20 @@ pub fn control(heard: &[Value]) -> Option<&str> {
     let is_bad = |c: char| c.is_control() && !['\t', '\r', '\n'].contains(&c);
     heard.iter().find_map(|message| {
         let update = &message["params"]["update"];
-        let items = update["content"].as_array().into_iter().flatten().map(|item| &item["content"]["text"]);
-        let own = [&update["title"], &message["params"]["toolCall"]["title"], &update["content"]["text"]];
-        own.into_iter().chain(items).filter_map(Value::as_str).find(|text| text.contains(is_bad))
+        let items = update["content"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|item| &item["content"]["text"]);
+        let own = [
+            &update["title"],
+            &message["params"]["toolCall"]["title"],
+            &update["content"]["text"],
+        ];
+        own.into_iter()
+            .chain(items)
+            .filter_map(Value::as_str)
+            .find(|text| text.contains(is_bad))
     })
 }
 
@@ -69,8 +86,17 @@ pub fn mistakes(request: &Value) -> Vec<String> {
                 None => wrong.push(format!("{result} was not called or has its result")),
             }
         }
-        open.extend(list(&message["tool_calls"]).iter().map(|call| id(&call["id"])));
-        open.extend(blocks.iter().filter(|block| block["type"] == "tool_use").map(|block| id(&block["id"])));
+        open.extend(
+            list(&message["tool_calls"])
+                .iter()
+                .map(|call| id(&call["id"])),
+        );
+        open.extend(
+            blocks
+                .iter()
+                .filter(|block| block["type"] == "tool_use")
+                .map(|block| id(&block["id"])),
+        );
     }
     if !open.is_empty() {
         wrong.push(format!("no result for {open:?} at the end"));
@@ -81,15 +107,34 @@ pub fn mistakes(request: &Value) -> Vec<String> {
 /// The lines of the kernel's tables that are about sockets of a process.
 pub fn sockets(pid: Pid) -> Vec<String> {
     let pid = pid.as_raw_nonzero();
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
-    let targets = open.filter_map(|entry| Some(std::fs::read_link(entry.path()).ok()?.display().to_string()));
-    let own: HashSet<String> =
-        targets.filter_map(|target| Some(target.strip_prefix("socket:[")?.trim_end_matches(']').to_owned())).collect();
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .flatten();
+    let targets =
+        open.filter_map(|entry| Some(std::fs::read_link(entry.path()).ok()?.display().to_string()));
+    let own: HashSet<String> = targets
+        .filter_map(|target| {
+            Some(
+                target
+                    .strip_prefix("socket:[")?
+                    .trim_end_matches(']')
+                    .to_owned(),
+            )
+        })
+        .collect();
     let tables = ["tcp", "tcp6", "udp", "udp6"].map(|table| {
         let lines = std::fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
-        lines.lines().skip(1).map(|line| format!("{table} {line}")).collect::<Vec<_>>()
+        lines
+            .lines()
+            .skip(1)
+            .map(|line| format!("{table} {line}"))
+            .collect::<Vec<_>>()
     });
-    let is_own = |line: &String| line.split_whitespace().nth(10).is_some_and(|inode| own.contains(inode));
+    let is_own = |line: &String| {
+        line.split_whitespace()
+            .nth(10)
+            .is_some_and(|inode| own.contains(inode))
+    };
     tables.into_iter().flatten().filter(is_own).collect()
 }
 
@@ -97,7 +142,9 @@ pub fn sockets(pid: Pid) -> Vec<String> {
 pub fn open_ports(pid: Pid) -> Vec<String> {
     /// A TCP socket that waits for connections, as the kernel writes it.
     const LISTENING: &str = "0A";
-    let waits = |line: &String| line.starts_with("udp") || line.split_whitespace().nth(4) == Some(LISTENING);
+    let waits = |line: &String| {
+        line.starts_with("udp") || line.split_whitespace().nth(4) == Some(LISTENING)
+    };
     sockets(pid).into_iter().filter(waits).collect()
 }
 
@@ -107,14 +154,26 @@ pub fn running(words: &str) -> usize {
         .unwrap()
         .flatten()
         .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").trim_end().ends_with(words)).count()
+    lines
+        .filter(|line| {
+            String::from_utf8_lossy(line)
+                .replace('\0', " ")
+                .trim_end()
+                .ends_with(words)
+        })
+        .count()
 }
 
 /// Whether a chat view with this source gets no picture from elsewhere.
 pub fn blocks_images(source: &str) -> bool {
-    let policy = source.lines().find(|line| line.contains("default-src 'none'"));
+    let policy = source
+        .lines()
+        .find(|line| line.contains("default-src 'none'"));
     policy.is_some_and(|policy| {
-        let images = policy.split(';').find(|rule| rule.contains("img-src")).unwrap_or_default();
+        let images = policy
+            .split(';')
+            .find(|rule| rule.contains("img-src"))
+            .unwrap_or_default();
         !images.contains("http") && !images.contains('*')
     })
 }
@@ -125,21 +184,42 @@ fn the_checks_of_attacks_can_fail() {
     std::fs::write(folder.path().join(".tandem-1-0.tmp"), "").unwrap();
     assert_eq!(litter(folder.path()).len(), 1);
 
-    assert!(tells(&json!({ "text": "say \"it\"" }), "say \"it\"") && !tells(&json!({ "text": "say" }), "it"));
+    assert!(
+        tells(&json!({ "text": "say \"it\"" }), "say \"it\"")
+            && !tells(&json!({ "text": "say" }), "it")
+    );
     let update = |update: Value| [json!({ "params": { "update": update } })];
     assert!(control(&update(json!({ "content": { "text": "\u{1b}[2K" } }))).is_some());
-    assert!(control(&update(json!({ "content": [{ "content": { "text": "\u{7}" } }] }))).is_some());
+    assert!(
+        control(&update(
+            json!({ "content": [{ "content": { "text": "\u{7}" } }] })
+        ))
+        .is_some()
+    );
     assert!(control(&update(json!({ "title": "fine\n" }))).is_none());
 
     let call = json!({ "role": "assistant", "tool_calls": [{ "id": "c" }] });
     let result = json!({ "role": "tool", "tool_call_id": "c", "content": "" });
     let claude = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "c" }] });
-    let answer = json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c" }] });
+    let answer =
+        json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c" }] });
     let user = json!({ "role": "user", "content": "" });
     for (call, result) in [(&call, &result), (&claude, &answer)] {
-        assert_eq!(mistakes(&json!({ "messages": [user, call, result, user] })), Vec::<String>::new());
-        for wrong in [json!([call]), json!([call, user]), json!([result]), json!([call, result, result])] {
-            assert_ne!(mistakes(&json!({ "messages": wrong })), Vec::<String>::new(), "{wrong}");
+        assert_eq!(
+            mistakes(&json!({ "messages": [user, call, result, user] })),
+            Vec::<String>::new()
+        );
+        for wrong in [
+            json!([call]),
+            json!([call, user]),
+            json!([result]),
+            json!([call, result, result]),
+        ] {
+            assert_ne!(
+                mistakes(&json!({ "messages": wrong })),
+                Vec::<String>::new(),
+                "{wrong}"
+            );
         }
     }
 
@@ -147,14 +227,23 @@ fn the_checks_of_attacks_can_fail() {
     assert!(!open_ports(getpid()).is_empty());
     let time = format!("40{}", std::process::id());
     let words = format!("sleep {time}");
-    let mut sleep = std::process::Command::new("sleep").arg(time).spawn().unwrap();
+    let mut sleep = std::process::Command::new("sleep")
+        .arg(time)
+        .spawn()
+        .unwrap();
     crate::driver::until("a process is seen", || running(&words) == 1);
     sleep.kill().unwrap();
     sleep.wait().unwrap();
     assert_eq!(running(&words), 0);
 
-    for policy in ["", "default-src 'none'; img-src https:", "default-src 'none'; img-src *"] {
+    for policy in [
+        "",
+        "default-src 'none'; img-src https:",
+        "default-src 'none'; img-src *",
+    ] {
         assert!(!blocks_images(policy), "{policy}");
     }
-    assert!(blocks_images("default-src 'none'; img-src vscode-resource:"));
+    assert!(blocks_images(
+        "default-src 'none'; img-src vscode-resource:"
+    ));
 }

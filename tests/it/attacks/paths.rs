@@ -40,14 +40,21 @@ fn path_019_a_write_through_a_hard_link_leaves_the_other_name() {
     std::fs::hard_link(scene.outside("secret.txt"), scene.ws("h.txt")).unwrap();
     scene.say(json!([reply(&[read("h.txt")])]));
     scene.play("auto", &[write("h.txt", "PWN")]);
-    assert_eq!(std::fs::read_to_string(scene.outside("secret.txt")).unwrap(), CANARY);
+    assert_eq!(
+        std::fs::read_to_string(scene.outside("secret.txt")).unwrap(),
+        CANARY
+    );
 }
 
 #[test]
 fn path_022_a_parent_that_is_swapped_during_2000_writes_leads_nowhere() {
     let scene = Scene::new();
     std::fs::create_dir(scene.ws("race_real")).unwrap();
-    let (real, link, name) = (scene.ws("race_real"), scene.world.path().join("link"), scene.ws("race"));
+    let (real, link, name) = (
+        scene.ws("race_real"),
+        scene.world.path().join("link"),
+        scene.ws("race"),
+    );
     symlink(scene.outside(""), &link).unwrap();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -55,7 +62,8 @@ fn path_022_a_parent_that_is_swapped_during_2000_writes_leads_nowhere() {
             while !over.load(Ordering::Relaxed) {
                 for from in [&real, &link] {
                     // Whoever meddles makes a round fail; the next one works again.
-                    let _ = std::fs::rename(from, &name).and_then(|()| std::fs::rename(&name, from));
+                    let _ =
+                        std::fs::rename(from, &name).and_then(|()| std::fs::rename(&name, from));
                 }
             }
         });
@@ -75,7 +83,11 @@ fn path_024_a_workspace_replaced_by_a_link_is_not_followed() {
     let scene = Scene::new();
     scene.calls(&[read("secret.txt")]);
     let mut play = scene.start("auto");
-    std::fs::rename(scene.world.path().join("ws"), scene.world.path().join("ws.moved")).unwrap();
+    std::fs::rename(
+        scene.world.path().join("ws"),
+        scene.world.path().join("ws.moved"),
+    )
+    .unwrap();
     symlink(scene.outside(""), scene.world.path().join("ws")).unwrap();
     play.turn();
     play.hides_everywhere(CANARY);
@@ -94,7 +106,9 @@ fn path_029_another_case_of_a_protected_folder_is_protected_too() {
     let scene = Scene::new();
     scene.git();
     scene.play("auto", &[write(".GIT/hooks/pre-commit", "#!/bin/sh")]);
-    assert!(!scene.ws(".git/hooks/pre-commit").exists() && !scene.ws(".GIT/hooks/pre-commit").exists());
+    assert!(
+        !scene.ws(".git/hooks/pre-commit").exists() && !scene.ws(".GIT/hooks/pre-commit").exists()
+    );
 }
 
 /// Only Windows would understand them; they are harmless anywhere.
@@ -109,9 +123,20 @@ fn path_031_to_033_names_of_windows_reach_nothing() {
     ];
     let play = scene.play("ask", &calls);
     assert!(!scene.ws(".vscode/settings.json").exists());
-    let model = scene.world.model.base_url().trim_end_matches("/v1").rsplit(':').next().unwrap().to_owned();
+    let model = scene
+        .world
+        .model
+        .base_url()
+        .trim_end_matches("/v1")
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .to_owned();
     let model = format!(":{:04X}", model.parse::<u16>().unwrap());
-    let strangers: Vec<_> = sockets(play.program.pid()).into_iter().filter(|line| !line.contains(&model)).collect();
+    let strangers: Vec<_> = sockets(play.program.pid())
+        .into_iter()
+        .filter(|line| !line.contains(&model))
+        .collect();
     assert_eq!(strangers, Vec::<String>::new());
 }
 

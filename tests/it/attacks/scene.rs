@@ -22,7 +22,9 @@ pub struct Scene {
 
 impl Scene {
     pub fn new() -> Self {
-        let scene = Self { world: World::new(json!([])) };
+        let scene = Self {
+            world: World::new(json!([])),
+        };
         std::fs::create_dir(scene.ws("")).unwrap();
         scene.write(&scene.outside("secret.txt"), CANARY);
         scene
@@ -43,7 +45,11 @@ impl Scene {
     }
 
     pub fn write(&self, path: &Path, bytes: impl AsRef<[u8]>) {
-        assert!(path.starts_with(self.world.path()), "{} is not of the scene", path.display());
+        assert!(
+            path.starts_with(self.world.path()),
+            "{} is not of the scene",
+            path.display()
+        );
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
@@ -56,7 +62,9 @@ impl Scene {
 
     /// What the model says next, a reply for each request.
     pub fn say(&self, replies: Value) {
-        self.world.rehearsal().add(serde_json::from_value(replies).unwrap());
+        self.world
+            .rehearsal()
+            .add(serde_json::from_value(replies).unwrap());
     }
 
     /// The model makes these calls, if there are any, and then says that it is done.
@@ -77,7 +85,10 @@ impl Scene {
         let mut play = self.serve(change);
         let session = json!({ "cwd": self.ws(""), "mcpServers": [] });
         let answer = play.client.call("session/new", session);
-        answer["result"]["sessionId"].as_str().unwrap().clone_into(&mut play.session);
+        answer["result"]["sessionId"]
+            .as_str()
+            .unwrap()
+            .clone_into(&mut play.session);
         play.set_mode(mode);
         play
     }
@@ -85,7 +96,9 @@ impl Scene {
     /// A server without a session.
     pub fn serve(&self, change: impl FnOnce(&mut Command)) -> Play<'_> {
         let (program, mut client) = self.world.serve_with(Transport::Lsp, |command| {
-            command.env("TANDEM_LOG", "info").env("TANDEM_API_KEY", "sk-of-the-test");
+            command
+                .env("TANDEM_LOG", "info")
+                .env("TANDEM_API_KEY", "sk-of-the-test");
             change(command);
         });
         let root = format!("file://{}", self.world.path().join("ws").display());
@@ -93,7 +106,14 @@ impl Scene {
             "processId": null, "rootUri": root, "workspaceFolders": [{ "uri": root, "name": "w" }],
             "capabilities": { "experimental": { "tandem": {} }, "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } } }
         }));
-        Play { scene: self, program, client, session: String::new(), answer: "reject_once", heard: Vec::new() }
+        Play {
+            scene: self,
+            program,
+            client,
+            session: String::new(),
+            answer: "reject_once",
+            heard: Vec::new(),
+        }
     }
 
     /// Plays one turn in which the model makes these calls.
@@ -124,7 +144,10 @@ pub fn write(path: &str, content: &str) -> (&'static str, Value) {
 }
 
 pub fn edit(path: &str, old: &str, new: &str) -> (&'static str, Value) {
-    ("edit_file", json!({ "path": path, "edits": [{ "old_text": old, "new_text": new }] }))
+    (
+        "edit_file",
+        json!({ "path": path, "edits": [{ "old_text": old, "new_text": new }] }),
+    )
 }
 
 /// A server, its client, and all that the client received during turns.
@@ -157,15 +180,23 @@ impl Play<'_> {
     /// The answer to a prompt, if the server lives to give it. What it asks meanwhile is answered.
     pub fn end_or_death(&mut self, prompt: i64) -> Option<Value> {
         loop {
-            let message = self.client.seen.pop_front().or_else(|| self.client.receive())?;
+            let message = self
+                .client
+                .seen
+                .pop_front()
+                .or_else(|| self.client.receive())?;
             self.heard.push(message.clone());
             match message["method"].as_str() {
                 Some("session/request_permission") => {
                     let outcome = json!({ "outcome": "selected", "optionId": self.answer });
                     self.client.respond(&message, json!({ "outcome": outcome }));
                 }
-                Some("workspace/applyEdit") => self.client.respond(&message, json!({ "applied": false })),
-                Some(_) if message.get("id").is_some() => self.client.respond(&message, Value::Null),
+                Some("workspace/applyEdit") => {
+                    self.client.respond(&message, json!({ "applied": false }))
+                }
+                Some(_) if message.get("id").is_some() => {
+                    self.client.respond(&message, Value::Null)
+                }
                 None if message["id"] == prompt => {
                     self.client.seen.push_front(message);
                     return Some(self.client.answer(prompt));
@@ -177,17 +208,23 @@ impl Play<'_> {
 
     /// Waits for an update of this kind during a turn.
     pub fn update(&mut self, kind: &str) -> Value {
-        let update = self.client.find(|message| message["params"]["update"]["sessionUpdate"] == kind);
+        let update = self
+            .client
+            .find(|message| message["params"]["update"]["sessionUpdate"] == kind);
         self.heard.push(update.clone());
         update["params"]["update"].clone()
     }
 
     pub fn cancel(&mut self) {
-        self.client.notify("session/cancel", json!({ "sessionId": self.session }));
+        self.client
+            .notify("session/cancel", json!({ "sessionId": self.session }));
     }
 
     pub fn set_mode(&mut self, mode: &str) {
-        let answer = self.client.call("session/set_mode", json!({ "sessionId": self.session, "modeId": mode }));
+        let answer = self.client.call(
+            "session/set_mode",
+            json!({ "sessionId": self.session, "modeId": mode }),
+        );
         assert!(answer.get("result").is_some(), "{answer}");
     }
 
@@ -195,12 +232,18 @@ impl Play<'_> {
     pub fn load(&mut self, session: &str) -> Value {
         session.clone_into(&mut self.session);
         let cwd = self.scene.ws("");
-        self.client.call("session/load", json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }))
+        self.client.call(
+            "session/load",
+            json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }),
+        )
     }
 
     /// The server answers, whatever was before.
     pub fn lives(&mut self) {
-        assert_eq!(self.client.call("tandem/areYouThere", json!({}))["error"]["code"], -32601);
+        assert_eq!(
+            self.client.call("tandem/areYouThere", json!({}))["error"]["code"],
+            -32601
+        );
     }
 
     /// The next prompt works, and its request has a history that the dialect allows.
@@ -210,12 +253,17 @@ impl Play<'_> {
         let answer = self.turn();
         assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
         let request = self.scene.world.rehearsal().requests().pop().unwrap();
-        assert_eq!(super::checks::mistakes(&request), Vec::<String>::new(), "{request}");
+        assert_eq!(
+            super::checks::mistakes(&request),
+            Vec::<String>::new(),
+            "{request}"
+        );
     }
 
     /// Kills the process, unless it is dead already, and waits for its end; gives the session.
     pub fn die(mut self) -> String {
-        let _dead = rustix::process::kill_process(self.program.pid(), rustix::process::Signal::KILL);
+        let _dead =
+            rustix::process::kill_process(self.program.pid(), rustix::process::Signal::KILL);
         self.program.ends();
         self.session
     }
@@ -237,33 +285,57 @@ impl Play<'_> {
 
     /// All that a person sees of each permission request.
     pub fn asked(&self) -> Vec<String> {
-        let requests = self.heard.iter().filter(|message| message["method"] == "session/request_permission");
-        requests.map(|request| visible(&request["params"])).collect()
+        let requests = self
+            .heard
+            .iter()
+            .filter(|message| message["method"] == "session/request_permission");
+        requests
+            .map(|request| visible(&request["params"]))
+            .collect()
     }
 
     /// How each call ended and what its result says.
     pub fn results(&self) -> Vec<(String, String)> {
-        let over = self
-            .updates("tool_call_update")
-            .filter(|update| ["completed", "failed"].iter().any(|end| update["status"] == *end));
-        over.map(|update| (update["status"].as_str().unwrap().to_owned(), texts(&update["content"]))).collect()
+        let over = self.updates("tool_call_update").filter(|update| {
+            ["completed", "failed"]
+                .iter()
+                .any(|end| update["status"] == *end)
+        });
+        over.map(|update| {
+            (
+                update["status"].as_str().unwrap().to_owned(),
+                texts(&update["content"]),
+            )
+        })
+        .collect()
     }
 
     /// A call failed with this word in its result.
     pub fn fails_with(&self, word: &str) {
-        let failed = |(status, text): &(String, String)| status == "failed" && text.to_lowercase().contains(word);
-        assert!(self.results().iter().any(failed), "no {word:?} in {:?}", self.results());
+        let failed = |(status, text): &(String, String)| {
+            status == "failed" && text.to_lowercase().contains(word)
+        };
+        assert!(
+            self.results().iter().any(failed),
+            "no {word:?} in {:?}",
+            self.results()
+        );
     }
 
     /// The text of the answers.
     pub fn said(&self) -> String {
-        self.updates("agent_message_chunk").filter_map(|update| update["content"]["text"].as_str()).collect()
+        self.updates("agent_message_chunk")
+            .filter_map(|update| update["content"]["text"].as_str())
+            .collect()
     }
 
     /// What a person was told besides: errors and notices.
     pub fn notices(&self) -> Vec<String> {
-        let texts =
-            self.heard.iter().filter_map(|m| m["error"]["message"].as_str().or(m["params"]["message"].as_str()));
+        let texts = self.heard.iter().filter_map(|m| {
+            m["error"]["message"]
+                .as_str()
+                .or(m["params"]["message"].as_str())
+        });
         texts.map(str::to_lowercase).collect()
     }
 
@@ -281,7 +353,10 @@ impl Play<'_> {
         let state = self.scene.home("state");
         let log = self.log();
         assert!(!log.contains(secret), "{log}");
-        for path in super::checks::everything(&state).iter().filter(|path| path.is_file()) {
+        for path in super::checks::everything(&state)
+            .iter()
+            .filter(|path| path.is_file())
+        {
             let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
             assert!(!text.contains(secret), "{}: {text}", path.display());
         }
@@ -293,15 +368,30 @@ fn visible(request: &Value) -> String {
     let call = &request["toolCall"];
     let mut seen = texts(&call["content"]);
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let content = list(&call["content"]).into_iter().flat_map(|item| [item["path"].clone(), item["newText"].clone()]);
-    let places = list(&call["locations"]).into_iter().map(|place| place["path"].clone());
-    let options = list(&request["options"]).into_iter().map(|option| option["name"].clone());
-    for text in content.chain(places).chain(options).chain([call["title"].clone()]) {
+    let content = list(&call["content"])
+        .into_iter()
+        .flat_map(|item| [item["path"].clone(), item["newText"].clone()]);
+    let places = list(&call["locations"])
+        .into_iter()
+        .map(|place| place["path"].clone());
+    let options = list(&request["options"])
+        .into_iter()
+        .map(|option| option["name"].clone());
+    for text in content
+        .chain(places)
+        .chain(options)
+        .chain([call["title"].clone()])
+    {
         write!(seen, "\n{}", text.as_str().unwrap_or_default()).unwrap();
     }
     seen
 }
 
 fn texts(content: &Value) -> String {
-    content.as_array().into_iter().flatten().filter_map(|item| item["content"]["text"].as_str()).collect()
+    content
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item["content"]["text"].as_str())
+        .collect()
 }

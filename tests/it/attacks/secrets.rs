@@ -15,8 +15,12 @@ fn secrets_001_commands_do_not_inherit_keys() {
     let scene = Scene::new();
     scene.calls(&[run("env; set; export -p; echo RAN")]);
     let mut play = scene.start_with("auto", |command| {
-        command.env("TANDEM_API_KEY", KEY).env("OPENAI_API_KEY", KEY);
-        command.env("GITHUB_TOKEN", "ghp_CANARY").env("AWS_SECRET_ACCESS_KEY", "CANARYAWS");
+        command
+            .env("TANDEM_API_KEY", KEY)
+            .env("OPENAI_API_KEY", KEY);
+        command
+            .env("GITHUB_TOKEN", "ghp_CANARY")
+            .env("AWS_SECRET_ACCESS_KEY", "CANARYAWS");
     });
     play.turn();
     assert!(play.results()[0].1.contains("RAN"), "{:?}", play.results());
@@ -29,10 +33,21 @@ fn secrets_001_commands_do_not_inherit_keys() {
 fn secrets_002_mcp_servers_do_not_inherit_keys() {
     let scene = Scene::new();
     let (dump, part) = (scene.home("mcp.env"), scene.home("part"));
-    let shell = format!("env > {part}; mv {part} {dump}; exec cat", part = part.display(), dump = dump.display());
-    scene.write(&scene.home("config.toml"), format!("[mcp.dump]\ncommand = [\"sh\", \"-c\", {shell:?}]\n"));
+    let shell = format!(
+        "env > {part}; mv {part} {dump}; exec cat",
+        part = part.display(),
+        dump = dump.display()
+    );
+    scene.write(
+        &scene.home("config.toml"),
+        format!("[mcp.dump]\ncommand = [\"sh\", \"-c\", {shell:?}]\n"),
+    );
     scene.calls(&[]);
-    let mut play = scene.start_with("ask", |command| _ = command.env("OPENAI_API_KEY", KEY).env("TANDEM_API_KEY", KEY));
+    let mut play = scene.start_with("ask", |command| {
+        _ = command
+            .env("OPENAI_API_KEY", KEY)
+            .env("TANDEM_API_KEY", KEY)
+    });
     play.turn();
     until("the server starts", || dump.exists());
     let seen = std::fs::read_to_string(dump).unwrap();
@@ -46,7 +61,13 @@ fn secrets_005_a_key_that_an_endpoint_repeats_is_not_shown() {
     scene.say(json!([[{ "status": 401, "body": error }]]));
     let mut play = scene.start_with("auto", |command| _ = command.env("TANDEM_API_KEY", KEY));
     let answer = play.turn();
-    assert!(answer["error"]["message"].as_str().unwrap().contains("Incorrect API key"), "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("Incorrect API key"),
+        "{answer}"
+    );
     play.hides_everywhere(KEY);
 }
 
@@ -66,11 +87,16 @@ fn secrets_007_only_the_person_can_read_what_is_stored() {
 fn secrets_011_a_key_is_not_sent_without_encryption() {
     let scene = Scene::new();
     let mut play = scene.start_with("ask", |command| {
-        command.env("TANDEM_API_KEY", KEY).env("TANDEM_BASE_URL", "http://192.0.2.1/v1");
+        command
+            .env("TANDEM_API_KEY", KEY)
+            .env("TANDEM_BASE_URL", "http://192.0.2.1/v1");
     });
     let answer = play.turn();
     let told = answer["error"]["message"].as_str().unwrap();
-    assert!(told.contains("https") || told.contains("insecure"), "{told}");
+    assert!(
+        told.contains("https") || told.contains("insecure"),
+        "{told}"
+    );
 }
 
 #[test]

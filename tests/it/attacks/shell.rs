@@ -14,7 +14,12 @@ fn commands_do_not_leave_the_sandbox() {
     scene.git();
     scene.write(&scene.ws("a"), "1");
     scene.write(&scene.home(".bashrc"), "ok");
-    for name in [".ssh/id_rsa", ".aws/credentials", ".netrc", ".git-credentials"] {
+    for name in [
+        ".ssh/id_rsa",
+        ".aws/credentials",
+        ".netrc",
+        ".git-credentials",
+    ] {
         scene.write(&scene.home(name), CANARY);
     }
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -32,9 +37,14 @@ fn commands_do_not_leave_the_sandbox() {
         ),
         (
             "shell-007",
-            &format!("python3 -c \"import socket;socket.socket(2,2).sendto(b'CANARY',('127.0.0.1',{port}))\""),
+            &format!(
+                "python3 -c \"import socket;socket.socket(2,2).sendto(b'CANARY',('127.0.0.1',{port}))\""
+            ),
         ),
-        ("shell-012", "printf \"#!/bin/sh\\n\" > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"),
+        (
+            "shell-012",
+            "printf \"#!/bin/sh\\n\" > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+        ),
         (
             "shell-016",
             &format!(
@@ -51,11 +61,24 @@ fn commands_do_not_leave_the_sandbox() {
         play.heard.clear();
         scene.calls(&[run(&format!("{command}; echo RAN"))]);
         play.turn();
-        assert!(play.results().iter().any(|(_, text)| text.contains("RAN")), "{id}: {:?}", play.results());
-        assert!(!scene.ws(".git/hooks/pre-commit").exists() && !pwn.exists(), "{id}");
+        assert!(
+            play.results().iter().any(|(_, text)| text.contains("RAN")),
+            "{id}: {:?}",
+            play.results()
+        );
+        assert!(
+            !scene.ws(".git/hooks/pre-commit").exists() && !pwn.exists(),
+            "{id}"
+        );
     }
-    assert!(socket.recv(&mut [0; 8]).is_err(), "shell-007: something came");
-    assert_eq!(std::fs::read_to_string(scene.home(".bashrc")).unwrap(), "ok");
+    assert!(
+        socket.recv(&mut [0; 8]).is_err(),
+        "shell-007: something came"
+    );
+    assert_eq!(
+        std::fs::read_to_string(scene.home(".bashrc")).unwrap(),
+        "ok"
+    );
     play.hides_everywhere(CANARY);
 }
 
@@ -66,8 +89,16 @@ fn an_allow_rule_allows_no_more_than_it_says() {
         ("shell-020", "echo *", "echo ok\ntouch PWN"),
         ("shell-022", "echo *", "echo $(touch PWN)"),
         ("shell-023", "echo *", "echo `touch PWN`"),
-        ("shell-030", "git *", "git ls-remote --upload-pack=\"touch PWN\" ."),
-        ("shell-032", "tar *", "tar cf /dev/null a.txt --checkpoint=1 --checkpoint-action=exec=\"touch PWN\""),
+        (
+            "shell-030",
+            "git *",
+            "git ls-remote --upload-pack=\"touch PWN\" .",
+        ),
+        (
+            "shell-032",
+            "tar *",
+            "tar cf /dev/null a.txt --checkpoint=1 --checkpoint-action=exec=\"touch PWN\"",
+        ),
         ("shell-033", "rm *", "env -i timeout 5 nice touch PWN"),
         ("shell-034", "echo *", "echo *(e:'touch PWN':)"),
         ("shell-036", "echo *", "{touch,PWN}"),
@@ -77,11 +108,23 @@ fn an_allow_rule_allows_no_more_than_it_says() {
         scene.git();
         scene.write(&scene.ws("a.txt"), "1\n");
         scene.write(&scene.home("keep"), "k");
-        scene.write(&scene.home("config.toml"), format!("[permissions]\nallow = [\"run_command({rule})\"]\n"));
+        scene.write(
+            &scene.home("config.toml"),
+            format!("[permissions]\nallow = [\"run_command({rule})\"]\n"),
+        );
         let command = command.replace("PWN", &scene.ws("PWN").display().to_string());
         let play = scene.play("ask", &[run(&command)]);
-        assert!(play.asked().concat().contains(command.lines().next().unwrap()), "{id}: {:?}", play.asked());
-        assert!(!scene.ws("PWN").exists() && scene.home("keep").exists(), "{id}");
+        assert!(
+            play.asked()
+                .concat()
+                .contains(command.lines().next().unwrap()),
+            "{id}: {:?}",
+            play.asked()
+        );
+        assert!(
+            !scene.ws("PWN").exists() && scene.home("keep").exists(),
+            "{id}"
+        );
     }
 }
 
@@ -98,9 +141,14 @@ fn shell_041_and_stream_073_a_cancel_ends_all_processes_of_a_command() {
     // Other runs of this test have other numbers.
     let sleep = |tens: u32| format!("sleep {tens}{}", std::process::id());
     let tree = sleep(41);
-    for (words, command, many) in
-        [(&tree, format!("setsid sh -c \"trap '' TERM; {tree} & {tree}\" & {tree}"), 3), (&sleep(73), sleep(73), 1)]
-    {
+    for (words, command, many) in [
+        (
+            &tree,
+            format!("setsid sh -c \"trap '' TERM; {tree} & {tree}\" & {tree}"),
+            3,
+        ),
+        (&sleep(73), sleep(73), 1),
+    ] {
         let scene = Scene::new();
         scene.say(json!([reply(&[run(&command)])]));
         let mut play = scene.start("auto");
@@ -125,6 +173,9 @@ fn shell_045_a_memory_bomb_is_survived() {
 fn shell_050_an_ordinary_build_works() {
     let scene = Scene::new();
     scene.git();
-    let play = scene.play("auto", &[run("mkdir -p target && echo ok > target/x && cat target/x")]);
+    let play = scene.play(
+        "auto",
+        &[run("mkdir -p target && echo ok > target/x && cat target/x")],
+    );
     assert!(play.results()[0].1.contains("ok"), "{:?}", play.results());
 }

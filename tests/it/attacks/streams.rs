@@ -36,7 +36,10 @@ fn status(code: u16, message: &str) -> Value {
 
 /// An event of the chat dialect.
 fn delta(delta: Value, finish: Option<&str>) -> String {
-    format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] }))
+    format!(
+        "data: {}\n\n",
+        json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
+    )
 }
 
 fn final_ok() -> String {
@@ -49,31 +52,61 @@ fn requests(play: &Play<'_>) -> usize {
 
 #[test]
 fn passing_errors_are_retried_and_reported() {
-    let cases =
-        [("stream-001", 408), ("stream-002", 409), ("stream-003", 425), ("stream-006", 503), ("stream-008", 529)];
-    let all = cases.into_iter().flat_map(|case| DIALECTS.map(|api| (case, api))).collect();
+    let cases = [
+        ("stream-001", 408),
+        ("stream-002", 409),
+        ("stream-003", 425),
+        ("stream-006", 503),
+        ("stream-008", 529),
+    ];
+    let all = cases
+        .into_iter()
+        .flat_map(|case| DIALECTS.map(|api| (case, api)))
+        .collect();
     side_by_side(5, all, |((id, code), api)| {
         let begun = Instant::now();
-        turn(api, json!([status(code, "injected"), status(code, "injected"), ok()]), |play, _| {
-            assert_eq!((requests(play), play.said().as_str()), (3, "FINAL_OK"), "{id} {api}: {:?}", play.notices());
-            let reported = play.notices().iter().filter(|notice| notice.contains("next try")).count();
-            assert_eq!(reported, 2, "{id} {api}: {:?}", play.notices());
-            assert!(begun.elapsed() >= Duration::from_millis(200), "{id} {api}: without a pause");
-            play.works();
-        });
+        turn(
+            api,
+            json!([status(code, "injected"), status(code, "injected"), ok()]),
+            |play, _| {
+                assert_eq!(
+                    (requests(play), play.said().as_str()),
+                    (3, "FINAL_OK"),
+                    "{id} {api}: {:?}",
+                    play.notices()
+                );
+                let reported = play
+                    .notices()
+                    .iter()
+                    .filter(|notice| notice.contains("next try"))
+                    .count();
+                assert_eq!(reported, 2, "{id} {api}: {:?}", play.notices());
+                assert!(
+                    begun.elapsed() >= Duration::from_millis(200),
+                    "{id} {api}: without a pause"
+                );
+                play.works();
+            },
+        );
     });
 }
 
 #[test]
 fn stream_010_a_date_to_wait_for_is_respected() {
-    let date =
-        Command::new("date").args(["-u", "-d", "+3 seconds", "+%a, %d %b %Y %T GMT"]).env("LC_ALL", "C").output();
+    let date = Command::new("date")
+        .args(["-u", "-d", "+3 seconds", "+%a, %d %b %Y %T GMT"])
+        .env("LC_ALL", "C")
+        .output();
     let date = String::from_utf8(date.unwrap().stdout).unwrap();
     let wait = json!([{ "status": 429, "headers": { "Retry-After": date.trim() } }]);
     let begun = Instant::now();
     turn("chat", json!([wait, ok()]), |play, _| {
         assert_eq!((requests(play), play.said().as_str()), (2, "FINAL_OK"));
-        assert!(begun.elapsed() >= Duration::from_millis(1500), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() >= Duration::from_millis(1500),
+            "{:?}",
+            begun.elapsed()
+        );
     });
 }
 
@@ -81,15 +114,25 @@ fn stream_010_a_date_to_wait_for_is_respected() {
 fn final_errors_are_reported_without_a_retry() {
     let quota = json!({ "error": { "message": "You exceeded your current quota", "type": "insufficient_quota", "code": "insufficient_quota" } });
     for (id, reply, words) in [
-        ("stream-014", json!([{ "status": 429, "body": quota }]), ["quota", "quota"]),
+        (
+            "stream-014",
+            json!([{ "status": 429, "body": quota }]),
+            ["quota", "quota"],
+        ),
         ("stream-015", status(400, "injected"), ["injected", "400"]),
         ("stream-016", status(401, "injected"), ["key", "401"]),
     ] {
         for api in DIALECTS {
             turn(api, json!([reply]), |play, answer| {
                 let told = play.notices().concat();
-                assert!(answer["error"].is_object() && requests(play) == 1, "{id} {api}: {answer}");
-                assert!(words.iter().any(|word| told.contains(word)), "{id} {api}: {told}");
+                assert!(
+                    answer["error"].is_object() && requests(play) == 1,
+                    "{id} {api}: {answer}"
+                );
+                assert!(
+                    words.iter().any(|word| told.contains(word)),
+                    "{id} {api}: {told}"
+                );
                 play.works();
             });
         }
@@ -109,17 +152,26 @@ fn stream_021_attempts_are_bounded() {
 #[test]
 fn stream_028_a_key_does_not_follow_a_redirect_to_another_host() {
     let other = World::new(json!([ok()]));
-    let to = format!("{}/chat/completions", other.model.base_url().replace("127.0.0.1", "localhost"));
-    turn("chat", json!([[{ "status": 307, "headers": { "location": to } }]]), |_, answer| {
-        assert!(answer["error"].is_object(), "{answer}");
-        assert_eq!(other.rehearsal().connections(), 0);
-    });
+    let to = format!(
+        "{}/chat/completions",
+        other.model.base_url().replace("127.0.0.1", "localhost")
+    );
+    turn(
+        "chat",
+        json!([[{ "status": 307, "headers": { "location": to } }]]),
+        |_, answer| {
+            assert!(answer["error"].is_object(), "{answer}");
+            assert_eq!(other.rehearsal().connections(), 0);
+        },
+    );
 }
 
 /// A turn with a model at this address.
 fn turn_at(address: &str, during: impl FnOnce(&mut Play<'_>)) -> String {
     let scene = Scene::new();
-    let mut play = scene.start_with("auto", |command| _ = command.env("TANDEM_BASE_URL", address));
+    let mut play = scene.start_with("auto", |command| {
+        _ = command.env("TANDEM_BASE_URL", address)
+    });
     let prompt = play.prompt();
     during(&mut play);
     play.end(prompt);
@@ -130,9 +182,18 @@ fn turn_at(address: &str, during: impl FnOnce(&mut Play<'_>)) -> String {
 fn stream_026_only_encodings_that_are_understood_are_offered() {
     let port = loopback::listen_to_posts(|request, stream| {
         let offered = request.header("accept-encoding").unwrap_or_default();
-        loopback::events(stream, &delta(json!({ "content": format!("offered: {offered}") }), Some("stop")))
+        loopback::events(
+            stream,
+            &delta(
+                json!({ "content": format!("offered: {offered}") }),
+                Some("stop"),
+            ),
+        )
     });
-    assert_eq!(turn_at(&format!("http://127.0.0.1:{port}/v1"), |_| ()), "offered: gzip");
+    assert_eq!(
+        turn_at(&format!("http://127.0.0.1:{port}/v1"), |_| ()),
+        "offered: gzip"
+    );
 }
 
 #[test]
@@ -140,11 +201,18 @@ fn stream_029_an_endpoint_that_is_down_is_waited_for() {
     let address = dead_address();
     let said = turn_at(&address, |play| {
         for _ in 0..2 {
-            play.client
-                .find(|message| message["params"]["message"].as_str().is_some_and(|told| told.contains("next try")));
+            play.client.find(|message| {
+                message["params"]["message"]
+                    .as_str()
+                    .is_some_and(|told| told.contains("next try"))
+            });
         }
-        let door = address.trim_start_matches("http://").trim_end_matches("/v1");
-        loopback::serve_on(TcpListener::bind(door).unwrap(), |_, stream| loopback::events(stream, &final_ok()));
+        let door = address
+            .trim_start_matches("http://")
+            .trim_end_matches("/v1");
+        loopback::serve_on(TcpListener::bind(door).unwrap(), |_, stream| {
+            loopback::events(stream, &final_ok())
+        });
     });
     assert_eq!(said, "FINAL_OK");
 }
@@ -154,21 +222,38 @@ fn stream_032_and_070_a_request_that_is_cut_off_is_repeated_and_its_tools_are_no
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let scene = Scene::new();
-    let call = json!({ "command": format!("echo x >> {}", scene.ws("count").display()) }).to_string();
     let call =
-        json!({ "tool_calls": [{ "index": 0, "id": "c", "function": { "name": "run_command", "arguments": call } }] });
-    let port = loopback::listen_to_posts(move |request, stream| match count.fetch_add(1, Ordering::Relaxed) {
-        0 | 2 | 3 => Ok(()),
-        1 => loopback::events(stream, &(delta(call.clone(), None) + &delta(json!({}), Some("tool_calls")))),
-        _ => {
-            let request = serde_json::from_str(&request.body).unwrap();
-            loopback::events(stream, &if mistakes(&request).is_empty() { final_ok() } else { String::new() })
+        json!({ "command": format!("echo x >> {}", scene.ws("count").display()) }).to_string();
+    let call = json!({ "tool_calls": [{ "index": 0, "id": "c", "function": { "name": "run_command", "arguments": call } }] });
+    let port = loopback::listen_to_posts(move |request, stream| {
+        match count.fetch_add(1, Ordering::Relaxed) {
+            0 | 2 | 3 => Ok(()),
+            1 => loopback::events(
+                stream,
+                &(delta(call.clone(), None) + &delta(json!({}), Some("tool_calls"))),
+            ),
+            _ => {
+                let request = serde_json::from_str(&request.body).unwrap();
+                loopback::events(
+                    stream,
+                    &if mistakes(&request).is_empty() {
+                        final_ok()
+                    } else {
+                        String::new()
+                    },
+                )
+            }
         }
     });
     let address = format!("http://127.0.0.1:{port}/v1");
-    let mut play = scene.start_with("auto", |command| _ = command.env("TANDEM_BASE_URL", address));
+    let mut play = scene.start_with("auto", |command| {
+        _ = command.env("TANDEM_BASE_URL", address)
+    });
     play.turn();
-    assert_eq!((play.said().as_str(), asked.load(Ordering::Relaxed)), ("FINAL_OK", 5));
+    assert_eq!(
+        (play.said().as_str(), asked.load(Ordering::Relaxed)),
+        ("FINAL_OK", 5)
+    );
     assert_eq!(std::fs::read_to_string(scene.ws("count")).unwrap(), "x\n");
 }
 
@@ -177,11 +262,26 @@ fn unusual_streams_are_understood() {
     let empty = "data: {\"choices\":[]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":null}]}\n\n";
     for (id, stream) in [
         ("stream-035", final_ok()),
-        ("stream-043", format!("\u{feff}{}data: [DONE]\n\n", final_ok())),
-        ("stream-049", format!("{empty}{}{}data: [DONE]\n\n", delta(json!({ "content": null }), None), final_ok())),
+        (
+            "stream-043",
+            format!("\u{feff}{}data: [DONE]\n\n", final_ok()),
+        ),
+        (
+            "stream-049",
+            format!(
+                "{empty}{}{}data: [DONE]\n\n",
+                delta(json!({ "content": null }), None),
+                final_ok()
+            ),
+        ),
     ] {
         turn("chat", json!([[{ "raw": stream }]]), |play, _| {
-            assert_eq!((requests(play), play.said().as_str()), (1, "FINAL_OK"), "{id}: {:?}", play.notices());
+            assert_eq!(
+                (requests(play), play.said().as_str()),
+                (1, "FINAL_OK"),
+                "{id}: {:?}",
+                play.notices()
+            );
         });
     }
 }
@@ -194,20 +294,36 @@ fn stream_046_a_line_of_100_megabytes_is_not_stored() {
         &vec![b'A'; 100 << 20],
         b"\"}}]}\n\n",
     ];
-    scene.world.rehearsal().add(vec![vec![Step::Bytes(line.concat().into())]]);
+    scene
+        .world
+        .rehearsal()
+        .add(vec![vec![Step::Bytes(line.concat().into())]]);
     let mut play = scene.start("auto");
     let answer = play.turn();
     assert!(answer["error"].is_object(), "{answer}");
-    assert!(play.program.peak_memory() <= 200 << 20, "{}", play.program.peak_memory());
+    assert!(
+        play.program.peak_memory() <= 200 << 20,
+        "{}",
+        play.program.peak_memory()
+    );
     play.works();
 }
 
 #[test]
 fn stream_051_an_overloaded_claude_is_asked_again() {
     let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
-    turn("messages", json!([[{ "raw": format!("event: error\ndata: {error}\n\n") }], ok()]), |play, _| {
-        assert_eq!((requests(play), play.said().as_str()), (2, "FINAL_OK"), "{:?}", play.notices());
-    });
+    turn(
+        "messages",
+        json!([[{ "raw": format!("event: error\ndata: {error}\n\n") }], ok()]),
+        |play, _| {
+            assert_eq!(
+                (requests(play), play.said().as_str()),
+                (2, "FINAL_OK"),
+                "{:?}",
+                play.notices()
+            );
+        },
+    );
 }
 
 #[test]
@@ -234,13 +350,23 @@ fn a_request_that_is_too_long_is_compacted_or_explained() {
             json!({ "code": 400, "message": "the request exceeds the available context size. try increasing the context size or enable context shift", "type": "exceed_context_size_error" }),
         ),
     ] {
-        turn(api, json!([[{ "status": 400, "body": { "error": error } }], ok(), ok()]), |play, answer| {
-            let told = play.notices().concat() + &answer.to_string();
-            let explained = ["context", "too long", "compact"].iter().any(|word| told.contains(word));
-            assert!(explained || play.said() == "FINAL_OK", "{id}: {told}");
-            assert!((1..=3).contains(&requests(play)), "{id}: {}", requests(play));
-            play.works();
-        });
+        turn(
+            api,
+            json!([[{ "status": 400, "body": { "error": error } }], ok(), ok()]),
+            |play, answer| {
+                let told = play.notices().concat() + &answer.to_string();
+                let explained = ["context", "too long", "compact"]
+                    .iter()
+                    .any(|word| told.contains(word));
+                assert!(explained || play.said() == "FINAL_OK", "{id}: {told}");
+                assert!(
+                    (1..=3).contains(&requests(play)),
+                    "{id}: {}",
+                    requests(play)
+                );
+                play.works();
+            },
+        );
     }
 }
 
@@ -249,7 +375,11 @@ fn stream_065_a_huge_index_costs_nothing() {
     let call = json!([{ "index": u32::MAX, "id": "c", "function": { "name": "read", "arguments": "{}" } }]);
     let stream = delta(json!({ "tool_calls": call }), None) + &delta(json!({}), Some("tool_calls"));
     turn("chat", json!([[{ "raw": stream }], ok()]), |play, _| {
-        assert!(play.program.peak_memory() <= 100 << 20, "{}", play.program.peak_memory());
+        assert!(
+            play.program.peak_memory() <= 100 << 20,
+            "{}",
+            play.program.peak_memory()
+        );
         play.lives();
     });
 }
@@ -257,22 +387,39 @@ fn stream_065_a_huge_index_costs_nothing() {
 #[test]
 fn stream_066_calls_may_be_interleaved_and_out_of_order() {
     let last_first = |fragment: &dyn Fn(usize) -> Value| -> String {
-        (0..4).rev().map(|n| delta(json!({ "tool_calls": [fragment(n)] }), None)).collect()
+        (0..4)
+            .rev()
+            .map(|n| delta(json!({ "tool_calls": [fragment(n)] }), None))
+            .collect()
     };
     let glob = json!({ "name": "glob", "arguments": "" });
     let pieces = last_first(&|n| json!({ "index": n, "id": format!("c{n}"), "function": glob }))
-        + &last_first(&|n| json!({ "index": n, "function": { "arguments": "{\"pattern\": \"*.no" } }))
-        + &last_first(&|n| json!({ "index": n, "function": { "arguments": format!("ne{n}\"}}") } }));
-    turn("chat", json!([[{ "raw": pieces + &delta(json!({}), Some("tool_calls")) }], ok()]), |play, _| {
-        let completed = play.results().iter().filter(|(status, _)| status == "completed").count();
-        assert_eq!(completed, 4, "{:?}", play.results());
-        play.works();
-    });
+        + &last_first(
+            &|n| json!({ "index": n, "function": { "arguments": "{\"pattern\": \"*.no" } }),
+        )
+        + &last_first(
+            &|n| json!({ "index": n, "function": { "arguments": format!("ne{n}\"}}") } }),
+        );
+    turn(
+        "chat",
+        json!([[{ "raw": pieces + &delta(json!({}), Some("tool_calls")) }], ok()]),
+        |play, _| {
+            let completed = play
+                .results()
+                .iter()
+                .filter(|(status, _)| status == "completed")
+                .count();
+            assert_eq!(completed, 4, "{:?}", play.results());
+            play.works();
+        },
+    );
 }
 
 #[test]
 fn stream_068_two_hundred_calls_in_one_message_work() {
-    let calls: Vec<_> = (0..200).map(|n| ("glob", json!({ "pattern": format!("*.none{n}") }))).collect();
+    let calls: Vec<_> = (0..200)
+        .map(|n| ("glob", json!({ "pattern": format!("*.none{n}") })))
+        .collect();
     for api in DIALECTS {
         turn(api, json!([reply(&calls), ok()]), |play, _| {
             play.lives();
@@ -288,7 +435,10 @@ fn stream_071_an_endless_loop_of_calls_is_bounded() {
     scene.say(json!(vec![reply(&[read("a.txt")]); 301]));
     let mut play = scene.start("auto");
     let answer = play.turn();
-    assert_eq!(answer["result"]["stopReason"], "max_turn_requests", "{answer}");
+    assert_eq!(
+        answer["result"]["stopReason"], "max_turn_requests",
+        "{answer}"
+    );
     assert!(requests(&play) <= 300, "{}", requests(&play));
 }
 

@@ -23,18 +23,40 @@ impl Tracer {
         let pid = play.program.pid().as_raw_nonzero();
         let names = variants(call);
         let mut command = Command::new("strace");
-        command.args(["-f", "-p", &pid.to_string(), "-o", "/dev/null", "-e", &format!("trace={names}")]);
-        command.args(["-e", "signal=none", "-e", &format!("inject={names}:{action}")]);
-        for path in [play.scene.ws(""), play.scene.home("state")].iter().flat_map(|top| everything(top)) {
+        command.args([
+            "-f",
+            "-p",
+            &pid.to_string(),
+            "-o",
+            "/dev/null",
+            "-e",
+            &format!("trace={names}"),
+        ]);
+        command.args([
+            "-e",
+            "signal=none",
+            "-e",
+            &format!("inject={names}:{action}"),
+        ]);
+        for path in [play.scene.ws(""), play.scene.home("state")]
+            .iter()
+            .flat_map(|top| everything(top))
+        {
             if path.is_dir() {
                 for number in 0..TEMPORARIES {
-                    command.arg("-P").arg(path.join(format!(".tandem-{pid}-{number}.tmp")));
+                    command
+                        .arg("-P")
+                        .arg(path.join(format!(".tandem-{pid}-{number}.tmp")));
                 }
             }
             command.arg("-P").arg(path);
         }
         // It must outlive a Ctrl-C no longer than the tests do.
-        let spawned = command.stdin(Stdio::null()).stderr(Stdio::piped()).process_group(0).spawn();
+        let spawned = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn();
         let mut child = spawned.map_err(|error| format!("strace: {error}"))?;
         let mut words = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();

@@ -6,7 +6,10 @@ use crate::git::git;
 /// A session in a mode that runs commands without asking.
 pub(super) fn automatic(client: &mut Client, stage: &Stage) -> String {
     let session = client.session(&stage.world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "auto" }),
+    );
     session
 }
 
@@ -15,22 +18,36 @@ fn diffs(client: &mut Client, count: usize) -> Vec<(String, Value, String)> {
     let message = client.find(|message| {
         let update = &message["params"]["update"];
         let content = update["content"].as_array();
-        let shown = content.map_or(0, |content| content.iter().filter(|part| part["type"] == "diff").count());
+        let shown = content.map_or(0, |content| {
+            content.iter().filter(|part| part["type"] == "diff").count()
+        });
         update["status"] == "completed" && shown == count
     });
     let content = message["params"]["update"]["content"].as_array().unwrap();
-    let diffs = content.iter().filter(|part| part["type"] == "diff").map(|part| {
-        let path = Path::new(part["path"].as_str().unwrap());
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        (name, part["oldText"].clone(), part["newText"].as_str().unwrap().to_owned())
-    });
+    let diffs = content
+        .iter()
+        .filter(|part| part["type"] == "diff")
+        .map(|part| {
+            let path = Path::new(part["path"].as_str().unwrap());
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (
+                name,
+                part["oldText"].clone(),
+                part["newText"].as_str().unwrap().to_owned(),
+            )
+        });
     diffs.collect()
 }
 
 #[test]
 fn command_changes_are_shown_as_diffs() {
     for level in [Level::Best, Level::Landlock] {
-        let stage = Stage::new(level, &[run("echo more >> a; rm b; echo new > c; mkdir -p target; echo x > target/y")]);
+        let stage = Stage::new(
+            level,
+            &[run(
+                "echo more >> a; rm b; echo new > c; mkdir -p target; echo x > target/y",
+            )],
+        );
         stage.world.write("a", "one\n");
         stage.world.write("b", "gone\n");
         stage.world.write(".gitignore", "target\n");
@@ -68,14 +85,20 @@ fn what_no_diff_shows_of_a_command_is_said() {
 #[test]
 fn changes_of_a_killed_command_are_shown() {
     let shown = |limit: u64| {
-        let stage = Stage::new(Level::Best, &[json!({ "command": "echo half > a; sleep 60", "timeout_s": limit })]);
+        let stage = Stage::new(
+            Level::Best,
+            &[json!({ "command": "echo half > a; sleep 60", "timeout_s": limit })],
+        );
         stage.world.write("a", "whole\n");
         let mut client = stage.client();
         let session = automatic(&mut client, &stage);
         let prompt = client.prompt(&session, "go");
         let ended = client.find(|message| message["params"]["update"]["status"] == "failed");
         let content = ended["params"]["update"]["content"].to_string();
-        assert!(content.contains(&format!("killed after {limit} s")), "{content}");
+        assert!(
+            content.contains(&format!("killed after {limit} s")),
+            "{content}"
+        );
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
         content.contains(r#""oldText":"whole\n""#)
     };
@@ -91,16 +114,45 @@ fn contents_of_a_folder_made_unreadable_are_undone() {
     let stage = Stage::new(Level::Best, &[run(line)]);
     stage.world.write("shut/in/file", "one\n");
     stage.world.write("shut/gone", "two\n");
-    let (_program, mut client) = stage.world.serve_with(Transport::Lsp, crate::program::without_override);
-    client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+    let (_program, mut client) = stage
+        .world
+        .serve_with(Transport::Lsp, crate::program::without_override);
+    client.shake_hands(
+        stage
+            .world
+            .handshake(json!({ "experimental": { "tandem": {} } })),
+    );
     let session = automatic(&mut client, &stage);
     let prompt = client.prompt(&session, "go");
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
-    let mode = || stage.world.path().join("shut").metadata().unwrap().permissions().mode() & 0o777;
+    let mode = || {
+        stage
+            .world
+            .path()
+            .join("shut")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
     assert_eq!(mode(), 0);
-    let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
-    assert_eq!((&answer["result"]["left"], mode()), (&json!([]), 0o755), "{answer}");
-    assert_eq!((stage.world.read("shut/in/file"), stage.world.read("shut/gone")), ("one\n".into(), "two\n".into()));
+    let answer = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
+    assert_eq!(
+        (&answer["result"]["left"], mode()),
+        (&json!([]), 0o755),
+        "{answer}"
+    );
+    assert_eq!(
+        (
+            stage.world.read("shut/in/file"),
+            stage.world.read("shut/gone")
+        ),
+        ("one\n".into(), "two\n".into())
+    );
     assert!(!stage.world.path().join("shut/new").exists());
 }
 
@@ -136,23 +188,42 @@ fn emptying_a_workspace_asks_unless_undo_covers_all_of_it() {
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
         asks
     };
-    for line in ["rm -rf *", "rm -rf \"$PWD\"", "find . -delete", "git clean -fdx", "bash -c 'rm -rf ./*'"] {
+    for line in [
+        "rm -rf *",
+        "rm -rf \"$PWD\"",
+        "find . -delete",
+        "git clean -fdx",
+        "bash -c 'rm -rf ./*'",
+    ] {
         assert!(asks(line, Uncovered::Ignored), "{line}");
         assert!(!asks(line, Uncovered::Nothing), "{line}: undo covers it");
     }
     assert!(!asks("rm -rf target", Uncovered::Ignored), "it is named");
     for line in ["rm -rf \"$PWD\"", "find . -delete", "git prune"] {
-        assert!(asks(line, Uncovered::Objects), "{line}: a repository's objects would not come back");
+        assert!(
+            asks(line, Uncovered::Objects),
+            "{line}: a repository's objects would not come back"
+        );
     }
-    assert!(!asks("rm -rf *", Uncovered::Objects), "the objects are in a hidden folder");
+    assert!(
+        !asks("rm -rf *", Uncovered::Objects),
+        "the objects are in a hidden folder"
+    );
 }
 
 #[test]
 fn finished_jobs_are_not_reported_as_running() {
-    let calls = [json!({ "command": "exec echo one", "background": true }), json!({ "job": 1 }), json!({ "job": 1 })];
+    let calls = [
+        json!({ "command": "exec echo one", "background": true }),
+        json!({ "job": 1 }),
+        json!({ "job": 1 }),
+    ];
     for _attempt in 0..5 {
         let told = Stage::new(Level::Best, &calls).results();
-        let first = told.iter().position(|told| told.contains("one\n")).expect("it says so");
+        let first = told
+            .iter()
+            .position(|told| told.contains("one\n"))
+            .expect("it says so");
         // After that, the only news is its end.
         let mut then = told.iter().skip(first).take(2);
         assert!(then.any(|told| told.contains("[exit code 0, ")), "{told:?}");
@@ -170,14 +241,21 @@ fn files_set_aside_are_numbered_and_the_user_is_notified() {
     assert_eq!(stage.world.read("AGENTS.md.held"), "mine\n");
     assert_eq!(stage.world.read("AGENTS.md.held-2"), "evil\n");
     assert!(!stage.world.path().join("AGENTS.md").exists());
-    assert!(stage.told()[0].contains("is now AGENTS.md.held-2"), "{:?}", stage.told());
+    assert!(
+        stage.told()[0].contains("is now AGENTS.md.held-2"),
+        "{:?}",
+        stage.told()
+    );
 }
 
 #[cfg(unix)]
 #[test]
 fn command_changes_are_undone_and_redone_after_a_restart() {
     use std::os::unix::fs::PermissionsExt as _;
-    let stage = Stage::new(Level::Best, &[run("rm -rf *; echo new > c; chmod 600 .hidden")]);
+    let stage = Stage::new(
+        Level::Best,
+        &[run("rm -rf *; echo new > c; chmod 600 .hidden")],
+    );
     let path = stage.world.path();
     stage.world.write("a", "one\n");
     stage.world.write("dir/b", "two\n");
@@ -187,8 +265,14 @@ fn command_changes_are_undone_and_redone_after_a_restart() {
     let mode = |name: &str| path.join(name).metadata().unwrap().permissions().mode() & 0o777;
     let hidden = mode(".hidden");
     let is_undone = |world: &World| {
-        assert_eq!((world.read("a"), world.read("dir/b"), mode("dir/b")), ("one\n".into(), "two\n".into(), 0o755));
-        assert_eq!((std::fs::read(path.join("bytes")).unwrap(), mode(".hidden")), (b"\0\xff".to_vec(), hidden));
+        assert_eq!(
+            (world.read("a"), world.read("dir/b"), mode("dir/b")),
+            ("one\n".into(), "two\n".into(), 0o755)
+        );
+        assert_eq!(
+            (std::fs::read(path.join("bytes")).unwrap(), mode(".hidden")),
+            (b"\0\xff".to_vec(), hidden)
+        );
         assert!(!path.join("c").exists());
     };
     let mut client = stage.client();
@@ -197,7 +281,10 @@ fn command_changes_are_undone_and_redone_after_a_restart() {
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
     assert!(!path.join("dir").exists() && path.join("c").exists());
     let review = |client: &mut Client, action: &str| {
-        let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": action }));
+        let answer = client.call(
+            "_tandem/review",
+            json!({ "sessionId": session, "action": action }),
+        );
         assert_eq!(answer["result"]["left"], json!([]), "{answer}");
     };
     review(&mut client, "undo");
@@ -206,7 +293,10 @@ fn command_changes_are_undone_and_redone_after_a_restart() {
     assert!(!path.join("dir").exists() && !path.join("bytes").exists() && path.join("c").exists());
     client.end();
     let mut client = stage.client();
-    client.call("session/load", json!({ "sessionId": session, "cwd": path, "mcpServers": [] }));
+    client.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": path, "mcpServers": [] }),
+    );
     review(&mut client, "undo");
     is_undone(&stage.world);
 }
@@ -216,15 +306,26 @@ fn changes_made_before_the_server_was_killed_are_undone() {
     for path in [std::env::var("PATH").unwrap(), String::new()] {
         let line = "rm -rf src; echo new > new; chmod +x a; echo half > a; echo typed > b; echo up; sleep 60";
         let stage = Stage::new(Level::Best, &[run(line)]);
-        let path = if path.is_empty() { without_bubblewrap(&stage.home.path().join("programs")) } else { path };
+        let path = if path.is_empty() {
+            without_bubblewrap(&stage.home.path().join("programs"))
+        } else {
+            path
+        };
         stage.world.write("a", "whole\n");
         stage.world.write("src/lib.rs", "// code\n");
         let state = stage.home.path().join("state");
         let serve = || {
             let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
-                command.env("PATH", &path).env("HOME", stage.home.path().join("me")).env("TANDEM_STATE_DIR", &state);
+                command
+                    .env("PATH", &path)
+                    .env("HOME", stage.home.path().join("me"))
+                    .env("TANDEM_STATE_DIR", &state);
             });
-            client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+            client.shake_hands(
+                stage
+                    .world
+                    .handshake(json!({ "experimental": { "tandem": {} } })),
+            );
             (program, client)
         };
         let (mut program, mut client) = serve();
@@ -235,7 +336,14 @@ fn changes_made_before_the_server_was_killed_are_undone() {
         program.ends();
         drop(client);
         let has_ended = |folder: std::fs::DirEntry| folder.path().join("ended").exists();
-        until("the command is gone", || state.join("commands").read_dir().unwrap().flatten().any(has_ended));
+        until("the command is gone", || {
+            state
+                .join("commands")
+                .read_dir()
+                .unwrap()
+                .flatten()
+                .any(has_ended)
+        });
         stage.world.write("b", "mine\n");
         stage.world.write("c", "mine\n");
         let load = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
@@ -246,14 +354,27 @@ fn changes_made_before_the_server_was_killed_are_undone() {
             program.signal(rustix::process::Signal::KILL);
             program.ends();
         }
-        assert_eq!(state.join("commands").read_dir().unwrap().count(), 0, "it is not found out twice");
+        assert_eq!(
+            state.join("commands").read_dir().unwrap().count(),
+            0,
+            "it is not found out twice"
+        );
         let (_program, mut client) = serve();
         client.call("session/load", load);
         assert_eq!(stage.world.read("a"), "half\n");
-        let undone = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+        let undone = client.call(
+            "_tandem/review",
+            json!({ "sessionId": session, "action": "undo" }),
+        );
         assert!(undone.get("error").is_none(), "{undone}");
-        assert_eq!((stage.world.read("a"), stage.world.read("src/lib.rs")), ("whole\n".into(), "// code\n".into()));
-        assert_eq!((stage.world.read("b"), stage.world.read("c")), ("mine\n".into(), "mine\n".into()));
+        assert_eq!(
+            (stage.world.read("a"), stage.world.read("src/lib.rs")),
+            ("whole\n".into(), "// code\n".into())
+        );
+        assert_eq!(
+            (stage.world.read("b"), stage.world.read("c")),
+            ("mine\n".into(), "mine\n".into())
+        );
         assert!(!stage.world.path().join("new").exists());
     }
 }
@@ -263,8 +384,14 @@ fn save(client: &mut Client, stage: &Stage, name: &str, text: &str) {
     let uri = stage.world.uri(name);
     stage.world.write(name, text);
     let document = json!({ "uri": uri, "version": 2 });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
-    client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [{ "text": text }] }),
+    );
+    client.notify(
+        "textDocument/didSave",
+        json!({ "textDocument": { "uri": uri } }),
+    );
 }
 
 /// Plays an editor that does not read files again: the text on the disk comes as an edit.
@@ -272,14 +399,21 @@ fn edited(client: &mut Client, stage: &Stage, name: &str, text: &str) {
     let edit = client.next("workspace/applyEdit");
     let document = &edit["params"]["edit"]["documentChanges"][0]["textDocument"];
     assert_eq!(document["uri"], stage.world.uri(name));
-    let document = json!({ "uri": document["uri"], "version": document["version"].as_i64().unwrap() + 1 });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    let document =
+        json!({ "uri": document["uri"], "version": document["version"].as_i64().unwrap() + 1 });
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [{ "text": text }] }),
+    );
     client.respond(&edit, json!({ "applied": true }));
 }
 
 #[test]
 fn open_documents_show_what_a_command_wrote() {
-    let calls = [run("sed -i s/one/two/ a"), run("cat a; sed -i s/two/three/ a")];
+    let calls = [
+        run("sed -i s/one/two/ a"),
+        run("cat a; sed -i s/two/three/ a"),
+    ];
     let stage = Stage::new(Level::Best, &calls);
     stage.world.write("a", "one\n");
     let mut client = stage.client();
@@ -289,17 +423,31 @@ fn open_documents_show_what_a_command_wrote() {
     let prompt = client.prompt(&session, "go");
     edited(&mut client, &stage, "a", "two\n");
     // This time the editor reads the file again itself.
-    until("the second command is done", || stage.world.read("a") == "three\n");
+    until("the second command is done", || {
+        stage.world.read("a") == "three\n"
+    });
     let document = json!({ "uri": uri, "version": 9 });
     let change = json!({ "textDocument": document, "contentChanges": [{ "text": "three\n" }] });
     client.notify("textDocument/didChange", change);
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
-    assert!(stage.told()[1].starts_with("two\n[exit code 0"), "{:?}", stage.told());
-    let undone = client.ask("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    assert!(
+        stage.told()[1].starts_with("two\n[exit code 0"),
+        "{:?}",
+        stage.told()
+    );
+    let undone = client.ask(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
     edited(&mut client, &stage, "a", "one\n");
     assert_eq!(client.answer(undone)["result"]["left"], json!([]));
     assert_eq!(stage.world.read("a"), "one\n");
-    assert!(client.seen.iter().all(|message| message["method"] != "workspace/applyEdit"));
+    assert!(
+        client
+            .seen
+            .iter()
+            .all(|message| message["method"] != "workspace/applyEdit")
+    );
 }
 
 #[test]
@@ -325,11 +473,26 @@ fn saves_by_the_user_during_a_command_are_kept() {
     let read = |name: &str| stage.world.read(name);
     assert_eq!(
         ["a", "b", "c", "d", "c.held"].map(read),
-        ["mine\n2\n3\n", "mine\n2\n3\ncmd\n", "mine\n2\n3\n", "mine\n2\n3\n", "cmd\n"]
+        [
+            "mine\n2\n3\n",
+            "mine\n2\n3\ncmd\n",
+            "mine\n2\n3\n",
+            "mine\n2\n3\n",
+            "cmd\n"
+        ]
     );
-    assert!(told.contains("what the command wrote is in c.held]"), "{told}");
-    assert!(told.contains("which then removed it: it is back]"), "{told}");
-    let answer = client.ask("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    assert!(
+        told.contains("what the command wrote is in c.held]"),
+        "{told}"
+    );
+    assert!(
+        told.contains("which then removed it: it is back]"),
+        "{told}"
+    );
+    let answer = client.ask(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
     edited(&mut client, &stage, "b", "mine\n2\n3\n");
     let answer = client.answer(answer);
     assert!(answer.get("error").is_none(), "{answer}");
@@ -352,44 +515,81 @@ fn background_job_changes_are_undone_separately_from_tool_edits() {
     let session = automatic(&mut client, &stage);
     let prompt = client.prompt(&session, "go");
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
-    until("the job goes on", || stage.world.path().join("late").exists());
+    until("the job goes on", || {
+        stage.world.path().join("late").exists()
+    });
     let exists = |name: &str| stage.world.path().join(name).exists();
-    let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    let answer = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
     assert!(answer.get("error").is_none(), "{answer}");
     assert_eq!(stage.world.read("made"), "before\n");
-    assert_eq!(["late", "written", "byhand", "go"].map(exists), [false; 4], "{answer}");
-    let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "redo" }));
+    assert_eq!(
+        ["late", "written", "byhand", "go"].map(exists),
+        [false; 4],
+        "{answer}"
+    );
+    let answer = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "redo" }),
+    );
     assert_eq!(stage.world.read("made"), "job\n", "{answer}");
     assert_eq!(["late", "written", "byhand", "go"].map(exists), [true; 4]);
 }
 
 #[test]
 fn two_sessions_in_one_folder_undo_each_its_own() {
-    let calls = ["echo a >> shared; echo a > a; rm gone", "echo b >> shared; echo b > b; chmod +x kept"];
+    let calls = [
+        "echo a >> shared; echo a > a; rm gone",
+        "echo b >> shared; echo b > b; chmod +x kept",
+    ];
     for first in [0, 1] {
         let done = json!([{ "text": "Done." }]);
         let call = |line: &&str| json!([{ "call": { "id": "c1", "name": "run_command", "arguments": run(line) } }]);
-        let script: Vec<Value> = calls.iter().flat_map(|line| [call(line), done.clone()]).collect();
-        let stage = Stage { world: World::new(script.into()), ..Stage::new(Level::Best, &[]) };
+        let script: Vec<Value> = calls
+            .iter()
+            .flat_map(|line| [call(line), done.clone()])
+            .collect();
+        let stage = Stage {
+            world: World::new(script.into()),
+            ..Stage::new(Level::Best, &[])
+        };
         for name in ["shared", "gone", "kept"] {
             stage.world.write(name, "mine\n");
         }
         let mut client = stage.client();
-        let sessions = [automatic(&mut client, &stage), automatic(&mut client, &stage)];
+        let sessions = [
+            automatic(&mut client, &stage),
+            automatic(&mut client, &stage),
+        ];
         for session in &sessions {
             assert_eq!(finish(&mut client, session), "end_turn");
         }
         assert_eq!(stage.world.read("shared"), "mine\na\nb\n");
         let undo = |client: &mut Client, session: &str| {
-            let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+            let answer = client.call(
+                "_tandem/review",
+                json!({ "sessionId": session, "action": "undo" }),
+            );
             assert_eq!(answer["result"]["left"], json!([]), "{answer}");
         };
         let exists = |name: &str| stage.world.path().join(name).exists();
         undo(&mut client, &sessions[first]);
         let others = if first == 0 { "mine\nb\n" } else { "mine\na\n" };
-        assert_eq!((stage.world.read("shared").as_str(), exists("a"), exists("b")), (others, first == 1, first == 0));
+        assert_eq!(
+            (
+                stage.world.read("shared").as_str(),
+                exists("a"),
+                exists("b")
+            ),
+            (others, first == 1, first == 0)
+        );
         undo(&mut client, &sessions[1 - first]);
-        assert_eq!(["shared", "gone", "kept"].map(|name| stage.world.read(name)), ["mine\n"; 3]);
+        assert_eq!(
+            ["shared", "gone", "kept"].map(|name| stage.world.read(name)),
+            ["mine\n"; 3]
+        );
         assert_eq!((exists("a"), exists("b")), (false, false));
     }
 }
@@ -404,12 +604,18 @@ fn two_commands_at_once_lose_nothing() {
         let call = |line: &&str| json!([{ "call": { "id": "c1", "name": "run_command", "arguments": run(line) } }]);
         let done = json!([{ "text": "Done." }]);
         let script: Vec<Value> = lines.iter().map(call).chain([done.clone(), done]).collect();
-        let stage = Stage { world: World::new(script.into()), ..Stage::new(Level::Best, &[]) };
+        let stage = Stage {
+            world: World::new(script.into()),
+            ..Stage::new(Level::Best, &[])
+        };
         for name in ["shared", "gone", "kept", "mine"] {
             stage.world.write(name, "mine\n");
         }
         let mut client = stage.client();
-        let sessions = [automatic(&mut client, &stage), automatic(&mut client, &stage)];
+        let sessions = [
+            automatic(&mut client, &stage),
+            automatic(&mut client, &stage),
+        ];
         let one = client.prompt(&sessions[0], "go");
         hear(&mut client, "up");
         let other = client.prompt(&sessions[1], "go");
@@ -418,11 +624,17 @@ fn two_commands_at_once_lose_nothing() {
         assert_eq!(stage.world.read("shared"), "mine\na\nb\n");
         stage.world.write("mine", "mine, later\n");
         for session in [&sessions[first], &sessions[1 - first]] {
-            let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+            let answer = client.call(
+                "_tandem/review",
+                json!({ "sessionId": session, "action": "undo" }),
+            );
             assert!(answer.get("error").is_none(), "{answer}");
         }
         let read = |name: &str| stage.world.read(name);
-        assert_eq!(["gone", "kept", "mine"].map(read), ["mine\n", "mine\n", "mine, later\n"]);
+        assert_eq!(
+            ["gone", "kept", "mine"].map(read),
+            ["mine\n", "mine\n", "mine, later\n"]
+        );
         assert!(read("shared").starts_with("mine\n"), "{}", read("shared"));
         assert!(!stage.world.path().join("b").exists() && !stage.world.path().join("a").exists());
     }

@@ -18,7 +18,10 @@ impl Linked {
     }
 
     fn client(&self) -> Client {
-        let mut client = self.stage.world.stranger_in(Transport::Lsp, self.stage.environment());
+        let mut client = self
+            .stage
+            .world
+            .stranger_in(Transport::Lsp, self.stage.environment());
         let uri = format!("file://{}", self.link.display());
         client.shake_hands(json!({ "processId": null, "rootUri": uri,
             "capabilities": offered::with(&json!({ "experimental": { "tandem": {} } })), "workspaceFolders": [{ "uri": uri, "name": "w" }] }));
@@ -29,7 +32,10 @@ impl Linked {
     fn session(&self, client: &mut Client) -> String {
         let answer = client.call("session/new", json!({ "cwd": self.link, "mcpServers": [] }));
         let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
-        client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+        client.call(
+            "session/set_mode",
+            json!({ "sessionId": session, "modeId": "auto" }),
+        );
         session
     }
 }
@@ -40,16 +46,25 @@ fn edit(name: &str, old: &str, new: &str) -> Value {
 
 fn review(client: &mut Client, session: &str, action: &str, more: Value) -> Value {
     let mut params = json!({ "sessionId": session, "action": action });
-    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    params
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     client.call("_tandem/review", params)
 }
 
 /// The files under review by name, with the number of their hunks.
 fn files(answer: &Value) -> Vec<(PathBuf, usize)> {
-    let turns = answer["result"]["turns"].as_array().unwrap_or_else(|| panic!("{answer}"));
-    let files = turns.iter().flat_map(|turn| turn["files"].as_array().unwrap());
+    let turns = answer["result"]["turns"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    let files = turns
+        .iter()
+        .flat_map(|turn| turn["files"].as_array().unwrap());
     let hunks = |file: &Value| file["hunks"].as_array().unwrap().len();
-    let mut files: Vec<_> = files.map(|file| (file["path"].as_str().unwrap().into(), hunks(file))).collect();
+    let mut files: Vec<_> = files
+        .map(|file| (file["path"].as_str().unwrap().into(), hunks(file)))
+        .collect();
     files.sort();
     files
 }
@@ -59,7 +74,11 @@ const AFTER: &str = "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n";
 
 #[test]
 fn a_tool_and_a_command_changing_one_file_are_one_change() {
-    let calls = [edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a"), edit("a", "9\n", "nine\n")];
+    let calls = [
+        edit("a", "1\n", "one\n"),
+        run("sed -i s/5/five/ a"),
+        edit("a", "9\n", "nine\n"),
+    ];
     let linked = Linked::new(&calls);
     let world = &linked.stage.world;
     world.write("a", BEFORE);
@@ -69,18 +88,40 @@ fn a_tool_and_a_command_changing_one_file_are_one_change() {
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
     assert_eq!(world.read("a"), AFTER);
     let (named, real) = (linked.link.join("a"), world.path().join("a"));
-    assert_eq!(files(&review(&mut client, &session, "list", json!({}))), [(named.clone(), 3)]);
+    assert_eq!(
+        files(&review(&mut client, &session, "list", json!({}))),
+        [(named.clone(), 3)]
+    );
 
     let undone = review(&mut client, &session, "undo", json!({}));
-    assert_eq!((world.read("a").as_str(), &undone["result"]["message"]), (BEFORE, &json!("undid turn 1: a")));
+    assert_eq!(
+        (world.read("a").as_str(), &undone["result"]["message"]),
+        (BEFORE, &json!("undid turn 1: a"))
+    );
     let redone = review(&mut client, &session, "redo", json!({}));
-    assert_eq!((world.read("a").as_str(), &redone["result"]["message"]), (AFTER, &json!("redid turn 1: a")));
+    assert_eq!(
+        (world.read("a").as_str(), &redone["result"]["message"]),
+        (AFTER, &json!("redid turn 1: a"))
+    );
 
-    review(&mut client, &session, "reject", json!({ "turn": 1, "path": named, "hunk": 9 }));
-    review(&mut client, &session, "reject", json!({ "turn": 1, "path": real, "hunk": 5 }));
+    review(
+        &mut client,
+        &session,
+        "reject",
+        json!({ "turn": 1, "path": named, "hunk": 9 }),
+    );
+    review(
+        &mut client,
+        &session,
+        "reject",
+        json!({ "turn": 1, "path": real, "hunk": 5 }),
+    );
     assert_eq!(world.read("a"), BEFORE.replace("1\n", "one\n"));
     let undone = review(&mut client, &session, "undo", json!({}));
-    assert_eq!((world.read("a").as_str(), files(&undone)), (BEFORE, Vec::new()));
+    assert_eq!(
+        (world.read("a").as_str(), files(&undone)),
+        (BEFORE, Vec::new())
+    );
 }
 
 #[test]
@@ -96,13 +137,20 @@ fn leftovers_are_named_by_the_path_the_user_opened() {
     let undone = review(&mut client, &session, "undo", json!({}));
     assert_eq!(world.read("a"), BEFORE.replace('5', "mine"), "{undone}");
     let left = undone["result"]["left"].as_array().unwrap();
-    assert_eq!(left.iter().map(|left| &left["path"]).collect::<Vec<_>>(), [&json!(linked.link.join("a"))]);
+    assert_eq!(
+        left.iter().map(|left| &left["path"]).collect::<Vec<_>>(),
+        [&json!(linked.link.join("a"))]
+    );
 }
 
 #[test]
 fn undo_works_by_either_name_of_the_folder_after_a_restart() {
     for undo_in_real in [false, true] {
-        let linked = Linked::new(&[edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a"), run("rm b")]);
+        let linked = Linked::new(&[
+            edit("a", "1\n", "one\n"),
+            run("sed -i s/5/five/ a"),
+            run("rm b"),
+        ]);
         let world = &linked.stage.world;
         world.write("a", BEFORE);
         world.write("b", "b\n");
@@ -110,15 +158,34 @@ fn undo_works_by_either_name_of_the_folder_after_a_restart() {
         let session = linked.session(&mut client);
         let prompt = client.prompt(&session, "go");
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
-        review(&mut client, &session, "reject", json!({ "path": linked.link.join("a"), "hunk": 5 }));
+        review(
+            &mut client,
+            &session,
+            "reject",
+            json!({ "path": linked.link.join("a"), "hunk": 5 }),
+        );
         client.end();
-        let (mut client, cwd) =
-            if undo_in_real { (linked.stage.client(), world.path()) } else { (linked.client(), linked.link.clone()) };
-        client.call("session/load", json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
+        let (mut client, cwd) = if undo_in_real {
+            (linked.stage.client(), world.path())
+        } else {
+            (linked.client(), linked.link.clone())
+        };
+        client.call(
+            "session/load",
+            json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }),
+        );
         let listed = review(&mut client, &session, "list", json!({}));
-        assert_eq!(files(&listed), [(cwd.join("a"), 1), (cwd.join("b"), 1)], "{undo_in_real}");
+        assert_eq!(
+            files(&listed),
+            [(cwd.join("a"), 1), (cwd.join("b"), 1)],
+            "{undo_in_real}"
+        );
         let undone = review(&mut client, &session, "undo", json!({}));
-        assert_eq!((world.read("a").as_str(), world.read("b").as_str()), (BEFORE, "b\n"), "{undone}");
+        assert_eq!(
+            (world.read("a").as_str(), world.read("b").as_str()),
+            (BEFORE, "b\n"),
+            "{undone}"
+        );
     }
 }
 
@@ -128,7 +195,11 @@ fn documents_are_named_as_in_the_editor() {
         let linked = Linked::new(&[edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a")]);
         let world = &linked.stage.world;
         world.write("a", BEFORE);
-        let path = if is_real { world.path().join("a") } else { linked.link.join("a") };
+        let path = if is_real {
+            world.path().join("a")
+        } else {
+            linked.link.join("a")
+        };
         let uri = format!("file://{}", path.display());
         let mut client = linked.client();
         client.open(&uri, BEFORE);
@@ -145,7 +216,10 @@ fn documents_are_named_as_in_the_editor() {
         let rejected = client.ask("_tandem/review", params);
         show(&mut client, &uri, &first);
         assert!(client.answer(rejected).get("error").is_none());
-        let undone = client.ask("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+        let undone = client.ask(
+            "_tandem/review",
+            json!({ "sessionId": session, "action": "undo" }),
+        );
         show(&mut client, &uri, BEFORE);
         assert_eq!(client.answer(undone)["result"]["left"], json!([]));
         assert_eq!(world.read("a"), BEFORE);
@@ -158,6 +232,9 @@ fn show(client: &mut Client, uri: &str, text: &str) {
     let document = &request["params"]["edit"]["documentChanges"][0]["textDocument"];
     assert_eq!(document["uri"], uri);
     let document = json!({ "uri": uri, "version": document["version"].as_i64().unwrap() + 1 });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": [{ "text": text }] }),
+    );
     client.respond(&request, json!({ "applied": true }));
 }

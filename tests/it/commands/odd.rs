@@ -10,14 +10,23 @@ use super::*;
 use crate::git::git;
 
 fn review(client: &mut Client, session: &str, action: &str) -> Value {
-    client.call("_tandem/review", json!({ "sessionId": session, "action": action }))
+    client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": action }),
+    )
 }
 
 /// Runs the stage's calls in a turn of a new session in `folder`, and gives the session.
 fn turn_in(client: &mut Client, folder: &Path) -> String {
     let answer = client.call("session/new", json!({ "cwd": folder, "mcpServers": [] }));
-    let session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+    let session = answer["result"]["sessionId"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer}"))
+        .to_owned();
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "auto" }),
+    );
     let prompt = client.prompt(&session, "go");
     assert_eq!(finish_prompt(client, prompt), "end_turn");
     session
@@ -39,7 +48,10 @@ fn comes_back(stage: &Stage, prepare: impl FnOnce(&Path)) {
     }
     client.end();
     let mut client = stage.client();
-    client.call("session/load", json!({ "sessionId": session, "cwd": path, "mcpServers": [] }));
+    client.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": path, "mcpServers": [] }),
+    );
     let answer = review(&mut client, &session, "undo");
     assert_eq!(answer["result"]["left"], json!([]), "{answer}");
     assert_eq!(without_times(&path), before, "after a restart: {answer}");
@@ -61,12 +73,20 @@ fn names_that_are_not_utf8_are_undone_and_redone() {
 #[test]
 fn a_workspace_that_an_outer_repository_ignores_is_covered_and_searched() {
     for pattern in ["build/", "build/*", "/build/**", "*"] {
-        let calls = [run("echo two > a; rm -rf sub; echo new > b"), json!({ "tool": "grep", "pattern": "two" })];
+        let calls = [
+            run("echo two > a; rm -rf sub; echo new > b"),
+            json!({ "tool": "grep", "pattern": "two" }),
+        ];
         let stage = Stage::new(Level::Best, &calls);
         let outer = stage.world.path();
         git(&outer, &["init", "-q"]);
         stage.world.write(".gitignore", pattern);
-        for (name, text) in [("a", "one\n"), ("sub/c", "c\n"), (".gitignore", "out\n"), ("out/built", "x")] {
+        for (name, text) in [
+            ("a", "one\n"),
+            ("sub/c", "c\n"),
+            (".gitignore", "out\n"),
+            ("out/built", "x"),
+        ] {
             stage.world.write(&format!("build/work/{name}"), text);
         }
         let work = outer.join("build/work");
@@ -76,7 +96,11 @@ fn a_workspace_that_an_outer_repository_ignores_is_covered_and_searched() {
         client.shake_hands(json!({ "processId": null, "rootUri": uri,
             "capabilities": { "experimental": { "tandem": {} } }, "workspaceFolders": [{ "uri": uri, "name": "w" }] }));
         let session = turn_in(&mut client, &work);
-        assert!(stage.told()[1].contains("1:two"), "{pattern}: {:?}", stage.told());
+        assert!(
+            stage.told()[1].contains("1:two"),
+            "{pattern}: {:?}",
+            stage.told()
+        );
         let answer = review(&mut client, &session, "undo");
         assert_eq!(answer["result"]["left"], json!([]), "{pattern}: {answer}");
         assert_eq!(without_times(&work), before, "{pattern}");
@@ -92,27 +116,51 @@ fn hard_links_and_sparse_files_come_back() {
         std::fs::hard_link(folder.join("one"), folder.join("two")).unwrap();
         std::fs::write(folder.join("three"), "x\n").unwrap();
         std::fs::hard_link(folder.join("three"), folder.join("four")).unwrap();
-        std::fs::File::create(folder.join("sparse")).unwrap().set_len(5 << 20).unwrap();
+        std::fs::File::create(folder.join("sparse"))
+            .unwrap()
+            .set_len(5 << 20)
+            .unwrap();
     });
 }
 
 #[test]
 fn what_is_no_file_is_left_alone_and_a_removed_one_is_named() {
-    let stage = Stage::new(Level::Best, &[run("rm -f pipe socket a; mkfifo made; echo x > b")]);
+    let stage = Stage::new(
+        Level::Best,
+        &[run("rm -f pipe socket a; mkfifo made; echo x > b")],
+    );
     let path = stage.world.path();
     stage.world.write("a", "one\n");
-    let made = std::process::Command::new("mkfifo").args([path.join("pipe"), path.join("kept")]).status();
+    let made = std::process::Command::new("mkfifo")
+        .args([path.join("pipe"), path.join("kept")])
+        .status();
     assert!(made.unwrap().success());
     let _socket = std::os::unix::net::UnixListener::bind(path.join("socket")).unwrap();
     let mut client = stage.client();
     let session = turn_in(&mut client, &path);
     let answer = review(&mut client, &session, "undo");
-    let left = answer["result"]["left"].as_array().unwrap_or_else(|| panic!("{answer}"));
-    let reasons: Vec<_> = left.iter().map(|left| left["reason"].as_str().unwrap()).collect();
-    assert!(!reasons.is_empty() && reasons.iter().all(|reason| *reason == "it was not a regular file"), "{answer}");
+    let left = answer["result"]["left"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"));
+    let reasons: Vec<_> = left
+        .iter()
+        .map(|left| left["reason"].as_str().unwrap())
+        .collect();
+    assert!(
+        !reasons.is_empty()
+            && reasons
+                .iter()
+                .all(|reason| *reason == "it was not a regular file"),
+        "{answer}"
+    );
     assert_eq!(stage.world.read("a"), "one\n");
     assert!(path.join("kept").metadata().unwrap().file_type().is_fifo());
-    assert!(["made", "b"].iter().all(|name| path.join(name).symlink_metadata().is_err()), "{answer}");
+    assert!(
+        ["made", "b"]
+            .iter()
+            .all(|name| path.join(name).symlink_metadata().is_err()),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -120,7 +168,9 @@ fn what_a_file_keeps_beside_its_text_survives_an_undo() {
     let stage = Stage::new(Level::Best, &[run("echo more >> a")]);
     let path = stage.world.path().join("a");
     stage.world.write("a", "one\n");
-    let attribute = |value: &[u8]| rustix::fs::setxattr(&path, "user.mine", value, rustix::fs::XattrFlags::empty());
+    let attribute = |value: &[u8]| {
+        rustix::fs::setxattr(&path, "user.mine", value, rustix::fs::XattrFlags::empty())
+    };
     if attribute(b"kept").is_err() {
         // This file system has none.
         return;
@@ -133,11 +183,17 @@ fn what_a_file_keeps_beside_its_text_survives_an_undo() {
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
     assert_eq!(stage.world.read("a"), "one\nmore\n");
     for action in ["undo", "redo", "undo"] {
-        assert_eq!(review(&mut client, &session, action)["result"]["left"], json!([]));
+        assert_eq!(
+            review(&mut client, &session, action)["result"]["left"],
+            json!([])
+        );
         let mut value = [0; 8];
         let length = rustix::fs::getxattr(&path, "user.mine", &mut value).unwrap();
         assert_eq!(&value[..length], b"kept", "{action}");
-        assert!(!has_group || path.metadata().unwrap().gid() == group, "{action}");
+        assert!(
+            !has_group || path.metadata().unwrap().gid() == group,
+            "{action}"
+        );
     }
     assert_eq!(stage.world.read("a"), "one\n");
 }
@@ -146,8 +202,16 @@ fn what_a_file_keeps_beside_its_text_survives_an_undo() {
 fn a_folder_in_which_somebody_put_a_file_stays_and_earlier_turns_can_be_undone() {
     let call = |line| json!([{ "call": { "id": "c1", "name": "run_command", "arguments": { "command": line } } }]);
     let done = json!([{ "text": "Done." }]);
-    let script = json!([call("echo two > a"), done, call("mkdir made; echo x > made/x"), done]);
-    let stage = Stage { world: World::new(script), ..Stage::new(Level::Best, &[]) };
+    let script = json!([
+        call("echo two > a"),
+        done,
+        call("mkdir made; echo x > made/x"),
+        done
+    ]);
+    let stage = Stage {
+        world: World::new(script),
+        ..Stage::new(Level::Best, &[])
+    };
     let path = stage.world.path();
     stage.world.write("a", "one\n");
     let mut client = stage.client();
@@ -158,11 +222,20 @@ fn a_folder_in_which_somebody_put_a_file_stays_and_earlier_turns_can_be_undone()
     }
     stage.world.write("made/mine", "mine\n");
     let answer = review(&mut client, &session, "undo");
-    assert_eq!(answer["result"]["left"][0]["reason"], "it is not empty", "{answer}");
-    assert_eq!((path.join("made/x").exists(), stage.world.read("a").as_str()), (false, "two\n"));
+    assert_eq!(
+        answer["result"]["left"][0]["reason"], "it is not empty",
+        "{answer}"
+    );
+    assert_eq!(
+        (path.join("made/x").exists(), stage.world.read("a").as_str()),
+        (false, "two\n")
+    );
     let answer = review(&mut client, &session, "undo");
     assert_eq!(
-        (stage.world.read("a").as_str(), stage.world.read("made/mine").as_str()),
+        (
+            stage.world.read("a").as_str(),
+            stage.world.read("made/mine").as_str()
+        ),
         ("one\n", "mine\n"),
         "{answer}"
     );
@@ -183,8 +256,7 @@ fn a_repository_that_a_command_makes_goes_and_comes_whole() {
 
 #[test]
 fn a_repository_in_which_somebody_worked_since_stays() {
-    let line =
-        "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one";
+    let line = "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one";
     let stage = Stage::new(Level::Best, &[run(line)]);
     let path = stage.world.path();
     let mut client = stage.client();
@@ -194,7 +266,12 @@ fn a_repository_in_which_somebody_worked_since_stays() {
     git(&new, &["add", "mine"]);
     git(&new, &["commit", "-qm", "mine"]);
     let answer = review(&mut client, &session, "undo");
-    assert!(answer["result"]["left"].to_string().contains("git has moved on since"), "{answer}");
+    assert!(
+        answer["result"]["left"]
+            .to_string()
+            .contains("git has moved on since"),
+        "{answer}"
+    );
     git(&new, &["fsck", "--strict"]);
     git(&new, &["cat-file", "-e", "HEAD:f"]);
     assert_eq!(std::fs::read_to_string(new.join("mine")).unwrap(), "mine\n");
@@ -212,9 +289,15 @@ fn links_out_of_the_workspace_are_not_followed_by_undo() {
     // Somebody puts a link where the folder was.
     symlink(outside.path(), path.join("sub")).unwrap();
     let answer = review(&mut client, &session, "undo");
-    assert_eq!(std::fs::read_to_string(outside.path().join("file")).unwrap(), "outside\n");
+    assert_eq!(
+        std::fs::read_to_string(outside.path().join("file")).unwrap(),
+        "outside\n"
+    );
     assert_eq!(outside.path().read_dir().unwrap().count(), 1, "{answer}");
-    assert!(!path.join("a").exists() && answer["result"]["left"].to_string().contains("sub"), "{answer}");
+    assert!(
+        !path.join("a").exists() && answer["result"]["left"].to_string().contains("sub"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -230,14 +313,24 @@ fn somebody_who_asks_git_for_the_status_does_not_prevent_an_undo() {
     let mut client = stage.client();
     let session = turn_in(&mut client, &path);
     // The file's time is not what the index says.
-    std::fs::File::open(path.join("a")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    std::fs::File::open(path.join("a"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
     let index = std::fs::read(path.join(".git/index")).unwrap();
     git(&path, &["status"]);
-    assert_ne!(std::fs::read(path.join(".git/index")).unwrap(), index, "git writes it anew");
+    assert_ne!(
+        std::fs::read(path.join(".git/index")).unwrap(),
+        index,
+        "git writes it anew"
+    );
     let answer = review(&mut client, &session, "undo");
     assert_eq!(answer["result"]["left"], json!([]), "{answer}");
     assert_eq!(
-        (stage.world.read("a"), std::fs::read(path.join(".git/refs/heads/master")).ok()),
+        (
+            stage.world.read("a"),
+            std::fs::read(path.join(".git/refs/heads/master")).ok()
+        ),
         ("one\n".into(), head)
     );
     git(&path, &["diff", "--exit-code", "HEAD"]);
@@ -252,12 +345,31 @@ fn of_large_changes_only_some_are_shown_and_all_are_undone() {
     }
     let mut client = stage.client();
     let session = turn_in(&mut client, &stage.world.path());
-    assert!(stage.told()[0].contains("[it changed 30 files, of which 10 are shown]"), "{:?}", stage.told());
-    let files = |answer: &Value| answer["result"]["turns"][0]["files"].as_array().map_or(0, Vec::len);
+    assert!(
+        stage.told()[0].contains("[it changed 30 files, of which 10 are shown]"),
+        "{:?}",
+        stage.told()
+    );
+    let files = |answer: &Value| {
+        answer["result"]["turns"][0]["files"]
+            .as_array()
+            .map_or(0, Vec::len)
+    };
     assert_eq!(files(&review(&mut client, &session, "list")), 10);
-    for (action, expected) in [("undo", &text), ("redo", &text.replacen('a', "b", 1)), ("undo", &text)] {
-        assert_eq!(review(&mut client, &session, action)["result"]["left"], json!([]), "{action}");
-        assert!((0..30).all(|number| stage.world.read(&format!("large{number}")) == *expected), "{action}");
+    for (action, expected) in [
+        ("undo", &text),
+        ("redo", &text.replacen('a', "b", 1)),
+        ("undo", &text),
+    ] {
+        assert_eq!(
+            review(&mut client, &session, action)["result"]["left"],
+            json!([]),
+            "{action}"
+        );
+        assert!(
+            (0..30).all(|number| stage.world.read(&format!("large{number}")) == *expected),
+            "{action}"
+        );
     }
 }
 
@@ -278,7 +390,10 @@ fn a_repository_that_a_command_moves_is_never_lost() {
         // Without a sandbox it stays where the command put it.
         let now = if level == Level::None { "kept" } else { ".git" };
         assert!(path.join(now).exists(), "{level:?}: {told:?} {answer}");
-        git(&path, &[&format!("--git-dir={now}"), "fsck", "--full", "--strict"]);
+        git(
+            &path,
+            &[&format!("--git-dir={now}"), "fsck", "--full", "--strict"],
+        );
         git(&path, &[&format!("--git-dir={now}"), "show", "HEAD:a"]);
     }
 }

@@ -18,12 +18,22 @@ fn check_all(stage: &Stage, cases: &[Case<'_>]) {
             Some(absent) => !told.contains(absent),
             None => told.contains(expected),
         };
-        assert!(holds, "{:?}: {command}\nexpected {expected}, but it said:\n{told}", stage.level);
+        assert!(
+            holds,
+            "{:?}: {command}\nexpected {expected}, but it said:\n{told}",
+            stage.level
+        );
     }
 }
 
 fn stage(level: Level, cases: &[Case<'_>]) -> Stage {
-    Stage::new(level, &cases.iter().map(|(command, _)| run(command)).collect::<Vec<_>>())
+    Stage::new(
+        level,
+        &cases
+            .iter()
+            .map(|(command, _)| run(command))
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn write(path: &Path, text: &str) {
@@ -55,35 +65,71 @@ fn nothing_outside_the_workspace_is_read_or_written() {
         write(&outside.path().join("secret"), "CANARY");
         let cases = [
             (format!("cat {out}/secret"), "!CANARY"),
-            (format!("echo x > {out}/new; touch {out}/other; ln {out}/secret l; cat l"), "!CANARY"),
-            (format!("ln -s {out}/secret s; cat s; echo x >> s"), "!CANARY"),
-            ("cat ~/.ssh/id_rsa ~/.aws/credentials ~/.netrc ~/.config/gh/hosts.yml".to_owned(), "!CANARY"),
+            (
+                format!("echo x > {out}/new; touch {out}/other; ln {out}/secret l; cat l"),
+                "!CANARY",
+            ),
+            (
+                format!("ln -s {out}/secret s; cat s; echo x >> s"),
+                "!CANARY",
+            ),
+            (
+                "cat ~/.ssh/id_rsa ~/.aws/credentials ~/.netrc ~/.config/gh/hosts.yml".to_owned(),
+                "!CANARY",
+            ),
             ("cat /etc/shadow".to_owned(), "!root:"),
-            ("echo evil >> ~/.bashrc; echo evil > ~/.profile; echo done".to_owned(), "done"),
-            ("touch /usr/x /etc/x /opt/x; mknod disk b 254 0; head -c 1 disk".to_owned(), "[exit code 1,"),
+            (
+                "echo evil >> ~/.bashrc; echo evil > ~/.profile; echo done".to_owned(),
+                "done",
+            ),
+            (
+                "touch /usr/x /etc/x /opt/x; mknod disk b 254 0; head -c 1 disk".to_owned(),
+                "[exit code 1,",
+            ),
         ];
-        let cases: Vec<_> = cases.iter().map(|(command, expected)| (command.as_str(), *expected)).collect();
+        let cases: Vec<_> = cases
+            .iter()
+            .map(|(command, expected)| (command.as_str(), *expected))
+            .collect();
         let stage = stage(level, &cases);
         let home = stage.home.path().join("me");
-        for name in [".ssh/id_rsa", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", ".bashrc"] {
+        for name in [
+            ".ssh/id_rsa",
+            ".aws/credentials",
+            ".netrc",
+            ".config/gh/hosts.yml",
+            ".bashrc",
+        ] {
             write(&home.join(name), "CANARY");
         }
         let before = (contents(outside.path()), contents(&home));
         check_all(&stage, &cases);
-        assert_eq!((contents(outside.path()), contents(&home)), before, "{level:?}");
+        assert_eq!(
+            (contents(outside.path()), contents(&home)),
+            before,
+            "{level:?}"
+        );
     }
 }
 
 #[test]
 fn tandems_files_and_secrets_are_invisible() {
     for level in HOLDING {
-        let cases =
-            [("env", "!sk-secret"), ("cat /proc/*/environ | tr '\\0' '\\n' | grep -a sk-secret", "[exit code 1,")];
+        let cases = [
+            ("env", "!sk-secret"),
+            (
+                "cat /proc/*/environ | tr '\\0' '\\n' | grep -a sk-secret",
+                "[exit code 1,",
+            ),
+        ];
         let stage = stage(level, &cases);
         write(&stage.home.path().join("config/config.toml"), "# CANARY\n");
         write(&stage.home.path().join("state/x"), "CANARY");
         check_all(&stage, &cases);
-        let stage = Stage::new(level, &[run(&format!("cat {}/*/*", stage.home.path().display()))]);
+        let stage = Stage::new(
+            level,
+            &[run(&format!("cat {}/*/*", stage.home.path().display()))],
+        );
         assert!(!stage.results()[0].contains("CANARY"));
     }
 }
@@ -93,7 +139,10 @@ fn there_is_no_network_and_no_access_to_outside_programs() {
     for level in HOLDING {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (tcp_port, udp_port) = (tcp.local_addr().unwrap().port(), udp.local_addr().unwrap().port());
+        let (tcp_port, udp_port) = (
+            tcp.local_addr().unwrap().port(),
+            udp.local_addr().unwrap().port(),
+        );
         let folder = tempfile::tempdir().unwrap();
         let outside = UnixListener::bind(folder.path().join("door")).unwrap();
         let connect = |path: &str| {
@@ -103,22 +152,39 @@ fn there_is_no_network_and_no_access_to_outside_programs() {
         };
         let commands = [
             format!("bash -c 'echo x > /dev/tcp/127.0.0.1/{tcp_port}' && echo THROUGH"),
-            format!("python3 -c \"import socket; socket.socket(2, 2).sendto(b'x', ('127.0.0.1', {udp_port}))\""),
+            format!(
+                "python3 -c \"import socket; socket.socket(2, 2).sendto(b'x', ('127.0.0.1', {udp_port}))\""
+            ),
             connect(&folder.path().join("door").display().to_string()),
             connect("inside"),
         ];
-        let cases: Vec<_> = commands.iter().map(|command| (command.as_str(), "!THROUGH")).collect();
+        let cases: Vec<_> = commands
+            .iter()
+            .map(|command| (command.as_str(), "!THROUGH"))
+            .collect();
         let stage = stage(level, &cases);
         let inside = UnixListener::bind(stage.world.path().join("inside")).unwrap();
         check_all(&stage, &cases);
         for listener in [&outside, &inside] {
             listener.set_nonblocking(true).unwrap();
-            assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "{level:?}");
+            assert_eq!(
+                listener.accept().unwrap_err().kind(),
+                std::io::ErrorKind::WouldBlock,
+                "{level:?}"
+            );
         }
         tcp.set_nonblocking(true).unwrap();
-        assert_eq!(tcp.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "{level:?}");
+        assert_eq!(
+            tcp.accept().unwrap_err().kind(),
+            std::io::ErrorKind::WouldBlock,
+            "{level:?}"
+        );
         udp.set_nonblocking(true).unwrap();
-        assert_eq!(udp.recv(&mut [0; 8]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "{level:?}");
+        assert_eq!(
+            udp.recv(&mut [0; 8]).unwrap_err().kind(),
+            std::io::ErrorKind::WouldBlock,
+            "{level:?}"
+        );
     }
 }
 
@@ -126,8 +192,14 @@ fn there_is_no_network_and_no_access_to_outside_programs() {
 fn the_network_is_available_only_to_approved_commands() {
     for level in HOLDING {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let reach = format!("echo x > /dev/tcp/127.0.0.1/{} && echo THROUGH", listener.local_addr().unwrap().port());
-        let stage = Stage::new(level, &[json!({ "command": reach, "network": true }), run(&reach)]);
+        let reach = format!(
+            "echo x > /dev/tcp/127.0.0.1/{} && echo THROUGH",
+            listener.local_addr().unwrap().port()
+        );
+        let stage = Stage::new(
+            level,
+            &[json!({ "command": reach, "network": true }), run(&reach)],
+        );
         let mut client = stage.client();
         let session = client.session(&stage.world);
         let prompt = client.prompt(&session, "go");
@@ -137,7 +209,10 @@ fn the_network_is_available_only_to_approved_commands() {
         allow(&mut client, &question);
         finish_prompt(&mut client, prompt);
         let told = stage.told();
-        assert!(told[0].contains("THROUGH") && !told[1].contains("THROUGH"), "{level:?}: {told:?}");
+        assert!(
+            told[0].contains("THROUGH") && !told[1].contains("THROUGH"),
+            "{level:?}: {told:?}"
+        );
     }
 }
 
@@ -156,7 +231,10 @@ fn protected_files_stay_unchanged_without_leftovers() {
             "mkdir bare; cd bare; mkdir objects refs; echo ref: refs/heads/x > HEAD; printf '[core]\\nfsmonitor = touch pwn\\n' > config".into(),
             "unshare -Ur true || unshare -m true || umount .git || mount -t tmpfs x .git; echo; true".into(),
         ];
-        let cases: Vec<_> = commands.iter().map(|command| (command.as_str(), "")).collect();
+        let cases: Vec<_> = commands
+            .iter()
+            .map(|command| (command.as_str(), ""))
+            .collect();
         let stage = stage(level, &cases);
         let root = stage.world.path();
         git(&root, &["init", "-q"]);
@@ -175,10 +253,26 @@ fn protected_files_stay_unchanged_without_leftovers() {
         let before = protected(&root);
         check_all(&stage, &cases);
         let after = protected(&root);
-        let gone: Vec<_> = before.iter().filter(|entry| !after.contains(entry)).collect();
-        let new: Vec<_> = after.iter().filter(|entry| !before.contains(entry)).collect();
-        assert!(gone.is_empty() && new.is_empty(), "{level:?}: gone {gone:#?}\nnew {new:#?}");
-        for name in [".envrc", ".vscode", ".github/workflows", "new/.idea", "bare/config", ".git/hooks/pre-commit"] {
+        let gone: Vec<_> = before
+            .iter()
+            .filter(|entry| !after.contains(entry))
+            .collect();
+        let new: Vec<_> = after
+            .iter()
+            .filter(|entry| !before.contains(entry))
+            .collect();
+        assert!(
+            gone.is_empty() && new.is_empty(),
+            "{level:?}: gone {gone:#?}\nnew {new:#?}"
+        );
+        for name in [
+            ".envrc",
+            ".vscode",
+            ".github/workflows",
+            "new/.idea",
+            "bare/config",
+            ".git/hooks/pre-commit",
+        ] {
             assert!(!root.join(name).exists(), "{level:?}: {name} is there");
         }
         assert!(!root.join("pwn").exists());
@@ -189,7 +283,10 @@ fn protected_files_stay_unchanged_without_leftovers() {
 fn everyday_commands_work() {
     for level in HOLDING {
         let commands = [
-            ("git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git log --oneline | cat", "first"),
+            (
+                "git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git log --oneline | cat",
+                "first",
+            ),
             (
                 "git checkout -qb topic && echo more >> a && git -c user.name=a -c user.email=a@b commit -qam second && git stash list && git gc -q && git log --oneline | wc -l",
                 "2\n",
@@ -198,20 +295,44 @@ fn everyday_commands_work() {
                 "mkdir inner && cd inner && git init -q && git add . && git status --short && ls .git/config && cd .. && rm -rf inner",
                 ".git/config",
             ),
-            ("mkdir -p target && echo ok > target/x && cat target/x", "ok\n"),
-            ("f=$(mktemp) && echo kept > $f && cat $f && echo $f > name", "kept\n"),
+            (
+                "mkdir -p target && echo ok > target/x && cat target/x",
+                "ok\n",
+            ),
+            (
+                "f=$(mktemp) && echo kept > $f && cat $f && echo $f > name",
+                "kept\n",
+            ),
             ("cat $(cat name)", "kept\n"),
-            ("python3 -m venv --without-pip env && env/bin/python -c 'print(6 * 7)'", "42\n"),
-            ("cat > sum.c <<'X'\nint main() { return 0; }\nX\ncc sum.c -o sum && ./sum && echo built", "built\n"),
-            ("node -e 'require(\"child_process\").exec(\"echo child\", (e, out) => console.log(out))'", "child\n"),
+            (
+                "python3 -m venv --without-pip env && env/bin/python -c 'print(6 * 7)'",
+                "42\n",
+            ),
+            (
+                "cat > sum.c <<'X'\nint main() { return 0; }\nX\ncc sum.c -o sum && ./sum && echo built",
+                "built\n",
+            ),
+            (
+                "node -e 'require(\"child_process\").exec(\"echo child\", (e, out) => console.log(out))'",
+                "child\n",
+            ),
             ("npm test 2>&1", "# pass 1"),
-            ("sh -c 'sleep 0.01 & wait' && seq 3 | xargs -P 3 -n 1 echo | sort | tail -1", "3\n"),
+            (
+                "sh -c 'sleep 0.01 & wait' && seq 3 | xargs -P 3 -n 1 echo | sort | tail -1",
+                "3\n",
+            ),
         ];
         let stage = stage(level, &commands);
         git(&stage.world.path(), &["init", "-q"]);
         stage.world.write("a", "1");
-        stage.world.write("package.json", r#"{ "name": "one", "scripts": { "test": "node --test" } }"#);
-        stage.world.write("test/adds.js", "require('node:test')('adds', () => require('assert').equal(1 + 1, 2));");
+        stage.world.write(
+            "package.json",
+            r#"{ "name": "one", "scripts": { "test": "node --test" } }"#,
+        );
+        stage.world.write(
+            "test/adds.js",
+            "require('node:test')('adds', () => require('assert').equal(1 + 1, 2));",
+        );
         check_all(&stage, &commands);
     }
 }
@@ -221,8 +342,7 @@ fn worktrees_commit_into_their_repository_and_cannot_add_hooks() {
     for level in HOLDING {
         let folder = tempfile::tempdir().unwrap();
         let main = folder.path().canonicalize().unwrap();
-        let commit =
-            "git add -A && git -c user.name=a -c user.email=a@b commit -qm second && git log --oneline | wc -l";
+        let commit = "git add -A && git -c user.name=a -c user.email=a@b commit -qm second && git log --oneline | wc -l";
         let evil = format!(
             "echo evil > {0}/.git/hooks/pre-commit; echo evil >> {0}/.git/config; echo x > {0}/new",
             main.display()
@@ -232,29 +352,60 @@ fn worktrees_commit_into_their_repository_and_cannot_add_hooks() {
         git(&main, &["commit", "-q", "--allow-empty", "-m", "first"]);
         let root = stage.world.path();
         let _not_on_every_level = std::fs::remove_file(root.join("unsaved"));
-        git(&main, &["worktree", "add", "-q", "-f", "-b", "side", root.to_str().unwrap()]);
+        git(
+            &main,
+            &[
+                "worktree",
+                "add",
+                "-q",
+                "-f",
+                "-b",
+                "side",
+                root.to_str().unwrap(),
+            ],
+        );
         stage.world.write("a", "1");
         let config = std::fs::read_to_string(main.join(".git/config")).unwrap();
         check_all(&stage, &[(commit, "2\n"), (&evil, "")]);
-        assert_eq!(std::fs::read_to_string(main.join(".git/config")).unwrap(), config, "{level:?}");
-        assert!(!main.join(".git/hooks/pre-commit").exists() && !main.join("new").exists(), "{level:?}");
+        assert_eq!(
+            std::fs::read_to_string(main.join(".git/config")).unwrap(),
+            config,
+            "{level:?}"
+        );
+        assert!(
+            !main.join(".git/hooks/pre-commit").exists() && !main.join("new").exists(),
+            "{level:?}"
+        );
     }
 }
 
 #[test]
 fn cargo_builds_offline_wherever_the_toolchain_is() {
-    let place =
-        |name, folder| std::env::var_os(name).map_or_else(|| std::env::home_dir().unwrap().join(folder), PathBuf::from);
-    let toolchains = [("CARGO_HOME", place("CARGO_HOME", ".cargo")), ("RUSTUP_HOME", place("RUSTUP_HOME", ".rustup"))];
+    let place = |name, folder| {
+        std::env::var_os(name)
+            .map_or_else(|| std::env::home_dir().unwrap().join(folder), PathBuf::from)
+    };
+    let toolchains = [
+        ("CARGO_HOME", place("CARGO_HOME", ".cargo")),
+        ("RUSTUP_HOME", place("RUSTUP_HOME", ".rustup")),
+    ];
     let levels = [Level::Best, Level::Landlock];
-    for (level, is_in_home) in levels.into_iter().flat_map(|level| [(level, true), (level, false)]) {
-        let mut stage = Stage::new(level, &[json!({ "command": "cargo test --offline --lib 2>&1", "timeout_s": 120 })]);
-        stage
-            .world
-            .write("Cargo.toml", "[package]\nname = \"one\"\nedition = \"2021\"\n[dependencies]\nitoa = \"1\"\n");
-        stage
-            .world
-            .write("src/lib.rs", "#[test]\nfn adds() { assert_eq!(itoa::Buffer::new().format(1 + 1), \"2\"); }\n");
+    for (level, is_in_home) in levels
+        .into_iter()
+        .flat_map(|level| [(level, true), (level, false)])
+    {
+        let mut stage = Stage::new(
+            level,
+            &[json!({ "command": "cargo test --offline --lib 2>&1", "timeout_s": 120 })],
+        );
+        stage.world.write(
+            "Cargo.toml",
+            "[package]\nname = \"one\"\nedition = \"2021\"\n[dependencies]\nitoa = \"1\"\n",
+        );
+        stage.world.write(
+            "src/lib.rs",
+            "#[test]\nfn adds() { assert_eq!(itoa::Buffer::new().format(1 + 1), \"2\"); }\n",
+        );
         let home = stage.home.path().join("me");
         std::fs::create_dir_all(&home).unwrap();
         if is_in_home {
@@ -265,7 +416,10 @@ fn cargo_builds_offline_wherever_the_toolchain_is() {
             stage.toolchains = toolchains.to_vec();
         }
         let told = stage.results().remove(0);
-        assert!(told.contains("test result: ok. 1 passed"), "{level:?}, in the home folder: {is_in_home}: {told}");
+        assert!(
+            told.contains("test result: ok. 1 passed"),
+            "{level:?}, in the home folder: {is_in_home}: {told}"
+        );
     }
 }
 
@@ -277,7 +431,10 @@ fn without_a_sandbox_the_permission_request_says_so() {
         let session = client.session(&stage.world);
         let prompt = client.prompt(&session, "go");
         let question = client.next("session/request_permission");
-        let title = question["params"]["toolCall"]["title"].as_str().unwrap().to_owned();
+        let title = question["params"]["toolCall"]["title"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         allow(&mut client, &question);
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
         title

@@ -23,10 +23,16 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, (String, u32, i64)> {
                 ahead.push(path.clone());
                 ("folder".to_owned(), 0)
             } else if metadata.is_symlink() {
-                (format!("link to {}", path.read_link().unwrap().display()), 0)
+                (
+                    format!("link to {}", path.read_link().unwrap().display()),
+                    0,
+                )
             } else {
                 let bytes = std::fs::read(&path).unwrap();
-                (String::from_utf8_lossy(&bytes).into_owned(), metadata.mtime_nsec() + metadata.mtime() * 1_000_000_000)
+                (
+                    String::from_utf8_lossy(&bytes).into_owned(),
+                    metadata.mtime_nsec() + metadata.mtime() * 1_000_000_000,
+                )
             };
             found.insert(path, (content, metadata.mode(), time));
         }
@@ -36,16 +42,26 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, (String, u32, i64)> {
 
 /// The same without times, which an undo does not restore.
 pub(super) fn without_times(folder: &Path) -> BTreeMap<PathBuf, (String, u32)> {
-    contents(folder).into_iter().map(|(path, (content, mode, _))| (path, (content, mode))).collect()
+    contents(folder)
+        .into_iter()
+        .map(|(path, (content, mode, _))| (path, (content, mode)))
+        .collect()
 }
 
 /// A server that can be killed, with its state in `state`.
 fn serve_in(stage: &Stage, state: &Path) -> (Program, Client) {
     let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
         let path = std::env::var_os("PATH").unwrap();
-        command.env("PATH", path).env("HOME", stage.home.path().join("me")).env("TANDEM_STATE_DIR", state);
+        command
+            .env("PATH", path)
+            .env("HOME", stage.home.path().join("me"))
+            .env("TANDEM_STATE_DIR", state);
     });
-    client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+    client.shake_hands(
+        stage
+            .world
+            .handshake(json!({ "experimental": { "tandem": {} } })),
+    );
     (program, client)
 }
 
@@ -70,7 +86,11 @@ impl Trial {
         prepare(&stage.world.path());
         let mut client = stage.client();
         let session = automatic(&mut client, &stage);
-        Self { client, session, stage }
+        Self {
+            client,
+            session,
+            stage,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -85,12 +105,18 @@ impl Trial {
     fn request(&mut self) -> Value {
         let request = self.client.next("session/request_permission");
         let title = &request["params"]["toolCall"]["title"];
-        assert!(title.as_str().unwrap().starts_with("Apply the changes to "), "{title}");
+        assert!(
+            title.as_str().unwrap().starts_with("Apply the changes to "),
+            "{title}"
+        );
         request
     }
 
     fn ends(&mut self, prompt: i64) -> String {
-        self.client.answer(prompt)["result"]["stopReason"].as_str().unwrap().to_owned()
+        self.client.answer(prompt)["result"]["stopReason"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// A whole turn with this answer to the request to apply.
@@ -102,20 +128,30 @@ impl Trial {
     }
 
     fn review(&mut self, action: &str) -> Value {
-        self.client.call("_tandem/review", json!({ "sessionId": self.session, "action": action }))
+        self.client.call(
+            "_tandem/review",
+            json!({ "sessionId": self.session, "action": action }),
+        )
     }
 
     /// Copies of workspaces that are there.
     fn copies(&self) -> usize {
         let folders = self.stage.home.path().join("state/commands").read_dir();
-        folders.map_or(0, |folders| folders.flatten().filter(|folder| folder.path().join("copies").exists()).count())
+        folders.map_or(0, |folders| {
+            folders
+                .flatten()
+                .filter(|folder| folder.path().join("copies").exists())
+                .count()
+        })
     }
 
     /// What the call that applies the changes said last.
     fn applied(&mut self) -> String {
         let message = self.client.find(|message| {
             let update = &message["params"]["update"];
-            let is_apply = update["toolCallId"].as_str().is_some_and(|id| id.starts_with("apply-"));
+            let is_apply = update["toolCallId"]
+                .as_str()
+                .is_some_and(|id| id.starts_with("apply-"));
             is_apply && (update["status"] == "completed" || update["status"] == "failed")
         });
         message["params"]["update"]["content"].to_string()
@@ -126,7 +162,9 @@ impl Trial {
 fn edits_and_commands_see_each_other_and_nothing_changes_until_apply() {
     let calls = [
         write("new/made.txt", "made\n"),
-        run("cat new/made.txt b.rs && echo two >> a.txt && chmod 750 a.txt && rm gone && ln -s a.txt link && pwd"),
+        run(
+            "cat new/made.txt b.rs && echo two >> a.txt && chmod 750 a.txt && rm gone && ln -s a.txt link && pwd",
+        ),
         json!({ "tool": "read_file", "path": "a.txt" }),
         edit("b.rs", "unsaved", "fresh"),
         run("grep -c fresh b.rs; git status --short a.txt; printf '\\377\\376' > binary; ls -A"),
@@ -144,24 +182,42 @@ fn edits_and_commands_see_each_other_and_nothing_changes_until_apply() {
     let before = contents(&trial.stage.world.path());
     let prompt = trial.begin();
     let request = trial.request();
-    assert_eq!(contents(&trial.stage.world.path()), before, "only the copy has changed");
-    assert!(trial.client.seen.iter().all(|message| message["method"] != "workspace/applyEdit"));
+    assert_eq!(
+        contents(&trial.stage.world.path()),
+        before,
+        "only the copy has changed"
+    );
+    assert!(
+        trial
+            .client
+            .seen
+            .iter()
+            .all(|message| message["method"] != "workspace/applyEdit")
+    );
     let options = request["params"]["options"].as_array().unwrap();
-    let names: Vec<_> = options.iter().map(|option| option["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = options
+        .iter()
+        .map(|option| option["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["Apply", "Discard"]);
     let content = request["params"]["toolCall"]["content"].to_string();
-    for diff in
-        [r#""oldText":"one\n""#, r#""newText":"one\ntwo\n""#, r#""newText":"// fresh\n""#, r#""newText":"made\n""#]
-    {
+    for diff in [
+        r#""oldText":"one\n""#,
+        r#""newText":"one\ntwo\n""#,
+        r#""newText":"// fresh\n""#,
+        r#""newText":"made\n""#,
+    ] {
         assert!(content.contains(diff), "{diff}: {content}");
     }
     choose(&mut trial.client, &request, APPLY);
 
     let asked = trial.client.next("workspace/applyEdit");
-    assert_eq!(asked["params"]["edit"]["documentChanges"][0]["edits"][0]["newText"], "fresh");
+    assert_eq!(
+        asked["params"]["edit"]["documentChanges"][0]["edits"][0]["newText"],
+        "fresh"
+    );
     let shows = |client: &mut Client, version: i32, text: &str| {
-        let change =
-            json!({ "textDocument": { "uri": uri, "version": version }, "contentChanges": [{ "text": text }] });
+        let change = json!({ "textDocument": { "uri": uri, "version": version }, "contentChanges": [{ "text": text }] });
         client.notify("textDocument/didChange", change);
     };
     shows(&mut trial.client, 2, "// fresh\n");
@@ -169,14 +225,24 @@ fn edits_and_commands_see_each_other_and_nothing_changes_until_apply() {
     assert_eq!(trial.ends(prompt), "end_turn");
     let told = trial.stage.told();
     assert!(
-        told[1].starts_with(&format!("made\n// unsaved\n{}\n[exit", trial.stage.world.path().display())),
+        told[1].starts_with(&format!(
+            "made\n// unsaved\n{}\n[exit",
+            trial.stage.world.path().display()
+        )),
         "{told:?}"
     );
     assert!(told[2].contains("two"), "{told:?}");
     assert!(told[4].starts_with("1\n M a.txt\n"), "{told:?}");
     assert_eq!(trial.stage.world.read("a.txt"), "one\ntwo\n");
-    assert_eq!(trial.path("a.txt").metadata().unwrap().permissions().mode() & 0o777, 0o750);
-    assert_eq!(trial.stage.world.read("b.rs"), "// saved\n", "its change is in the editor, unsaved");
+    assert_eq!(
+        trial.path("a.txt").metadata().unwrap().permissions().mode() & 0o777,
+        0o750
+    );
+    assert_eq!(
+        trial.stage.world.read("b.rs"),
+        "// saved\n",
+        "its change is in the editor, unsaved"
+    );
     assert_eq!(trial.stage.world.read("new/made.txt"), "made\n");
     assert_eq!(std::fs::read(trial.path("binary")).unwrap(), b"\xff\xfe");
     assert_eq!(trial.path("link").read_link().unwrap(), Path::new("a.txt"));
@@ -184,15 +250,25 @@ fn edits_and_commands_see_each_other_and_nothing_changes_until_apply() {
     until("the copy is removed", || trial.copies() == 0);
 
     let listed = trial.review("list");
-    assert_eq!(listed["result"]["turns"].as_array().unwrap().len(), 1, "{listed}");
-    let undone = trial.client.ask("_tandem/review", json!({ "sessionId": trial.session, "action": "undo" }));
+    assert_eq!(
+        listed["result"]["turns"].as_array().unwrap().len(),
+        1,
+        "{listed}"
+    );
+    let undone = trial.client.ask(
+        "_tandem/review",
+        json!({ "sessionId": trial.session, "action": "undo" }),
+    );
     let asked = trial.client.next("workspace/applyEdit");
     shows(&mut trial.client, 3, "// unsaved\n");
     trial.client.respond(&asked, json!({ "applied": true }));
     let undone = trial.client.answer(undone);
     assert_eq!(undone["result"]["left"], json!([]), "{undone}");
     let kept = |(path, (content, mode, _)): (PathBuf, (String, u32, i64))| (path, (content, mode));
-    assert_eq!(without_times(&trial.stage.world.path()), before.into_iter().map(kept).collect());
+    assert_eq!(
+        without_times(&trial.stage.world.path()),
+        before.into_iter().map(kept).collect()
+    );
 }
 
 #[test]
@@ -207,10 +283,19 @@ fn discarded_and_cancelled_turns_change_nothing_and_the_model_is_told() {
     let (world, level) = (World::new(script), Level::Best);
     // An empty file may be overwritten unread.
     world.write("a", "");
-    let stage = Stage { world, home: tempfile::tempdir().unwrap(), level, toolchains: Vec::new() };
+    let stage = Stage {
+        world,
+        home: tempfile::tempdir().unwrap(),
+        level,
+        toolchains: Vec::new(),
+    };
     let mut client = stage.client();
     let session = automatic(&mut client, &stage);
-    let mut trial = Trial { client, session, stage };
+    let mut trial = Trial {
+        client,
+        session,
+        stage,
+    };
     let before = contents(&trial.stage.world.path());
     trial.play(DISCARD);
     assert!(trial.applied().contains("discarded"));
@@ -218,8 +303,13 @@ fn discarded_and_cancelled_turns_change_nothing_and_the_model_is_told() {
     assert_eq!(trial.review("list")["result"]["turns"], json!([]));
 
     let prompt = trial.begin();
-    trial.stage.world.wait(trial.stage.world.rehearsal().waiting_at("go"));
-    trial.client.notify("session/cancel", json!({ "sessionId": trial.session }));
+    trial
+        .stage
+        .world
+        .wait(trial.stage.world.rehearsal().waiting_at("go"));
+    trial
+        .client
+        .notify("session/cancel", json!({ "sessionId": trial.session }));
     assert_eq!(trial.ends(prompt), "cancelled");
     assert_eq!(contents(&trial.stage.world.path()), before);
     until("the copies are removed", || trial.copies() == 0);
@@ -227,14 +317,32 @@ fn discarded_and_cancelled_turns_change_nothing_and_the_model_is_told() {
     let prompt = trial.client.prompt(&trial.session, "hello");
     assert_eq!(trial.ends(prompt), "end_turn");
     let requests = trial.stage.world.rehearsal().requests();
-    let last = |index: usize| requests[index]["messages"].as_array().unwrap().last().unwrap().to_string();
-    assert!(last(2).contains("the user discarded the changes of that turn"), "{}", last(2));
-    assert!(last(4).contains("the user cancelled that turn"), "{}", last(4));
+    let last = |index: usize| {
+        requests[index]["messages"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .to_string()
+    };
+    assert!(
+        last(2).contains("the user discarded the changes of that turn"),
+        "{}",
+        last(2)
+    );
+    assert!(
+        last(4).contains("the user cancelled that turn"),
+        "{}",
+        last(4)
+    );
 }
 
 #[test]
 fn what_was_typed_or_saved_meanwhile_stays() {
-    let calls = [edit("open.rs", "two", "2"), run("sed -i s/two/2/ closed.txt same.txt && rm removed")];
+    let calls = [
+        edit("open.rs", "two", "2"),
+        run("sed -i s/two/2/ closed.txt same.txt && rm removed"),
+    ];
     let text = "one\ntwo\nthree\nfour\nfive\n";
     let mut trial = Trial::new(Level::Best, &calls, |folder| {
         for name in ["open.rs", "closed.txt", "same.txt", "removed"] {
@@ -246,27 +354,41 @@ fn what_was_typed_or_saved_meanwhile_stays() {
     let prompt = trial.begin();
     let request = trial.request();
     let shows = |client: &mut Client, version: i32, text: &str| {
-        let change =
-            json!({ "textDocument": { "uri": uri, "version": version }, "contentChanges": [{ "text": text }] });
+        let change = json!({ "textDocument": { "uri": uri, "version": version }, "contentChanges": [{ "text": text }] });
         client.notify("textDocument/didChange", change);
     };
     shows(&mut trial.client, 2, "one\ntwo\nthree\nfour\nmine\n");
-    trial.stage.world.write("closed.txt", "one\ntwo\nthree\nfour\nmine\n");
-    trial.stage.world.write("same.txt", "one\nmine\nthree\nfour\nfive\n");
+    trial
+        .stage
+        .world
+        .write("closed.txt", "one\ntwo\nthree\nfour\nmine\n");
+    trial
+        .stage
+        .world
+        .write("same.txt", "one\nmine\nthree\nfour\nfive\n");
     trial.stage.world.write("removed", "mine\n");
     choose(&mut trial.client, &request, APPLY);
     let asked = trial.client.next("workspace/applyEdit");
     shows(&mut trial.client, 3, "one\n2\nthree\nfour\nmine\n");
     trial.client.respond(&asked, json!({ "applied": true }));
     assert_eq!(trial.ends(prompt), "end_turn");
-    assert_eq!(trial.stage.world.read("closed.txt"), "one\n2\nthree\nfour\nmine\n");
-    assert_eq!(trial.stage.world.read("same.txt"), "one\nmine\nthree\nfour\nfive\n");
+    assert_eq!(
+        trial.stage.world.read("closed.txt"),
+        "one\n2\nthree\nfour\nmine\n"
+    );
+    assert_eq!(
+        trial.stage.world.read("same.txt"),
+        "one\nmine\nthree\nfour\nfive\n"
+    );
     assert_eq!(trial.stage.world.read("removed"), "mine\n");
     assert_eq!(trial.stage.world.read("open.rs"), text);
     let id = trial.client.prompt(&trial.session, "/review");
     let _no_more_script = trial.client.answer(id);
     let told = trial.stage.world.rehearsal().requests().last().unwrap()["messages"].to_string();
-    for left in ["not applied: removed: it was changed since", "not applied: same.txt: "] {
+    for left in [
+        "not applied: removed: it was changed since",
+        "not applied: same.txt: ",
+    ] {
         assert!(told.contains(left), "{left}: {told}");
     }
 }
@@ -277,12 +399,16 @@ fn nothing_leaves_the_copy() {
     std::fs::write(outside.path().join("secret"), "CANARY").unwrap();
     let out = outside.path().display().to_string();
     let calls = [
-        run("echo x > \"$PWD/absolute\"; echo x >> \"$(realpath .)/a\"; cat out/secret way/a; echo x > out/new"),
+        run(
+            "echo x > \"$PWD/absolute\"; echo x >> \"$(realpath .)/a\"; cat out/secret way/a; echo x > out/new",
+        ),
         run(
             "echo '#!/bin/sh' > .git/hooks/pre-commit; git config alias.x '!touch y'; git commit -qam x; echo x > .git/HEAD",
         ),
         run("cd ..; ls -A; echo x > beside; cat */a; ls -A \"$HOME\"/../state/commands"),
-        run("rm -f a; ln -s way/a a; rm -rf sub; ln -s \"$PWD\" sub; echo x > target/built; cat target/built"),
+        run(
+            "rm -f a; ln -s way/a a; rm -rf sub; ln -s \"$PWD\" sub; echo x > target/built; cat target/built",
+        ),
         write("out/by-tool", "x"),
         write("../by-tool", "x"),
         json!({ "tool": "read_file", "path": format!("{out}/secret") }),
@@ -302,23 +428,51 @@ fn nothing_leaves_the_copy() {
         git(folder, &["add", "."]);
         git(folder, &["commit", "-qm", "first"]);
     });
-    let before = (contents(&trial.stage.world.path()), contents(outside.path()));
+    let before = (
+        contents(&trial.stage.world.path()),
+        contents(outside.path()),
+    );
     let prompt = trial.client.prompt(&trial.session, "/try break out");
     let request = trial.client.find(|message| {
         let title = message["params"]["toolCall"]["title"].as_str();
-        message["method"] == "session/request_permission" && title.is_some_and(|title| title.starts_with("Apply"))
+        message["method"] == "session/request_permission"
+            && title.is_some_and(|title| title.starts_with("Apply"))
     });
-    assert_eq!((contents(&trial.stage.world.path()), contents(outside.path())), before);
+    assert_eq!(
+        (
+            contents(&trial.stage.world.path()),
+            contents(outside.path())
+        ),
+        before
+    );
     choose(&mut trial.client, &request, DISCARD);
     assert_eq!(trial.ends(prompt), "end_turn");
-    assert_eq!((contents(&trial.stage.world.path()), contents(outside.path())), before);
+    assert_eq!(
+        (
+            contents(&trial.stage.world.path()),
+            contents(outside.path())
+        ),
+        before
+    );
     let told = trial.stage.told();
     assert!(told.iter().all(|said| !said.contains("CANARY")), "{told:?}");
-    assert!(told[0].contains("mine\nx\n"), "a link to the workspace is one to the copy: {told:?}");
+    assert!(
+        told[0].contains("mine\nx\n"),
+        "a link to the workspace is one to the copy: {told:?}"
+    );
     assert!(told[1].contains("Read-only file system"), "{told:?}");
-    assert!(!told[2].contains("session-") && !told[2].contains("mine"), "{told:?}");
-    assert!(told[3].contains("x\n[exit code 0"), "ignored folders are copied, too: {told:?}");
-    assert!(told[4].contains("outside the workspace") && told[5].contains("outside the workspace"), "{told:?}");
+    assert!(
+        !told[2].contains("session-") && !told[2].contains("mine"),
+        "{told:?}"
+    );
+    assert!(
+        told[3].contains("x\n[exit code 0"),
+        "ignored folders are copied, too: {told:?}"
+    );
+    assert!(
+        told[4].contains("outside the workspace") && told[5].contains("outside the workspace"),
+        "{told:?}"
+    );
     assert!(told[7].contains("be good"), "{told:?}");
 }
 
@@ -328,7 +482,11 @@ fn commands_need_a_sandbox_that_keeps_them_in_the_copy() {
         let calls = [run("echo x > by-command"), write("by-tool", "x\n")];
         let mut trial = Trial::new(level, &calls, |_| ());
         trial.play(APPLY);
-        assert!(trial.stage.told()[0].contains("requires bubblewrap"), "{level:?}: {:?}", trial.stage.told());
+        assert!(
+            trial.stage.told()[0].contains("requires bubblewrap"),
+            "{level:?}: {:?}",
+            trial.stage.told()
+        );
         assert!(!trial.path("by-command").exists(), "{level:?}");
         assert_eq!(trial.stage.world.read("by-tool"), "x\n", "{level:?}");
     }
@@ -336,8 +494,15 @@ fn commands_need_a_sandbox_that_keeps_them_in_the_copy() {
 
 #[test]
 fn large_ignored_folders_stay_where_they_are_and_other_large_files_are_refused() {
-    let sparse = |path: &Path| std::fs::File::create(path).unwrap().set_len(3 << 30).unwrap();
-    let calls = [run("stat -c %s target/large; echo x > target/new; cat small/built; echo y > a")];
+    let sparse = |path: &Path| {
+        std::fs::File::create(path)
+            .unwrap()
+            .set_len(3 << 30)
+            .unwrap()
+    };
+    let calls = [run(
+        "stat -c %s target/large; echo x > target/new; cat small/built; echo y > a",
+    )];
     let mut trial = Trial::new(Level::Best, &calls, |folder| {
         for name in ["target", "small"] {
             std::fs::create_dir(folder.join(name)).unwrap();
@@ -348,13 +513,24 @@ fn large_ignored_folders_stay_where_they_are_and_other_large_files_are_refused()
     });
     trial.play(DISCARD);
     let told = trial.stage.told();
-    assert!(told[0].starts_with("3221225472\n") && told[0].contains("Read-only file system\nbuilt\n"), "{told:?}");
+    assert!(
+        told[0].starts_with("3221225472\n") && told[0].contains("Read-only file system\nbuilt\n"),
+        "{told:?}"
+    );
 
-    let mut trial = Trial::new(Level::Best, &[run("true")], |folder| sparse(&folder.join("large")));
+    let mut trial = Trial::new(Level::Best, &[run("true")], |folder| {
+        sparse(&folder.join("large"))
+    });
     let prompt = trial.begin();
-    let error = trial.client.answer(prompt)["error"]["message"].as_str().unwrap().to_owned();
+    let error = trial.client.answer(prompt)["error"]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let why = "the workspace cannot be copied: ";
-    assert!(error.contains(why) && error.contains("large is larger than 64 MiB"), "{error}");
+    assert!(
+        error.contains(why) && error.contains("large is larger than 64 MiB"),
+        "{error}"
+    );
     assert_eq!(trial.stage.world.rehearsal().requests().len(), 0);
     assert_eq!(trial.copies(), 0);
 }
@@ -367,7 +543,11 @@ fn the_copy_of_a_killed_server_is_removed_at_the_next_start() {
     let (mut program, mut client) = serve_in(&stage, &state);
     let session = automatic(&mut client, &stage);
     client.prompt(&session, "/try go");
-    client.find(|message| message["params"]["toolCall"]["title"].as_str().is_some_and(|it| it.starts_with("Apply")));
+    client.find(|message| {
+        message["params"]["toolCall"]["title"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("Apply"))
+    });
     assert!(folders() > 0);
     program.signal(rustix::process::Signal::KILL);
     program.ends();
@@ -378,7 +558,10 @@ fn the_copy_of_a_killed_server_is_removed_at_the_next_start() {
     client.call("session/load", load);
     until("the copy is removed", || folders() == 0);
     assert!(!stage.world.path().join("a").exists());
-    let listed = client.call("_tandem/review", json!({ "sessionId": session, "action": "list" }));
+    let listed = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "list" }),
+    );
     assert_eq!(listed["result"]["turns"], json!([]));
 }
 
@@ -388,10 +571,16 @@ fn try_says_what_it_needs() {
     let ask = |trial: &mut Trial, text: &str| {
         let id = trial.client.prompt(&trial.session, text);
         assert_eq!(trial.client.answer(id)["result"]["stopReason"], "end_turn");
-        trial.client.update("agent_message_chunk")["content"]["text"].as_str().unwrap().to_owned()
+        trial.client.update("agent_message_chunk")["content"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     for text in ["/try", "/try /undo", "/try /try"] {
-        assert!(ask(&mut trial, text).starts_with("`/try PROMPT` runs"), "{text}");
+        assert!(
+            ask(&mut trial, text).starts_with("`/try PROMPT` runs"),
+            "{text}"
+        );
     }
     let mode = json!({ "sessionId": trial.session, "modeId": "plan" });
     trial.client.call("session/set_mode", mode);
@@ -404,19 +593,36 @@ fn a_headless_run_has_nobody_to_apply_and_discards() {
     let stage = Stage::new(Level::Best, &[write("a", "tried\n")]);
     let output = stage.world.run(&["run", "--mode", "edit", "/try go"]);
     assert_eq!(output.code, Some(0), "{output:?}");
-    assert!(output.stderr.contains("Apply the changes to a") && output.stderr.contains("+tried"), "{output:?}");
-    assert!(output.stderr.contains("discarded, because there is no terminal to ask on"), "{output:?}");
+    assert!(
+        output.stderr.contains("Apply the changes to a") && output.stderr.contains("+tried"),
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stderr
+            .contains("discarded, because there is no terminal to ask on"),
+        "{output:?}"
+    );
     assert!(!stage.world.path().join("a").exists());
 }
 
 #[test]
 fn calls_that_may_leave_the_copy_ask_as_before() {
-    let calls = [json!({ "command": "echo x > a", "network": true }), write("a", "x\n")];
+    let calls = [
+        json!({ "command": "echo x > a", "network": true }),
+        write("a", "x\n"),
+    ];
     let mut trial = Trial::new(Level::Best, &calls, |_| ());
-    trial.client.call("session/set_mode", json!({ "sessionId": trial.session, "modeId": "ask" }));
+    trial.client.call(
+        "session/set_mode",
+        json!({ "sessionId": trial.session, "modeId": "ask" }),
+    );
     let prompt = trial.begin();
     let asked = trial.client.next("session/request_permission");
-    assert_eq!(asked["params"]["toolCall"]["title"], "Run `echo x > a` (with the network)");
+    assert_eq!(
+        asked["params"]["toolCall"]["title"],
+        "Run `echo x > a` (with the network)"
+    );
     choose(&mut trial.client, &asked, DISCARD);
     let asked = trial.client.next("session/request_permission");
     assert_eq!(asked["params"]["toolCall"]["title"], "Create a");
@@ -429,21 +635,30 @@ fn calls_that_may_leave_the_copy_ask_as_before() {
 
 #[test]
 fn a_client_of_acp_that_serves_files_gets_the_merged_text_on_apply() {
-    let edit = json!({ "path": "a.txt", "edits": [{ "old_text": "on disk", "new_text": "tried" }] });
+    let edit =
+        json!({ "path": "a.txt", "edits": [{ "old_text": "on disk", "new_text": "tried" }] });
     let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": edit } });
     let world = World::new(json!([[call], [{ "text": "done" }]]));
     world.write("a.txt", "on disk\ntwo\nthree\n");
     let mut client = world.acp();
     let files = json!({ "fs": { "readTextFile": true, "writeTextFile": true } });
-    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": files }));
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": files }),
+    );
     let session = client.session(&world);
-    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
     let prompt = client.prompt(&session, "/try change it");
     let (mut now, mut writes, mut is_asked) = ("on disk\ntwo\nmine\n".to_owned(), 0, false);
     loop {
         let message = client.find(|message| {
             let method = message["method"].as_str().unwrap_or_default();
-            method.starts_with("fs/") || method == "session/request_permission" || message["id"] == prompt
+            method.starts_with("fs/")
+                || method == "session/request_permission"
+                || message["id"] == prompt
         });
         match message["method"].as_str() {
             Some("fs/read_text_file") => client.respond(&message, json!({ "content": now })),
@@ -465,7 +680,11 @@ fn a_client_of_acp_that_serves_files_gets_the_merged_text_on_apply() {
     }
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     assert_eq!((now.as_str(), writes), ("tried\ntwo\nmine\n", 1));
-    assert_eq!(world.read("a.txt"), "on disk\ntwo\nthree\n", "the client saves it");
+    assert_eq!(
+        world.read("a.txt"),
+        "on disk\ntwo\nthree\n",
+        "the client saves it"
+    );
 }
 
 #[test]
@@ -491,13 +710,21 @@ fn what_was_applied_before_the_server_was_killed_can_be_undone() {
     let request = client.next("session/request_permission");
     choose(&mut client, &request, APPLY);
     let is_new = |number: &usize| stage.world.read(&format!("f{number}")) == "new\n";
-    until("some of it is applied", || (0..600).any(|number| is_new(&number)));
+    until("some of it is applied", || {
+        (0..600).any(|number| is_new(&number))
+    });
     program.signal(rustix::process::Signal::KILL);
     program.ends();
     drop(client);
     let (_program, mut client) = serve_in(&stage, &state);
-    client.call("session/load", json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] }));
-    let undone = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    client.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] }),
+    );
+    let undone = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
     assert_eq!(undone["result"]["left"], json!([]), "{undone}");
     assert_eq!(now(), before);
 }
@@ -510,11 +737,22 @@ fn two_sessions_try_at_once_and_both_results_are_merged() {
         let name = arguments.as_object_mut().unwrap().remove("tool").unwrap();
         json!([{ "call": { "id": "c1", "name": name, "arguments": arguments } }])
     };
-    let script = [reply(&edits[0]), json!([{ "text": "Done." }]), reply(&edits[1]), json!([{ "text": "Done." }])];
-    let stage = Stage { world: World::new(script.into_iter().collect()), ..Stage::new(Level::Best, &[]) };
+    let script = [
+        reply(&edits[0]),
+        json!([{ "text": "Done." }]),
+        reply(&edits[1]),
+        json!([{ "text": "Done." }]),
+    ];
+    let stage = Stage {
+        world: World::new(script.into_iter().collect()),
+        ..Stage::new(Level::Best, &[])
+    };
     stage.world.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
     let mut client = stage.client();
-    let sessions = [automatic(&mut client, &stage), automatic(&mut client, &stage)];
+    let sessions = [
+        automatic(&mut client, &stage),
+        automatic(&mut client, &stage),
+    ];
     let mut trials = Vec::new();
     for session in &sessions {
         let prompt = client.prompt(session, "/try change it");
@@ -525,16 +763,32 @@ fn two_sessions_try_at_once_and_both_results_are_merged() {
     // Each has its own changes, and only those.
     for ((_, request), (its, other)) in trials.iter().zip([("1", "5"), ("5", "1")]) {
         let content = request["params"]["toolCall"]["content"].to_string();
-        assert!(content.contains(its) && !content.contains(&format!("\\n{other}\\n")), "{content}");
+        assert!(
+            content.contains(its) && !content.contains(&format!("\\n{other}\\n")),
+            "{content}"
+        );
     }
     for (prompt, request) in trials {
         choose(&mut client, &request, APPLY);
         assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     }
     assert_eq!(stage.world.read("a.txt"), "1\ntwo\nthree\nfour\n5\n");
-    for (session, text) in sessions.iter().zip(["one\ntwo\nthree\nfour\n5\n", "one\ntwo\nthree\nfour\nfive\n"]) {
-        let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
-        assert_eq!((&answer["result"]["left"], stage.world.read("a.txt").as_str()), (&json!([]), text), "{answer}");
+    for (session, text) in sessions.iter().zip([
+        "one\ntwo\nthree\nfour\n5\n",
+        "one\ntwo\nthree\nfour\nfive\n",
+    ]) {
+        let answer = client.call(
+            "_tandem/review",
+            json!({ "sessionId": session, "action": "undo" }),
+        );
+        assert_eq!(
+            (
+                &answer["result"]["left"],
+                stage.world.read("a.txt").as_str()
+            ),
+            (&json!([]), text),
+            "{answer}"
+        );
     }
 }
 
@@ -546,7 +800,10 @@ fn a_queued_try_begins_with_what_the_turns_before_it_made() {
         [{ "call": { "id": "c2", "name": "run_command", "arguments": { "command": "cat a && echo tried >> a" } } }],
         [{ "text": "Done." }],
     ]);
-    let stage = Stage { world: World::new(script), ..Stage::new(Level::Best, &[]) };
+    let stage = Stage {
+        world: World::new(script),
+        ..Stage::new(Level::Best, &[])
+    };
     let mut client = stage.client();
     let session = automatic(&mut client, &stage);
     let first = client.prompt(&session, "write it");
@@ -563,9 +820,10 @@ fn a_queued_try_begins_with_what_the_turns_before_it_made() {
 
 #[test]
 fn a_repository_made_in_the_copy_is_applied_whole() {
-    let line =
-        "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one";
-    let mut trial = Trial::new(Level::Best, &[run(line)], |folder| std::fs::write(folder.join("a"), "one\n").unwrap());
+    let line = "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one";
+    let mut trial = Trial::new(Level::Best, &[run(line)], |folder| {
+        std::fs::write(folder.join("a"), "one\n").unwrap()
+    });
     let before = without_times(&trial.stage.world.path());
     trial.play(APPLY);
     let new = trial.path("new");

@@ -21,16 +21,35 @@ impl Open {
     fn new(line: &str) -> Self {
         let stage = Stage::new(Level::Best, &[run(line)]);
         stage.world.write("a.rs", "// bad\n");
-        let modified = stage.world.path().join("a.rs").metadata().unwrap().modified().unwrap();
+        let modified = stage
+            .world
+            .path()
+            .join("a.rs")
+            .metadata()
+            .unwrap()
+            .modified()
+            .unwrap();
         let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
             let home = stage.home.path();
-            command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home.join("me"));
+            command
+                .env("PATH", std::env::var_os("PATH").unwrap())
+                .env("HOME", home.join("me"));
             command.env("TANDEM_STATE_DIR", home.join("state"));
         });
-        client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+        client.shake_hands(
+            stage
+                .world
+                .handshake(json!({ "experimental": { "tandem": {} } })),
+        );
         client.open(&stage.world.uri("a.rs"), "// good\n");
         let session = automatic(&mut client, &stage);
-        Self { client, _program: program, stage, session, modified }
+        Self {
+            client,
+            _program: program,
+            stage,
+            session,
+            modified,
+        }
     }
 
     /// Runs the command; if the editor is to get a word in place of `good`, it gets that and shows it.
@@ -38,7 +57,9 @@ impl Open {
         let prompt = self.client.prompt(&self.session, "go");
         if let Some(word) = word {
             let is_asked = |message: &Value| message["method"] == "session/request_permission";
-            let next = |client: &mut Client| client.find(|it| is_asked(it) || it["method"] == "workspace/applyEdit");
+            let next = |client: &mut Client| {
+                client.find(|it| is_asked(it) || it["method"] == "workspace/applyEdit")
+            };
             let mut message = next(&mut self.client);
             while is_asked(&message) {
                 allow(&mut self.client, &message);
@@ -54,7 +75,13 @@ impl Open {
         let uri = self.stage.world.uri("a.rs");
         let edit = self.client.next("workspace/applyEdit");
         let change = &edit["params"]["edit"]["documentChanges"][0];
-        assert_eq!((&change["textDocument"]["uri"], &change["edits"][0]["newText"]), (&json!(uri), &json!(word)));
+        assert_eq!(
+            (
+                &change["textDocument"]["uri"],
+                &change["edits"][0]["newText"]
+            ),
+            (&json!(uri), &json!(word))
+        );
         self.shows(version, &format!("// {word}\n"));
         self.client.respond(&edit, json!({ "applied": true }));
     }
@@ -66,7 +93,10 @@ impl Open {
     }
 
     fn undo(&mut self) -> i64 {
-        self.client.ask("_tandem/review", json!({ "sessionId": self.session, "action": "undo" }))
+        self.client.ask(
+            "_tandem/review",
+            json!({ "sessionId": self.session, "action": "undo" }),
+        )
     }
 
     fn told(&self) -> String {
@@ -91,11 +121,19 @@ fn commands_replace_unsaved_text_without_changing_the_disk() {
     ] {
         let mut open = Open::new(line);
         open.run(Some("better"));
-        assert!(open.told().starts_with("// better\n[exit code 0"), "{line}: {}", open.told());
+        assert!(
+            open.told().starts_with("// better\n[exit code 0"),
+            "{line}: {}",
+            open.told()
+        );
         open.is_untouched(line);
         let undone = open.undo();
         open.edited(3, "good");
-        assert_eq!(open.client.answer(undone)["result"]["left"], json!([]), "{line}");
+        assert_eq!(
+            open.client.answer(undone)["result"]["left"],
+            json!([]),
+            "{line}"
+        );
         open.is_untouched(line);
     }
 }
@@ -106,23 +144,42 @@ fn git_restores_unsaved_files() {
                 sed -i s/good/worse/ a.rs && git checkout -q -- a.rs && git status --short && cat a.rs";
     let mut open = Open::new(line);
     open.run(None);
-    assert!(open.told().starts_with("// good\n[exit code 0"), "{}", open.told());
+    assert!(
+        open.told().starts_with("// good\n[exit code 0"),
+        "{}",
+        open.told()
+    );
     open.is_untouched(line);
 }
 
 #[test]
 fn removed_and_moved_unsaved_files_come_back() {
-    for (line, text) in [("mkdir b; mv a.rs b; cat b/a.rs", "// good\n"), ("mkdir b; rm a.rs", "")] {
+    for (line, text) in [
+        ("mkdir b; mv a.rs b; cat b/a.rs", "// good\n"),
+        ("mkdir b; rm a.rs", ""),
+    ] {
         let mut open = Open::new(line);
         open.run(None);
         let root = open.stage.world.path();
-        assert!(open.told().starts_with(&format!("{text}[exit code 0")), "{line}: {}", open.told());
+        assert!(
+            open.told().starts_with(&format!("{text}[exit code 0")),
+            "{line}: {}",
+            open.told()
+        );
         assert!(!root.join("a.rs").exists());
-        assert_eq!(std::fs::read_to_string(root.join("b/a.rs")).unwrap_or_default(), text, "{line}");
+        assert_eq!(
+            std::fs::read_to_string(root.join("b/a.rs")).unwrap_or_default(),
+            text,
+            "{line}"
+        );
         let undone = open.undo();
         let answer = open.client.answer(undone);
         assert!(answer.get("error").is_none(), "{answer}");
-        assert_eq!(open.stage.world.read("a.rs"), "// bad\n", "{line}: {answer}");
+        assert_eq!(
+            open.stage.world.read("a.rs"),
+            "// bad\n",
+            "{line}: {answer}"
+        );
         assert!(!root.join("b").exists(), "{line}: {answer}");
     }
 }
@@ -130,7 +187,17 @@ fn removed_and_moved_unsaved_files_come_back() {
 #[test]
 fn permissions_of_unsaved_files_are_changed_and_undone() {
     let mut open = Open::new("chmod 750 a.rs");
-    let mode = |open: &Open| open.stage.world.path().join("a.rs").metadata().unwrap().permissions().mode() & 0o777;
+    let mode = |open: &Open| {
+        open.stage
+            .world
+            .path()
+            .join("a.rs")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
     let before = mode(&open);
     open.run(None);
     assert_eq!(mode(&open), 0o750);
@@ -148,14 +215,25 @@ fn text_saved_while_a_command_replaces_the_file_stays() {
     hear(&mut open.client, "up");
     open.stage.world.write("a.rs", "// good\n// mine\n");
     open.shows(2, "// good\n// mine\n");
-    open.client.notify("textDocument/didSave", json!({ "textDocument": { "uri": open.stage.world.uri("a.rs") } }));
+    open.client.notify(
+        "textDocument/didSave",
+        json!({ "textDocument": { "uri": open.stage.world.uri("a.rs") } }),
+    );
     std::fs::write(open.stage.world.path().join("gate"), "go\n").unwrap();
     let edit = open.client.next("workspace/applyEdit");
-    assert_eq!(edit["params"]["edit"]["documentChanges"][0]["edits"][0]["newText"], "better");
+    assert_eq!(
+        edit["params"]["edit"]["documentChanges"][0]["edits"][0]["newText"],
+        "better"
+    );
     open.shows(3, "// better\n// mine\n");
     open.client.respond(&edit, json!({ "applied": true }));
     assert_eq!(finish_prompt(&mut open.client, prompt), "end_turn");
-    assert_eq!(open.stage.world.read("a.rs"), "// good\n// mine\n", "{}", open.told());
+    assert_eq!(
+        open.stage.world.read("a.rs"),
+        "// good\n// mine\n",
+        "{}",
+        open.told()
+    );
 }
 
 #[test]
@@ -169,7 +247,12 @@ fn what_shows_unsaved_text_gives_commands_no_power() {
     open.run(Some("better"));
     let told = open.told();
     assert!(told.contains("be good\n[exit code 0"), "{told}");
-    assert!(!["Cap", "root:", "THROUGH"].iter().any(|words| told.contains(words)), "{told}");
+    assert!(
+        !["Cap", "root:", "THROUGH"]
+            .iter()
+            .any(|words| told.contains(words)),
+        "{told}"
+    );
     assert_eq!(open.stage.world.read("AGENTS.md"), "be good\n");
     assert!(!open.stage.world.path().join("AGENTS.md.held").exists());
     open.is_untouched(line);
@@ -179,23 +262,39 @@ fn what_shows_unsaved_text_gives_commands_no_power() {
 fn what_starts_a_command_loads_no_library_of_the_workspace() {
     let mut stage = Stage::new(Level::Best, &[run("echo $LD_LIBRARY_PATH")]);
     let folder = stage.world.path();
-    for name in ["libcap.so.2", "libselinux.so.1", "libpcre2-8.so.0", "libgcc_s.so.1"] {
+    for name in [
+        "libcap.so.2",
+        "libselinux.so.1",
+        "libpcre2-8.so.0",
+        "libgcc_s.so.1",
+    ] {
         stage.world.write(name, "planted");
     }
     stage.toolchains = vec![("LD_LIBRARY_PATH", folder.clone())];
     let told = stage.results().remove(0);
-    assert!(told.starts_with(&format!("{}\n[exit code 0", folder.display())), "{told}");
+    assert!(
+        told.starts_with(&format!("{}\n[exit code 0", folder.display())),
+        "{told}"
+    );
 }
 
 /// Nobody ends a sandbox that is only tried: bubblewrap, killed at the wrong moment, would leave a process behind.
 #[test]
 fn a_sandbox_that_is_tried_ends_by_itself() {
-    let world = World::new(json!([[{ "text": "ready" }], [call("c1", "report_ready", json!({ "ready": true }))]]));
+    let world = World::new(
+        json!([[{ "text": "ready" }], [call("c1", "report_ready", json!({ "ready": true }))]]),
+    );
     let mut doctor = Program::start(&mut world.command(&["doctor"]));
     assert_eq!(doctor.ends().code(), Some(0), "{}", doctor.stderr());
     let home = world.home().into_os_string().into_encoded_bytes();
     let is_of_world = |process: std::fs::DirEntry| {
-        std::fs::read(process.path().join("environ")).is_ok_and(|found| memchr::memmem::find(&found, &home).is_some())
+        std::fs::read(process.path().join("environ"))
+            .is_ok_and(|found| memchr::memmem::find(&found, &home).is_some())
     };
-    until("every process ended", || !std::fs::read_dir("/proc").unwrap().flatten().any(is_of_world));
+    until("every process ended", || {
+        !std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .any(is_of_world)
+    });
 }

@@ -29,7 +29,8 @@ pub fn copies(sources: &[Source]) -> Vec<(String, String)> {
     let mut words = HashMap::new();
     let read = |source: &Source| tokens(source, &mut words);
     let files: Vec<Tokens> = sources.iter().map(read).collect();
-    let place = |(file, at): (usize, usize)| format!("{}:{}", sources[file].file, files[file].lines[at]);
+    let place =
+        |(file, at): (usize, usize)| format!("{}:{}", sources[file].file, files[file].lines[at]);
     let mut first: HashMap<&[u32], (usize, usize)> = HashMap::new();
     let (mut seen, mut found) = (HashSet::new(), Vec::new());
     for (file, tokens) in files.iter().enumerate() {

@@ -24,7 +24,12 @@ pub fn imports(sources: &[Source]) -> BTreeSet<Import> {
     let names = Names::new(sources);
     let mut found = BTreeSet::new();
     for (from, source) in sources.iter().enumerate() {
-        let mut paths = Paths { names: &names, from, module: &source.module, found: BTreeSet::new() };
+        let mut paths = Paths {
+            names: &names,
+            from,
+            module: &source.module,
+            found: BTreeSet::new(),
+        };
         paths.visit_file(&source.tree);
         for path in paths.found {
             if let Some(to) = names.definer(&path)
@@ -42,7 +47,11 @@ pub fn cycles(count: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<Vec<usize>>
     let reach: Vec<BTreeSet<usize>> = (0..count).map(|start| reachable(start, edges)).collect();
     let mut groups = BTreeSet::new();
     for (start, reached) in reach.iter().enumerate() {
-        let group: Vec<usize> = reached.iter().copied().filter(|&other| reach[other].contains(&start)).collect();
+        let group: Vec<usize> = reached
+            .iter()
+            .copied()
+            .filter(|&other| reach[other].contains(&start))
+            .collect();
         if group.len() > 1 {
             groups.insert(group);
         }
@@ -75,14 +84,22 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn new(sources: &'a [Source]) -> Self {
-        let mut names = Self { modules: by_module(sources), own: Vec::new(), imported: Vec::new(), globs: Vec::new() };
+        let mut names = Self {
+            modules: by_module(sources),
+            own: Vec::new(),
+            imported: Vec::new(),
+            globs: Vec::new(),
+        };
         for source in sources {
             let (mut own, mut imported, mut globs) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
             for item in &source.tree.items {
                 own.extend(defined(item));
                 if let Item::Use(item) = item {
                     for leaf in leaves(&item.tree) {
-                        match (absolute(&source.module, &leaf.path, &names.modules), leaf.name) {
+                        match (
+                            absolute(&source.module, &leaf.path, &names.modules),
+                            leaf.name,
+                        ) {
                             (Some(path), Some(name)) => drop(imported.insert(name, path)),
                             (Some(path), None) => globs.push(path),
                             (None, _) => {}
@@ -113,15 +130,20 @@ impl<'a> Names<'a> {
             (module, rest) = (deeper, after);
         }
         let at = *self.modules.get(module)?;
-        let Some((name, after)) = rest.split_first() else { return Some(at) };
+        let Some((name, after)) = rest.split_first() else {
+            return Some(at);
+        };
         if self.own[at].contains(name) || depth > 8 {
             return Some(at);
         }
         if let Some(import) = self.imported[at].get(name) {
             return self.find(&[import.as_slice(), after].concat(), depth + 1);
         }
-        let globs = self.globs[at].iter().filter(|glob| glob.as_slice() != module);
-        let mut through = globs.filter_map(|glob| self.find(&[glob.as_slice(), rest].concat(), depth + 1));
+        let globs = self.globs[at]
+            .iter()
+            .filter(|glob| glob.as_slice() != module);
+        let mut through =
+            globs.filter_map(|glob| self.find(&[glob.as_slice(), rest].concat(), depth + 1));
         through.find(|&found| self.own[found].contains(name))
     }
 
@@ -163,14 +185,29 @@ fn leaves(tree: &UseTree) -> Vec<Leaf> {
         match tree {
             UseTree::Path(path) => walk(&path.tree, &with(&path.ident), found),
             UseTree::Name(name) if name.ident == "self" => {
-                found.push(Leaf { path: before.to_vec(), name: before.last().cloned() });
+                found.push(Leaf {
+                    path: before.to_vec(),
+                    name: before.last().cloned(),
+                });
             }
-            UseTree::Name(name) => found.push(Leaf { path: with(&name.ident), name: Some(name.ident.to_string()) }),
+            UseTree::Name(name) => found.push(Leaf {
+                path: with(&name.ident),
+                name: Some(name.ident.to_string()),
+            }),
             UseTree::Rename(name) => {
-                found.push(Leaf { path: with(&name.ident), name: Some(name.rename.to_string()) });
+                found.push(Leaf {
+                    path: with(&name.ident),
+                    name: Some(name.rename.to_string()),
+                });
             }
-            UseTree::Glob(_) => found.push(Leaf { path: before.to_vec(), name: None }),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| walk(tree, before, found)),
+            UseTree::Glob(_) => found.push(Leaf {
+                path: before.to_vec(),
+                name: None,
+            }),
+            UseTree::Group(group) => group
+                .items
+                .iter()
+                .for_each(|tree| walk(tree, before, found)),
         }
     }
     let mut found = Vec::new();
@@ -188,7 +225,9 @@ fn absolute(module: &[String], path: &[String], modules: &Modules) -> Option<Vec
             let ups = path[1..].iter().take_while(|word| *word == "super").count();
             (&module[..module.len().checked_sub(ups)?], &path[1 + ups..])
         }
-        name if modules.contains_key([module, &[name.to_owned()]].concat().as_slice()) => (module, path),
+        name if modules.contains_key([module, &[name.to_owned()]].concat().as_slice()) => {
+            (module, path)
+        }
         _ => return None,
     };
     Some([base, rest].concat())
@@ -270,7 +309,11 @@ impl<'ast> Visit<'ast> for Paths<'_> {
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         if path.segments.len() > 1 && path.leading_colon.is_none() {
-            let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            let words: Vec<String> = path
+                .segments
+                .iter()
+                .map(|segment| segment.ident.to_string())
+                .collect();
             self.add(&words);
         }
         visit::visit_path(self, path);

@@ -16,7 +16,10 @@ pub struct Length {
 pub fn functions(sources: &[Source]) -> Vec<Length> {
     let mut found = Vec::new();
     for source in sources {
-        let mut visitor = Functions { file: &source.file, found: &mut found };
+        let mut visitor = Functions {
+            file: &source.file,
+            found: &mut found,
+        };
         visitor.visit_file(&source.tree);
     }
     found.sort();
@@ -25,7 +28,10 @@ pub fn functions(sources: &[Source]) -> Vec<Length> {
 
 /// The lengths of all files without their tests, shortest first.
 pub fn files(sources: &[Source]) -> Vec<Length> {
-    let length = |source: &Source| Length { lines: source.production_lines().count(), place: source.file.clone() };
+    let length = |source: &Source| Length {
+        lines: source.production_lines().count(),
+        place: source.file.clone(),
+    };
     let mut found: Vec<Length> = sources.iter().map(length).collect();
     found.sort();
     found
@@ -44,7 +50,10 @@ struct Functions<'a> {
 impl Functions<'_> {
     fn add(&mut self, signature: &syn::Signature, body: &syn::Block) {
         let lines = body.span().end().line - signature.span().start().line + 1;
-        self.found.push(Length { lines, place: format!("{}: {}", self.file, signature.ident) });
+        self.found.push(Length {
+            lines,
+            place: format!("{}: {}", self.file, signature.ident),
+        });
     }
 }
 

@@ -28,7 +28,13 @@ impl Source {
         let mut strip = Strip::default();
         strip.visit_file_mut(&mut tree);
         let module = module.iter().map(|&name| name.to_owned()).collect();
-        Self { file: file.to_owned(), module, text: text.to_owned(), tree, test_lines: strip.removed }
+        Self {
+            file: file.to_owned(),
+            module,
+            text: text.to_owned(),
+            tree,
+            test_lines: strip.removed,
+        }
     }
 
     /// The top-level module that the file belongs to.
@@ -38,8 +44,16 @@ impl Source {
 
     /// The lines of the file that are not tests, with their numbers from 1.
     pub fn production_lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        let is_test = |line| self.test_lines.iter().any(|(first, last)| (*first..=*last).contains(&line));
-        self.text.lines().enumerate().map(|(index, line)| (index + 1, line)).filter(move |(line, _)| !is_test(*line))
+        let is_test = |line| {
+            self.test_lines
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&line))
+        };
+        self.text
+            .lines()
+            .enumerate()
+            .map(|(index, line)| (index + 1, line))
+            .filter(move |(line, _)| !is_test(*line))
     }
 }
 
@@ -53,8 +67,12 @@ impl Strip {
     fn keep(&mut self, attributes: &[Attribute], whole: proc_macro2::Span) -> bool {
         let is_test = attributes.iter().any(is_for_tests);
         if is_test {
-            let first = attributes.iter().map(|attribute| attribute.span().start().line).min();
-            self.removed.push((first.unwrap_or(whole.start().line), whole.end().line));
+            let first = attributes
+                .iter()
+                .map(|attribute| attribute.span().start().line)
+                .min();
+            self.removed
+                .push((first.unwrap_or(whole.start().line), whole.end().line));
         }
         !is_test
     }
@@ -62,7 +80,8 @@ impl Strip {
 
 impl VisitMut for Strip {
     fn visit_file_mut(&mut self, file: &mut syn::File) {
-        file.items.retain(|item| self.keep(attributes(item), item.span()));
+        file.items
+            .retain(|item| self.keep(attributes(item), item.span()));
         visit_mut::visit_file_mut(self, file);
     }
 
@@ -105,7 +124,9 @@ fn is_for_tests(attribute: &Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
     }
-    let Ok(list) = attribute.meta.require_list() else { return false };
+    let Ok(list) = attribute.meta.require_list() else {
+        return false;
+    };
     list.path.is_ident("cfg") && needs_test(list.tokens.clone())
 }
 
@@ -135,16 +156,26 @@ pub fn load() -> Vec<Source> {
 
 /// Reads a file and those it declares with `mod name;`.
 fn follow(root: &Path, file: &str, module: &[String], found: &mut Vec<Source>) {
-    let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let text =
+        std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let names: Vec<&str> = module.iter().map(String::as_str).collect();
     let source = Source::parse(file, &names, &text);
     let children: Vec<String> = source.tree.items.iter().filter_map(declared).collect();
     found.push(source);
     for child in children {
-        let folder = if module.is_empty() { PathBuf::new() } else { PathBuf::from(file.trim_end_matches(".rs")) };
+        let folder = if module.is_empty() {
+            PathBuf::new()
+        } else {
+            PathBuf::from(file.trim_end_matches(".rs"))
+        };
         let file = folder.join(format!("{child}.rs"));
         let module = [module, &[child]].concat();
-        follow(root, file.to_str().expect("names of ours are UTF-8"), &module, found);
+        follow(
+            root,
+            file.to_str().expect("names of ours are UTF-8"),
+            &module,
+            found,
+        );
     }
 }
 
@@ -159,7 +190,11 @@ fn declared(item: &Item) -> Option<String> {
 pub fn sample(files: &[(&str, &str)]) -> Vec<Source> {
     let parse = |(file, text): &(&str, &str)| {
         let path = file.trim_end_matches(".rs");
-        let module: Vec<&str> = if path == "lib" { Vec::new() } else { path.split('/').collect() };
+        let module: Vec<&str> = if path == "lib" {
+            Vec::new()
+        } else {
+            path.split('/').collect()
+        };
         Source::parse(file, &module, text)
     };
     files.iter().map(parse).collect()
@@ -167,7 +202,11 @@ pub fn sample(files: &[(&str, &str)]) -> Vec<Source> {
 
 /// The sources by module path.
 pub fn by_module(sources: &[Source]) -> BTreeMap<&[String], usize> {
-    sources.iter().enumerate().map(|(index, source)| (source.module.as_slice(), index)).collect()
+    sources
+        .iter()
+        .enumerate()
+        .map(|(index, source)| (source.module.as_slice(), index))
+        .collect()
 }
 
 #[test]
@@ -175,5 +214,11 @@ fn test_items_are_removed_and_what_follows_them_is_read() {
     let text = "#[cfg(test)]\nmod tests {}\nfn a() {}\n#[cfg(not(test))]\nfn b() {}\n#[cfg(all(unix, test))]\nfn c() {\n}\nfn d() {}\n";
     let source = Source::parse("a.rs", &["a"], text);
     assert_eq!(source.tree.items.len(), 3);
-    assert_eq!(source.production_lines().map(|(line, _)| line).collect::<Vec<_>>(), [3, 4, 5, 9]);
+    assert_eq!(
+        source
+            .production_lines()
+            .map(|(line, _)| line)
+            .collect::<Vec<_>>(),
+        [3, 4, 5, 9]
+    );
 }

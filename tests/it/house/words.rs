@@ -6,16 +6,26 @@ use std::path::Path;
 pub fn retired(file: &str, text: &str, terms: &[(&str, &str)]) -> Vec<String> {
     // Most texts have none of them, and one search of all of it is much cheaper than one for each line.
     let whole = words(text);
-    let terms = terms.iter().map(|(term, instead)| (term, instead, format!(" {term} ")));
-    let terms: Vec<_> = terms.filter(|(_, _, word)| whole.contains(word.as_str())).collect();
+    let terms = terms
+        .iter()
+        .map(|(term, instead)| (term, instead, format!(" {term} ")));
+    let terms: Vec<_> = terms
+        .filter(|(_, _, word)| whole.contains(word.as_str()))
+        .collect();
     if terms.is_empty() {
         return Vec::new();
     }
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = words(line);
-        let here = terms.iter().filter(|(_, _, word)| line.contains(word.as_str()));
-        found.extend(here.map(|(term, instead, _)| format!("{file}:{}: {term}: write `{instead}`", index + 1)));
+        let here = terms
+            .iter()
+            .filter(|(_, _, word)| line.contains(word.as_str()));
+        found.extend(
+            here.map(|(term, instead, _)| {
+                format!("{file}:{}: {term}: write `{instead}`", index + 1)
+            }),
+        );
     }
     found
 }
@@ -45,7 +55,9 @@ pub fn texts() -> Vec<(String, String)> {
         .iter()
         .flat_map(|folder| {
             let named = move |(file, text)| (format!("{folder}/{file}"), text);
-            files(&root.join(folder), &["rs", "ts", "lua", "md"]).into_iter().map(named)
+            files(&root.join(folder), &["rs", "ts", "lua", "md"])
+                .into_iter()
+                .map(named)
         })
         .collect();
     assert!(found.len() > 100, "the texts were not found");
@@ -57,13 +69,23 @@ pub fn files(folder: &Path, kinds: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut queue = vec![folder.to_owned()];
     while let Some(path) = queue.pop() {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         if ["node_modules", "out", "dist", "CHANGELOG.md"].contains(&name) {
             continue;
         }
         if path.is_dir() {
-            queue.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if path.extension().is_some_and(|kind| kinds.iter().any(|known| kind == *known)) {
+            queue.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        } else if path
+            .extension()
+            .is_some_and(|kind| kinds.iter().any(|known| kind == *known))
+        {
             let file = path.strip_prefix(folder).unwrap().display().to_string();
             found.push((file, std::fs::read_to_string(&path).unwrap()));
         }

@@ -3,7 +3,11 @@
 //! It serves when `TANDEM_TEST_MCP` says how (words such as `mute`), and is an empty test otherwise. Its tools are its
 //! tricks: `echo` answers, `die` does not.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the streams of this process are its way to talk")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the streams of this process are its way to talk"
+)]
 
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,7 +20,14 @@ pub const ARGUMENTS: [&str; 4] = ["mcp::server::serves", "--exact", "--nocapture
 #[test]
 fn serves() {
     if let Ok(role) = std::env::var("TANDEM_TEST_MCP") {
-        Server { role, renamed: false, heard: Vec::new(), pending: None, gate: None }.run();
+        Server {
+            role,
+            renamed: false,
+            heard: Vec::new(),
+            pending: None,
+            gate: None,
+        }
+        .run();
         std::process::exit(0);
     }
 }
@@ -39,7 +50,10 @@ impl Server {
             std::process::exit(7);
         }
         if let Some(gate) = self.role.strip_prefix("gate ") {
-            self.gate.insert(TcpStream::connect(gate).unwrap()).read_exact(&mut [0]).unwrap();
+            self.gate
+                .insert(TcpStream::connect(gate).unwrap())
+                .read_exact(&mut [0])
+                .unwrap();
         }
         for line in std::io::stdin().lock().lines() {
             let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -71,9 +85,9 @@ impl Server {
     fn tools(&self) -> Value {
         let tool = |name: &str| json!({ "name": name, "description": format!("Does {name}."), "inputSchema": { "type": "object" } });
         match self.role.as_str() {
-            "chatty" => {
-                (0..60).map(|n| json!({ "name": format!("t{n:02}"), "description": "blah ".repeat(200) })).collect()
-            }
+            "chatty" => (0..60)
+                .map(|n| json!({ "name": format!("t{n:02}"), "description": "blah ".repeat(200) }))
+                .collect(),
             "sloppy" => json!([
                 { "name": "echo", "description": "first", "inputSchema": "string" },
                 { "name": "echo", "description": "second", "inputSchema": { "type": "object" } },
@@ -83,10 +97,20 @@ impl Server {
                 "nonsense",
             ]),
             _ if self.renamed => json!([tool("echoed")]),
-            _ => ["echo", "environment", "heard", "hang", "die", "line", "flood", "nonsense", "rename"]
-                .map(tool)
-                .into_iter()
-                .collect(),
+            _ => [
+                "echo",
+                "environment",
+                "heard",
+                "hang",
+                "die",
+                "line",
+                "flood",
+                "nonsense",
+                "rename",
+            ]
+            .map(tool)
+            .into_iter()
+            .collect(),
         }
     }
 
@@ -96,7 +120,8 @@ impl Server {
             "echo" | "echoed" | "e.cho" => format!("{} said", arguments["text"]),
             "environment" => {
                 let variables: std::collections::BTreeMap<_, _> = std::env::vars().collect();
-                json!({ "variables": variables, "folder": std::env::current_dir().unwrap() }).to_string()
+                json!({ "variables": variables, "folder": std::env::current_dir().unwrap() })
+                    .to_string()
             }
             "heard" => json!(self.heard).to_string(),
             "hang" => {
@@ -110,15 +135,22 @@ impl Server {
             "line" => endless(b"x"),
             "flood" => endless(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n"),
             "nonsense" => {
-                println!("Debugger listening on nowhere\n{{\"jsonrpc\": 7}}\n[[[\n{{\"id\": {}", message["id"]);
+                println!(
+                    "Debugger listening on nowhere\n{{\"jsonrpc\": 7}}\n[[[\n{{\"id\": {}",
+                    message["id"]
+                );
                 say(&json!({ "jsonrpc": "2.0", "id": 4711, "result": "nobody asked" }));
-                say(&json!({ "jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": {} }));
+                say(
+                    &json!({ "jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": {} }),
+                );
                 return Some(json!({ "content": "no list", "isError": "perhaps" }));
             }
             "rename" => {
                 self.renamed = true;
                 say(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
-                self.pending = Some(json!({ "jsonrpc": "2.0", "id": message["id"], "result": text("renamed") }));
+                self.pending = Some(
+                    json!({ "jsonrpc": "2.0", "id": message["id"], "result": text("renamed") }),
+                );
                 return None;
             }
             other => panic!("there is no {other}"),

@@ -30,7 +30,13 @@ struct Stage {
 impl Endpoint {
     pub fn start(workspace: PathBuf) -> Self {
         let (script, rest, summary, requests) = (VecDeque::new(), String::new(), None, Vec::new());
-        let stage = Arc::new(Mutex::new(Stage { workspace, script, rest, summary, requests }));
+        let stage = Arc::new(Mutex::new(Stage {
+            workspace,
+            script,
+            rest,
+            summary,
+            requests,
+        }));
         let host = Arc::clone(&stage);
         let port = loopback::listen_to_posts(move |request, stream| serve(&request, stream, &host));
         Self { port, stage }
@@ -46,8 +52,13 @@ impl Endpoint {
         if turn["fresh"] == true {
             stage.script.clear();
         }
-        stage.script.extend(turn["script"].as_array().into_iter().flatten().cloned());
-        turn["rest"].as_str().unwrap_or("All of it is done now.").clone_into(&mut stage.rest);
+        stage
+            .script
+            .extend(turn["script"].as_array().into_iter().flatten().cloned());
+        turn["rest"]
+            .as_str()
+            .unwrap_or("All of it is done now.")
+            .clone_into(&mut stage.rest);
         stage.summary = turn.get("summary").cloned();
     }
 
@@ -62,12 +73,16 @@ impl Stage {
         if let Some(summary) = self.summary.as_ref().filter(|_| for_summary) {
             return json!({ "say": summary });
         }
-        let offers_calls = request["tools"].as_array().is_some_and(|tools| !tools.is_empty())
-            && !["none", "None"]
-                .iter()
-                .any(|none| request["tool_choice"] == *none || request["tool_choice"]["type"] == *none);
+        let offers_calls = request["tools"]
+            .as_array()
+            .is_some_and(|tools| !tools.is_empty())
+            && !["none", "None"].iter().any(|none| {
+                request["tool_choice"] == *none || request["tool_choice"]["type"] == *none
+            });
         while let Some(answer) = self.script.pop_front() {
-            let is_there = answer["if_missing"].as_str().is_some_and(|file| self.workspace.join(file).exists());
+            let is_there = answer["if_missing"]
+                .as_str()
+                .is_some_and(|file| self.workspace.join(file).exists());
             let is_late = answer["when"] == "summary" && !(for_summary && offers_calls);
             if !is_there && !is_late {
                 return answer;
@@ -79,12 +94,22 @@ impl Stage {
 
 /// Whether the last message asks for a summary of the conversation.
 fn asks_for_summary(request: &Value) -> bool {
-    let messages = if request["input"].is_array() { &request["input"] } else { &request["messages"] };
+    let messages = if request["input"].is_array() {
+        &request["input"]
+    } else {
+        &request["messages"]
+    };
     let last = messages.as_array().and_then(|messages| messages.last());
-    last.is_some_and(|last| last["role"] == "user" && last.to_string().to_lowercase().contains("summar"))
+    last.is_some_and(|last| {
+        last["role"] == "user" && last.to_string().to_lowercase().contains("summar")
+    })
 }
 
-fn serve(request: &loopback::Request, mut stream: &TcpStream, stage: &Mutex<Stage>) -> std::io::Result<()> {
+fn serve(
+    request: &loopback::Request,
+    mut stream: &TcpStream,
+    stage: &Mutex<Stage>,
+) -> std::io::Result<()> {
     let body: Value = serde_json::from_str(&request.body).expect("a request is JSON");
     let (answer, number) = {
         let mut stage = stage.lock().unwrap();
@@ -94,7 +119,11 @@ fn serve(request: &loopback::Request, mut stream: &TcpStream, stage: &Mutex<Stag
     };
     if let Some(status) = answer["status"].as_u64() {
         let error = json!({ "message": answer["error"], "code": answer["code"], "type": "invalid_request_error" });
-        return document(stream, u16::try_from(status).expect("a status"), &json!({ "error": error }));
+        return document(
+            stream,
+            u16::try_from(status).expect("a status"),
+            &json!({ "error": error }),
+        );
     }
     let length = u64::try_from(request.body.len()).unwrap();
     let events = speak(Dialect::at(&request.path), &answer, number, length);

@@ -40,21 +40,45 @@ pub struct Seen {
 pub fn play(case: &Value) -> Seen {
     let folder = tempfile::tempdir().unwrap();
     let base = folder.path().canonicalize().unwrap();
-    let (workspace, outside, home) = (base.join("project"), base.join("outside"), base.join("home"));
+    let (workspace, outside, home) = (
+        base.join("project"),
+        base.join("outside"),
+        base.join("home"),
+    );
     for place in [&workspace, &outside, &home.join("tmp")] {
         std::fs::create_dir_all(place).unwrap();
     }
     let endpoint = Endpoint::start(workspace.clone());
-    let case = &filled(case, &[("{WSNAME}", "project"), ("{WS}", show(&workspace)), ("{OUT}", show(&outside))]);
+    let case = &filled(
+        case,
+        &[
+            ("{WSNAME}", "project"),
+            ("{WS}", show(&workspace)),
+            ("{OUT}", show(&outside)),
+        ],
+    );
     write_all(&workspace, &case["workspace"]);
     write_all(&outside, &case["outside"]);
     for (name, target) in case["links"].as_object().into_iter().flatten() {
         std::os::unix::fs::symlink(target.as_str().unwrap(), workspace.join(name)).unwrap();
     }
-    let config = case["config"].as_str().unwrap_or_default().replace("{BASE}", &endpoint.base_url());
+    let config = case["config"]
+        .as_str()
+        .unwrap_or_default()
+        .replace("{BASE}", &endpoint.base_url());
     std::fs::write(home.join("config.toml"), &config).unwrap();
-    let mut seen = Seen { workspace, outside, _folder: Some(folder), ..Seen::default() };
-    let stage = Stage { case, home, endpoint, configures_model: config.lines().any(|line| line.starts_with("model")) };
+    let mut seen = Seen {
+        workspace,
+        outside,
+        _folder: Some(folder),
+        ..Seen::default()
+    };
+    let stage = Stage {
+        case,
+        home,
+        endpoint,
+        configures_model: config.lines().any(|line| line.starts_with("model")),
+    };
     match case["via"].as_str() {
         None | Some("run") => stage.run(&mut seen),
         Some("lsp") => stage.edit(&mut seen),
@@ -70,7 +94,11 @@ fn show(path: &Path) -> &str {
 
 /// A case with its variables written out, in keys too.
 fn filled(value: &Value, vars: &[(&str, &str)]) -> Value {
-    let text = |text: &str| vars.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+    let text = |text: &str| {
+        vars.iter().fold(text.to_owned(), |text, (name, value)| {
+            text.replace(name, value)
+        })
+    };
     match value {
         Value::String(value) => text(value).into(),
         Value::Array(items) => items.iter().map(|item| filled(item, vars)).collect(),
@@ -87,7 +115,9 @@ fn write_all(folder: &Path, files: &Value) {
     for (name, content) in files.as_object().into_iter().flatten() {
         let bytes = match content {
             Value::String(text) => text.clone().into_bytes(),
-            other => STANDARD.decode(other["b64"].as_str().expect("a file is a text or base64")).unwrap(),
+            other => STANDARD
+                .decode(other["b64"].as_str().expect("a file is a text or base64"))
+                .unwrap(),
         };
         let path = folder.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -118,9 +148,15 @@ impl Stage<'_> {
             .stdin(Stdio::null());
         if !self.configures_model {
             command
-                .env("TANDEM_MODEL", self.case["model"].as_str().unwrap_or("test-model"))
+                .env(
+                    "TANDEM_MODEL",
+                    self.case["model"].as_str().unwrap_or("test-model"),
+                )
                 .env("TANDEM_BASE_URL", self.endpoint.base_url())
-                .env("TANDEM_API", self.case["dialect"].as_str().unwrap_or("chat"));
+                .env(
+                    "TANDEM_API",
+                    self.case["dialect"].as_str().unwrap_or("chat"),
+                );
         }
         command
     }
@@ -133,7 +169,10 @@ impl Stage<'_> {
         let turns = self.case["turns"].as_array().expect("a case has turns");
         turns.iter().enumerate().map(|(number, turn)| {
             self.endpoint.prepare(turn);
-            (number, turn["prompt"].as_str().expect("a turn has a prompt"))
+            (
+                number,
+                turn["prompt"].as_str().expect("a turn has a prompt"),
+            )
         })
     }
 
@@ -144,8 +183,14 @@ impl Stage<'_> {
             if number > 0 {
                 arguments.push("--continue");
             }
-            let output = finish(&mut self.command(&seen.workspace.clone(), &[&arguments[..], &[prompt]].concat()));
-            let events = output.stdout.lines().map(|line| serde_json::from_str(line).expect("an event a line"));
+            let output = finish(&mut self.command(
+                &seen.workspace.clone(),
+                &[&arguments[..], &[prompt]].concat(),
+            ));
+            let events = output
+                .stdout
+                .lines()
+                .map(|line| serde_json::from_str(line).expect("an event a line"));
             let events: Vec<Value> = events.collect();
             assert!(!events.is_empty(), "no event: {}", output.stderr);
             for event in &events {
@@ -171,22 +216,40 @@ impl Stage<'_> {
             client.open(&format!("{root}/{name}"), text);
             seen.buffers.insert(name.clone(), text.to_owned());
         }
-        let answer = client.call("session/new", json!({ "cwd": seen.workspace, "mcpServers": [] }));
-        let session = answer["result"]["sessionId"].as_str().expect("a session").to_owned();
-        client.call("session/set_mode", json!({ "sessionId": session, "modeId": self.mode() }));
+        let answer = client.call(
+            "session/new",
+            json!({ "cwd": seen.workspace, "mcpServers": [] }),
+        );
+        let session = answer["result"]["sessionId"]
+            .as_str()
+            .expect("a session")
+            .to_owned();
+        client.call(
+            "session/set_mode",
+            json!({ "sessionId": session, "modeId": self.mode() }),
+        );
         for (_, prompt) in self.turns() {
             let id = client.prompt(&session, prompt);
             loop {
                 let message = client.find(|message| {
-                    message.get("id").is_some() && (message.get("method").is_some() || message["id"] == id)
+                    message.get("id").is_some()
+                        && (message.get("method").is_some() || message["id"] == id)
                 });
                 if message.get("method").is_none() {
                     let reason = &message["result"]["stopReason"];
-                    seen.done =
-                        if reason.is_null() { message["error"]["data"]["code"].clone() } else { reason.clone() };
+                    seen.done = if reason.is_null() {
+                        message["error"]["data"]["code"].clone()
+                    } else {
+                        reason.clone()
+                    };
                     break;
                 }
-                let answer = seen.react(&mut client, &root, &message, self.case["policy"].as_str().unwrap_or("allow"));
+                let answer = seen.react(
+                    &mut client,
+                    &root,
+                    &message,
+                    self.case["policy"].as_str().unwrap_or("allow"),
+                );
                 client.respond(&message, answer);
             }
         }
@@ -205,7 +268,9 @@ impl Seen {
         match kind {
             "text_delta" => self.text.push_str(content),
             "reasoning_delta" => self.thoughts.push_str(content),
-            "notice" | "error" | "loop_detected" | "compaction" => self.notices.push(event.to_string()),
+            "notice" | "error" | "loop_detected" | "compaction" => {
+                self.notices.push(event.to_string())
+            }
             "plan" => self.plan = event["entries"].to_string(),
             "tool_execution_end" => self.ran += u64::from(event["result"]["is_error"] == false),
             "permission_requested" => self.asked += 1,
@@ -226,7 +291,9 @@ impl Seen {
                 self.notices.push(content.to_owned());
             }
             "plan" => self.plan = update["entries"].to_string(),
-            "tool_call_update" | "tool_call" => self.ran += u64::from(update["status"] == "completed"),
+            "tool_call_update" | "tool_call" => {
+                self.ran += u64::from(update["status"] == "completed")
+            }
             _ => {}
         }
     }
@@ -236,12 +303,23 @@ impl Seen {
         match request["method"].as_str().unwrap() {
             "session/request_permission" => {
                 self.asked += 1;
-                let kind = if policy == "allow" { "allow_once" } else { "reject_once" };
+                let kind = if policy == "allow" {
+                    "allow_once"
+                } else {
+                    "reject_once"
+                };
                 let options = request["params"]["options"].as_array().unwrap();
-                let option = options.iter().find(|option| option["kind"] == kind).expect("an option of that kind");
+                let option = options
+                    .iter()
+                    .find(|option| option["kind"] == kind)
+                    .expect("an option of that kind");
                 json!({ "outcome": { "outcome": "selected", "optionId": option["optionId"] } })
             }
-            "workspace/applyEdit" => self.apply(client, root, &request["params"]["edit"]["documentChanges"][0]),
+            "workspace/applyEdit" => self.apply(
+                client,
+                root,
+                &request["params"]["edit"]["documentChanges"][0],
+            ),
             _ => Value::Null,
         }
     }
@@ -250,11 +328,18 @@ impl Seen {
     fn apply(&mut self, client: &mut Client, root: &str, change: &Value) -> Value {
         let uri = change["textDocument"]["uri"].as_str().unwrap();
         let name = uri.strip_prefix(&format!("{root}/")).unwrap();
-        let Some(text) = self.buffers.get_mut(name) else { return json!({ "applied": false }) };
+        let Some(text) = self.buffers.get_mut(name) else {
+            return json!({ "applied": false });
+        };
         for edit in change["edits"].as_array().unwrap().iter().rev() {
             let at = |end: &str| {
-                let number = |key: &str| usize::try_from(edit["range"][end][key].as_u64().unwrap()).unwrap();
-                let start: usize = text.split_inclusive('\n').take(number("line")).map(str::len).sum();
+                let number =
+                    |key: &str| usize::try_from(edit["range"][end][key].as_u64().unwrap()).unwrap();
+                let start: usize = text
+                    .split_inclusive('\n')
+                    .take(number("line"))
+                    .map(str::len)
+                    .sum();
                 (start + number("character")).min(text.len())
             };
             let (from, to) = (at("start"), at("end"));

@@ -45,7 +45,11 @@ pub fn speak(dialect: Dialect, answer: &Value, number: usize, bytes: u64) -> Vec
 impl Speech {
     fn new(answer: &Value, number: usize, bytes: u64) -> Self {
         let deltas = match &answer["say"] {
-            Value::Array(deltas) => deltas.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Value::Array(deltas) => deltas
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
             say => vec![say.as_str().unwrap_or_default().to_owned()],
         };
         let call = |(index, call): (usize, &Value)| {
@@ -60,8 +64,17 @@ impl Speech {
         };
         Self {
             think: answer["think"].as_str().unwrap_or_default().to_owned(),
-            deltas: deltas.into_iter().filter(|delta| !delta.is_empty()).collect(),
-            calls: answer["calls"].as_array().into_iter().flatten().enumerate().map(call).collect(),
+            deltas: deltas
+                .into_iter()
+                .filter(|delta| !delta.is_empty())
+                .collect(),
+            calls: answer["calls"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .enumerate()
+                .map(call)
+                .collect(),
             finish: answer["finish"].as_str().map(str::to_owned),
             usage,
         }
@@ -79,24 +92,38 @@ impl Speech {
 
     fn chat(&self) -> Vec<String> {
         let chunk = |delta: Value, finish: Value| {
-            data(&json!({ "id": "c", "object": "chat.completion.chunk", "model": "m",
-                "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] }))
+            data(
+                &json!({ "id": "c", "object": "chat.completion.chunk", "model": "m",
+                "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] }),
+            )
         };
-        let mut events = vec![chunk(json!({ "role": "assistant", "content": "" }), Value::Null)];
+        let mut events = vec![chunk(
+            json!({ "role": "assistant", "content": "" }),
+            Value::Null,
+        )];
         if !self.think.is_empty() {
-            events.push(chunk(json!({ "reasoning_content": self.think }), Value::Null));
+            events.push(chunk(
+                json!({ "reasoning_content": self.think }),
+                Value::Null,
+            ));
         }
-        events.extend(self.deltas.iter().map(|delta| chunk(json!({ "content": delta }), Value::Null)));
+        events.extend(
+            self.deltas
+                .iter()
+                .map(|delta| chunk(json!({ "content": delta }), Value::Null)),
+        );
         for (index, (id, name, arguments)) in self.calls.iter().enumerate() {
-            let call =
-                json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
+            let call = json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
             events.push(chunk(json!({ "tool_calls": [call] }), Value::Null));
             for piece in halves(arguments) {
                 let call = json!({ "index": index, "function": { "arguments": piece } });
                 events.push(chunk(json!({ "tool_calls": [call] }), Value::Null));
             }
         }
-        events.push(chunk(json!({}), self.finish("tool_calls", "stop", "length").into()));
+        events.push(chunk(
+            json!({}),
+            self.finish("tool_calls", "stop", "length").into(),
+        ));
         if let Some((input, output)) = self.usage {
             let usage = json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output });
             events.push(data(&json!({ "id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage })));
@@ -106,8 +133,9 @@ impl Speech {
     }
 
     fn responses(&self) -> Vec<String> {
-        let mut events =
-            vec![named(&json!({ "type": "response.created", "response": { "id": "r", "status": "in_progress" } }))];
+        let mut events = vec![named(
+            &json!({ "type": "response.created", "response": { "id": "r", "status": "in_progress" } }),
+        )];
         let mut output = Vec::new();
         if !self.think.is_empty() {
             let at = output.len();
@@ -115,7 +143,9 @@ impl Speech {
                 "summary": [{ "type": "summary_text", "text": self.think }] });
             events.push(named(&json!({ "type": "response.output_item.added", "output_index": at, "item": { "type": "reasoning", "id": "rs", "summary": [] } })));
             events.push(named(&json!({ "type": "response.reasoning_summary_text.delta", "output_index": at, "item_id": "rs", "summary_index": 0, "delta": self.think })));
-            events.push(named(&json!({ "type": "response.output_item.done", "output_index": at, "item": item })));
+            events.push(named(
+                &json!({ "type": "response.output_item.done", "output_index": at, "item": item }),
+            ));
             output.push(item);
         }
         if !self.deltas.is_empty() {
@@ -126,7 +156,9 @@ impl Speech {
             events.extend(self.deltas.iter().map(|delta| {
                 named(&json!({ "type": "response.output_text.delta", "output_index": at, "item_id": "msg", "content_index": 0, "delta": delta }))
             }));
-            events.push(named(&json!({ "type": "response.output_item.done", "output_index": at, "item": item })));
+            events.push(named(
+                &json!({ "type": "response.output_item.done", "output_index": at, "item": item }),
+            ));
             output.push(item);
         }
         for (id, name, arguments) in &self.calls {
@@ -142,12 +174,20 @@ impl Speech {
             output.push(item(arguments));
         }
         let is_cut = self.finish.as_deref() == Some("length");
-        let details = if is_cut { json!({ "reason": "max_output_tokens" }) } else { Value::Null };
-        let usage = self.usage.map(|(input, output)| json!({ "input_tokens": input, "output_tokens": output }));
-        let (kind, status) =
-            if is_cut { ("response.incomplete", "incomplete") } else { ("response.completed", "completed") };
-        let response =
-            json!({ "id": "r", "status": status, "output": output, "incomplete_details": details, "usage": usage });
+        let details = if is_cut {
+            json!({ "reason": "max_output_tokens" })
+        } else {
+            Value::Null
+        };
+        let usage = self
+            .usage
+            .map(|(input, output)| json!({ "input_tokens": input, "output_tokens": output }));
+        let (kind, status) = if is_cut {
+            ("response.incomplete", "incomplete")
+        } else {
+            ("response.completed", "completed")
+        };
+        let response = json!({ "id": "r", "status": status, "output": output, "incomplete_details": details, "usage": usage });
         events.push(named(&json!({ "type": kind, "response": response })));
         events
     }
@@ -156,34 +196,54 @@ impl Speech {
         let (input, output) = self.usage.unwrap_or_default();
         let message = json!({ "id": "m", "type": "message", "role": "assistant", "content": [], "model": "m",
             "stop_reason": null, "usage": { "input_tokens": input, "output_tokens": 1 } });
-        let mut events = vec![named(&json!({ "type": "message_start", "message": message }))];
+        let mut events = vec![named(
+            &json!({ "type": "message_start", "message": message }),
+        )];
         let mut index = 0;
         let mut block = |start: Value, deltas: Vec<Value>| {
-            events.push(named(&json!({ "type": "content_block_start", "index": index, "content_block": start })));
+            events.push(named(
+                &json!({ "type": "content_block_start", "index": index, "content_block": start }),
+            ));
             for delta in deltas {
-                events.push(named(&json!({ "type": "content_block_delta", "index": index, "delta": delta })));
+                events.push(named(
+                    &json!({ "type": "content_block_delta", "index": index, "delta": delta }),
+                ));
             }
-            events.push(named(&json!({ "type": "content_block_stop", "index": index })));
+            events.push(named(
+                &json!({ "type": "content_block_stop", "index": index }),
+            ));
             index += 1;
         };
         if !self.think.is_empty() {
             let thought = json!({ "type": "thinking_delta", "thinking": self.think });
             block(
                 json!({ "type": "thinking", "thinking": "" }),
-                vec![thought, json!({ "type": "signature_delta", "signature": "s" })],
+                vec![
+                    thought,
+                    json!({ "type": "signature_delta", "signature": "s" }),
+                ],
             );
         }
         if !self.deltas.is_empty() {
-            let text = self.deltas.iter().map(|delta| json!({ "type": "text_delta", "text": delta }));
+            let text = self
+                .deltas
+                .iter()
+                .map(|delta| json!({ "type": "text_delta", "text": delta }));
             block(json!({ "type": "text", "text": "" }), text.collect());
         }
         for (id, name, arguments) in &self.calls {
-            let pieces = halves(arguments).map(|piece| json!({ "type": "input_json_delta", "partial_json": piece }));
-            block(json!({ "type": "tool_use", "id": id, "name": name, "input": {} }), pieces.to_vec());
+            let pieces = halves(arguments)
+                .map(|piece| json!({ "type": "input_json_delta", "partial_json": piece }));
+            block(
+                json!({ "type": "tool_use", "id": id, "name": name, "input": {} }),
+                pieces.to_vec(),
+            );
         }
         let reason = self.finish("tool_use", "end_turn", "max_tokens");
         let usage = json!({ "output_tokens": output });
-        events.push(named(&json!({ "type": "message_delta", "delta": { "stop_reason": reason }, "usage": usage })));
+        events.push(named(
+            &json!({ "type": "message_delta", "delta": { "stop_reason": reason }, "usage": usage }),
+        ));
         events.push(named(&json!({ "type": "message_stop" })));
         events
     }
@@ -201,7 +261,8 @@ fn scaled(tokens: u64, factor: f64) -> u64 {
 }
 
 fn halves(text: &str) -> [&str; 2] {
-    text.split_at(text.floor_char_boundary(text.len() / 2)).into()
+    text.split_at(text.floor_char_boundary(text.len() / 2))
+        .into()
 }
 
 fn data(event: &Value) -> String {
@@ -209,5 +270,8 @@ fn data(event: &Value) -> String {
 }
 
 fn named(event: &Value) -> String {
-    format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())
+    format!(
+        "event: {}\ndata: {event}\n\n",
+        event["type"].as_str().unwrap()
+    )
 }

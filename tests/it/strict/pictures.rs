@@ -10,14 +10,25 @@ use crate::driver::side_by_side;
 
 /// A session in which a person shows a picture, and the model reads another one.
 fn with_pictures(rows: &[Row]) -> Play {
-    const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+    const PIXEL: &[u8] =
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
     let mut play = Play::begin(rows);
     std::fs::write(play.world.path().join("dot.png"), PIXEL).unwrap();
     let calls = vec![("read_file", json!({ "path": "dot.png" }))];
-    play.strict.add([Act::Say(Said { text: "Reading.", calls, pauses: false }), say("A dot.")]);
+    play.strict.add([
+        Act::Say(Said {
+            text: "Reading.",
+            calls,
+            pauses: false,
+        }),
+        say("A dot."),
+    ]);
     let image = json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" });
     let prompt = json!([{ "type": "text", "text": "what is this?" }, image]);
-    let id = play.client.ask("session/prompt", json!({ "sessionId": play.session, "prompt": prompt }));
+    let id = play.client.ask(
+        "session/prompt",
+        json!({ "sessionId": play.session, "prompt": prompt }),
+    );
     play.end(id);
     play
 }
@@ -25,7 +36,10 @@ fn with_pictures(rows: &[Row]) -> Play {
 /// Whether the person's picture and that of the result are in the last request.
 fn pictures(play: &Play) -> (usize, usize) {
     let last = play.last();
-    (last.raw.matches("AAAA\"").count(), last.raw.matches("iVBORw0KGgo").count())
+    (
+        last.raw.matches("AAAA\"").count(),
+        last.raw.matches("iVBORw0KGgo").count(),
+    )
 }
 
 /// Models of all dialects that see.
@@ -56,12 +70,31 @@ fn pictures_go_to_the_next_model_too_and_a_summary_says_that_there_was_one() {
         play.switch(rows[1]);
         play.turn("and now?", [look("Looking."), say("The same dot.")]);
         assert_eq!(pictures(&play), (1, 1), "{rows:?}: {}", play.last().raw);
-        play.turn("THE-REQUEST about @long.rs", [look("Now."), Act::Overflow, look("Where was I?"), say("Done.")]);
+        play.turn(
+            "THE-REQUEST about @long.rs",
+            [
+                look("Now."),
+                Act::Overflow,
+                look("Where was I?"),
+                say("Done."),
+            ],
+        );
         let requests = play.strict.requests();
-        let summary = requests.iter().rev().find(|(request, _)| request.is_summary()).expect("a summary was asked for");
+        let summary = requests
+            .iter()
+            .rev()
+            .find(|(request, _)| request.is_summary())
+            .expect("a summary was asked for");
         let raw = &summary.0.raw;
-        assert!(raw.contains("(an image, image/png)") && !raw.contains("AAAA\""), "{rows:?}: {raw}");
-        assert!(play.last().raw.contains("THE-REQUEST"), "{rows:?}: {}", play.last().raw);
+        assert!(
+            raw.contains("(an image, image/png)") && !raw.contains("AAAA\""),
+            "{rows:?}: {raw}"
+        );
+        assert!(
+            play.last().raw.contains("THE-REQUEST"),
+            "{rows:?}: {}",
+            play.last().raw
+        );
     };
     side_by_side(SIDE_BY_SIDE, (0..SEEING.len()).collect(), play);
 }

@@ -76,7 +76,9 @@ pub fn call_id(row: Row, number: usize, name: &str) -> String {
         ("openai" | "azure", _) => format!("call_{number:024}"),
         ("anthropic", _) => format!("toolu_01{number:022}"),
         ("gemini" | "vertex", _) => format!("function-call-{number:019}"),
-        ("vllm" | "nvidia", model) if !is_mistral(("", model)) => format!("chatcmpl-tool-{number:032x}"),
+        ("vllm" | "nvidia", model) if !is_mistral(("", model)) => {
+            format!("chatcmpl-tool-{number:032x}")
+        }
         ("huggingface", _) => format!("call_{number:080}"),
         ("moonshot" | "fireworks", _) => format!("functions.{name}:{number}"),
         row if is_mistral(row) => format!("m{number:08}"),

@@ -47,7 +47,9 @@ impl Request {
     /// Whether it has to be answered in words.
     pub fn is_summary(&self) -> bool {
         let choice = &self.body["tool_choice"];
-        *choice == "none" || choice["type"] == "none" || self.body["tools"].as_array().is_none_or(Vec::is_empty)
+        *choice == "none"
+            || choice["type"] == "none"
+            || self.body["tools"].as_array().is_none_or(Vec::is_empty)
     }
 }
 
@@ -130,21 +132,53 @@ impl Stage {
         let broken = rules::broken(request, &self.memory);
         self.requests.push((request.clone(), self.memory.clone()));
         if let Some(first) = broken.first() {
-            self.refusals.push(format!("{}/{}: {}", request.provider, request.model(), broken.join("; ")));
+            self.refusals.push(format!(
+                "{}/{}: {}",
+                request.provider,
+                request.model(),
+                broken.join("; ")
+            ));
             return Err(refusal(&request.provider, first));
         }
-        let row = *ROWS.iter().find(|row| row.0 == request.provider && row.1 == request.model()).expect("a known row");
-        self.memory.openings.entry(request.row()).or_insert_with(|| request.opening().to_owned());
-        self.memory.key = self.memory.key.take().or_else(|| request.body.get("prompt_cache_key").cloned());
-        self.memory.conversation = self.memory.conversation.take().or_else(|| request.conversation.clone());
+        let row = *ROWS
+            .iter()
+            .find(|row| row.0 == request.provider && row.1 == request.model())
+            .expect("a known row");
+        self.memory
+            .openings
+            .entry(request.row())
+            .or_insert_with(|| request.opening().to_owned());
+        self.memory.key = self
+            .memory
+            .key
+            .take()
+            .or_else(|| request.body.get("prompt_cache_key").cloned());
+        self.memory.conversation = self
+            .memory
+            .conversation
+            .take()
+            .or_else(|| request.conversation.clone());
         self.memory.before = Some(request.clone());
         self.memory.paused = None;
         let (number, tokens) = (self.requests.len(), request.raw.len() / 4);
         if request.is_summary() {
             self.forget();
-            return Ok(speak(row, &Said { text: "THE-SUMMARY", ..Said::default() }, number, tokens).0);
+            return Ok(speak(
+                row,
+                &Said {
+                    text: "THE-SUMMARY",
+                    ..Said::default()
+                },
+                number,
+                tokens,
+            )
+            .0);
         }
-        match self.script.pop_front().expect("an answer is left in the script") {
+        match self
+            .script
+            .pop_front()
+            .expect("an answer is left in the script")
+        {
             Act::Overflow => {
                 self.forget();
                 Err(overflow(row.0))
@@ -155,7 +189,15 @@ impl Stage {
                 Ok(events)
             }
             Act::Pause(said) => {
-                let (events, issued) = speak(row, &Said { pauses: true, ..said }, number, tokens);
+                let (events, issued) = speak(
+                    row,
+                    &Said {
+                        pauses: true,
+                        ..said
+                    },
+                    number,
+                    tokens,
+                );
                 self.memory.paused = Some(issued.exact.clone());
                 self.memory.issued.push(issued);
                 Ok(events)
@@ -163,8 +205,14 @@ impl Stage {
             Act::Break(said) => {
                 let (events, issued) = speak(row, &said, number, tokens);
                 // Nobody can send back what never came.
-                self.memory.issued.push(Issued { exact: Value::Null, ..issued });
-                let half = events.match_indices("\n\n").map(|(at, _)| at + 2).find(|at| *at * 2 > events.len());
+                self.memory.issued.push(Issued {
+                    exact: Value::Null,
+                    ..issued
+                });
+                let half = events
+                    .match_indices("\n\n")
+                    .map(|(at, _)| at + 2)
+                    .find(|at| *at * 2 > events.len());
                 Ok(events.split_at(half.unwrap_or(events.len())).0.to_owned())
             }
         }
@@ -183,9 +231,10 @@ impl Stage {
 fn refusal(provider: &str, says: &str) -> (u16, Value) {
     let kind = "invalid_request_error";
     match provider {
-        "anthropic" => {
-            (400, json!({ "type": "error", "error": { "type": kind, "message": says }, "request_id": "req_011" }))
-        }
+        "anthropic" => (
+            400,
+            json!({ "type": "error", "error": { "type": kind, "message": says }, "request_id": "req_011" }),
+        ),
         "mistral" => {
             let detail = json!([{ "type": "extra_forbidden", "loc": ["body"], "msg": says }]);
             (
@@ -193,41 +242,66 @@ fn refusal(provider: &str, says: &str) -> (u16, Value) {
                 json!({ "object": "error", "message": { "detail": detail }, "type": kind, "param": null, "code": null }),
             )
         }
-        "xai" => (400, json!({ "code": "Client specified an invalid argument", "error": says })),
-        "gemini" | "vertex" => {
-            (400, json!([{ "error": { "code": 400, "message": says, "status": "INVALID_ARGUMENT" } }]))
-        }
-        "cerebras" => (400, json!({ "message": says, "type": kind, "param": "messages", "code": "wrong_api_format" })),
+        "xai" => (
+            400,
+            json!({ "code": "Client specified an invalid argument", "error": says }),
+        ),
+        "gemini" | "vertex" => (
+            400,
+            json!([{ "error": { "code": 400, "message": says, "status": "INVALID_ARGUMENT" } }]),
+        ),
+        "cerebras" => (
+            400,
+            json!({ "message": says, "type": kind, "param": "messages", "code": "wrong_api_format" }),
+        ),
         "openrouter" => {
             let raw = json!({ "error": { "message": says } }).to_string();
             let metadata = json!({ "raw": raw, "provider_name": "Upstream" });
-            (400, json!({ "error": { "message": "Provider returned error", "code": 400, "metadata": metadata } }))
+            (
+                400,
+                json!({ "error": { "message": "Provider returned error", "code": 400, "metadata": metadata } }),
+            )
         }
-        "vllm" => {
-            (400, json!({ "object": "error", "message": says, "type": "BadRequestError", "param": null, "code": 400 }))
-        }
+        "vllm" => (
+            400,
+            json!({ "object": "error", "message": says, "type": "BadRequestError", "param": null, "code": 400 }),
+        ),
         "ollama" | "lmstudio" => (400, json!({ "error": says })),
-        _ => (400, json!({ "error": { "message": says, "type": kind, "param": null, "code": kind } })),
+        _ => (
+            400,
+            json!({ "error": { "message": says, "type": kind, "param": null, "code": kind } }),
+        ),
     }
 }
 
 /// How a provider says that a conversation is too long.
 fn overflow(provider: &str) -> (u16, Value) {
     let (status, says) = match provider {
-        "openai" | "azure" => {
-            (400, "Your input exceeds the context window of this model. Please adjust your input and try again.")
-        }
+        "openai" | "azure" => (
+            400,
+            "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        ),
         "anthropic" => (400, "prompt is too long: 210000 tokens > 200000 maximum"),
-        "gemini" | "vertex" => {
-            (400, "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).")
-        }
-        "moonshot" => (400, "Invalid request: Your request exceeded model token limit: 262144"),
+        "gemini" | "vertex" => (
+            400,
+            "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+        ),
+        "moonshot" => (
+            400,
+            "Invalid request: Your request exceeded model token limit: 262144",
+        ),
         "mistral" => (
             400,
             "Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length",
         ),
-        "xai" => (400, "This model's maximum prompt length is 256000 but the request contains 300000 tokens."),
-        "groq" => (400, "Please reduce the length of the messages or completion."),
+        "xai" => (
+            400,
+            "This model's maximum prompt length is 256000 but the request contains 300000 tokens.",
+        ),
+        "groq" => (
+            400,
+            "Please reduce the length of the messages or completion.",
+        ),
         "cerebras" => (
             400,
             "Please reduce the length of the messages or completion. Current length is 140000 while limit is 131072",
@@ -236,12 +310,24 @@ fn overflow(provider: &str) -> (u16, Value) {
             422,
             "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 262145. Given: 270000 `inputs` tokens and 4096 `max_new_tokens`",
         ),
-        "fireworks" => (400, "The prompt is too long: 270000, model maximum context length: 262143"),
-        "github" => (413, "Request body too large for gpt-4.1 model. Max size: 8000 tokens."),
-        "huggingface" => (422, "Input validation error: `inputs` must have less than 131072 tokens. Given: 140000"),
+        "fireworks" => (
+            400,
+            "The prompt is too long: 270000, model maximum context length: 262143",
+        ),
+        "github" => (
+            413,
+            "Request body too large for gpt-4.1 model. Max size: 8000 tokens.",
+        ),
+        "huggingface" => (
+            422,
+            "Input validation error: `inputs` must have less than 131072 tokens. Given: 140000",
+        ),
         "bedrock" => (400, "Input is too long for requested model."),
         "zai" => (400, "Prompt exceeds max length"),
-        "llamacpp" => (400, "the request exceeds the available context size (8192 tokens), try increasing it"),
+        "llamacpp" => (
+            400,
+            "the request exceeds the available context size (8192 tokens), try increasing it",
+        ),
         "lmstudio" => (
             400,
             "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input",
@@ -255,14 +341,23 @@ fn overflow(provider: &str) -> (u16, Value) {
     (status, refusal(provider, says).1)
 }
 
-fn serve(request: loopback::Request, stream: &TcpStream, stage: &Mutex<Stage>) -> std::io::Result<()> {
+fn serve(
+    request: loopback::Request,
+    stream: &TcpStream,
+    stage: &Mutex<Stage>,
+) -> std::io::Result<()> {
     let api = match request.path.rsplit('/').next().unwrap_or_default() {
         "responses" => Api::Responses,
         "messages" => Api::Messages,
         _ => Api::Chat,
     };
     let request = Request {
-        provider: request.path.split('/').nth(1).unwrap_or_default().to_owned(),
+        provider: request
+            .path
+            .split('/')
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned(),
         api,
         conversation: request.header("x-grok-conv-id").map(str::to_owned),
         version: request.header("anthropic-version").map(str::to_owned),

@@ -29,11 +29,15 @@ pub struct Issued {
 pub fn speak(row: Row, said: &Said, number: usize, tokens: usize) -> (String, Issued) {
     let thought = format!("thought {number} of {}", row.1);
     let secret = format!("c2VjcmV0{number}-{}", row.0);
-    let calls = said.calls.iter().enumerate().map(|(at, (name, arguments))| Call {
-        id: call_id(row, number * 10 + at, name),
-        name,
-        arguments: arguments.to_string(),
-    });
+    let calls = said
+        .calls
+        .iter()
+        .enumerate()
+        .map(|(at, (name, arguments))| Call {
+            id: call_id(row, number * 10 + at, name),
+            name,
+            arguments: arguments.to_string(),
+        });
     let answer = Answer {
         row,
         text: said.text,
@@ -48,7 +52,11 @@ pub fn speak(row: Row, said: &Said, number: usize, tokens: usize) -> (String, Is
         Api::Messages => answer.messages(),
         Api::Chat => answer.chat(),
     };
-    let issued = Issued { row: (row.0.to_owned(), row.1.to_owned()), secrets: vec![thought, secret], exact };
+    let issued = Issued {
+        row: (row.0.to_owned(), row.1.to_owned()),
+        secrets: vec![thought, secret],
+        exact,
+    };
     (events, issued)
 }
 
@@ -74,12 +82,20 @@ impl Answer {
             json!({ "id": format!("rs_{number}{id}"), "type": "reasoning", "encrypted_content": format!("{}{id}", self.secret),
                 "summary": [{ "type": "summary_text", "text": self.thought }] })
         };
-        let phase = if self.calls.is_empty() { "final_answer" } else { "commentary" };
+        let phase = if self.calls.is_empty() {
+            "final_answer"
+        } else {
+            "commentary"
+        };
         let content = json!([{ "type": "output_text", "annotations": [], "logprobs": [], "text": self.text }]);
         let message = json!({ "id": format!("msg_{number}"), "type": "message", "status": "completed", "content": content,
             "phase": phase, "role": "assistant" });
         let thinks = !self.row.1.starts_with("gpt-4");
-        let mut items: Vec<Value> = thinks.then(|| reasoning("a")).into_iter().chain([message]).collect();
+        let mut items: Vec<Value> = thinks
+            .then(|| reasoning("a"))
+            .into_iter()
+            .chain([message])
+            .collect();
         if thinks && !self.calls.is_empty() {
             items.push(reasoning("b"));
         }
@@ -87,24 +103,33 @@ impl Answer {
             json!({ "id": format!("fc_{id}"), "type": "function_call", "status": "completed", "arguments": arguments,
                 "call_id": id, "name": name })
         }));
-        let mut events =
-            vec![json!({ "type": "response.created", "response": { "id": "resp_1", "status": "in_progress" } })];
+        let mut events = vec![
+            json!({ "type": "response.created", "response": { "id": "resp_1", "status": "in_progress" } }),
+        ];
         for (at, item) in items.iter().enumerate() {
             let mut begun = item.clone();
-            for (field, empty) in [("content", json!([])), ("summary", json!([])), ("arguments", json!(""))] {
+            for (field, empty) in [
+                ("content", json!([])),
+                ("summary", json!([])),
+                ("arguments", json!("")),
+            ] {
                 if begun.get(field).is_some() {
                     begun[field] = empty;
                 }
             }
-            events.push(json!({ "type": "response.output_item.added", "output_index": at, "item": begun }));
+            events.push(
+                json!({ "type": "response.output_item.added", "output_index": at, "item": begun }),
+            );
             events.extend(deltas(item).into_iter().map(|(kind, delta)| {
                 json!({ "type": kind, "output_index": at, "item_id": item["id"], "content_index": 0, "delta": delta })
             }));
-            events.push(json!({ "type": "response.output_item.done", "output_index": at, "item": item }));
+            events.push(
+                json!({ "type": "response.output_item.done", "output_index": at, "item": item }),
+            );
         }
-        let usage =
-            json!({ "input_tokens": self.tokens, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": 20 });
-        let response = json!({ "id": "resp_1", "status": "completed", "output": items, "usage": usage });
+        let usage = json!({ "input_tokens": self.tokens, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": 20 });
+        let response =
+            json!({ "id": "resp_1", "status": "completed", "output": items, "usage": usage });
         events.push(json!({ "type": "response.completed", "response": response }));
         (named(&events), items.into())
     }
@@ -128,15 +153,18 @@ impl Answer {
         }
         let usage = json!({ "input_tokens": self.tokens, "cache_read_input_tokens": 0, "output_tokens": 1 });
         let message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "content": [], "usage": usage });
-        let mut events = vec![json!({ "type": "message_start", "message": message }), json!({ "type": "ping" })];
+        let mut events = vec![
+            json!({ "type": "message_start", "message": message }),
+            json!({ "type": "ping" }),
+        ];
         for (index, block) in blocks.iter().enumerate() {
             let (begun, deltas) = in_pieces(block);
-            events.push(json!({ "type": "content_block_start", "index": index, "content_block": begun }));
-            events.extend(
-                deltas
-                    .into_iter()
-                    .map(|delta| json!({ "type": "content_block_delta", "index": index, "delta": delta })),
+            events.push(
+                json!({ "type": "content_block_start", "index": index, "content_block": begun }),
             );
+            events.extend(deltas.into_iter().map(
+                |delta| json!({ "type": "content_block_delta", "index": index, "delta": delta }),
+            ));
             events.push(json!({ "type": "content_block_stop", "index": index }));
         }
         let reason = match self {
@@ -145,14 +173,19 @@ impl Answer {
             _ => "tool_use",
         };
         let usage = json!({ "output_tokens": 20 });
-        events.push(json!({ "type": "message_delta", "delta": { "stop_reason": reason }, "usage": usage }));
+        events.push(
+            json!({ "type": "message_delta", "delta": { "stop_reason": reason }, "usage": usage }),
+        );
         events.push(json!({ "type": "message_stop" }));
         (named(&events), blocks.into())
     }
 
     fn chat(&self) -> (String, Value) {
         let chunk = |delta: Value, finish: Value| json!({ "id": "c", "object": "chat.completion.chunk", "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] });
-        let mut events = vec![chunk(json!({ "role": "assistant", "content": "" }), Value::Null)];
+        let mut events = vec![chunk(
+            json!({ "role": "assistant", "content": "" }),
+            Value::Null,
+        )];
         let mut exact = json!({});
         let (provider, _) = self.row;
         if let Some(field) = thoughts(self.row) {
@@ -172,20 +205,38 @@ impl Answer {
             events.push(chunk(json!({ "content": thinking }), Value::Null));
         }
         events.push(chunk(json!({ "content": self.text }), Value::Null));
-        for (index, Call { id, name, arguments }) in self.calls.iter().enumerate() {
+        for (
+            index,
+            Call {
+                id,
+                name,
+                arguments,
+            },
+        ) in self.calls.iter().enumerate()
+        {
             let function = json!({ "name": name, "arguments": arguments });
-            let mut call = json!({ "index": index, "id": id, "type": "function", "function": function });
+            let mut call =
+                json!({ "index": index, "id": id, "type": "function", "function": function });
             if index == 0 && matches!(provider, "gemini" | "vertex") {
                 call["extra_content"] = json!({ "google": { "thought_signature": self.secret } });
                 exact["extra_content"] = call["extra_content"].clone();
             }
             events.push(chunk(json!({ "tool_calls": [call] }), Value::Null));
         }
-        let finish = if self.calls.is_empty() { "stop" } else { "tool_calls" };
+        let finish = if self.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        };
         events.push(chunk(json!({}), finish.into()));
         let usage = json!({ "prompt_tokens": self.tokens, "completion_tokens": 20, "total_tokens": self.tokens + 20 });
-        events.push(json!({ "id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage }));
-        let events: Vec<_> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        events.push(
+            json!({ "id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage }),
+        );
+        let events: Vec<_> = events
+            .iter()
+            .map(|event| format!("data: {event}\n\n"))
+            .collect();
         (events.concat() + "data: [DONE]\n\n", exact)
     }
 }
@@ -193,9 +244,18 @@ impl Answer {
 /// The deltas of an item of the Responses dialect.
 fn deltas(item: &Value) -> Vec<(&'static str, Value)> {
     match item["type"].as_str().unwrap() {
-        "reasoning" => vec![("response.reasoning_summary_text.delta", item["summary"][0]["text"].clone())],
-        "message" => vec![("response.output_text.delta", item["content"][0]["text"].clone())],
-        _ => vec![("response.function_call_arguments.delta", item["arguments"].clone())],
+        "reasoning" => vec![(
+            "response.reasoning_summary_text.delta",
+            item["summary"][0]["text"].clone(),
+        )],
+        "message" => vec![(
+            "response.output_text.delta",
+            item["content"][0]["text"].clone(),
+        )],
+        _ => vec![(
+            "response.function_call_arguments.delta",
+            item["arguments"].clone(),
+        )],
     }
 }
 
@@ -206,7 +266,10 @@ fn in_pieces(block: &Value) -> (Value, Vec<Value>) {
         "thinking" => {
             (begun["thinking"], begun["signature"]) = (json!(""), json!(""));
             let thought = json!({ "type": "thinking_delta", "thinking": block["thinking"] });
-            vec![thought, json!({ "type": "signature_delta", "signature": block["signature"] })]
+            vec![
+                thought,
+                json!({ "type": "signature_delta", "signature": block["signature"] }),
+            ]
         }
         "text" => {
             begun["text"] = json!("");
@@ -222,6 +285,11 @@ fn in_pieces(block: &Value) -> (Value, Vec<Value>) {
 }
 
 fn named(events: &[Value]) -> String {
-    let named = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    let named = |event: &Value| {
+        format!(
+            "event: {}\ndata: {event}\n\n",
+            event["type"].as_str().unwrap()
+        )
+    };
     events.iter().map(named).collect()
 }

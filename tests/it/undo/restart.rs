@@ -5,14 +5,20 @@ use super::*;
 fn restarted(mut client: Client, world: &World, session: &str) -> Client {
     client.end();
     let mut client = world.client();
-    client.call("session/load", json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }));
+    client.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }),
+    );
     client
 }
 
 #[test]
 fn settled_hunks_stay_settled_after_a_restart() {
     let numbers = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
-    let edits = edit("a.rs", &[("1\n", "one\n"), ("5\n", "five\n"), ("9\n", "nine\n")]);
+    let edits = edit(
+        "a.rs",
+        &[("1\n", "one\n"), ("5\n", "five\n"), ("9\n", "nine\n")],
+    );
     let world = world(&[edits, write("b.rs", "b\n"), write("c.rs", "c\n")]);
     world.write("a.rs", numbers);
     let mut client = world.client();
@@ -21,25 +27,60 @@ fn settled_hunks_stay_settled_after_a_restart() {
         turn(&mut client, &session);
     }
     let path = |name: &str| world.path().join(name);
-    review(&mut client, &session, "keep", json!({ "turn": 1, "path": path("a.rs"), "hunk": 1 }));
-    review(&mut client, &session, "reject", json!({ "turn": 1, "path": path("a.rs"), "hunk": 9 }));
-    review(&mut client, &session, "keep", json!({ "turn": 2, "path": path("b.rs") }));
+    review(
+        &mut client,
+        &session,
+        "keep",
+        json!({ "turn": 1, "path": path("a.rs"), "hunk": 1 }),
+    );
+    review(
+        &mut client,
+        &session,
+        "reject",
+        json!({ "turn": 1, "path": path("a.rs"), "hunk": 9 }),
+    );
+    review(
+        &mut client,
+        &session,
+        "keep",
+        json!({ "turn": 2, "path": path("b.rs") }),
+    );
     undo(&mut client, &session);
     assert!(!path("c.rs").exists());
 
     let mut client = restarted(client, &world, &session);
     let list = review(&mut client, &session, "list", json!({}));
-    assert_eq!(list["result"]["turns"].as_array().unwrap().len(), 1, "{list}");
-    assert_eq!(hunks(&list, 0).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [5]);
+    assert_eq!(
+        list["result"]["turns"].as_array().unwrap().len(),
+        1,
+        "{list}"
+    );
+    assert_eq!(
+        hunks(&list, 0)
+            .iter()
+            .map(|(id, _)| *id)
+            .collect::<Vec<_>>(),
+        [5]
+    );
     let undone = undo(&mut client, &session);
     assert_eq!(undone["result"]["message"], "undid turn 1: a.rs");
     assert_eq!(world.read("a.rs"), numbers.replace("1\n", "one\n"));
-    assert_eq!((path("b.rs").exists(), path("c.rs").exists()), (true, false));
+    assert_eq!(
+        (path("b.rs").exists(), path("c.rs").exists()),
+        (true, false)
+    );
     let redone = redo(&mut client, &session);
     assert_eq!(redone["result"]["message"], "redid turn 1: a.rs");
 
     let mut client = restarted(client, &world, &session);
     undo(&mut client, &session);
-    assert_eq!(world.read("a.rs"), numbers.replace("1\n", "one\n"), "what was redone can be undone");
-    assert_eq!(undo(&mut client, &session)["error"]["message"], "there is nothing to undo");
+    assert_eq!(
+        world.read("a.rs"),
+        numbers.replace("1\n", "one\n"),
+        "what was redone can be undone"
+    );
+    assert_eq!(
+        undo(&mut client, &session)["error"]["message"],
+        "there is nothing to undo"
+    );
 }

@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use super::{alternatives, bases, fields, has_fields, reference, summary, words};
 
 pub fn render(definitions: &Map<String, Value>) -> String {
-    let mut out = "---@meta\n-- Generated from src/protocol by tests/it/wire_types.rs; do not edit.\n".to_owned();
+    let mut out =
+        "---@meta\n-- Generated from src/protocol by tests/it/wire_types.rs; do not edit.\n"
+            .to_owned();
     for (name, schema) in definitions {
         out.push('\n');
         match alternatives(schema) {
@@ -32,9 +34,13 @@ fn union(out: &mut String, name: &str, schema: &Value, all: &[Value]) {
     for (index, alternative) in all.iter().enumerate() {
         if has_fields(alternative) || has_fields(schema) {
             let tag = fields(alternative).find_map(|(_, schema, _)| schema["const"].as_str());
-            let tag = tag.or_else(|| alternative["title"].as_str()).map_or(index.to_string(), str::to_owned);
+            let tag = tag
+                .or_else(|| alternative["title"].as_str())
+                .map_or(index.to_string(), str::to_owned);
             let class_name = format!("wire.{name}.{tag}");
-            let parents: Vec<&Value> = bases(alternative).chain(reference(alternative).map(|_| alternative)).collect();
+            let parents: Vec<&Value> = bases(alternative)
+                .chain(reference(alternative).map(|_| alternative))
+                .collect();
             class(out, &class_name, alternative, &parents);
             if has_fields(schema) {
                 write_fields(out, schema);
@@ -52,7 +58,11 @@ fn union(out: &mut String, name: &str, schema: &Value, all: &[Value]) {
 fn class(out: &mut String, name: &str, schema: &Value, parents: &[&Value]) {
     describe(out, schema);
     let parents: Vec<String> = parents.iter().map(|parent| type_of(parent)).collect();
-    let extends = if parents.is_empty() { String::new() } else { format!(": {}", parents.join(", ")) };
+    let extends = if parents.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parents.join(", "))
+    };
     let _ = writeln!(out, "---@class {name}{extends}");
     write_fields(out, schema);
 }
@@ -60,8 +70,14 @@ fn class(out: &mut String, name: &str, schema: &Value, parents: &[&Value]) {
 fn write_fields(out: &mut String, schema: &Value) {
     for (field, schema, required) in fields(schema) {
         let optional = if required { "" } else { "?" };
-        let summary = summary(schema).map(|summary| format!(" {summary}")).unwrap_or_default();
-        let _ = writeln!(out, "---@field {field}{optional} {}{summary}", type_of(schema));
+        let summary = summary(schema)
+            .map(|summary| format!(" {summary}"))
+            .unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "---@field {field}{optional} {}{summary}",
+            type_of(schema)
+        );
     }
 }
 
@@ -82,7 +98,11 @@ fn type_of(schema: &Value) -> String {
         return words.join("|");
     }
     if let Some(all) = alternatives(schema) {
-        let mut all: Vec<String> = all.iter().map(type_of).filter(|name| name != "nil").collect();
+        let mut all: Vec<String> = all
+            .iter()
+            .map(type_of)
+            .filter(|name| name != "nil")
+            .collect();
         all.dedup();
         return all.join("|");
     }
@@ -91,9 +111,16 @@ fn type_of(schema: &Value) -> String {
     }
     if has_fields(schema) {
         let field = |(name, schema, required): (&String, &Value, bool)| {
-            format!("{name}{}: {}", if required { "" } else { "?" }, type_of(schema))
+            format!(
+                "{name}{}: {}",
+                if required { "" } else { "?" },
+                type_of(schema)
+            )
         };
-        return format!("{{ {} }}", fields(schema).map(field).collect::<Vec<_>>().join(", "));
+        return format!(
+            "{{ {} }}",
+            fields(schema).map(field).collect::<Vec<_>>().join(", ")
+        );
     }
     match &schema["type"] {
         Value::Array(all) => {

@@ -53,13 +53,24 @@ fn type_of(schema: &Value) -> String {
         let mut all: Vec<String> = all.iter().map(type_of).collect();
         all.dedup();
         let union = all.join(" | ");
-        parts.push(if has_fields(schema) || !parts.is_empty() { format!("({union})") } else { union });
+        parts.push(if has_fields(schema) || !parts.is_empty() {
+            format!("({union})")
+        } else {
+            union
+        });
     }
     if has_fields(schema) {
         let field = |(name, schema, required): (&String, &Value, bool)| {
-            format!("readonly {name}{}: {}", if required { "" } else { "?" }, type_of(schema))
+            format!(
+                "readonly {name}{}: {}",
+                if required { "" } else { "?" },
+                type_of(schema)
+            )
         };
-        parts.push(format!("{{ {} }}", fields(schema).map(field).collect::<Vec<_>>().join("; ")));
+        parts.push(format!(
+            "{{ {} }}",
+            fields(schema).map(field).collect::<Vec<_>>().join("; ")
+        ));
     }
     if !parts.is_empty() {
         return parts.join(" & ");
@@ -79,7 +90,10 @@ fn type_of(schema: &Value) -> String {
                 item => format!("readonly {item}[]"),
             },
             "object" if schema["additionalProperties"].is_object() => {
-                format!("Readonly<Record<string, {}>>", type_of(&schema["additionalProperties"]))
+                format!(
+                    "Readonly<Record<string, {}>>",
+                    type_of(&schema["additionalProperties"])
+                )
             }
             "object" => "Readonly<Record<string, unknown>>".to_owned(),
             "integer" => "number".to_owned(),

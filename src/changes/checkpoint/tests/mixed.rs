@@ -9,7 +9,9 @@ async fn a_tool_edit_is_undone_after_a_command_made_the_file_binary() {
         fixture.write("a.txt", b"x\ny\n");
         let before = fixture.tree();
         assert!(fixture.tool(1, "a.txt", whole(text)).await);
-        fixture.command(1, |fixture| fixture.write("a.txt", b"\0")).await;
+        fixture
+            .command(1, |fixture| fixture.write("a.txt", b"\0"))
+            .await;
         there_and_back(before, fixture).await;
     }
 }
@@ -39,7 +41,11 @@ async fn removed_bytes_are_restored_after_a_tool_rewrote_the_file() {
     let mut fixture = Fixture::new();
     fixture.write("a.bin", b"\0mine");
     let before = fixture.tree();
-    fixture.command(1, |fixture| std::fs::remove_file(fixture.path("a.bin")).unwrap()).await;
+    fixture
+        .command(1, |fixture| {
+            std::fs::remove_file(fixture.path("a.bin")).unwrap()
+        })
+        .await;
     assert!(fixture.tool(1, "a.bin", whole("x\n")).await);
     there_and_back(before, fixture).await;
 }

@@ -91,7 +91,8 @@ pub(in crate::session::permission) fn parse(line: &str) -> Option<Vec<Words>> {
             words.push(text);
         } else {
             let mut word = String::new();
-            while let Some(next) = chars.next_if(|c| !c.is_whitespace() && !SEPARATORS.contains(c)) {
+            while let Some(next) = chars.next_if(|c| !c.is_whitespace() && !SEPARATORS.contains(c))
+            {
                 if !next.is_ascii_alphanumeric() && !PLAIN.contains(next) {
                     return None;
                 }
@@ -110,22 +111,37 @@ fn quoted(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String
     loop {
         match chars.next()? {
             '"' => break,
-            character if QUOTED_SPECIAL.contains(character) || !(' '..='~').contains(&character) => return None,
+            character
+                if QUOTED_SPECIAL.contains(character) || !(' '..='~').contains(&character) =>
+            {
+                return None;
+            }
             character => text.push(character),
         }
     }
-    let ends = chars.peek().is_none_or(|next| next.is_whitespace() || SEPARATORS.contains(next));
+    let ends = chars
+        .peek()
+        .is_none_or(|next| next.is_whitespace() || SEPARATORS.contains(next));
     // A backslash would take the closing quote into the text.
     (ends && !text.ends_with('\\')).then_some(text)
 }
 
 /// The name that a program goes by: `C:\x\RM.EXE` and `del` are `remove-item`.
 pub(in crate::session::permission) fn canonical(program: &str) -> String {
-    let base = program.rsplit(['/', '\\']).next().unwrap_or(program).to_ascii_lowercase();
+    let base = program
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or(program)
+        .to_ascii_lowercase();
     let endings = [".exe", ".com", ".cmd", ".bat", ".ps1"];
-    let name = endings.iter().find_map(|ending| base.strip_suffix(ending)).unwrap_or(&base);
+    let name = endings
+        .iter()
+        .find_map(|ending| base.strip_suffix(ending))
+        .unwrap_or(&base);
     let alias = ALIASES.iter().find(|names| names.contains(&name));
-    alias.and_then(|names| names.first()).map_or_else(|| name.to_owned(), |name| (*name).to_owned())
+    alias
+        .and_then(|names| names.first())
+        .map_or_else(|| name.to_owned(), |name| (*name).to_owned())
 }
 
 /// Whether a program may run something its name does not tell.
@@ -141,12 +157,28 @@ mod tests {
     fn simple_windows_lines_are_parsed() {
         let check = |line: &str, expected: &[&[&str]]| {
             let commands = parse(line).unwrap_or_default();
-            assert_eq!(commands, expected.iter().map(|words| words.to_vec()).collect::<Vec<_>>(), "{line}");
+            assert_eq!(
+                commands,
+                expected
+                    .iter()
+                    .map(|words| words.to_vec())
+                    .collect::<Vec<_>>(),
+                "{line}"
+            );
         };
         check("cargo test --lib", &[&["cargo", "test", "--lib"]]);
-        check(r#"del "a b.txt" & dir C:\x"#, &[&["del", "a b.txt"], &["dir", r"C:\x"]]);
-        check("npm ci && npm test | findstr ok", &[&["npm", "ci"], &["npm", "test"], &["findstr", "ok"]]);
-        check("Get-Item x; Remove-Item y\n", &[&["Get-Item", "x"], &["Remove-Item", "y"]]);
+        check(
+            r#"del "a b.txt" & dir C:\x"#,
+            &[&["del", "a b.txt"], &["dir", r"C:\x"]],
+        );
+        check(
+            "npm ci && npm test | findstr ok",
+            &[&["npm", "ci"], &["npm", "test"], &["findstr", "ok"]],
+        );
+        check(
+            "Get-Item x; Remove-Item y\n",
+            &[&["Get-Item", "x"], &["Remove-Item", "y"]],
+        );
     }
 
     #[test]

@@ -206,12 +206,20 @@ const COVERED: [&str; 54] = [
 
 #[test]
 fn commands_that_may_empty_the_workspace_are_recognized() {
-    let kinds = [(&EVERYTHING[..], true, true), (&VISIBLE[..], true, false), (&COVERED[..], false, false)];
+    let kinds = [
+        (&EVERYTHING[..], true, true),
+        (&VISIBLE[..], true, false),
+        (&COVERED[..], false, false),
+    ];
     let wrong = kinds.iter().flat_map(|(lines, ignored, objects)| {
-        let both = [(Uncovered::Ignored, *ignored), (Uncovered::Objects, *objects)];
-        lines
-            .iter()
-            .flat_map(move |line| both.into_iter().filter_map(|(uncovered, expected)| check(line, uncovered, expected)))
+        let both = [
+            (Uncovered::Ignored, *ignored),
+            (Uncovered::Objects, *objects),
+        ];
+        lines.iter().flat_map(move |line| {
+            both.into_iter()
+                .filter_map(|(uncovered, expected)| check(line, uncovered, expected))
+        })
     });
     assert_eq!(wrong.collect::<Vec<_>>(), Vec::<String>::new());
 }

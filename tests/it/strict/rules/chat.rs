@@ -63,7 +63,9 @@ pub fn takes(provider: &str, field: &str) -> bool {
 }
 
 fn is_of(table: &[(&str, &[&str])], provider: &str, field: &str) -> bool {
-    table.iter().any(|(name, providers)| *name == field && providers.contains(&provider))
+    table
+        .iter()
+        .any(|(name, providers)| *name == field && providers.contains(&provider))
 }
 
 fn speaks(request: &Request) -> bool {
@@ -75,7 +77,9 @@ fn row(request: &Request) -> (&str, &str) {
 }
 
 fn messages(request: &Request) -> &[Value] {
-    request.body["messages"].as_array().map_or(&[], Vec::as_slice)
+    request.body["messages"]
+        .as_array()
+        .map_or(&[], Vec::as_slice)
 }
 
 fn calls(message: &Value) -> &[Value] {
@@ -83,13 +87,22 @@ fn calls(message: &Value) -> &[Value] {
 }
 
 fn with_calls(request: &Request) -> impl Iterator<Item = &Value> {
-    messages(request).iter().filter(|message| !calls(message).is_empty())
+    messages(request)
+        .iter()
+        .filter(|message| !calls(message).is_empty())
 }
 
 fn call_ids(request: &Request) -> impl Iterator<Item = &str> {
-    let calls = messages(request).iter().flat_map(calls).map(|call| call["id"].as_str());
-    let results = messages(request).iter().filter(|message| message["role"] == "tool");
-    calls.chain(results.map(|result| result["tool_call_id"].as_str())).map(Option::unwrap_or_default)
+    let calls = messages(request)
+        .iter()
+        .flat_map(calls)
+        .map(|call| call["id"].as_str());
+    let results = messages(request)
+        .iter()
+        .filter(|message| message["role"] == "tool");
+    calls
+        .chain(results.map(|result| result["tool_call_id"].as_str()))
+        .map(Option::unwrap_or_default)
 }
 
 fn is_google(request: &Request) -> bool {
@@ -105,7 +118,10 @@ fn is_user(message: &Value) -> bool {
 
 /// Changes every message with calls.
 fn spoil_calls(request: &mut Request, change: impl Fn(&mut Value)) {
-    list(request).iter_mut().filter(|message| message.get("tool_calls").is_some()).for_each(change);
+    list(request)
+        .iter_mut()
+        .filter(|message| message.get("tool_calls").is_some())
+        .for_each(change);
 }
 
 fn without(message: &mut Value, field: &str) {
@@ -120,10 +136,9 @@ pub const RULES: &[Rule] = &[
         of: speaks,
         holds: |request, _| {
             const USUAL: [&str; 5] = ["role", "content", "tool_calls", "tool_call_id", "name"];
-            messages(request)
-                .iter()
-                .flat_map(fields)
-                .all(|field| USUAL.contains(&field) || is_of(&OF_MESSAGES, &request.provider, field))
+            messages(request).iter().flat_map(fields).all(|field| {
+                USUAL.contains(&field) || is_of(&OF_MESSAGES, &request.provider, field)
+            })
         },
         spoil: |request, _| list(request)[0]["frobnicate"] = true.into(),
     },
@@ -134,12 +149,18 @@ pub const RULES: &[Rule] = &[
             let mut calls = messages(request).iter().flat_map(calls);
             calls.all(|call| {
                 let known = |field| {
-                    ["id", "type", "function"].contains(&field) || is_google(request) && field == "extra_content"
+                    ["id", "type", "function"].contains(&field)
+                        || is_google(request) && field == "extra_content"
                 };
-                fields(call).all(known) && fields(&call["function"]).all(|field| ["name", "arguments"].contains(&field))
+                fields(call).all(known)
+                    && fields(&call["function"]).all(|field| ["name", "arguments"].contains(&field))
             })
         },
-        spoil: |request, _| spoil_calls(request, |message| message["tool_calls"][0]["frobnicate"] = true.into()),
+        spoil: |request, _| {
+            spoil_calls(request, |message| {
+                message["tool_calls"][0]["frobnicate"] = true.into()
+            })
+        },
     },
     Rule {
         says: "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'",
@@ -148,7 +169,9 @@ pub const RULES: &[Rule] = &[
             messages(request).iter().enumerate().all(|(at, message)| {
                 calls(message).iter().enumerate().all(|(slot, call)| {
                     let result = messages(request).get(at + 1 + slot);
-                    result.is_some_and(|result| result["role"] == "tool" && result["tool_call_id"] == call["id"])
+                    result.is_some_and(|result| {
+                        result["role"] == "tool" && result["tool_call_id"] == call["id"]
+                    })
                 })
             })
         },
@@ -158,10 +181,19 @@ pub const RULES: &[Rule] = &[
         says: "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
         of: speaks,
         holds: |request, _| {
-            let results = messages(request).iter().filter(|message| message["role"] == "tool").count();
-            results == messages(request).iter().map(|message| calls(message).len()).sum::<usize>()
+            let results = messages(request)
+                .iter()
+                .filter(|message| message["role"] == "tool")
+                .count();
+            results
+                == messages(request)
+                    .iter()
+                    .map(|message| calls(message).len())
+                    .sum::<usize>()
         },
-        spoil: |request, _| list(request).push(json!({ "role": "tool", "tool_call_id": "c", "content": "x" })),
+        spoil: |request, _| {
+            list(request).push(json!({ "role": "tool", "tool_call_id": "c", "content": "x" }))
+        },
     },
     Rule {
         says: "Arguments of a call are the text of a JSON object",
@@ -170,27 +202,40 @@ pub const RULES: &[Rule] = &[
             let mut calls = messages(request).iter().flat_map(calls);
             calls.all(|call| {
                 let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
-                serde_json::from_str::<Value>(arguments).is_ok_and(|arguments| arguments.is_object())
+                serde_json::from_str::<Value>(arguments)
+                    .is_ok_and(|arguments| arguments.is_object())
             })
         },
         spoil: |request, _| {
-            spoil_calls(request, |message| message["tool_calls"][0]["function"]["arguments"] = json!({ "x": 1 }));
+            spoil_calls(request, |message| {
+                message["tool_calls"][0]["function"]["arguments"] = json!({ "x": 1 })
+            });
         },
     },
     Rule {
         says: "A message of the assistant has words or calls",
         of: speaks,
         holds: |request, _| {
-            messages(request).iter().filter(|message| message["role"] == "assistant").all(|message| {
-                !calls(message).is_empty() || message["content"].as_str().is_none_or(|text| !text.is_empty())
-            })
+            messages(request)
+                .iter()
+                .filter(|message| message["role"] == "assistant")
+                .all(|message| {
+                    !calls(message).is_empty()
+                        || message["content"]
+                            .as_str()
+                            .is_none_or(|text| !text.is_empty())
+                })
         },
         spoil: |request, _| list(request).insert(1, json!({ "role": "assistant", "content": "" })),
     },
     Rule {
         says: "The last message is a person's or a result",
         of: speaks,
-        holds: |request, _| messages(request).last().is_some_and(|last| last["role"] != "assistant"),
+        holds: |request, _| {
+            messages(request)
+                .last()
+                .is_some_and(|last| last["role"] != "assistant")
+        },
         spoil: |request, _| list(request).push(json!({ "role": "assistant", "content": "And" })),
     },
     Rule {
@@ -232,9 +277,17 @@ pub const RULES: &[Rule] = &[
             let issued = memory.issued.iter().filter(|issued| issued.row == row);
             issued
                 .filter_map(|issued| issued.exact.get("reasoning_details"))
-                .all(|exact| messages(request).iter().any(|message| message["reasoning_details"] == *exact))
+                .all(|exact| {
+                    messages(request)
+                        .iter()
+                        .any(|message| message["reasoning_details"] == *exact)
+                })
         },
-        spoil: |request, _| list(request).iter_mut().for_each(|message| without(message, "reasoning_details")),
+        spoil: |request, _| {
+            list(request)
+                .iter_mut()
+                .for_each(|message| without(message, "reasoning_details"))
+        },
     },
     Rule {
         says: "An effort is said as reasoning.effort",
@@ -247,9 +300,17 @@ pub const RULES: &[Rule] = &[
         says: "Function call is missing a thought_signature in functionCall parts.",
         of: is_google,
         holds: |request, _| {
-            with_calls(request).all(|message| calls(message)[0].pointer(SIGNATURE).is_some_and(Value::is_string))
+            with_calls(request).all(|message| {
+                calls(message)[0]
+                    .pointer(SIGNATURE)
+                    .is_some_and(Value::is_string)
+            })
         },
-        spoil: |request, _| spoil_calls(request, |message| without(&mut message["tool_calls"][0], "extra_content")),
+        spoil: |request, _| {
+            spoil_calls(request, |message| {
+                without(&mut message["tool_calls"][0], "extra_content")
+            })
+        },
     },
     Rule {
         says: "Thought signature is not valid: a real one goes back on its call, and only there",
@@ -258,15 +319,19 @@ pub const RULES: &[Rule] = &[
             let row = request.row();
             let own = || memory.issued.iter().filter(|issued| issued.row == row);
             let mut owed = own().filter_map(|issued| issued.exact.pointer(SIGNATURE));
-            let there: Vec<_> =
-                with_calls(request).flat_map(calls).filter_map(|call| call.pointer(SIGNATURE)).collect();
+            let there: Vec<_> = with_calls(request)
+                .flat_map(calls)
+                .filter_map(|call| call.pointer(SIGNATURE))
+                .collect();
             let mut real = there.iter().filter(|signature| ***signature != SKIP);
             owed.all(|signature| there.contains(&signature))
-                && real.all(|signature| own().any(|issued| **signature == issued.secrets[1].as_str()))
+                && real
+                    .all(|signature| own().any(|issued| **signature == issued.secrets[1].as_str()))
         },
         spoil: |request, _| {
             spoil_calls(request, |message| {
-                message["tool_calls"][0]["extra_content"] = json!({ "google": { "thought_signature": SKIP } });
+                message["tool_calls"][0]["extra_content"] =
+                    json!({ "google": { "thought_signature": SKIP } });
             });
         },
     },
@@ -274,7 +339,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "thinking is enabled but reasoning_content is missing in assistant tool call message",
         of: |request| speaks(request) && wants_thoughts(row(request)),
-        holds: |request, _| with_calls(request).all(|message| message["reasoning_content"].is_string()),
+        holds: |request, _| {
+            with_calls(request).all(|message| message["reasoning_content"].is_string())
+        },
         spoil: |request, _| spoil_calls(request, |message| without(message, "reasoning_content")),
     },
     Rule {
@@ -285,9 +352,13 @@ pub const RULES: &[Rule] = &[
             let issued = memory.issued.iter().filter(|issued| issued.row == row);
             issued
                 .filter_map(|issued| issued.exact.get("reasoning_content"))
-                .all(|exact| with_calls(request).any(|message| message["reasoning_content"] == *exact))
+                .all(|exact| {
+                    with_calls(request).any(|message| message["reasoning_content"] == *exact)
+                })
         },
-        spoil: |request, _| spoil_calls(request, |message| message["reasoning_content"] = "".into()),
+        spoil: |request, _| {
+            spoil_calls(request, |message| message["reasoning_content"] = "".into())
+        },
     },
     Rule {
         says: "Invalid request: thinking and reasoning_effort cannot be used together",
@@ -303,26 +374,46 @@ pub const RULES: &[Rule] = &[
             let own = memory.issued.iter().filter(|issued| issued.row == row);
             let own = own.filter_map(|issued| issued.exact["reasoning_content"].as_str());
             let own: Vec<_> = own.collect();
-            let mine = |message: &&Value| message["reasoning_content"].as_str().is_some_and(|text| own.contains(&text));
-            let mut ids = with_calls(request).filter(mine).flat_map(calls).map(|call| call["id"].as_str());
+            let mine = |message: &&Value| {
+                message["reasoning_content"]
+                    .as_str()
+                    .is_some_and(|text| own.contains(&text))
+            };
+            let mut ids = with_calls(request)
+                .filter(mine)
+                .flat_map(calls)
+                .map(|call| call["id"].as_str());
             ids.all(|id| id.is_some_and(|id| id.starts_with("functions.") && id.contains(':')))
         },
-        spoil: |request, _| spoil_calls(request, |message| message["tool_calls"][0]["id"] = "call_1".into()),
+        spoil: |request, _| {
+            spoil_calls(request, |message| {
+                message["tool_calls"][0]["id"] = "call_1".into()
+            })
+        },
     },
     // Mistral
     Rule {
         says: "Tool call id has to be a-z, A-Z, 0-9, with a length of 9",
         of: |request| speaks(request) && is_mistral(row(request)),
         holds: |request, _| {
-            call_ids(request).all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+            call_ids(request)
+                .all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()))
         },
-        spoil: |request, _| spoil_calls(request, |message| message["tool_calls"][0]["id"] = "call_1".into()),
+        spoil: |request, _| {
+            spoil_calls(request, |message| {
+                message["tool_calls"][0]["id"] = "call_1".into()
+            })
+        },
     },
     Rule {
         says: "Every call of a conversation has an id of its own",
         of: speaks,
         holds: |request, _| {
-            let mut ids: Vec<_> = messages(request).iter().flat_map(calls).map(|call| call["id"].as_str()).collect();
+            let mut ids: Vec<_> = messages(request)
+                .iter()
+                .flat_map(calls)
+                .map(|call| call["id"].as_str())
+                .collect();
             let all = ids.len();
             ids.sort_unstable();
             ids.dedup();
@@ -340,12 +431,20 @@ pub const RULES: &[Rule] = &[
         says: "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40",
         of: |request| request.provider == "github",
         holds: |request, _| call_ids(request).all(|id| id.len() <= 40),
-        spoil: |request, _| spoil_calls(request, |message| message["tool_calls"][0]["id"] = "c".repeat(41).into()),
+        spoil: |request, _| {
+            spoil_calls(request, |message| {
+                message["tool_calls"][0]["id"] = "c".repeat(41).into()
+            })
+        },
     },
     Rule {
         says: "Unexpected role 'user' after role 'tool'",
         of: |request| speaks(request) && is_mistral(row(request)),
-        holds: |request, _| !messages(request).windows(2).any(|pair| pair[0]["role"] == "tool" && is_user(&pair[1])),
+        holds: |request, _| {
+            !messages(request)
+                .windows(2)
+                .any(|pair| pair[0]["role"] == "tool" && is_user(&pair[1]))
+        },
         spoil: |request, _| {
             let list = list(request);
             if let Some(at) = list.iter().rposition(|message| message["role"] == "tool") {
@@ -358,7 +457,10 @@ pub const RULES: &[Rule] = &[
         says: "A conversation stays with the server that has its cache: x-grok-conv-id",
         of: |request| request.provider == "xai",
         holds: |request, memory| {
-            let named = request.conversation.as_ref().is_some_and(|id| !id.is_empty());
+            let named = request
+                .conversation
+                .as_ref()
+                .is_some_and(|id| !id.is_empty());
             named && (memory.conversation.is_none() || memory.conversation == request.conversation)
         },
         spoil: |request, _| request.conversation = None,
@@ -371,8 +473,17 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         says: "Nobody chose an effort",
-        of: |request| speaks(request) && !matches!(request.provider.as_str(), "openrouter" | "xai" | "moonshot"),
-        holds: |request, _| request.body.get("reasoning_effort").or(request.body.get("thinking")).is_none(),
+        of: |request| {
+            speaks(request)
+                && !matches!(request.provider.as_str(), "openrouter" | "xai" | "moonshot")
+        },
+        holds: |request, _| {
+            request
+                .body
+                .get("reasoning_effort")
+                .or(request.body.get("thinking"))
+                .is_none()
+        },
         spoil: |request, _| request.body["reasoning_effort"] = "high".into(),
     },
 ];

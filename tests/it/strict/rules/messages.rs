@@ -35,15 +35,24 @@ fn blocks(message: &Value) -> &[Value] {
 }
 
 fn messages(request: &Request) -> &[Value] {
-    request.body["messages"].as_array().map_or(&[], Vec::as_slice)
+    request.body["messages"]
+        .as_array()
+        .map_or(&[], Vec::as_slice)
 }
 
 fn all_blocks(request: &Request) -> impl Iterator<Item = &Value> {
     messages(request).iter().flat_map(blocks)
 }
 
-fn of_kind<'a>(blocks: impl Iterator<Item = &'a Value>, kind: &'static str, field: &'static str) -> Vec<&'a str> {
-    blocks.filter(|block| block["type"] == kind).map(|block| block[field].as_str().unwrap_or_default()).collect()
+fn of_kind<'a>(
+    blocks: impl Iterator<Item = &'a Value>,
+    kind: &'static str,
+    field: &'static str,
+) -> Vec<&'a str> {
+    blocks
+        .filter(|block| block["type"] == kind)
+        .map(|block| block[field].as_str().unwrap_or_default())
+        .collect()
 }
 
 /// Neighbors of one role, as the provider reads them: one message.
@@ -69,24 +78,36 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "max_tokens: Field required, at most what the model writes",
         of: speaks,
-        holds: |request, _| request.body["max_tokens"].as_u64().is_some_and(|limit| (1..=64_000).contains(&limit)),
+        holds: |request, _| {
+            request.body["max_tokens"]
+                .as_u64()
+                .is_some_and(|limit| (1..=64_000).contains(&limit))
+        },
         spoil: |request, _| request.body["max_tokens"] = 640_000.into(),
     },
     Rule {
         says: "thinking.type.enabled is not supported for this model. Use thinking.type.adaptive",
         of: is_adaptive,
         holds: |request, _| request.body["thinking"] == json!({ "type": "adaptive" }),
-        spoil: |request, _| request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 2000 }),
+        spoil: |request, _| {
+            request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 2000 })
+        },
     },
     Rule {
         says: "adaptive thinking is not supported on this model; budget_tokens is at least 1024 and leaves room in max_tokens",
         of: |request| speaks(request) && !is_adaptive(request),
         holds: |request, _| {
-            let budget = request.body["thinking"]["budget_tokens"].as_u64().unwrap_or_default();
+            let budget = request.body["thinking"]["budget_tokens"]
+                .as_u64()
+                .unwrap_or_default();
             let limit = request.body["max_tokens"].as_u64().unwrap_or_default();
-            request.body["thinking"]["type"] == "enabled" && budget >= 1024 && budget + 16_000 <= limit
+            request.body["thinking"]["type"] == "enabled"
+                && budget >= 1024
+                && budget + 16_000 <= limit
         },
-        spoil: |request, _| request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 60_000 }),
+        spoil: |request, _| {
+            request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 60_000 })
+        },
     },
     Rule {
         says: "This model does not support the effort parameter.",
@@ -99,9 +120,14 @@ pub const RULES: &[Rule] = &[
         of: speaks,
         holds: |request, memory| {
             let row = request.row();
-            let issued = memory.issued.iter().filter(|issued| issued.row == row && issued.exact.is_array());
+            let issued = memory
+                .issued
+                .iter()
+                .filter(|issued| issued.row == row && issued.exact.is_array());
             issued.map(|issued| &issued.exact).all(|exact| {
-                messages(request).iter().any(|message| message["role"] == "assistant" && message["content"] == *exact)
+                messages(request)
+                    .iter()
+                    .any(|message| message["role"] == "assistant" && message["content"] == *exact)
             })
         },
         spoil: |request, _| {
@@ -136,14 +162,23 @@ pub const RULES: &[Rule] = &[
             joined.iter().enumerate().all(|(at, (_, blocks))| {
                 let calls = of_kind(blocks.iter().copied(), "tool_use", "id");
                 let next = joined.get(at + 1).map_or(&[][..], |(_, blocks)| blocks);
-                let first = next.iter().copied().take_while(|block| block["type"] == "tool_result");
+                let first = next
+                    .iter()
+                    .copied()
+                    .take_while(|block| block["type"] == "tool_result");
                 calls == of_kind(first, "tool_result", "tool_use_id")
             })
         },
         spoil: |request, _| {
             let list = list(request);
-            if let Some(at) = list.iter().position(|message| message["content"][0]["type"] == "tool_result") {
-                list.insert(at, json!({ "role": "user", "content": [{ "type": "text", "text": "wait" }] }));
+            if let Some(at) = list
+                .iter()
+                .position(|message| message["content"][0]["type"] == "tool_result")
+            {
+                list.insert(
+                    at,
+                    json!({ "role": "user", "content": [{ "type": "text", "text": "wait" }] }),
+                );
             }
         },
     },
@@ -181,7 +216,11 @@ pub const RULES: &[Rule] = &[
         says: "Tools that write files stream their arguments",
         of: |request| speaks(request) && !request.is_summary(),
         holds: |request, _| {
-            request.body["tools"].as_array().into_iter().flatten().any(|tool| tool["eager_input_streaming"] == true)
+            request.body["tools"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|tool| tool["eager_input_streaming"] == true)
         },
         spoil: |request, _| request.body["tools"] = json!([]),
     },
@@ -189,19 +228,31 @@ pub const RULES: &[Rule] = &[
         says: "text content blocks must be non-empty",
         of: speaks,
         holds: |request, _| {
-            let all = messages(request).iter().all(|message| !blocks(message).is_empty());
-            all && of_kind(all_blocks(request), "text", "text").iter().all(|text| !text.trim().is_empty())
+            let all = messages(request)
+                .iter()
+                .all(|message| !blocks(message).is_empty());
+            all && of_kind(all_blocks(request), "text", "text")
+                .iter()
+                .all(|text| !text.trim().is_empty())
         },
-        spoil: |request, _| list(request).push(json!({ "role": "user", "content": [{ "type": "text", "text": " " }] })),
+        spoil: |request, _| {
+            list(request)
+                .push(json!({ "role": "user", "content": [{ "type": "text", "text": " " }] }))
+        },
     },
     Rule {
         says: "This model does not support assistant message prefill. The conversation must end with a user message.",
         of: speaks,
         holds: |request, memory| {
-            memory.paused.is_some() || messages(request).last().is_some_and(|last| last["role"] == "user")
+            memory.paused.is_some()
+                || messages(request)
+                    .last()
+                    .is_some_and(|last| last["role"] == "user")
         },
         spoil: |request, _| {
-            list(request).push(json!({ "role": "assistant", "content": [{ "type": "text", "text": "And" }] }));
+            list(request).push(
+                json!({ "role": "assistant", "content": [{ "type": "text", "text": "And" }] }),
+            );
         },
     },
     Rule {
@@ -214,22 +265,33 @@ pub const RULES: &[Rule] = &[
             })
         },
         spoil: |request, _| {
-            list(request).push(json!({ "role": "user", "content": [{ "type": "text", "text": "go on" }] }));
+            list(request)
+                .push(json!({ "role": "user", "content": [{ "type": "text", "text": "go on" }] }));
         },
     },
     Rule {
         says: "messages: first message must use the \"user\" role",
         of: speaks,
-        holds: |request, _| messages(request).first().is_some_and(|first| first["role"] == "user"),
+        holds: |request, _| {
+            messages(request)
+                .first()
+                .is_some_and(|first| first["role"] == "user")
+        },
         spoil: |request, _| drop(list(request).remove(0)),
     },
     Rule {
         says: "An image has a base64 source",
         of: speaks,
         holds: |request, _| {
-            let inside = all_blocks(request).filter_map(|block| block["content"].as_array()).flatten();
-            let mut images = all_blocks(request).chain(inside).filter(|block| block["type"] == "image");
-            images.all(|image| image["source"]["type"] == "base64" && image["source"]["data"].is_string())
+            let inside = all_blocks(request)
+                .filter_map(|block| block["content"].as_array())
+                .flatten();
+            let mut images = all_blocks(request)
+                .chain(inside)
+                .filter(|block| block["type"] == "image");
+            images.all(|image| {
+                image["source"]["type"] == "base64" && image["source"]["data"].is_string()
+            })
         },
         spoil: |request, _| {
             let image = json!({ "type": "image", "source": { "type": "path", "data": "a.png" } });
@@ -240,7 +302,10 @@ pub const RULES: &[Rule] = &[
         says: "Thinking may not be enabled when tool_choice forces tool use",
         of: speaks,
         holds: |request, _| {
-            request.body.get("tool_choice").is_none_or(|choice| choice["type"] == "auto" || choice["type"] == "none")
+            request
+                .body
+                .get("tool_choice")
+                .is_none_or(|choice| choice["type"] == "auto" || choice["type"] == "none")
         },
         spoil: |request, _| request.body["tool_choice"] = json!({ "type": "any" }),
     },

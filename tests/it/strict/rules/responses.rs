@@ -43,8 +43,12 @@ fn items(request: &Request) -> &[Value] {
 }
 
 fn ids<'a>(request: &'a Request, kinds: [&str; 2]) -> Vec<&'a str> {
-    let of_kind = items(request).iter().filter(|item| kinds.iter().any(|kind| item["type"] == *kind));
-    of_kind.map(|item| item["call_id"].as_str().unwrap_or_default()).collect()
+    let of_kind = items(request)
+        .iter()
+        .filter(|item| kinds.iter().any(|kind| item["type"] == *kind));
+    of_kind
+        .map(|item| item["call_id"].as_str().unwrap_or_default())
+        .collect()
 }
 
 const CALLS: [&str; 2] = ["function_call", "custom_tool_call"];
@@ -79,8 +83,11 @@ pub const RULES: &[Rule] = &[
         says: "Without an effort the model does not reason",
         of: reasons,
         holds: |request, _| {
-            let effort = request.body["reasoning"]["effort"].as_str().unwrap_or_default();
-            ["low", "medium", "high"].contains(&effort) || effort == "xhigh" && request.model() == "gpt-5.5"
+            let effort = request.body["reasoning"]["effort"]
+                .as_str()
+                .unwrap_or_default();
+            ["low", "medium", "high"].contains(&effort)
+                || effort == "xhigh" && request.model() == "gpt-5.5"
         },
         spoil: |request, _| request.body["reasoning"] = json!({ "effort": "minimal" }),
     },
@@ -101,7 +108,9 @@ pub const RULES: &[Rule] = &[
         of: speaks,
         holds: |request, memory| {
             let key = &request.body["prompt_cache_key"];
-            let fits = key.as_str().is_some_and(|key| !key.is_empty() && key.len() <= 64);
+            let fits = key
+                .as_str()
+                .is_some_and(|key| !key.is_empty() && key.len() <= 64);
             fits && memory.key.as_ref().is_none_or(|known| known == key)
         },
         spoil: |request, _| request.body["prompt_cache_key"] = "".into(),
@@ -114,7 +123,11 @@ pub const RULES: &[Rule] = &[
             let issued = memory.issued.iter().filter(|issued| issued.row == row);
             issued
                 .filter_map(|issued| issued.exact.as_array())
-                .all(|exact| items(request).windows(exact.len()).any(|window| window == exact.as_slice()))
+                .all(|exact| {
+                    items(request)
+                        .windows(exact.len())
+                        .any(|window| window == exact.as_slice())
+                })
         },
         spoil: |request, _| {
             for item in list(request) {
@@ -129,7 +142,9 @@ pub const RULES: &[Rule] = &[
         of: speaks,
         holds: |request, _| {
             items(request).iter().enumerate().all(|(at, item)| {
-                let next = items(request).get(at + 1).map(|next| next["type"].as_str().unwrap_or_default());
+                let next = items(request)
+                    .get(at + 1)
+                    .map(|next| next["type"].as_str().unwrap_or_default());
                 item["type"] != "reasoning"
                     || item["encrypted_content"].is_string()
                         && matches!(next, Some("message" | "function_call" | "reasoning"))
@@ -165,16 +180,26 @@ pub const RULES: &[Rule] = &[
         },
         spoil: |request, _| {
             let list = list(request);
-            if let Some(at) = list.iter().position(|item| item["type"] == "function_call_output") {
+            if let Some(at) = list
+                .iter()
+                .position(|item| item["type"] == "function_call_output")
+            {
                 let content = json!([{ "type": "input_text", "text": "wait" }]);
-                list.insert(at, json!({ "type": "message", "role": "user", "content": content }));
+                list.insert(
+                    at,
+                    json!({ "type": "message", "role": "user", "content": content }),
+                );
             }
         },
     },
     Rule {
         says: "Invalid 'input[0].call_id': string too long. Expected a string with maximum length 64",
         of: speaks,
-        holds: |request, _| ids(request, CALLS).iter().all(|id| !id.is_empty() && id.len() <= 64),
+        holds: |request, _| {
+            ids(request, CALLS)
+                .iter()
+                .all(|id| !id.is_empty() && id.len() <= 64)
+        },
         spoil: |request, _| {
             for item in list(request) {
                 if item.get("call_id").is_some() {
@@ -187,8 +212,12 @@ pub const RULES: &[Rule] = &[
         says: "Invalid 'input[0].name': string does not match pattern",
         of: speaks,
         holds: |request, _| {
-            let calls = items(request).iter().filter(|item| item["type"] == "function_call");
-            calls.into_iter().all(|call| call["name"].as_str().is_some_and(|name| is_word(name, 64)))
+            let calls = items(request)
+                .iter()
+                .filter(|item| item["type"] == "function_call");
+            calls
+                .into_iter()
+                .all(|call| call["name"].as_str().is_some_and(|name| is_word(name, 64)))
         },
         spoil: |request, _| {
             for item in list(request) {
@@ -202,16 +231,22 @@ pub const RULES: &[Rule] = &[
         says: "A part of a message is input_text, input_image, output_text or refusal",
         of: speaks,
         holds: |request, _| {
-            items(request).iter().filter(|item| item["type"] == "message").all(|message| {
-                let kinds: &[&str] = if message["role"] == "user" {
-                    &["input_text", "input_image"]
-                } else {
-                    &["output_text", "refusal"]
-                };
-                message["content"].as_array().is_some_and(|parts| {
-                    !parts.is_empty() && parts.iter().all(|part| kinds.iter().any(|kind| part["type"] == *kind))
+            items(request)
+                .iter()
+                .filter(|item| item["type"] == "message")
+                .all(|message| {
+                    let kinds: &[&str] = if message["role"] == "user" {
+                        &["input_text", "input_image"]
+                    } else {
+                        &["output_text", "refusal"]
+                    };
+                    message["content"].as_array().is_some_and(|parts| {
+                        !parts.is_empty()
+                            && parts
+                                .iter()
+                                .all(|part| kinds.iter().any(|kind| part["type"] == *kind))
+                    })
                 })
-            })
         },
         spoil: |request, _| {
             list(request)
@@ -222,10 +257,16 @@ pub const RULES: &[Rule] = &[
         says: "An image is a data URL in image_url",
         of: speaks,
         holds: |request, _| {
-            let contents = items(request).iter().flat_map(|item| [&item["content"], &item["output"]]);
+            let contents = items(request)
+                .iter()
+                .flat_map(|item| [&item["content"], &item["output"]]);
             let parts = contents.filter_map(Value::as_array).flatten();
             let mut images = parts.filter(|part| part["type"] == "input_image");
-            images.all(|image| image["image_url"].as_str().is_some_and(|url| url.starts_with("data:image/")))
+            images.all(|image| {
+                image["image_url"]
+                    .as_str()
+                    .is_some_and(|url| url.starts_with("data:image/"))
+            })
         },
         spoil: |request, _| {
             let image = json!({ "type": "input_image", "image_url": { "url": "data:image/png;base64,AAAA" } });
