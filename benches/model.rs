@@ -106,7 +106,7 @@ fn benches(c: &mut Criterion) {
     let bytes = text(2_000);
     group.throughput(Throughput::Bytes(bytes.len() as u64));
     group.bench_function("chat, 1-byte reads", |b| {
-        b.iter(|| collect(Api::Chat, black_box(&bytes), 1))
+        b.iter(|| collect(Api::Chat, black_box(&bytes), 1));
     });
     for fragments in [20_000, 40_000] {
         let bytes = arguments(fragments);

@@ -252,7 +252,7 @@ fn writing(criterion: &mut Criterion) {
         bencher.iter(|| {
             runtime
                 .block_on(log.append(|out| out.write_all(&LINE)))
-                .expect("there is room")
+                .expect("there is room");
         });
     });
     group.bench_function("written and synced", |bencher| {

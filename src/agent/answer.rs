@@ -155,13 +155,13 @@ impl<'a> Listener<'a> {
                 self.inputs
                     .steps
                     .event(AgentEvent::TextDelta { content })
-                    .await
+                    .await;
             }
             ModelEvent::Reasoning(content) => {
                 self.inputs
                     .steps
                     .event(AgentEvent::ReasoningDelta { content })
-                    .await
+                    .await;
             }
             ModelEvent::CallStart { slot, id, name } => self.start(slot, id, name).await,
             ModelEvent::CallDelta { slot, json } => self.grow(slot, json).await,
@@ -184,7 +184,7 @@ impl<'a> Listener<'a> {
                 self.inputs
                     .steps
                     .event(AgentEvent::Notice { message })
-                    .await
+                    .await;
             }
             ModelEvent::CallEnd { slot } => {
                 if let Some(call) = complete

@@ -84,7 +84,7 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
                 text: shown,
             } => push_block(&mut text, &fenced(&heading, &shown)),
             Attachment::Skill(name) => {
-                push_block(&mut text, &format!("(the skill {name} could not be read)"))
+                push_block(&mut text, &format!("(the skill {name} could not be read)"));
             }
             Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
             Attachment::Excerpt {

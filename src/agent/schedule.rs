@@ -8,7 +8,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ use super::ask::{Wish, ask, show};
 use super::event::{AgentEvent, ExecutionResult};
 use super::guidance::Guidance;
 use super::steps::Steps;
-use crate::tools::{Live, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Live, PlanEntry, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// The shortest time between two pieces of a running call's output.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
@@ -74,7 +73,7 @@ pub(super) struct Outcome {
     pub id: String,
     pub name: String,
     pub result: ExecutionResult,
-    pub plan: Option<Vec<crate::tools::PlanEntry>>,
+    pub plan: Option<Vec<PlanEntry>>,
     pub wait: Duration,
     pub ran: Duration,
 }
@@ -424,45 +423,10 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         never = tell_live(&call.id, &context.live, &context.secrets, &steps) => match never {},
     };
     drop(permit);
-    let (mut result, plan) = match answer {
-        Ok(ToolOutput {
-            content,
-            styles,
-            diffs,
-            changes,
-            exit,
-            locations,
-            plan,
-            notices,
-            failed,
-            images,
-        }) => {
-            for message in notices {
-                steps.event(AgentEvent::Notice { message }).await;
-            }
-            (
-                ExecutionResult {
-                    content,
-                    styles,
-                    is_error: failed,
-                    diffs,
-                    changes,
-                    exit,
-                    locations,
-                    images,
-                },
-                plan,
-            )
-        }
-        Err(ToolError(why)) => (
-            ExecutionResult {
-                content: why,
-                is_error: true,
-                ..ExecutionResult::default()
-            },
-            None,
-        ),
-    };
+    let (mut result, plan, notices) = outcome_of(answer);
+    for message in notices {
+        steps.event(AgentEvent::Notice { message }).await;
+    }
     if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
         advise(&mut result, &context.workspace, &guidance).await;
     }
@@ -473,12 +437,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         .chain(path)
         .reduce(|one, other| format!("{one}\n{other}"))
     {
-        let end = if result.content.is_empty() || result.content.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        writeln!(result.content, "{end}{note}").expect("writing to a string cannot fail");
+        add_line(&mut result.content, &note);
     }
     if let Cow::Owned(clean) = context.secrets.redact(&result.content) {
         (result.content, result.styles) = (clean, Vec::new());
@@ -491,6 +450,44 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         wait,
         ran: begun.elapsed(),
     }
+}
+
+/// A call's result, its plan, and its notices for the person.
+fn outcome_of(
+    answer: Result<ToolOutput, ToolError>,
+) -> (ExecutionResult, Option<Vec<PlanEntry>>, Vec<String>) {
+    match answer {
+        Ok(output) => {
+            let result = ExecutionResult {
+                content: output.content,
+                styles: output.styles,
+                is_error: output.failed,
+                diffs: output.diffs,
+                changes: output.changes,
+                exit: output.exit,
+                locations: output.locations,
+                images: output.images,
+            };
+            (result, output.plan, output.notices)
+        }
+        Err(ToolError(why)) => {
+            let result = ExecutionResult {
+                content: why,
+                is_error: true,
+                ..ExecutionResult::default()
+            };
+            (result, None, Vec::new())
+        }
+    }
+}
+
+/// Appends a line of its own.
+fn add_line(content: &mut String, line: &str) {
+    if !content.is_empty() && !content.ends_with('\n') {
+        content.push('\n');
+    }
+    content.push_str(line);
+    content.push('\n');
 }
 
 /// Passes on what a running call says, not more often than a person can see.

@@ -196,7 +196,7 @@ impl Play {
         match event {
             AgentEvent::ToolCallComplete { call } => self.log.push(format!("complete {}", call.id)),
             AgentEvent::ToolExecutionStart { call_id, .. } => {
-                self.log.push(format!("start {call_id}"))
+                self.log.push(format!("start {call_id}"));
             }
             AgentEvent::ToolCallStart { id, .. } => self.announced.push(id),
             AgentEvent::ToolExecutionEnd {

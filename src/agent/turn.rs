@@ -17,7 +17,7 @@ use super::Entry;
 use super::answer::{Answer, End, Inputs, listen};
 use super::ask;
 use super::event::{AgentEvent, ExecutionResult, Termination};
-use super::guard::Guard;
+use super::guard::{Guard, Loop};
 use super::guidance::Guidance;
 use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
@@ -248,13 +248,10 @@ impl State {
             message_count,
         })
         .await;
+        let messages = self.messages.iter();
         let request = ModelRequest {
             preamble: self.turn.preamble.clone(),
-            messages: self
-                .messages
-                .iter()
-                .map(|entry| entry.encoded().clone())
-                .collect(),
+            messages: messages.map(|entry| entry.encoded().clone()).collect(),
             may_call: true,
         };
         let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
@@ -276,14 +273,7 @@ impl State {
             self.counted = whole.then_some((usage.input + usage.output, self.messages.len() + 1));
             self.account(usage).await;
         }
-        if let (1, None, Some(limit)) = (iteration, self.usage.cost, self.turn.limits.of_cost()) {
-            let why = "the provider reports no cost, and config.toml has no prices for the model";
-            self.steps
-                .event(AgentEvent::Notice {
-                    message: format!("{limit} cannot be enforced: {why}"),
-                })
-                .await;
-        }
+        self.warn_of_unknown_cost().await;
         // The answer is saved before its calls run: nothing happens that the conversation does not record.
         let Answer {
             message,
@@ -325,20 +315,34 @@ impl State {
             Some(Termination::EndTurn) => None,
             next => next,
         };
-        if let Some(repeated) = repeated.filter(|_| next.is_none()) {
-            let action =
-                format!("{repeated}; the turn waits for your decision whether to continue");
-            let (consecutive_count, why) = (repeated.rounds, format!("because {repeated}"));
-            self.steps
-                .event(AgentEvent::LoopDetected {
-                    tool_name,
-                    consecutive_count,
-                    action,
-                })
-                .await;
-            return Ok(self.pause(why).await);
+        match repeated.filter(|_| next.is_none()) {
+            Some(repeated) => Ok(self.pause_loop(repeated, tool_name).await),
+            None => Ok(next),
         }
-        Ok(next)
+    }
+
+    /// A loop was detected: asks the person whether to continue; `None` if so.
+    async fn pause_loop(&mut self, repeated: Loop, tool_name: String) -> Option<Termination> {
+        let action = format!("{repeated}; the turn waits for your decision whether to continue");
+        let consecutive_count = repeated.rounds;
+        self.steps
+            .event(AgentEvent::LoopDetected {
+                tool_name,
+                consecutive_count,
+                action,
+            })
+            .await;
+        self.pause(format!("because {repeated}")).await
+    }
+
+    /// A limit on cost that nothing counts towards is no limit.
+    async fn warn_of_unknown_cost(&mut self) {
+        let limit = self.turn.limits.of_cost();
+        if let (1, None, Some(limit)) = (self.iteration, self.usage.cost, limit) {
+            let why = "the provider reports no cost, and config.toml has no prices for the model";
+            let message = format!("{limit} cannot be enforced: {why}");
+            self.steps.event(AgentEvent::Notice { message }).await;
+        }
     }
 
     /// Whether the loop continues after an answer with this many calls.

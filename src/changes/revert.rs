@@ -413,7 +413,7 @@ impl<'a> Revert<'a> {
                 dir.remove_dir(path).map_err(|error| match error.kind() {
                     io::ErrorKind::DirectoryNotEmpty => Reason::NotEmpty,
                     _ => failed(error),
-                })?
+                })?;
             }
             // The new file replaces the old one atomically.
             (Entry::File { .. } | Entry::Link { .. }, Entry::File { .. }) | (Entry::Absent, _) => {}

@@ -112,7 +112,7 @@ fn show_model(model: &ModelSettings, out: &mut dyn Write) -> anyhow::Result<()> 
     match &model.key {
         KeySource::Variable { .. } => writeln!(out, "# key: *** ({})", model.key)?,
         KeySource::None | KeySource::Command(_) | KeySource::Missing { .. } => {
-            writeln!(out, "# key: {}", model.key)?
+            writeln!(out, "# key: {}", model.key)?;
         }
     }
     Ok(())

@@ -159,7 +159,7 @@ mod tests {
                 .open(&path)
                 .unwrap()
                 .set_len(FULL)
-                .unwrap()
+                .unwrap();
         };
         fill();
         let (one, other) = (LogFile::of(&settings), LogFile::of(&settings));

@@ -483,7 +483,7 @@ mod tests {
     #[test]
     fn anything_but_a_clear_yes_is_no() {
         let check = |answer: &str, expected: Permission| {
-            assert_eq!(understood(answer, true), expected, "{answer:?}")
+            assert_eq!(understood(answer, true), expected, "{answer:?}");
         };
         let grant = |scope, rule: Option<&str>| {
             Permission::AllowAlways(Grant {

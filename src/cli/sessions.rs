@@ -100,10 +100,11 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
             };
             match output {
                 None => {
-                    io::stdout().write_all(printed(&text, io::stdout().is_terminal()).as_bytes())?
+                    io::stdout()
+                        .write_all(printed(&text, io::stdout().is_terminal()).as_bytes())?;
                 }
                 Some(file) => {
-                    write(&file, &text).with_context(|| format!("writing {}", file.display()))?
+                    write(&file, &text).with_context(|| format!("writing {}", file.display()))?;
                 }
             }
         }

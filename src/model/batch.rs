@@ -41,7 +41,7 @@ impl Batch {
         match self.0.back_mut() {
             _ if more.is_empty() => {}
             Some(ModelEvent::CallDelta { slot: last, json }) if *last == slot => {
-                json.push_str(more)
+                json.push_str(more);
             }
             _ => self.push(ModelEvent::CallDelta {
                 slot,

@@ -89,7 +89,7 @@ impl<'a> Collector<'a> {
             ModelEvent::Text(text) => self.text.push_str(text),
             ModelEvent::Reasoning(text) => self.reasoning.push_str(text),
             ModelEvent::TextWasReasoning => {
-                self.reasoning.push_str(&std::mem::take(&mut self.text))
+                self.reasoning.push_str(&std::mem::take(&mut self.text));
             }
             ModelEvent::ReasoningItem(item) => self.items.push(item.clone()),
             ModelEvent::Refusal(text) => self.refusal.push_str(text),

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn openai_models_since_gpt_4_1_use_apply_patch() {
         let check = |name: &str, expected: bool| {
-            assert_eq!(Known::by_name(name).patches(), expected, "{name}")
+            assert_eq!(Known::by_name(name).patches(), expected, "{name}");
         };
         for name in [
             "gpt-4.1",

@@ -410,7 +410,7 @@ async fn https_needs_no_process_wide_setup() {
     let provider = Provider::http(endpoint(Api::Chat, "https://127.0.0.1:1/v1"));
     match provider.stream(request(&provider)).next().await {
         Some(Ok(ModelEvent::Retry { reason, .. })) => {
-            assert!(reason.contains("refused"), "{reason}")
+            assert!(reason.contains("refused"), "{reason}");
         }
         // A machine without any certificate authority.
         other => assert!(

@@ -38,7 +38,7 @@ impl Plain {
             match chunk.invalid() {
                 [] => {}
                 unfinished if chunks.peek().is_none() && may_go_on(unfinished) => {
-                    self.cut = unfinished.to_vec()
+                    self.cut = unfinished.to_vec();
                 }
                 invalid => {
                     self.invalid += invalid.len() as u64;

@@ -207,7 +207,8 @@ impl Sandbox {
         let mut lacking = Vec::new();
         match surroundings.which("bwrap") {
             None => {
-                lacking.push("bubblewrap is not installed (its program is called bwrap)".to_owned())
+                lacking
+                    .push("bubblewrap is not installed (its program is called bwrap)".to_owned());
             }
             Some(program) => {
                 match bubblewrap::Bubblewrap::find(program, surroundings.program.as_deref()).await {

@@ -159,9 +159,9 @@ impl Shadow {
         for change in &changed.changes.files {
             let in_editor = self.is_new_text(change) && is_in_editor(original, &change.path).await;
             if in_editor {
-                merged.push(change)
+                merged.push(change);
             } else {
-                written.push(change.reversed())
+                written.push(change.reversed());
             }
         }
         // Of git's, a copy has only the repositories that were made in it.
@@ -175,7 +175,7 @@ impl Shadow {
             files: written,
             git,
         };
-        let reverted = revert_in(&original, written, self.images.images()).await;
+        let reverted = revert_in(original, written, self.images.images()).await;
         let is_done = |diff: &&FileDiff| {
             let path = original.identity(&diff.path);
             reverted.done.files.iter().any(|change| change.path == path)
@@ -193,7 +193,7 @@ impl Shadow {
                 .find(|change| change.path == left.path);
             match change.filter(|change| self.is_new_text(change)) {
                 Some(change) if matches!(left.reason, Reason::Changed | Reason::Open) => {
-                    merged.push(change)
+                    merged.push(change);
                 }
                 _ => applied.left.push((left.path, left.reason.to_string())),
             }

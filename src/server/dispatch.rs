@@ -20,10 +20,10 @@ impl Server {
         }
         match (method.as_str(), self.transport) {
             ("initialize", Transport::Lsp) => {
-                reply(responder, &params, |params| Ok(self.initialize_lsp(params)))
+                reply(responder, &params, |params| Ok(self.initialize_lsp(params)));
             }
             ("initialize", Transport::Acp) => {
-                reply(responder, &params, |params| self.initialize_acp(&params))
+                reply(responder, &params, |params| self.initialize_acp(&params));
             }
             ("shutdown", Transport::Lsp) => self.shutdown(responder),
             ("authenticate", _) => self.authenticate(responder, &params),
@@ -56,11 +56,11 @@ impl Server {
                 reply(responder, &params, |params| Ok(self.chat_folds(&params)));
             }
             ("textDocument/inlineCompletion", Transport::Lsp) => {
-                self.inline_completion(responder, &params)
+                self.inline_completion(responder, &params);
             }
             ("textDocument/hover", Transport::Lsp) => self.hover(responder, &params),
             ("workspace/executeCommand", Transport::Lsp) => {
-                reply(responder, &params, |params| self.execute(params))
+                reply(responder, &params, |params| self.execute(params));
             }
             _ => responder.error(
                 ErrorCode::MethodNotFound,
@@ -80,7 +80,7 @@ impl Server {
             ("exit", Transport::Lsp) => self.exit(),
             ("initialized", Transport::Lsp) => self.announce(),
             ("session/cancel", _) => {
-                on_notification(&method, &params, |params| self.cancel(&params))
+                on_notification(&method, &params, |params| self.cancel(&params));
             }
             ("$/cancelRequest" | "$/cancel_request", _) => {
                 on_notification(&method, &params, |params| self.cancel_request(&params));
@@ -99,7 +99,7 @@ impl Server {
             }
             ("workspace/didChangeConfiguration", Transport::Lsp) => {
                 on_notification(&method, &params, |params| {
-                    self.did_change_configuration(&params)
+                    self.did_change_configuration(&params);
                 });
             }
             ("workspace/didChangeWorkspaceFolders", Transport::Lsp) => {
@@ -109,7 +109,7 @@ impl Server {
                 on_notification(&method, &params, |params| self.progress_cancelled(&params));
             }
             ("_tandem/didFocus", _) => {
-                on_notification(&method, &params, |params| self.did_focus(&params))
+                on_notification(&method, &params, |params| self.did_focus(&params));
             }
             _ => tracing::debug!(method, "unknown notification"),
         }

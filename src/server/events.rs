@@ -27,11 +27,11 @@ impl Server {
         match event {
             AgentEvent::Resumed { title, .. } => self.opened(id, title),
             AgentEvent::Error { message, .. } if conversation.opening.is_some() => {
-                self.not_opened(id, &message)
+                self.not_opened(id, &message);
             }
             AgentEvent::PermissionRequested { .. } => self.ask_permission(id, event),
             AgentEvent::PermissionResolved { call_id, outcome } => {
-                self.permission_resolved(id, &call_id, &outcome)
+                self.permission_resolved(id, &call_id, &outcome);
             }
             event => conversation.front.event(event),
         }

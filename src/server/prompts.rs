@@ -60,7 +60,7 @@ impl Waits {
             (Self::Steer(responder), PromptState::Joined { .. }) => responder.ok(&json!({})),
             (waits, PromptState::Returned { reason, .. }) => waits.answer_returned(*reason),
             (waits, PromptState::Ended { end: Err(why), .. }) => {
-                waits.responder().respond(Err(failure(why)))
+                waits.responder().respond(Err(failure(why)));
             }
             (
                 waits,

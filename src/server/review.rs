@@ -88,10 +88,10 @@ impl Server {
             match answer.await {
                 Ok(Ok(done)) => responder.ok(&wire(done)),
                 Ok(Err(ReviewError(why))) => {
-                    responder.error(ErrorCode::RequestFailed, display::escape(&why))
+                    responder.error(ErrorCode::RequestFailed, display::escape(&why));
                 }
                 Err(_session_gone) => {
-                    responder.error(ErrorCode::RequestFailed, "the session has ended")
+                    responder.error(ErrorCode::RequestFailed, "the session has ended");
                 }
             }
         });

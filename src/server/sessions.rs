@@ -159,7 +159,7 @@ impl Server {
             match removed {
                 // It is gone already, which is what the client wanted.
                 Ok(()) | Err(StoreError::Unknown(_)) => {
-                    responder.ok(&acp::DeleteSessionResponse::new())
+                    responder.ok(&acp::DeleteSessionResponse::new());
                 }
                 Err(problem) => responder.respond(Err(refused(&problem))),
             }

@@ -250,7 +250,7 @@ fn split(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachm
                 continue;
             }
             Attachment::Text(text) => {
-                mentioned.extend(mentions(text).into_iter().map(|mention| (mention, None)))
+                mentioned.extend(mentions(text).into_iter().map(|mention| (mention, None)));
             }
             _ => {}
         }

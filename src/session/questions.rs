@@ -128,7 +128,7 @@ impl Actor {
             match self.policy.decide(self.mode, &facts) {
                 Verdict::Allow => running.decide(&call_id, kind, reply, Permission::AllowOnce),
                 Verdict::Forbid(why) => {
-                    running.decide(&call_id, kind, reply, Permission::Forbidden(why))
+                    running.decide(&call_id, kind, reply, Permission::Forbidden(why));
                 }
                 Verdict::Ask => {
                     let rule = self.policy.offer(&facts);

@@ -165,11 +165,11 @@ impl Actor {
         match work {
             Work::Prompt(prompt) => {
                 self.prompt(id, prompt, &sent, waited, cancel, Ground::Workspace)
-                    .await
+                    .await;
             }
             Work::Try(prompt) => {
                 self.prompt(id, prompt, &sent, waited, cancel, Ground::Copy)
-                    .await
+                    .await;
             }
             Work::Compact => self.compact(id, waited, cancel).await,
             Work::Local(local) => {

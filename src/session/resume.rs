@@ -78,20 +78,7 @@ impl Actor {
         });
         self.outgoing
             .extend(another_model.map(|message| AgentEvent::Notice { message }.into()));
-        if kept.unreadable > 0 {
-            let message = format!(
-                "{} lines of this conversation's journal were damaged and skipped",
-                kept.unreadable
-            );
-            self.tell(AgentEvent::Notice { message });
-        }
-        if kept.forgotten > 0 {
-            let message = format!(
-                "the model no longer sees the oldest {} messages: no request can be so long",
-                kept.forgotten
-            );
-            self.tell(AgentEvent::Notice { message });
-        }
+        self.tell_losses(kept.unreadable, kept.forgotten);
         for QueuedPrompt { id, prompt } in kept.queued {
             self.give_back(id.into(), prompt.into(), ReturnReason::Restarted);
             self.journal.queue(Vec::new());
@@ -99,6 +86,20 @@ impl Actor {
         self.take_up_interrupted().await;
         self.write().await;
         self.shell.forget_interrupted().await;
+    }
+
+    /// What the journal or the model has no more, in lines and in messages.
+    fn tell_losses(&mut self, unreadable: usize, forgotten: usize) {
+        let damaged =
+            format!("{unreadable} lines of this conversation's journal were damaged and skipped");
+        let unseen = format!(
+            "the model no longer sees the oldest {forgotten} messages: no request can be so long"
+        );
+        for (count, message) in [(unreadable, damaged), (forgotten, unseen)] {
+            if count > 0 {
+                self.tell(AgentEvent::Notice { message });
+            }
+        }
     }
 
     /// What a command changed that was running when tandem was killed becomes part of the last turn.

@@ -345,7 +345,7 @@ impl Actor {
         match event {
             AgentEvent::PermissionRequested { .. } => self.question(event),
             AgentEvent::PermissionResolved { call_id, outcome } => {
-                self.answered(call_id, outcome).await
+                self.answered(call_id, outcome).await;
             }
             event => {
                 let event = self.without_secrets(event);
@@ -421,7 +421,7 @@ impl Actor {
         match remembered.rules().await {
             Ok(rules) => self.policy.add_stored(rules),
             Err(error) => {
-                tracing::warn!("what was allowed in this project cannot be read: {error}")
+                tracing::warn!("what was allowed in this project cannot be read: {error}");
             }
         }
     }

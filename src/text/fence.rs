@@ -33,13 +33,13 @@ impl Fences {
         let rest = line.trim_start_matches(mark);
         match self.open {
             None if is_fence && !(mark == '`' && rest.contains('`')) => {
-                self.open = Some((mark, length))
+                self.open = Some((mark, length));
             }
             None => return false,
             Some((open, least))
                 if is_fence && mark == open && length >= least && rest.is_empty() =>
             {
-                self.open = None
+                self.open = None;
             }
             Some(_) => {}
         }

@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn words_mixing_scripts_are_reported() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(mixed(text).as_deref(), expected, "{text}")
+            assert_eq!(mixed(text).as_deref(), expected, "{text}");
         };
         check("cargo test", None);
         check("über café naïve", None);

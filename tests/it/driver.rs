@@ -242,7 +242,7 @@ impl Client {
         let body = message.to_string();
         match self.transport {
             Transport::Lsp => {
-                self.raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes())
+                self.raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
             }
             Transport::Acp => self.raw(format!("{body}\n").as_bytes()),
         }
@@ -459,7 +459,7 @@ fn read_frame(transport: Transport, reader: &mut impl BufRead) -> Option<Value> 
                     .strip_prefix("Content-Length: ")
                     .unwrap()
                     .parse()
-                    .unwrap()
+                    .unwrap();
             }
         }
     }

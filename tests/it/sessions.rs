@@ -32,7 +32,7 @@ fn shown(client: &Client, session: &str) -> Vec<Value> {
                     .filter(|last| last["kind"] == kind.as_str())
                 {
                     Some(last) => {
-                        last["text"] = format!("{}{text}", last["text"].as_str().unwrap()).into()
+                        last["text"] = format!("{}{text}", last["text"].as_str().unwrap()).into();
                     }
                     None => shown.push(json!({ "kind": kind, "text": text })),
                 }

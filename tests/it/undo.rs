@@ -603,6 +603,7 @@ fn multi_file_patches_are_undone_together() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story, in order")]
 fn lsp_only_clients_undo_and_keep_by_command() {
     let world = world(&[edit("a.rs", &[("one", "two")])]);
     world.write("a.rs", "one\n");

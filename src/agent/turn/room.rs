@@ -260,7 +260,7 @@ impl State {
             summary = self.say(&old).await;
             match &summary {
                 Err(Some(error)) if error.code == ErrorCode::ContextOverflow => {
-                    old = self.later_half(&old)
+                    old = self.later_half(&old);
                 }
                 _ => break,
             }

@@ -479,7 +479,7 @@ async fn play(fixture: &mut Fixture, turn: u64, deed: &Deed) {
         Deed::Command(file, command) => {
             fixture
                 .command(turn, |fixture| run(fixture, NAMES[*file], command))
-                .await
+                .await;
         }
     }
 }

@@ -327,7 +327,7 @@ impl<'a> Work<'a> {
             match refused.get(path) {
                 // Once what is in it can go, the folder can.
                 Some(Reason::NotEmpty) if holds_refused(path, &refused) => {
-                    failed.push(change.path.clone())
+                    failed.push(change.path.clone());
                 }
                 None => {
                     self.changed(&change.path);

@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn only_what_git_init_and_clone_write_is_harmless() {
         let check = |config: &str, expected: bool| {
-            assert_eq!(is_inert_config(config), expected, "{config}")
+            assert_eq!(is_inert_config(config), expected, "{config}");
         };
         check(
             "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n",

@@ -214,9 +214,9 @@ impl Index {
         while low < high {
             let middle = low.midpoint(high);
             if self.name(middle) < name {
-                low = middle + 1
+                low = middle + 1;
             } else {
-                high = middle
+                high = middle;
             }
         }
         low

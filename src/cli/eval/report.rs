@@ -88,7 +88,7 @@ impl Outcome {
                 self.rounds += 1;
             }
             "iteration_complete" => {
-                *calls_of_answer = event["tool_calls"].as_u64().unwrap_or_default()
+                *calls_of_answer = event["tool_calls"].as_u64().unwrap_or_default();
             }
             "turn_start" => *calls_of_answer = 1,
             "tool_call_start" => _ = begun.insert(word(&event["id"]), word(&event["kind"])),

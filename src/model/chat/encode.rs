@@ -174,7 +174,7 @@ fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str, ech
             _ if echo == Echo::Never => {}
             "reasoning_details" => _ = fields.insert(field.clone(), value.clone()),
             _ if beside_calls || echo == Echo::Always => {
-                _ = fields.insert(field.clone(), value.clone())
+                _ = fields.insert(field.clone(), value.clone());
             }
             _ => {}
         }

@@ -229,7 +229,7 @@ mod tests {
                 is_unknown_model(status, &words::read(said)),
                 expected,
                 "{said}"
-            )
+            );
         };
         check(
             404,

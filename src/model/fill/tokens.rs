@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn fim_tokens_are_chosen_by_model_name() {
         let check = |model: &str, expected: Option<&str>| {
-            assert_eq!(prompt(model, "a", "b").as_deref(), expected)
+            assert_eq!(prompt(model, "a", "b").as_deref(), expected);
         };
         check(
             "Qwen/Qwen2.5-Coder-7B",

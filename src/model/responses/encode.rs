@@ -93,7 +93,7 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
             // Without its encrypted content it refers to something the provider did not store.
             "reasoning" if !item["encrypted_content"].is_string() => {}
             "function_call" | "custom_tool_call" => {
-                items.extend(placed(endpoint, item, &mut calls))
+                items.extend(placed(endpoint, item, &mut calls));
             }
             _ => items.push((*item).clone()),
         }

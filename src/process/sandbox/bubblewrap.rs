@@ -256,6 +256,19 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
         };
         add(how, Some(stand_in.source()), &stand_in.target());
     }
+    for (how, from, to) in shut(confined, secrets) {
+        add(how, from.as_deref(), &to);
+    }
+    mounts.sort_by_key(|mount| mount.to.components().count());
+    mounts
+}
+
+/// The mounts that make files read-only, and those that hide them.
+fn shut(
+    confined: &Confined<'_>,
+    secrets: &[PathBuf],
+) -> Vec<(&'static str, Option<PathBuf>, PathBuf)> {
+    let mut shut = Vec::new();
     // A link cannot be a mount point; it is checked after the command.
     let is_shown = |place: &PathBuf| {
         confined
@@ -271,7 +284,7 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     {
         let place = confined.place(path);
         if !place.is_symlink() {
-            add("--ro-bind", Some(&place), path);
+            shut.push(("--ro-bind", Some(place), path.clone()));
         }
     }
     for place in secrets
@@ -280,12 +293,11 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
         .chain(&confined.pins.sockets)
         .filter(|place| place.exists())
     {
-        if place.is_dir() {
-            add("--tmpfs", None, place);
+        shut.push(if place.is_dir() {
+            ("--tmpfs", None, place.clone())
         } else {
-            add("--ro-bind", Some(Path::new("/dev/null")), place);
-        }
+            ("--ro-bind", Some(PathBuf::from("/dev/null")), place.clone())
+        });
     }
-    mounts.sort_by_key(|mount| mount.to.components().count());
-    mounts
+    shut
 }

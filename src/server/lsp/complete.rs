@@ -43,7 +43,7 @@ impl Server {
         };
         match typed {
             Typed::Command => {
-                responder.ok(&list(&commands(conversation.session.commands(), range)))
+                responder.ok(&list(&commands(conversation.session.commands(), range)));
             }
             Typed::Mention => {
                 let completer = conversation.session.completer();

@@ -95,7 +95,7 @@ fn symbols(text: &str) -> Vec<Value> {
     for part in parts(text) {
         match part {
             Part::Turn(name, first, last) => {
-                turns.push(symbol(name, lsp::SymbolKind::String, first, last))
+                turns.push(symbol(name, lsp::SymbolKind::String, first, last));
             }
             Part::Tool(title, row) => {
                 let tool = symbol(

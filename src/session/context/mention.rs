@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn mentions_are_quoted_if_necessary() {
         let check = |name: &str, expected: Option<&str>| {
-            assert_eq!(written(name).as_deref(), expected, "{name}")
+            assert_eq!(written(name).as_deref(), expected, "{name}");
         };
         check("src/main.rs", Some("src/main.rs"));
         check("my notes.md", Some("\"my notes.md\""));

@@ -328,7 +328,7 @@ mod tests {
                 Rule::parse(rule).unwrap().futile().is_some(),
                 expected,
                 "{rule}"
-            )
+            );
         };
         check("run_command(sudo *)", true);
         check("run_command(git -c * status)", true);
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn answers_add_narrow_rules_only() {
         let check = |rule: &str, expected: bool| {
-            assert_eq!(Rule::parse(rule).unwrap().is_narrow(), expected, "{rule}")
+            assert_eq!(Rule::parse(rule).unwrap().is_narrow(), expected, "{rule}");
         };
         check("run_command(cargo test *)", true);
         check("run_command(ls)", true);

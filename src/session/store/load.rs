@@ -147,7 +147,7 @@ impl Kept {
             Record::Queue { prompts } => self.queued.clone_from(prompts),
             Record::Model(held) => self.held = Some(held.clone()),
             Record::Taught { model, taught } => {
-                _ = self.taught.insert(model.clone(), taught.clone())
+                _ = self.taught.insert(model.clone(), taught.clone());
             }
             Record::End { usage } => {
                 self.spent.add(usage);

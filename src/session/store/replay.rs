@@ -84,12 +84,7 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
                 turns.push(replay.events.len());
                 let turn = u64::try_from(turns.len()).ok();
                 let attached = with_images(attached, message);
-                replay.events.push(AgentEvent::UserMessage {
-                    content: text,
-                    prompt: None,
-                    turn,
-                    attached,
-                });
+                replay.asked(text, turn, attached);
             }
             Record::Restored { turn, .. } => {
                 let begin = usize::try_from(turn.saturating_sub(1 + turns_before))
@@ -114,18 +109,11 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
             Record::Message {
                 message: Message::User { parts },
             } => {
-                let texts = parts.into_iter().filter_map(|part| match part {
-                    Part::Text { text } => Some(text),
-                    Part::Note { .. } | Part::Image { .. } => None,
-                });
-                replay
-                    .events
-                    .extend(texts.map(|content| AgentEvent::UserMessage {
-                        content,
-                        prompt: None,
-                        turn: None,
-                        attached: Vec::new(),
-                    }));
+                for part in parts {
+                    if let Part::Text { text } = part {
+                        replay.asked(text, None, Vec::new());
+                    }
+                }
             }
             Record::Message {
                 message: Message::Results { results },
@@ -135,7 +123,7 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
                 }
             }
             Record::Call(call) if !call.id.is_empty() && !asked.contains(&call.id) => {
-                replay.own_call(&call.id)
+                replay.own_call(&call.id);
             }
             Record::Plan { entries } => replay.events.push(AgentEvent::Plan { entries }),
             _ => {}
@@ -221,6 +209,16 @@ struct Replay {
 }
 
 impl Replay {
+    /// A message of the person; one that has no number joined a turn.
+    fn asked(&mut self, content: String, turn: Option<u64>, attached: Vec<Value>) {
+        self.events.push(AgentEvent::UserMessage {
+            content,
+            prompt: None,
+            turn,
+            attached,
+        });
+    }
+
     fn begin(&mut self) {
         self.begun = true;
         self.events.push(AgentEvent::IterationStart {

@@ -176,7 +176,7 @@ fn thin(schema: &mut Value) {
                 named.values_mut().for_each(thin);
             }
             ("oneOf" | "anyOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
-                schemas.iter_mut().for_each(thin)
+                schemas.iter_mut().for_each(thin);
             }
             ("items" | "additionalProperties" | "not", schema) => thin(schema),
             _ => {}
@@ -231,7 +231,7 @@ mod tests {
     fn names_are_valid_and_unique() {
         let mut names = Names::default();
         let mut check = |server: &str, tool: &str, expected: &str| {
-            assert_eq!(names.give(server, tool), expected)
+            assert_eq!(names.give(server, tool), expected);
         };
         check("git", "log", "git__log");
         check("git", "log", "git__log_2");

@@ -109,7 +109,7 @@ async fn write_file_creates_and_replaces() {
         let old = place.folder.path().join("old.txt");
         let allow = |mode| {
             std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(mode))
-                .unwrap()
+                .unwrap();
         };
         allow(0o444);
         let unwritable = place

@@ -248,7 +248,8 @@ fn fs_fault_029_a_folder_that_cannot_be_read_does_not_end_a_search() {
     scene.write(&scene.ws("ok.txt"), "needle");
     std::fs::create_dir(scene.ws("locked")).unwrap();
     let lock = |mode| {
-        std::fs::set_permissions(scene.ws("locked"), std::fs::Permissions::from_mode(mode)).unwrap()
+        std::fs::set_permissions(scene.ws("locked"), std::fs::Permissions::from_mode(mode))
+            .unwrap();
     };
     lock(0o000);
     scene.calls(&[("grep", json!({ "pattern": "needle" }))]);

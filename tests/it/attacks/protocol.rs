@@ -18,6 +18,7 @@ fn frame(body: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of messages")]
 fn malformed_messages_are_answered_with_their_error() {
     let scene = Scene::new();
     let mut play = scene.serve(|_| ());

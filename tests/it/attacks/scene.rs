@@ -192,10 +192,10 @@ impl Play<'_> {
                     self.client.respond(&message, json!({ "outcome": outcome }));
                 }
                 Some("workspace/applyEdit") => {
-                    self.client.respond(&message, json!({ "applied": false }))
+                    self.client.respond(&message, json!({ "applied": false }));
                 }
                 Some(_) if message.get("id").is_some() => {
-                    self.client.respond(&message, Value::Null)
+                    self.client.respond(&message, Value::Null);
                 }
                 None if message["id"] == prompt => {
                     self.client.seen.push_front(message);

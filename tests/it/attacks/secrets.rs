@@ -46,7 +46,7 @@ fn secrets_002_mcp_servers_do_not_inherit_keys() {
     let mut play = scene.start_with("ask", |command| {
         _ = command
             .env("OPENAI_API_KEY", KEY)
-            .env("TANDEM_API_KEY", KEY)
+            .env("TANDEM_API_KEY", KEY);
     });
     play.turn();
     until("the server starts", || dump.exists());

@@ -170,7 +170,7 @@ fn stream_028_a_key_does_not_follow_a_redirect_to_another_host() {
 fn turn_at(address: &str, during: impl FnOnce(&mut Play<'_>)) -> String {
     let scene = Scene::new();
     let mut play = scene.start_with("auto", |command| {
-        _ = command.env("TANDEM_BASE_URL", address)
+        _ = command.env("TANDEM_BASE_URL", address);
     });
     let prompt = play.prompt();
     during(&mut play);
@@ -247,7 +247,7 @@ fn stream_032_and_070_a_request_that_is_cut_off_is_repeated_and_its_tools_are_no
     });
     let address = format!("http://127.0.0.1:{port}/v1");
     let mut play = scene.start_with("auto", |command| {
-        _ = command.env("TANDEM_BASE_URL", address)
+        _ = command.env("TANDEM_BASE_URL", address);
     });
     play.turn();
     assert_eq!(

@@ -159,6 +159,7 @@ impl Trial {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story, in order")]
 fn edits_and_commands_see_each_other_and_nothing_changes_until_apply() {
     let calls = [
         write("new/made.txt", "made\n"),
@@ -498,7 +499,7 @@ fn large_ignored_folders_stay_where_they_are_and_other_large_files_are_refused()
         std::fs::File::create(path)
             .unwrap()
             .set_len(3 << 30)
-            .unwrap()
+            .unwrap();
     };
     let calls = [run(
         "stat -c %s target/large; echo x > target/new; cat small/built; echo y > a",
@@ -519,7 +520,7 @@ fn large_ignored_folders_stay_where_they_are_and_other_large_files_are_refused()
     );
 
     let mut trial = Trial::new(Level::Best, &[run("true")], |folder| {
-        sparse(&folder.join("large"))
+        sparse(&folder.join("large"));
     });
     let prompt = trial.begin();
     let error = trial.client.answer(prompt)["error"]["message"]
@@ -822,7 +823,7 @@ fn a_queued_try_begins_with_what_the_turns_before_it_made() {
 fn a_repository_made_in_the_copy_is_applied_whole() {
     let line = "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one";
     let mut trial = Trial::new(Level::Best, &[run(line)], |folder| {
-        std::fs::write(folder.join("a"), "one\n").unwrap()
+        std::fs::write(folder.join("a"), "one\n").unwrap();
     });
     let before = without_times(&trial.stage.world.path());
     trial.play(APPLY);

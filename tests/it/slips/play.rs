@@ -269,7 +269,7 @@ impl Seen {
             "text_delta" => self.text.push_str(content),
             "reasoning_delta" => self.thoughts.push_str(content),
             "notice" | "error" | "loop_detected" | "compaction" => {
-                self.notices.push(event.to_string())
+                self.notices.push(event.to_string());
             }
             "plan" => self.plan = event["entries"].to_string(),
             "tool_execution_end" => self.ran += u64::from(event["result"]["is_error"] == false),
@@ -292,7 +292,7 @@ impl Seen {
             }
             "plan" => self.plan = update["entries"].to_string(),
             "tool_call_update" | "tool_call" => {
-                self.ran += u64::from(update["status"] == "completed")
+                self.ran += u64::from(update["status"] == "completed");
             }
             _ => {}
         }

@@ -84,7 +84,7 @@ const EVERYWHERE: &[Rule] = &[
             before.is_none_or(|before| request.raw.starts_with(before.raw.trim_end_matches("]}")))
         },
         spoil: |request, _| {
-            list(request)[0] = json!({ "role": "user", "content": "Another beginning." })
+            list(request)[0] = json!({ "role": "user", "content": "Another beginning." });
         },
     },
     Rule {

@@ -43,7 +43,7 @@ async fn removed_bytes_are_restored_after_a_tool_rewrote_the_file() {
     let before = fixture.tree();
     fixture
         .command(1, |fixture| {
-            std::fs::remove_file(fixture.path("a.bin")).unwrap()
+            std::fs::remove_file(fixture.path("a.bin")).unwrap();
         })
         .await;
     assert!(fixture.tool(1, "a.bin", whole("x\n")).await);

@@ -158,8 +158,8 @@ pub const RULES: &[Rule] = &[
         },
         spoil: |request, _| {
             spoil_calls(request, |message| {
-                message["tool_calls"][0]["frobnicate"] = true.into()
-            })
+                message["tool_calls"][0]["frobnicate"] = true.into();
+            });
         },
     },
     Rule {
@@ -192,7 +192,7 @@ pub const RULES: &[Rule] = &[
                     .sum::<usize>()
         },
         spoil: |request, _| {
-            list(request).push(json!({ "role": "tool", "tool_call_id": "c", "content": "x" }))
+            list(request).push(json!({ "role": "tool", "tool_call_id": "c", "content": "x" }));
         },
     },
     Rule {
@@ -208,7 +208,7 @@ pub const RULES: &[Rule] = &[
         },
         spoil: |request, _| {
             spoil_calls(request, |message| {
-                message["tool_calls"][0]["function"]["arguments"] = json!({ "x": 1 })
+                message["tool_calls"][0]["function"]["arguments"] = json!({ "x": 1 });
             });
         },
     },
@@ -284,9 +284,9 @@ pub const RULES: &[Rule] = &[
                 })
         },
         spoil: |request, _| {
-            list(request)
-                .iter_mut()
-                .for_each(|message| without(message, "reasoning_details"))
+            for message in list(request) {
+                without(message, "reasoning_details");
+            }
         },
     },
     Rule {
@@ -308,8 +308,8 @@ pub const RULES: &[Rule] = &[
         },
         spoil: |request, _| {
             spoil_calls(request, |message| {
-                without(&mut message["tool_calls"][0], "extra_content")
-            })
+                without(&mut message["tool_calls"][0], "extra_content");
+            });
         },
     },
     Rule {
@@ -357,7 +357,7 @@ pub const RULES: &[Rule] = &[
                 })
         },
         spoil: |request, _| {
-            spoil_calls(request, |message| message["reasoning_content"] = "".into())
+            spoil_calls(request, |message| message["reasoning_content"] = "".into());
         },
     },
     Rule {
@@ -387,8 +387,8 @@ pub const RULES: &[Rule] = &[
         },
         spoil: |request, _| {
             spoil_calls(request, |message| {
-                message["tool_calls"][0]["id"] = "call_1".into()
-            })
+                message["tool_calls"][0]["id"] = "call_1".into();
+            });
         },
     },
     // Mistral
@@ -401,8 +401,8 @@ pub const RULES: &[Rule] = &[
         },
         spoil: |request, _| {
             spoil_calls(request, |message| {
-                message["tool_calls"][0]["id"] = "call_1".into()
-            })
+                message["tool_calls"][0]["id"] = "call_1".into();
+            });
         },
     },
     Rule {
@@ -433,8 +433,8 @@ pub const RULES: &[Rule] = &[
         holds: |request, _| call_ids(request).all(|id| id.len() <= 40),
         spoil: |request, _| {
             spoil_calls(request, |message| {
-                message["tool_calls"][0]["id"] = "c".repeat(41).into()
-            })
+                message["tool_calls"][0]["id"] = "c".repeat(41).into();
+            });
         },
     },
     Rule {

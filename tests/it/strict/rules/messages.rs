@@ -90,7 +90,7 @@ pub const RULES: &[Rule] = &[
         of: is_adaptive,
         holds: |request, _| request.body["thinking"] == json!({ "type": "adaptive" }),
         spoil: |request, _| {
-            request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 2000 })
+            request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 2000 });
         },
     },
     Rule {
@@ -106,7 +106,7 @@ pub const RULES: &[Rule] = &[
                 && budget + 16_000 <= limit
         },
         spoil: |request, _| {
-            request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 60_000 })
+            request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 60_000 });
         },
     },
     Rule {
@@ -237,7 +237,7 @@ pub const RULES: &[Rule] = &[
         },
         spoil: |request, _| {
             list(request)
-                .push(json!({ "role": "user", "content": [{ "type": "text", "text": " " }] }))
+                .push(json!({ "role": "user", "content": [{ "type": "text", "text": " " }] }));
         },
     },
     Rule {
