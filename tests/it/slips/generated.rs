@@ -126,7 +126,7 @@ pub fn explanations() -> Vec<Value> {
         "呼び出し方:",
         "写法是",
         "Ecco come si fa:",
-        "Pisze się to tak:",
+        "Zapisuje się to w ten sposób:",
     ];
     let mut cases = Vec::new();
     for (index, words) in WORDS.iter().enumerate() {
