@@ -20,7 +20,6 @@ pub mod prompt;
 mod schedule;
 mod steps;
 pub mod text;
-mod text_calls;
 mod turn;
 
 pub use ask::{APPLY, whether_to_apply};

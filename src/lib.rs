@@ -21,6 +21,8 @@ pub mod changes;
 
 pub mod process;
 
+pub mod calls;
+
 pub mod tools;
 
 pub mod agent;

@@ -7,7 +7,6 @@
 //! on a name.
 
 mod apply_patch;
-mod arguments;
 mod ask_user;
 mod changes;
 mod code;
@@ -19,11 +18,8 @@ mod edit_file;
 mod files;
 mod glob;
 mod grep;
-mod heredoc;
 mod list_files;
 pub mod mcp;
-mod names;
-pub mod partial;
 mod pattern;
 mod planned;
 mod read_file;
@@ -43,8 +39,7 @@ pub use self::context::ToolContext;
 pub use self::diagnostics::problems;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
-pub use self::names::bare as bare_name;
-pub use self::resolve::{Resolved, accept, only_argument, resolve, tool};
+pub use self::resolve::{Resolved, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 use crate::changes::ChangeSet;
@@ -178,7 +173,7 @@ pub trait Tool: Send + Sync {
         context: &'a ToolContext,
         arguments: &'a Value,
     ) -> Pending<'a, Preview>;
-    /// A preview of a call whose arguments still stream ([`partial::complete`] parses them), or of one that cannot
+    /// A preview of a call whose arguments still stream ([`partial::complete`](crate::calls::partial::complete) parses them), or of one that cannot
     /// work; `None` while there is nothing worth showing. The same as [`Self::preview`] unless a tool can do better.
     fn sketch<'a>(
         &'a self,

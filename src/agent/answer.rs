@@ -13,7 +13,7 @@ use super::event::{AgentEvent, CompleteCall};
 use super::live::Live;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
-use super::text_calls::{Held, TextCalls, Written, stands_in};
+use crate::calls::text::{Held, TextCalls, Written, stands_in};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, Provider,
@@ -101,7 +101,7 @@ pub(super) async fn listen(
 struct Listener<'a> {
     inputs: Inputs<'a>,
     collector: Collector<'a>,
-    text_calls: TextCalls,
+    text_calls: TextCalls<Arc<[Arc<dyn Tool>]>>,
     open: HashMap<usize, Open>,
     /// The number of calls passed to the schedule so far, which is the next call's index.
     handed: usize,

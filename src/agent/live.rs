@@ -12,7 +12,8 @@ use tokio::task::JoinHandle;
 use super::event::AgentEvent;
 use super::schedule::Work;
 use super::steps::Steps;
-use crate::tools::{ToolContext, partial};
+use crate::calls::partial;
+use crate::tools::ToolContext;
 
 /// The shortest pause between two previews: short enough to see a change grow.
 const PAUSE: Duration = Duration::from_millis(120);

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::arguments::read_partial;
 use super::edit_file::EditFile;
 use super::planned::{self, Planned, What};
 use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::calls::arguments::read_partial;
 use crate::workspace::WorkspacePath;
 use crate::workspace::patch::{Action, FilePatch, parse};
 

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use self::edits::CodeEdits;
 use self::question::{Arguments, EXAMPLE, NAME, answer};
-use super::arguments::{self, Unknown};
 use super::files::{preview, shown};
 use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::calls::arguments::{self, Unknown};
 use crate::workspace::language::{Answer, Operation};
 
 /// As much is told of what a symbol's documentation says, in bytes.

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::arguments::read_partial;
 use super::changes::{commit, propose, sketch};
 use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::calls::arguments::read_partial;
 use crate::workspace::{Change, Replacement};
 
 pub(super) struct EditFile;

@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::arguments::{Unknown, read};
 use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::list_files::ListFiles;
 use super::{Picture, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::calls::arguments::{Unknown, read};
 use crate::text::LineIndex;
 use crate::text::display::escape_line;
 use crate::workspace::{FileError, FileText, Format, Source, WorkspacePath};

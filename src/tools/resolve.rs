@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::apply_patch::ApplyPatch;
 use super::edit_file::EditFile;
 use super::run_command::RunCommand;
-use super::{Tool, TypedTool as _, arguments, heredoc, names};
+use super::{Tool, TypedTool as _};
+use crate::calls::{Catalog, arguments, heredoc, names};
 
 /// A resolved call.
 #[derive(Clone)]
@@ -70,38 +71,30 @@ pub fn resolve(
     })
 }
 
-/// Whether a call written as text is beyond doubt: it names a tool and matches its schema.
-///
-/// # Errors
-/// What is wrong with it, for the model.
-pub fn accept(
-    tools: &[Arc<dyn Tool>],
-    name: &str,
-    arguments: &Map<String, Value>,
-) -> Result<(), String> {
-    let Resolved {
-        tool, arguments, ..
-    } = resolve(tools, name, Value::Object(arguments.clone()))?;
-    arguments::fit(&arguments, &tool.parameters())
-}
+/// The tools of a session, as what a model meant is decided with them.
+impl Catalog for Arc<[Arc<dyn Tool>]> {
+    fn names(&self) -> Vec<&str> {
+        self.iter().map(|tool| tool.name()).collect()
+    }
 
-/// The arguments of a call whose only required argument, a text, came alone as a JSON string.
-#[must_use]
-pub fn only_argument(tool: &dyn Tool, raw: &str) -> Option<Map<String, Value>> {
-    let text: String = serde_json::from_str(raw).ok()?;
-    let schema = tool.parameters();
-    let required = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    let name = match required {
-        [Value::String(name)] => name.as_str(),
-        // A job does without one.
-        [] if schema["properties"].get("command").is_some() => "command",
-        _ => return None,
-    };
-    (schema["properties"][name]["type"] == "string")
-        .then(|| Map::from_iter([(name.to_owned(), text.into())]))
+    fn resolve(&self, name: &str) -> Option<String> {
+        tool(self, name).map(|tool| tool.name().to_owned())
+    }
+
+    fn parameters(&self, name: &str) -> Option<Value> {
+        tool(self, name).map(|tool| tool.parameters())
+    }
+
+    fn only_reads(&self, name: &str) -> bool {
+        tool(self, name).is_some_and(|tool| tool.kind().is_read_only())
+    }
+
+    fn accept(&self, name: &str, arguments: &Map<String, Value>) -> Result<(), String> {
+        let Resolved {
+            tool, arguments, ..
+        } = resolve(self, name, Value::Object(arguments.clone()))?;
+        arguments::fit(&arguments, &tool.parameters())
+    }
 }
 
 /// A model is offered one way to edit, but may know another.
@@ -325,7 +318,7 @@ mod tests {
     fn text_calls_must_match_the_schema() {
         let tools = all(Editing::Replacements);
         let accepts = |name: &str, arguments: Value| {
-            accept(&tools, name, arguments.as_object().unwrap()).is_ok()
+            tools.accept(name, arguments.as_object().unwrap()).is_ok()
         };
         assert!(accepts("read_file", json!({ "path": "a" })));
         assert!(accepts("Bash", json!({ "cmd": "ls" })));

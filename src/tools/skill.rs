@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::arguments::Unknown;
 use super::files::unless_cancelled;
-use super::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
+use super::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::calls::arguments::{self, Unknown};
 use crate::text::display::{escape_line, marked};
 use crate::workspace::{Skill, Workspace};
 

@@ -10,11 +10,10 @@ use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::arguments::Unknown;
 use super::{
     Editing, Pending, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
-    arguments,
 };
+use crate::calls::arguments::{self, Unknown};
 
 /// A tool whose arguments are a type: their schema is derived from it, and they are validated before the tool runs.
 /// Implementations are [`Tool`]s.

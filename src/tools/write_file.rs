@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::arguments::read_partial;
 use super::changes::{commit, propose, sketch};
 use super::files::unless_cancelled;
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::calls::arguments::read_partial;
 use crate::workspace::{Change, FileError};
 
 pub(super) struct WriteFile;

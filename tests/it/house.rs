@@ -15,7 +15,7 @@ use source::Source;
 
 /// What each top-level module may use of ours, besides itself, `text` and `domain`. A re-export is looked through: what counts is
 /// where an item is defined.
-const MAY_IMPORT: [(&str, &[&str]); 17] = [
+const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("lib", &[]),
     ("text", &[]),
     ("domain", &[]),
@@ -26,10 +26,11 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
     ("workspace", &[]),
     ("changes", &["workspace"]),
     ("process", &["changes", "workspace"]),
-    ("tools", &["process", "changes", "workspace"]),
+    ("calls", &[]),
+    ("tools", &["calls", "process", "changes", "workspace"]),
     (
         "agent",
-        &["model", "tools", "process", "changes", "workspace"],
+        &["model", "calls", "tools", "process", "changes", "workspace"],
     ),
     (
         "session",

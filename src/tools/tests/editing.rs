@@ -58,7 +58,7 @@ async fn edit_file_explains_what_it_cannot_do() {
 async fn an_edit_is_visible_before_its_arguments_are_complete() {
     let place = Place::new(&[("a.rs", "one\ntwo\n")]);
     let sketch = |text: &str| {
-        let arguments = crate::tools::partial::complete(text).unwrap();
+        let arguments = crate::calls::partial::complete(text).unwrap();
         let context = place.context.clone();
         async move { Place::tool("edit_file").sketch(&context, &arguments).await }
     };
@@ -83,7 +83,7 @@ async fn an_edit_is_visible_before_its_arguments_are_complete() {
 async fn write_file_creates_and_replaces() {
     let place = Place::new(&[("old.txt", "before\n")]);
     let partial =
-        crate::tools::partial::complete(r#"{"path": "new/a.txt", "content": "on"#).unwrap();
+        crate::calls::partial::complete(r#"{"path": "new/a.txt", "content": "on"#).unwrap();
     let sketch = Place::tool("write_file")
         .sketch(&place.context, &partial)
         .await

@@ -183,7 +183,7 @@ const EDITOR_COMMANDS: &[(&str, &str)] = &[
 ];
 
 /// The one of `ours` that an unknown `name` means.
-pub(super) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     let name = squash(bare(name));
     if name.is_empty() {
         return None;
@@ -210,13 +210,13 @@ fn of_squashed<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Whether `name` is an editor tool with several commands.
-pub(super) fn is_editor(name: &str) -> bool {
+pub(crate) fn is_editor(name: &str) -> bool {
     let name = squash(bare(name));
     EDITORS.contains(&name.strip_prefix("developer").unwrap_or(&name))
 }
 
 /// The tool for a command of an editor tool.
-pub(super) fn of_editor(command: &str) -> Option<&'static str> {
+pub(crate) fn of_editor(command: &str) -> Option<&'static str> {
     EDITOR_COMMANDS
         .iter()
         .find(|(name, _)| *name == command)
@@ -226,7 +226,7 @@ pub(super) fn of_editor(command: &str) -> Option<&'static str> {
 /// A name without leaked control tokens, namespace and number: `functions.read_file:0`,
 /// `read_file<|channel|>commentary`.
 #[must_use]
-pub fn bare(name: &str) -> &str {
+pub(crate) fn bare(name: &str) -> &str {
     let name = name.split(['<', '(', '{', '[']).next().unwrap_or_default();
     let name = name.trim_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
     let name = match name.rsplit_once(':') {
@@ -237,7 +237,7 @@ pub fn bare(name: &str) -> &str {
 }
 
 /// Without case and separators, and without a suffix some agents append.
-pub(super) fn squash(name: &str) -> String {
+pub(crate) fn squash(name: &str) -> String {
     name.chars()
         .filter(|it| !matches!(it, '_' | '-' | ' '))
         .flat_map(char::to_lowercase)

@@ -13,10 +13,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use self::coerce::{coerce, is_required};
-use super::ToolError;
+use crate::domain::ToolError;
 
 /// The JSON Schema of `A`, everything inline, without what only costs tokens.
-pub(super) fn schema<A: JsonSchema>() -> Value {
+pub(crate) fn schema<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
@@ -64,7 +64,7 @@ fn trim(schema: &mut Value) {
 
 /// How unknown arguments are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unknown {
+pub(crate) enum Unknown {
     /// The call is refused: it might do something other than what was meant.
     Refused,
     /// They are ignored with a note, because the call changes nothing.
@@ -73,7 +73,7 @@ pub(super) enum Unknown {
 
 /// Parses arguments; the error names the field and what was expected, and shows a correct call. Also returns a note for
 /// the model about how they were interpreted.
-pub(super) fn read<A: DeserializeOwned + JsonSchema>(
+pub(crate) fn read<A: DeserializeOwned + JsonSchema>(
     arguments: &Value,
     example: &str,
     unknown: Unknown,
@@ -94,14 +94,14 @@ pub(super) fn read<A: DeserializeOwned + JsonSchema>(
 }
 
 /// Checks that these arguments match the schema after coercion.
-pub(super) fn fit(arguments: &Value, schema: &Value) -> Result<(), String> {
+pub(crate) fn fit(arguments: &Value, schema: &Value) -> Result<(), String> {
     let mut arguments = arguments.clone();
     coerce(&mut arguments, schema);
     check(&arguments, schema, "")
 }
 
 /// The arguments after coercion.
-pub(super) fn coerced(arguments: &Value, schema: &Value) -> Value {
+pub(crate) fn coerced(arguments: &Value, schema: &Value) -> Value {
     let mut arguments = arguments.clone();
     coerce(&mut arguments, schema);
     arguments
@@ -136,7 +136,7 @@ fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
 }
 
 /// Parses incomplete arguments into a type whose fields are all optional.
-pub(super) fn read_partial<A: JsonSchema, P: DeserializeOwned + Default>(arguments: &Value) -> P {
+pub(crate) fn read_partial<A: JsonSchema, P: DeserializeOwned + Default>(arguments: &Value) -> P {
     let mut arguments = arguments.clone();
     coerce(&mut arguments, &schema::<A>());
     serde_json::from_value(arguments).unwrap_or_default()

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::json::{self, TextCall};
 use super::{forms, python};
-use crate::tools;
+use crate::calls::names;
 
 /// How many words may stand before the rest of a line: its number, a path.
 const PREFIX: usize = 16;
@@ -43,10 +43,7 @@ struct Word {
 }
 
 /// Whether the call stands in one of the texts that the model has read.
-pub(in crate::agent) fn stands_in(
-    call: &TextCall,
-    read: impl IntoIterator<Item = impl AsRef<str>>,
-) -> bool {
+pub(crate) fn stands_in(call: &TextCall, read: impl IntoIterator<Item = impl AsRef<str>>) -> bool {
     // A tag is closed by the name or the key it was opened with.
     let names =
         std::iter::once(call.name.as_str()).chain(call.arguments.keys().map(String::as_str));
@@ -60,7 +57,7 @@ pub(in crate::agent) fn stands_in(
 /// The words of a call: its name, then each argument's key and values. The flag says that a part begins.
 fn parts(call: &TextCall) -> Vec<(String, bool)> {
     let mut parts = Vec::new();
-    add(&mut parts, tools::bare_name(&call.name));
+    add(&mut parts, names::bare(&call.name));
     for (key, value) in &call.arguments {
         add_member(&mut parts, key, value);
     }

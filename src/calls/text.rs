@@ -18,14 +18,15 @@ mod quoted;
 mod react;
 
 use std::ops::Range;
-use std::sync::Arc;
+
+use serde_json::{Map, Value};
 
 use self::beginning::{may_be_whole, whole_fence};
 use self::elements::is_word;
 use self::forms::{ENDS, TAGS, TOKENS};
 use self::json::TextCall;
-pub(super) use self::quoted::stands_in;
-use crate::tools::{self, Tool};
+pub(crate) use self::quoted::stands_in;
+use crate::calls::Catalog;
 
 /// Why a call in a fence or as JSON after prose is not run.
 const EXAMPLE: &str = "beside other text it may be an example";
@@ -34,7 +35,7 @@ const INCOMPLETE: &str = "its JSON is not complete";
 
 /// The held-back text of a finished answer.
 #[derive(Debug, PartialEq)]
-pub(super) enum Held {
+pub(crate) enum Held {
     /// Text after all.
     Text(String),
     /// Text that looks like a call but cannot be one, and why.
@@ -45,7 +46,7 @@ pub(super) enum Held {
 
 /// Calls that were written as text.
 #[derive(Debug, PartialEq)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// The text before them that was held back.
     pub words: String,
     /// Names, and arguments as JSON.
@@ -55,11 +56,11 @@ pub(super) struct Written {
 }
 
 /// Whether a call stands in something the model has read.
-pub(super) type IsQuoted<'a> = &'a dyn Fn(&TextCall) -> bool;
+pub(crate) type IsQuoted<'a> = &'a dyn Fn(&TextCall) -> bool;
 
 /// The text of one answer.
-pub(super) struct TextCalls {
-    tools: Arc<[Arc<dyn Tool>]>,
+pub(crate) struct TextCalls<C> {
+    tools: C,
     text: String,
     /// How much of it was released.
     shown: usize,
@@ -78,9 +79,9 @@ pub(super) struct TextCalls {
     is_over: bool,
 }
 
-impl TextCalls {
-    pub(super) fn new(tools: Arc<[Arc<dyn Tool>]>) -> Self {
-        let is_over = tools.is_empty();
+impl<C: Catalog> TextCalls<C> {
+    pub(crate) fn new(tools: C) -> Self {
+        let is_over = tools.names().is_empty();
         Self {
             tools,
             text: String::new(),
@@ -96,7 +97,7 @@ impl TextCalls {
     }
 
     /// Appends text; returns what may be released.
-    pub(super) fn push(&mut self, more: &str) -> String {
+    pub(crate) fn push(&mut self, more: &str) -> String {
         if self.is_over {
             return more.to_owned();
         }
@@ -109,36 +110,30 @@ impl TextCalls {
     }
 
     /// The arguments of a native call that came as text in one of the forms of a call, where they are all of `raw`.
-    pub(super) fn arguments(
-        &self,
-        name: &str,
-        raw: &str,
-    ) -> Option<serde_json::Map<String, serde_json::Value>> {
-        let tool = tools::tool(&self.tools, name)?;
-        let is_same = |name: &str| {
-            tools::tool(&self.tools, name).is_some_and(|other| other.name() == tool.name())
-        };
-        let read = forms::arguments(raw, &is_same)
-            .map(|arguments| TextCall::new(tool.name().to_owned(), arguments));
+    pub(crate) fn arguments(&self, name: &str, raw: &str) -> Option<Map<String, Value>> {
+        let tool = self.tools.resolve(name)?;
+        let is_same = |name: &str| self.tools.resolve(name).is_some_and(|other| other == tool);
+        let read =
+            forms::arguments(raw, &is_same).map(|arguments| TextCall::new(tool.clone(), arguments));
         read.map(|call| self.named(call).arguments)
-            .or_else(|| tools::only_argument(&*tool, raw))
+            .or_else(|| only_argument(&self.tools.parameters(&tool)?, raw))
     }
 
     /// The answer has calls of its own: held-back text is text.
-    pub(super) fn release(&mut self) -> String {
+    pub(crate) fn release(&mut self) -> String {
         self.is_over = true;
         self.show(self.text.len())
     }
 
     /// The answer is complete.
-    pub(super) fn settle(&mut self, is_quoted: IsQuoted<'_>) -> Held {
+    pub(crate) fn settle(&mut self, is_quoted: IsQuoted<'_>) -> Held {
         let begun = self.begun.unwrap_or(self.text.len());
         let (before, tail) = self.text.split_at(begun);
         if !tail.is_empty() && without_ends(tail).is_empty() {
             self.is_over = true;
             return Held::Text(before.split_at(self.shown.min(begun)).1.to_owned());
         }
-        let is_tool = |name: &str| tools::tool(&self.tools, name).is_some();
+        let is_tool = |name: &str| self.tools.resolve(name).is_some();
         let why = match Self::read(tail, &is_tool) {
             Some(calls) if calls.iter().any(is_quoted) => None,
             Some(calls) => match self.accepted(before.split_at(self.shown.min(begun)).1, calls) {
@@ -175,21 +170,23 @@ impl TextCalls {
     /// Arguments that have a position get the name that our tool has for it. Another agent's tool may have another
     /// order.
     fn named(&self, call: TextCall) -> TextCall {
-        let Some(tool) = tools::tool(&self.tools, &call.name) else {
+        let (Some(tool), Some(schema)) = (
+            self.tools.resolve(&call.name),
+            self.tools.parameters(&call.name),
+        ) else {
             return call;
         };
         let name = MODULES
             .iter()
             .find_map(|module| call.name.strip_prefix(module))
             .unwrap_or(&call.name);
-        let schema = tool.parameters();
         let ours = schema["properties"]
             .as_object()
             .into_iter()
             .flatten()
             .map(|(name, _)| name);
         let ours: Vec<&String> = ours
-            .take(if name == tool.name() { usize::MAX } else { 1 })
+            .take(if name == tool { usize::MAX } else { 1 })
             .collect();
         let taken: Vec<String> = call.arguments.keys().cloned().collect();
         let name_of = |key: String| {
@@ -213,8 +210,8 @@ impl TextCalls {
     fn accepted(&self, words: &str, calls: Vec<TextCall>) -> Option<Result<Written, String>> {
         let calls: Vec<TextCall> = calls.into_iter().map(|call| self.named(call)).collect();
         let wrong = calls.iter().find_map(|call| {
-            let why = tools::accept(&self.tools, &call.name, &call.arguments).err()?;
-            Some((tools::tool(&self.tools, &call.name).is_some(), why))
+            let why = self.tools.accept(&call.name, &call.arguments).err()?;
+            Some((self.tools.resolve(&call.name).is_some(), why))
         });
         let (prose, tail) = self.text.split_at(self.begun.unwrap_or_default());
         if let Some((is_known, why)) = wrong {
@@ -227,12 +224,7 @@ impl TextCalls {
         {
             return Some(Err(INCOMPLETE.to_owned()));
         }
-        let json = |call: TextCall| {
-            (
-                call.name,
-                serde_json::Value::Object(call.arguments).to_string(),
-            )
-        };
+        let json = |call: TextCall| (call.name, Value::Object(call.arguments).to_string());
         let in_prose = (!prose.trim().is_empty()).then(|| tail.to_owned());
         Some(Ok(Written {
             words: words.to_owned(),
@@ -242,7 +234,7 @@ impl TextCalls {
     }
 
     fn only_reads(&self, call: &TextCall) -> bool {
-        tools::tool(&self.tools, &call.name).is_some_and(|tool| tool.kind().is_read_only())
+        self.tools.only_reads(&call.name)
     }
 
     /// Why text that did not become a call was still meant as one, if it was.
@@ -269,8 +261,7 @@ impl TextCalls {
             .example(is_tool)
             .filter(|calls| !calls.iter().any(is_quoted))?;
         let mut calls = calls.into_iter().map(|call| self.named(call));
-        let is_meant =
-            calls.all(|call| tools::accept(&self.tools, &call.name, &call.arguments).is_ok());
+        let is_meant = calls.all(|call| self.tools.accept(&call.name, &call.arguments).is_ok());
         is_meant.then(|| EXAMPLE.to_owned())
     }
 
@@ -330,11 +321,11 @@ impl TextCalls {
             .find_map(|module| text.strip_prefix(module))
             .unwrap_or(text);
         if let Some((name, _)) = text.split_once('(') {
-            return tools::find(&self.tools, name).is_some();
+            return self.tools.names().contains(&name);
         }
         let begins = |word: &str| !text.is_empty() && word.starts_with(text);
         begins(PRINT)
-            || self.tools.iter().any(|tool| begins(tool.name()))
+            || self.tools.names().into_iter().any(begins)
             || MODULES.iter().any(|module| begins(module))
     }
 
@@ -416,7 +407,7 @@ impl TextCalls {
         if !name.is_empty()
             && !"```".starts_with(name)
             && !name.starts_with("```")
-            && tools::tool(&self.tools, name.trim_matches('`')).is_none()
+            && self.tools.resolve(name.trim_matches('`')).is_none()
             && !is_last
         {
             return None;
@@ -441,8 +432,25 @@ impl TextCalls {
             .strip_prefix('<')
             .and_then(|rest| rest.split_once('>'))
             .map(|(name, _)| name);
-        name.is_some_and(|name| is_word(name) && tools::tool(&self.tools, name).is_some())
+        name.is_some_and(|name| is_word(name) && self.tools.resolve(name).is_some())
     }
+}
+
+/// The arguments of a call whose only required argument, a text, came alone as a JSON string.
+fn only_argument(schema: &Value, raw: &str) -> Option<Map<String, Value>> {
+    let text: String = serde_json::from_str(raw).ok()?;
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    let name = match required {
+        [Value::String(name)] => name.as_str(),
+        // A job does without one.
+        [] if schema["properties"].get("command").is_some() => "command",
+        _ => return None,
+    };
+    (schema["properties"][name]["type"] == "string")
+        .then(|| Map::from_iter([(name.to_owned(), text.into())]))
 }
 
 /// What some models write around a Python call.

@@ -6,7 +6,7 @@ use crate::text::repair;
 
 /// A call as it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::agent) struct TextCall {
+pub(crate) struct TextCall {
     pub name: String,
     pub arguments: Map<String, Value>,
     /// Whether brackets were missing at the end of its JSON.

@@ -11,7 +11,7 @@ const FILES: [&str; 4] = [
 ];
 
 /// The patch that a command applies, if it does nothing else, with its paths relative to the command's folder.
-pub(super) fn patch(arguments: &Value) -> Option<String> {
+pub(crate) fn patch(arguments: &Value) -> Option<String> {
     let command = arguments.get("command")?.as_str()?.trim();
     let (folder, command) = entered(command).unwrap_or(("", command));
     let patch = given(command)?;
