@@ -37,12 +37,14 @@ pub(super) const TAKES_NO_EDITS: &str =
 impl Capabilities {
     pub fn of(handshake: &Handshake) -> Self {
         let names = |path: &str| handshake.capability(path).is_some();
+        // Helix shows documents (since 23.10) and does not announce it.
+        let is_helix = handshake.client_info.as_ref().is_some_and(|client| client.name == "helix");
         Self {
             applies_edits: handshake.can("workspace.applyEdit"),
             // Only `documentChanges` may create, rename and delete files: Neovim names that and not the field.
             versions_edits: handshake.can("workspace.workspaceEdit.documentChanges")
                 || names("workspace.workspaceEdit.resourceOperations"),
-            shows_documents: handshake.can("window.showDocument.support"),
+            shows_documents: handshake.can("window.showDocument.support") || is_helix,
             asks: names("window.showMessage.messageActionItem"),
             shows_progress: handshake.can("window.workDoneProgress"),
             completes_inline: names("textDocument.inlineCompletion"),
