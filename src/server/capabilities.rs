@@ -63,3 +63,21 @@ impl Capabilities {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_editors_take_and_do_not_announce_is_known() {
+        let of = |client: &str, capabilities: Value| {
+            let handshake = json!({ "clientInfo": { "name": client }, "capabilities": capabilities });
+            Capabilities::of(&serde_json::from_value(handshake).unwrap())
+        };
+        assert!(of("helix", json!({})).shows_documents);
+        assert!(!of("Eglot", json!({})).shows_documents);
+        let neovim = json!({ "workspace": { "workspaceEdit": { "resourceOperations": ["rename"] } } });
+        assert!(of("Neovim", neovim).versions_edits);
+        assert!(!of("Neovim", json!({ "workspace": { "applyEdit": true } })).versions_edits);
+    }
+}
