@@ -38,7 +38,10 @@ impl Capabilities {
     pub fn of(handshake: &Handshake) -> Self {
         let names = |path: &str| handshake.capability(path).is_some();
         // Helix shows documents (since 23.10) and does not announce it.
-        let is_helix = handshake.client_info.as_ref().is_some_and(|client| client.name == "helix");
+        let is_helix = handshake
+            .client_info
+            .as_ref()
+            .is_some_and(|client| client.name == "helix");
         Self {
             applies_edits: handshake.can("workspace.applyEdit"),
             // Only `documentChanges` may create, rename and delete files: Neovim names that and not the field.
@@ -71,12 +74,14 @@ mod tests {
     #[test]
     fn what_editors_take_and_do_not_announce_is_known() {
         let of = |client: &str, capabilities: Value| {
-            let handshake = json!({ "clientInfo": { "name": client }, "capabilities": capabilities });
+            let handshake =
+                json!({ "clientInfo": { "name": client }, "capabilities": capabilities });
             Capabilities::of(&serde_json::from_value(handshake).unwrap())
         };
         assert!(of("helix", json!({})).shows_documents);
         assert!(!of("Eglot", json!({})).shows_documents);
-        let neovim = json!({ "workspace": { "workspaceEdit": { "resourceOperations": ["rename"] } } });
+        let neovim =
+            json!({ "workspace": { "workspaceEdit": { "resourceOperations": ["rename"] } } });
         assert!(of("Neovim", neovim).versions_edits);
         assert!(!of("Neovim", json!({ "workspace": { "applyEdit": true } })).versions_edits);
     }
