@@ -79,15 +79,21 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
 }
 
 const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
 
 fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let mut files: Vec<FilePatch> = Vec::new();
     // Models sometimes forget the last line. What the token limit cuts is incomplete JSON and does not get this far.
     let (mut has_begun, mut is_open) = (false, false);
-    for line in patch
-        .lines()
-        .map(|line| line.strip_suffix('\r').unwrap_or(line))
-    {
+    let mut lines = patch.trim_end().lines().peekable();
+    while let Some(line) = lines.next() {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        // No line of a file stands outside the patch: there its own two marks may be indented, as in Codex.
+        let is_outside = !has_begun || lines.peek().is_none();
+        let line = match line.trim() {
+            bare @ (BEGIN | END) if is_outside => bare,
+            _ => line,
+        };
         match mark(line) {
             // A patch may be followed by another one.
             Some(Mark::Begin) => (has_begun, is_open) = (true, true),
@@ -122,7 +128,7 @@ enum Mark {
 fn mark(line: &str) -> Option<Mark> {
     match line.trim_end() {
         BEGIN => Some(Mark::Begin),
-        "*** End Patch" => Some(Mark::End),
+        END => Some(Mark::End),
         line => heading(line).map(Mark::File),
     }
 }
@@ -275,6 +281,8 @@ mod tests {
             parse("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n").unwrap(),
             patch
         );
+        let indented = "  *** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n *** End Patch \n\n";
+        assert_eq!(parse(indented).unwrap(), patch);
     }
 
     #[test]
