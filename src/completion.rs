@@ -12,14 +12,14 @@ mod clean;
 mod context;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, CompletionApi, Settings};
-use crate::domain::Effort;
+use crate::domain::{Effort, lock};
 use crate::model::{FillApi, Gap, Provider};
 use crate::session::{NoProvider, provider_named};
 use crate::text::{Position, Redactor};
@@ -213,7 +213,7 @@ impl State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn is_paused(&self) -> bool {

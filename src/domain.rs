@@ -2,6 +2,7 @@
 //! else of ours.
 
 mod host;
+mod lock;
 mod model;
 mod prompt;
 mod stored;
@@ -9,6 +10,7 @@ mod style;
 mod tool;
 
 pub use host::is_loopback;
+pub use lock::lock;
 pub use model::{Effort, ErrorCode, Usage};
 pub use prompt::{Attachment, Focus, Prompt};
 pub use stored::{Charset, Stored};

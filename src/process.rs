@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -47,7 +47,7 @@ pub use self::shadow::{Applied, Shadow};
 pub use self::shell::{Dialect, ShellProgram};
 pub(crate) use self::stand_in::{StandIn, TakenOver};
 use crate::changes::guard::Guards;
-use crate::domain::{CommandLine, ToolError};
+use crate::domain::{CommandLine, ToolError, lock};
 use crate::workspace::{Unsaved, Workspace, blocking};
 
 /// How many commands' outputs can be read again.
@@ -236,7 +236,7 @@ impl Shell {
 
 impl Shared {
     fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 
     /// Whether a job in the background runs, or ended without a report.

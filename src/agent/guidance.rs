@@ -10,12 +10,13 @@ use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::timeout;
 
 use super::text::{cut, fenced, fenced_blocks};
+use crate::domain::lock;
 use crate::model::{Message, Part};
 use crate::workspace::{Workspace, WorkspacePath, native};
 
@@ -117,7 +118,7 @@ impl Guidance {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

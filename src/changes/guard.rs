@@ -13,13 +13,14 @@ mod survey;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cap_std::fs::Dir;
 
 pub(super) use self::git::{git_folder, worktree};
 pub(super) use self::state::{git_state, is_repository};
 use self::survey::{Kept, Survey};
+use crate::domain::lock;
 use crate::workspace::path::has_aliases;
 use crate::workspace::{Root, native};
 
@@ -98,7 +99,7 @@ impl Guards {
     /// The guard for the next command. Blocks.
     #[must_use]
     pub fn next(&self, roots: &[Arc<Root>]) -> Arc<Guard> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.0);
         let next = Arc::new(Guard::new(roots, last.as_deref()));
         Arc::clone(last.insert(next))
     }

@@ -6,13 +6,14 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::snapshot::{is_same_index, look_at};
+use crate::domain::lock;
 use crate::workspace::state::address;
 use crate::workspace::{Root, disk, mode};
 
@@ -268,7 +269,7 @@ impl<'a> Revert<'a> {
         match replace() {
             // A folder that was read-only before and is so now, or is so again, was not when the command changed it.
             Err(Reason::Denied) => {
-                let _others_wait = self.writable.lock().unwrap_or_else(PoisonError::into_inner);
+                let _others_wait = lock(&self.writable);
                 in_writable_folder(dir, relative, replace).map_err(failed)?
             }
             replaced => replaced,

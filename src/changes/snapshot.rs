@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use cap_std::fs::Dir;
@@ -30,6 +30,7 @@ pub(super) use self::tracked::is_same_index;
 use self::tracked::{Index, Tracked};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::guard::{git_state, is_repository};
+use crate::domain::lock;
 use crate::workspace::stamp::{Stamp, changed_after, dependable};
 use crate::workspace::state::address;
 use crate::workspace::walk::{Queue, Rules};
@@ -426,7 +427,7 @@ impl Look<'_> {
     }
 
     fn with_found<T>(&self, change: impl FnOnce(&mut Seen) -> T) -> T {
-        change(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut lock(&self.found))
     }
 }
 

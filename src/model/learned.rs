@@ -2,11 +2,12 @@
 //!
 //! Shared by the clones of a [`super::Provider`], so that nothing is discovered twice in one session.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Api, ModelInfo};
+use crate::domain::lock;
 
 /// What a server refused, as a journal keeps it: a resumed session does not ask for it again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +106,6 @@ impl Learned {
     }
 
     fn lock(&self) -> MutexGuard<'_, Lessons> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use super::sandbox::Interrupted;
@@ -12,7 +12,7 @@ use crate::changes::ChangeSet;
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::guard::with_repositories;
 use crate::changes::snapshot::{Coverage, Snapshots, retain_until};
-use crate::domain::{FileDiff, Undo};
+use crate::domain::{FileDiff, Undo, lock};
 use crate::workspace::written::Written;
 use crate::workspace::{Workspace, blocking, first_names, native};
 
@@ -220,10 +220,7 @@ impl Shared {
 
     /// Removes the mark of a command that has ended, unless the next one has begun. Blocks.
     fn recorded(&self) {
-        let _no_command_begins = self
-            .snapshots
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _no_command_begins = lock(&self.snapshots);
         let Some(scratch) = self.running().scratch.clone() else {
             return;
         };
@@ -361,10 +358,7 @@ impl Shared {
         workspace: &Workspace,
         work: impl FnOnce(&mut Watched) -> T,
     ) -> io::Result<T> {
-        let mut watched = self
-            .snapshots
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&self.snapshots);
         let watched = match &mut *watched {
             Some(watched) => watched,
             none => {
@@ -383,10 +377,7 @@ impl Shared {
 
     /// Goes on from these snapshots of the workspace.
     pub(super) fn watch(&self, workspace: &Workspace, snapshots: Snapshots) {
-        *self
-            .snapshots
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Watched::new(workspace, snapshots));
+        *lock(&self.snapshots) = Some(Watched::new(workspace, snapshots));
     }
 }
 

@@ -1,8 +1,10 @@
 //! Output of a running call for its followers: merged while nobody takes it, and bounded. The newest counts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
+
+use crate::domain::lock;
 
 /// How much may wait, in bytes.
 const WAITING: usize = 4000;
@@ -23,11 +25,7 @@ impl Live {
         if text.is_empty() {
             return;
         }
-        let mut waiting = self
-            .0
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.0.waiting);
         if waiting.len() + text.len() > WAITING {
             let newest = text
                 .split_at(text.ceil_char_boundary(text.len().saturating_sub(WAITING / 2)))
@@ -46,13 +44,7 @@ impl Live {
     /// Waits for output and takes all of it.
     pub async fn next(&self) -> String {
         loop {
-            let said = std::mem::take(
-                &mut *self
-                    .0
-                    .waiting
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner),
-            );
+            let said = std::mem::take(&mut *lock(&self.0.waiting));
             if !said.is_empty() {
                 return said;
             }

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
 use super::plain::Plain;
-use crate::domain::Styled;
+use crate::domain::{Styled, lock};
 use crate::process::Live;
 use crate::workspace::lines;
 
@@ -187,7 +187,7 @@ impl Output {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

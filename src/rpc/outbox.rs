@@ -11,6 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::lock;
+
 /// Above this many queued bytes, no more updates should be sent.
 const UPDATES: usize = 1 << 20;
 /// Above this many queued bytes, no more requests should be accepted.
@@ -207,7 +209,7 @@ impl Outbox {
 
     /// No operation on the queue can panic halfway, so a poisoned lock is still consistent.
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 }
 

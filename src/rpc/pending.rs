@@ -1,11 +1,13 @@
 //! Outgoing requests that have not been answered.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use lsp_server::{RequestId, ResponseError};
 use serde_json::Value;
 use tokio::sync::oneshot;
+
+use crate::domain::lock;
 
 /// The other side's response.
 pub(super) type Answer = Result<Value, ResponseError>;
@@ -52,7 +54,7 @@ impl Pending {
 
     /// No operation on the table can panic halfway, so a poisoned lock is still consistent.
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

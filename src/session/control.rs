@@ -4,7 +4,8 @@
 //!
 //! So a cancel reaches it wherever it is (in the mailbox, queued, running), and no prompt that was sent later.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::domain::lock;
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -125,6 +126,6 @@ impl Control {
 
     /// No operation on it can panic halfway, so a poisoned lock is still consistent.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }

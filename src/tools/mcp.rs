@@ -20,10 +20,11 @@ mod keep;
 mod line;
 mod listing;
 
+use crate::domain::lock;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -256,14 +257,14 @@ struct Reported {
 impl Notices {
     fn say(&self, notice: String) {
         tracing::warn!("{notice}");
-        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = lock(&self.0);
         if reported.all.len() < MOST_NOTICES && reported.all.insert(notice.clone()) {
             reported.fresh.push(notice);
         }
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).fresh)
+        std::mem::take(&mut lock(&self.0).fresh)
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::walk::{Queue, is_version_control};
 use super::{Documents, NoEditor, Root, Shared, Unsaved, Workspace, mode};
+use crate::domain::lock;
 use crate::text::Encoding;
 
 /// The most bytes that are copied.
@@ -294,10 +295,6 @@ impl Copying<'_> {
         }
         Ok(fit)
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(unix)]

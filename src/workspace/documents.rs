@@ -12,13 +12,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::watch;
 
 use super::native;
 use super::protect::is_protected;
 use super::written::{Listeners, Written};
+use crate::domain::lock;
 use crate::text::{Encoding, LineIndex, Position, Range};
 
 /// The open documents. Cheap to clone; clones share state.
@@ -180,7 +181,7 @@ impl Documents {
     }
 
     fn saved(&self) -> MutexGuard<'_, HashMap<PathBuf, String>> {
-        self.0.saved.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.saved)
     }
 
     /// `textDocument/didClose`.
@@ -196,7 +197,7 @@ impl Documents {
     }
 
     fn newest(&self) -> MutexGuard<'_, String> {
-        self.0.newest.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.newest)
     }
 
     /// The document with this URI.
@@ -307,7 +308,7 @@ impl Documents {
     /// Acquires the edit lock of the file at `real`.
     pub(super) async fn turn(&self, real: &Path) -> tokio::sync::OwnedMutexGuard<()> {
         let lock = {
-            let mut edited = self.0.edited.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut edited = lock(&self.0.edited);
             edited.retain(|_, lock| Arc::strong_count(lock) > 1);
             edited.entry(real.to_owned()).or_default().clone()
         };
@@ -315,14 +316,11 @@ impl Documents {
     }
 
     fn buffers(&self) -> MutexGuard<'_, HashMap<String, Buffer>> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.open)
     }
 
     fn expected(&self) -> MutexGuard<'_, HashMap<String, (Arc<str>, bool)>> {
-        self.0
-            .expected
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.expected)
     }
 
     fn announce(&self) {

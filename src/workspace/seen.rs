@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use super::path::WorkspacePath;
+use crate::domain::lock;
 
 /// How many read files are checked for changes, most recently read first.
 const LOOKED_AT: usize = 100;
@@ -142,6 +143,6 @@ impl Seen {
     }
 
     fn files(&self) -> MutexGuard<'_, HashMap<PathBuf, File>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.files)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
+
+use crate::domain::lock;
 
 /// How many files are recorded; neither a person nor a tool writes more while a command runs.
 const FILES: usize = 10_000;
@@ -18,7 +20,7 @@ impl Written {
     /// What was written since the last call.
     #[must_use]
     pub fn take(&self) -> Texts {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0))
     }
 }
 
@@ -29,27 +31,21 @@ pub(super) struct Listeners(Mutex<Vec<Weak<Mutex<Texts>>>>);
 impl Listeners {
     pub(super) fn listen(&self) -> Written {
         let written = Written::default();
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::downgrade(&written.0));
+        lock(&self.0).push(Arc::downgrade(&written.0));
         written
     }
 
     /// The file at `real` now has this text; `None`: it was removed.
     pub(super) fn note(&self, real: &Path, text: Option<&Arc<str>>) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|listener| {
-                let Some(texts) = listener.upgrade() else {
-                    return false;
-                };
-                let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
-                if texts.len() < FILES || texts.contains_key(real) {
-                    texts.insert(real.to_owned(), text.cloned());
-                }
-                true
-            });
+        lock(&self.0).retain(|listener| {
+            let Some(texts) = listener.upgrade() else {
+                return false;
+            };
+            let mut texts = lock(&texts);
+            if texts.len() < FILES || texts.contains_key(real) {
+                texts.insert(real.to_owned(), text.cloned());
+            }
+            true
+        });
     }
 }

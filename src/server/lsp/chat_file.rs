@@ -9,7 +9,7 @@
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::chat::{YOU, growing};
+use crate::domain::lock;
 use crate::rpc::Peer;
 use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
 use crate::server::documents::{path_of, wire_range};
@@ -199,10 +200,7 @@ impl ChatFile {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Pending> {
-        self.shared
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.pending)
     }
 
     /// Streams into the buffer until the end; reports what could not be written. `placed` is called when the next

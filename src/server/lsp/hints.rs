@@ -4,10 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 
+use crate::domain::lock;
 use crate::rpc::Peer;
 use crate::session::{ReviewedTurn, SessionId};
 
@@ -62,7 +63,7 @@ impl Hints {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shown> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

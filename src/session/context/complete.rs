@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::mention::written;
-use crate::domain::Focus;
+use crate::domain::{Focus, lock};
 use crate::tools::{self, Symbol};
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath, blocking, native};
@@ -198,7 +198,7 @@ impl Completer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 }
 
@@ -304,7 +304,7 @@ impl Names {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Box<str>>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.found)
     }
 }
 

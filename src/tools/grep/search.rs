@@ -1,9 +1,10 @@
 //! Searches the files of a walk in parallel.
 
+use crate::domain::lock;
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -189,10 +190,7 @@ impl Thread<'_> {
 
 impl Drop for Thread<'_> {
     fn drop(&mut self) {
-        self.hits
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .searched += self.searched;
+        lock(self.hits).searched += self.searched;
     }
 }
 

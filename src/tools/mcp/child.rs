@@ -4,11 +4,12 @@
     reason = "the one place where programs of MCP servers are started"
 )]
 
+use crate::domain::lock;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
@@ -85,10 +86,7 @@ impl Child {
         };
         // Its last output is complete when the pipe ends, unless a child of its own holds it open.
         let _held_open = timeout(GRACE, &mut self.listening).await;
-        let words = self
-            .last_words
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let words = lock(&self.last_words);
         let text = String::from_utf8_lossy(&words);
         match text.lines().map(str::trim).rfind(|line| !line.is_empty()) {
             Some(line) => format!("{how}: {line}"),
@@ -158,7 +156,7 @@ async fn listen(mut errors: ChildStderr, last_words: Arc<Mutex<Vec<u8>>>) {
     while let Ok(length @ 1..) = errors.read(&mut piece).await {
         let piece = piece.get(..length).unwrap_or_default();
         tracing::debug!("an MCP server says: {}", String::from_utf8_lossy(piece));
-        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = lock(&last_words);
         words.extend_from_slice(piece);
         let excess = words.len().saturating_sub(LAST_WORDS);
         words.drain(..excess);

@@ -3,9 +3,10 @@
 //! Invariants: an answer reaches only its request; when the connection ends, current and later waiters are notified at
 //! once.
 
+use crate::domain::lock;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
@@ -114,7 +115,7 @@ impl Exchange {
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }
 

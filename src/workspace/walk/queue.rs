@@ -3,6 +3,7 @@
 //! The last item is taken first, so that a tree is walked depth first and the queue stays small. Work ends when nothing
 //! is queued and no thread is busy, also when a thread panics.
 
+use crate::domain::lock;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// More threads would only wait for the disk.
@@ -74,7 +75,7 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
