@@ -1,5 +1,6 @@
-//! The documentation is true: its configuration is valid, its commands parse, its links lead somewhere, and the table of
-//! options is the one the types give (`UPDATE_DOCS=1 cargo test --test it docs::` writes it anew).
+//! The documentation is true: its configuration is valid, its commands parse, its links lead somewhere, the messages it
+//! quotes are printed, and the table of options is the one the types give (`UPDATE_DOCS=1 cargo test --test it docs::`
+//! writes it anew).
 
 mod options;
 
@@ -259,6 +260,64 @@ fn all_commands_are_documented() {
         .filter(|name| !text.contains(&format!("tandem {name}")))
         .collect();
     assert!(missing.is_empty(), "not mentioned anywhere: {missing:?}");
+}
+
+/// Messages that a library or the system words.
+const WORDED_BY_OTHERS: [&str; 2] = [
+    "invalid peer certificate: UnknownIssuer", // rustls
+    "connection refused",                      // the system
+];
+
+/// The messages in the first column of the tables of remedies: `| *message* | what to do |`.
+fn quoted_messages(page: &str) -> impl Iterator<Item = &str> {
+    let cells = page.lines().filter_map(|line| line.strip_prefix("| *"));
+    cells
+        .filter_map(|line| line.split_once("* |"))
+        .map(|(message, _)| message)
+}
+
+#[test]
+fn quoted_messages_are_printed() {
+    let mut sources = String::new();
+    for folder in [
+        "src",
+        "editors/vscode/src",
+        "editors/vscode/webview",
+        "editors/neovim/lua",
+    ] {
+        sources.push_str(&source_text(&Path::new(ROOT).join(folder)));
+    }
+    let is_printed = |message: &str| {
+        let mut parts = message.split('…').map(str::trim);
+        WORDED_BY_OTHERS.contains(&message) || parts.all(|part| sources.contains(part))
+    };
+    let (mut count, mut unknown) = (0, Vec::new());
+    for path in pages() {
+        for message in quoted_messages(&fs::read_to_string(&path).unwrap()) {
+            count += 1;
+            if !is_printed(message) {
+                unknown.push(format!("{}: {message}", path.display()));
+            }
+        }
+    }
+    assert!(count > 5 && unknown.is_empty(), "of {count}: {unknown:#?}");
+    assert!(!is_printed("the key was refused"), "the check can fail");
+}
+
+/// The sources in a folder, with texts that stand in several lines joined.
+fn source_text(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if path.is_dir() {
+            text.push_str(&source_text(&path));
+        } else if matches!(extension, Some("rs" | "ts" | "lua")) {
+            let source = fs::read_to_string(&path).unwrap();
+            text.extend(source.split("\\\n").map(str::trim_start));
+        }
+    }
+    text
 }
 
 #[test]
