@@ -13,7 +13,7 @@ use super::event::{AgentEvent, CompleteCall};
 use super::live::Live;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
-use crate::calls::text::{Held, TextCalls, Written, stands_in};
+use crate::calls::text::{Held, Quotation, TextCalls, Written};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, Provider,
@@ -217,10 +217,9 @@ impl<'a> Listener<'a> {
     /// looks like.
     async fn settle(&mut self, is_whole: bool) -> Option<String> {
         let is_quoted = |call: &_| {
-            self.inputs
-                .history
-                .iter()
-                .any(|entry| stands_in(call, entry.read_texts()))
+            let quotation = Quotation::of(call);
+            let mut texts = self.inputs.history.iter().flat_map(|it| it.read_texts());
+            texts.any(|text| quotation.stands_in(&text))
         };
         let held = if is_whole {
             self.text_calls.settle(&is_quoted)

@@ -7,7 +7,7 @@
 //! that looks like a call but cannot be one.
 //!
 //! No phrase of any language decides. A [quotation](quoted) is no call. Where a call that changes something stands
-//! beside prose, it may be an example: it runs only if a person approves it, and else the model has to send it alone.
+//! beside prose, it may be an example: it runs only if a person approves it, and otherwise the model has to send it alone.
 
 mod beginning;
 mod elements;
@@ -25,7 +25,7 @@ use self::beginning::{may_be_whole, whole_fence};
 use self::elements::is_word;
 use self::forms::{ENDS, TAGS, TOKENS};
 use self::json::TextCall;
-pub(crate) use self::quoted::stands_in;
+pub(crate) use self::quoted::Quotation;
 use crate::calls::Catalog;
 
 /// Why a call in a fence or as JSON after prose is not run.

@@ -4,6 +4,8 @@
 //! the words of a call are compared, in order, and not the characters: blanks, quotes, line numbers and the marks of
 //! one family or another make no difference.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::json::{self, TextCall};
@@ -42,16 +44,30 @@ struct Word {
     begins_line: bool,
 }
 
-/// Whether the call stands in one of the texts that the model has read.
-pub(crate) fn stands_in(call: &TextCall, read: impl IntoIterator<Item = impl AsRef<str>>) -> bool {
-    // A tag is closed by the name or the key it was opened with.
-    let names =
-        std::iter::once(call.name.as_str()).chain(call.arguments.keys().map(String::as_str));
-    let mut syntax = syntax();
-    syntax.extend(names.flat_map(words).map(|word| word.text));
-    let call = parts(call);
-    read.into_iter()
-        .any(|text| contains(&words(text.as_ref()), &call, &syntax))
+/// A call to be looked for in what the model has read.
+pub(crate) struct Quotation {
+    /// Its words in order; the flag says that a part begins.
+    call: Vec<(String, bool)>,
+    /// The words that may stand between two parts.
+    syntax: HashSet<String>,
+}
+
+impl Quotation {
+    pub(crate) fn of(call: &TextCall) -> Self {
+        // A tag is closed by the name or the key it was opened with.
+        let names = std::iter::once(call.name.as_str())
+            .chain(call.arguments.keys().map(String::as_str))
+            .flat_map(words)
+            .map(|word| word.text);
+        let syntax = syntax().chain(names).collect();
+        let call = parts(call);
+        Self { call, syntax }
+    }
+
+    /// Whether the call stands in this text.
+    pub(crate) fn stands_in(&self, text: &str) -> bool {
+        contains(&words(text), &self.call, &self.syntax)
+    }
 }
 
 /// The words of a call: its name, then each argument's key and values. The flag says that a part begins.
@@ -129,7 +145,7 @@ fn words(text: &str) -> Vec<Word> {
 }
 
 /// The words of all marks.
-fn syntax() -> Vec<String> {
+fn syntax() -> impl Iterator<Item = String> {
     let marks = [
         forms::TOKENS,
         forms::TAGS,
@@ -140,17 +156,13 @@ fn syntax() -> Vec<String> {
         json::REST,
         INSIDE,
     ];
-    marks
-        .into_iter()
-        .flatten()
-        .flat_map(|mark| words(mark))
-        .map(|word| word.text)
-        .collect()
+    let words = |mark: &&str| words(mark).into_iter().map(|word| word.text);
+    marks.into_iter().flatten().flat_map(words)
 }
 
 /// Whether the words stand in a text in this order. Between two parts marks may stand, and before the rest of a line
 /// its number, a path or a sign of a quotation.
-fn contains(text: &[Word], call: &[(String, bool)], syntax: &[String]) -> bool {
+fn contains(text: &[Word], call: &[(String, bool)], syntax: &HashSet<String>) -> bool {
     let Some(((first, _), rest)) = call.split_first() else {
         return false;
     };
@@ -257,6 +269,10 @@ mod tests {
         TextCall::new("functions.run_command:0".to_owned(), arguments)
     }
 
+    fn stands_in(call: &TextCall, text: &str) -> bool {
+        Quotation::of(call).stands_in(text)
+    }
+
     #[test]
     fn a_call_that_was_read_is_a_quotation_in_every_form_and_place() {
         for command in [
@@ -266,16 +282,10 @@ mod tests {
         ] {
             for text in written(command) {
                 for carried in carried(&text) {
+                    assert!(stands_in(&call(command), &carried), "{command}: {carried}");
+                    assert!(!stands_in(&call("cargo test"), &carried), "{carried}");
                     assert!(
-                        stands_in(&call(command), [carried.as_str()]),
-                        "{command}: {carried}"
-                    );
-                    assert!(
-                        !stands_in(&call("cargo test"), [carried.as_str()]),
-                        "{carried}"
-                    );
-                    assert!(
-                        !stands_in(&call(&format!("{command} --force")), [carried.as_str()]),
+                        !stands_in(&call(&format!("{command} --force")), &carried),
                         "{carried}"
                     );
                 }
@@ -292,7 +302,7 @@ mod tests {
             "run_command: unknown argument `x`; its arguments are command, cwd and timeout_s",
             "cargo test is the command that run_command has to run",
         ] {
-            assert!(!stands_in(&call("cargo test"), [text]), "{text}");
+            assert!(!stands_in(&call("cargo test"), text), "{text}");
         }
     }
 
@@ -302,8 +312,8 @@ mod tests {
             json!({ "path": "a.py", "edits": [{ "old_text": "x = 1", "new_text": "x = 2" }] });
         let call = TextCall::new("edit_file".to_owned(), edit.as_object().unwrap().clone());
         let text = json!({ "name": "edit_file", "arguments": edit }).to_string();
-        assert!(stands_in(&call, [text.as_str()]));
-        assert!(!stands_in(&call, [text.replace("x = 2", "x = 3").as_str()]));
-        assert!(!stands_in(&call, ["1\tx = 1\n2\tx = 2"]));
+        assert!(stands_in(&call, &text));
+        assert!(!stands_in(&call, &text.replace("x = 2", "x = 3")));
+        assert!(!stands_in(&call, "1\tx = 1\n2\tx = 2"));
     }
 }
