@@ -109,7 +109,7 @@ pub(super) async fn ask(
     }
 }
 
-/// Shows the text of a call that may have been an example: what is not run is read.
+/// Shows the text of a refused call, so that a person can read the example it may have been.
 async fn show_unrun(text: &str, steps: &Steps) {
     if !text.is_empty() {
         steps

@@ -36,7 +36,8 @@ pub(super) struct Call {
     pub name: String,
     /// What to run, or why nothing can run.
     pub work: Result<Work, String>,
-    /// The call as text, if it stood beside prose: shown where it is not run.
+    /// The text of the answer's calls, if it stood beside prose: shown where the call is refused. The first call has it,
+    /// further ones an empty text.
     pub in_prose: Option<String>,
 }
 

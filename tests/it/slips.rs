@@ -35,7 +35,7 @@ fn our_slips_are_handled() {
 }
 
 #[test]
-fn what_is_no_call_never_runs() {
+fn quotations_and_explanations_never_run() {
     let cases = [generated::quotations(), generated::explanations()].concat();
     let (report, failed) = play_cases(&selected(cases));
     assert!(failed.is_empty(), "{report}");

@@ -1,5 +1,5 @@
-//! Cases made of every combination: what is no call, whatever its marks, its place and its language. The form of a call
-//! is that of a model family; a quotation comes from a file, a search, a command or the person.
+//! Generated cases: quotations and explanations of calls, which must not run. A call has the form of a model family; a
+//! quotation comes from a file, a search, a command or the person.
 
 use serde_json::{Value, json};
 
