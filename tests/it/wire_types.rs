@@ -6,6 +6,9 @@
 mod lua;
 mod typescript;
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 use tandem::protocol::{acp, ext};
@@ -120,9 +123,42 @@ fn definitions() -> Map<String, Value> {
     definitions
 }
 
+/// What the plugin in a directory names as `wire.NAME`, and what that is made of.
+fn used_by(directory: &Path, definitions: &Map<String, Value>) -> Map<String, Value> {
+    let sources = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut names: Vec<String> = Vec::new();
+    for source in sources.filter(|path| !path.ends_with("wire_types.lua")) {
+        let text = std::fs::read_to_string(source).unwrap();
+        names.extend(text.split("wire.").skip(1).map(|rest| {
+            let name = rest.split(|letter: char| !letter.is_ascii_alphanumeric());
+            name.take(1).collect()
+        }));
+    }
+    let mut used = BTreeSet::new();
+    while let Some(name) = names.pop() {
+        let Some(schema) = definitions.get(&name) else {
+            continue;
+        };
+        if used.insert(name) {
+            let text = schema.to_string();
+            let mentioned = text.split("\"#/$defs/").skip(1);
+            names.extend(mentioned.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+        }
+    }
+    let is_used = |(name, _): &(&String, &Value)| used.contains(*name);
+    let pairs = definitions.iter().filter(is_used);
+    pairs
+        .map(|(name, schema)| (name.clone(), schema.clone()))
+        .collect()
+}
+
 #[test]
 fn plugin_types_match_the_server() {
     let definitions = definitions();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let neovim = root.join("editors/neovim/lua/tandem");
     for (path, text) in [
         (
             "editors/vscode/src/wire-types.ts",
@@ -130,10 +166,10 @@ fn plugin_types_match_the_server() {
         ),
         (
             "editors/neovim/lua/tandem/wire_types.lua",
-            lua::render(&definitions),
+            lua::render(&used_by(&neovim, &definitions)),
         ),
     ] {
-        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let file = root.join(path);
         if std::env::var_os("TANDEM_WRITE_TYPES").is_some() {
             std::fs::write(&file, &text).unwrap();
         }
