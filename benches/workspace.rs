@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use tandem::changes::Images;
 use tandem::changes::guard::Guard;
 use tandem::changes::revert::revert;
 use tandem::changes::snapshot::Snapshots;
@@ -146,6 +147,7 @@ fn codemod(c: &mut Criterion) {
     let files = Files::new(10_000);
     let mut snapshots = files.snapshots();
     let store = files.folder.path().join("store");
+    let images = Images::open(&store).expect("it was made");
     let mut round = 0;
     let mut changed = |snapshots: &mut Snapshots| {
         round += 1;
@@ -165,7 +167,7 @@ fn codemod(c: &mut Criterion) {
         bench.iter_batched(
             || changed(&mut snapshots),
             |changes| {
-                let reverted = revert(&[files.root()], &changes, &store, &|_| false);
+                let reverted = revert(&[files.root()], &changes, &images, &|_| false);
                 assert_eq!(
                     (reverted.done.files.len(), reverted.left.len()),
                     (10_000, 0)

@@ -4,6 +4,7 @@
 pub mod change_set;
 pub mod checkpoint;
 pub mod guard;
+pub mod images;
 mod open_documents;
 pub mod revert;
 pub mod review;
@@ -13,4 +14,5 @@ pub(crate) mod texts;
 
 pub use self::change_set::ChangeSet;
 pub use self::guard::{Guard, Pins};
+pub use self::images::Images;
 pub use self::open_documents::revert_in;

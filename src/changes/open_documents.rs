@@ -1,15 +1,15 @@
 //! Reverting a command's changes in a workspace whose files may be open in the editor.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use super::ChangeSet;
 use super::guard::with_repositories;
 use super::revert::{Reverted, revert};
+use super::{ChangeSet, Images};
 use crate::workspace::{OnDisk, Workspace, WorkspacePath, blocking, content, disk};
 
-/// Undoes a command's changes where everything is as the command left it; `images` is the folder of its file images.
-pub async fn revert_in(workspace: &Workspace, changes: ChangeSet, images: PathBuf) -> Reverted {
+/// Undoes a command's changes where everything is as the command left it.
+pub async fn revert_in(workspace: &Workspace, changes: ChangeSet, images: Arc<Images>) -> Reverted {
     let owned = workspace.clone();
     let (reverted, shown) = blocking(move || {
         let roots = with_repositories(owned.roots());

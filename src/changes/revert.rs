@@ -8,13 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::images::Images;
 use crate::changes::snapshot::{is_same_index, look_at};
 use crate::domain::lock;
-use crate::workspace::state::address;
 use crate::workspace::{Root, disk, mode};
 
 /// Folders of a repository that may be empty.
@@ -69,30 +68,15 @@ pub enum Reason {
     Io(String),
 }
 
-/// Reverts `changes` in `roots` with the images in the folder `images`, except files for which `is_open` is true.
-/// Blocks.
+/// Reverts `changes` in `roots`, except files for which `is_open` is true. Blocks.
 #[must_use]
 pub fn revert<'a>(
     roots: &'a [Arc<Root>],
     changes: &'a ChangeSet,
-    images: &Path,
+    images: &'a Images,
     is_open: &(dyn Fn(&Path) -> bool + Sync),
 ) -> Reverted {
     let mut reverted = Reverted::default();
-    let images = match Dir::open_ambient_dir(images, ambient_authority()) {
-        Ok(images) => images,
-        Err(error) => {
-            let reason = Reason::Io(format!("the images cannot be read ({error})"));
-            let all = changes.files.iter().chain(&changes.git);
-            reverted.left = all
-                .map(|change| Left {
-                    path: change.path.clone(),
-                    reason: reason.clone(),
-                })
-                .collect();
-            return reverted;
-        }
-    };
     let revert = Revert {
         roots,
         images,
@@ -203,7 +187,7 @@ impl EntryChange {
 
 struct Revert<'a> {
     roots: &'a [Arc<Root>],
-    images: Dir,
+    images: &'a Images,
     /// Whoever makes a folder writable for a moment: its permissions are read and restored by one thread at a time.
     writable: Mutex<()>,
 }
@@ -350,7 +334,7 @@ impl<'a> Revert<'a> {
         let now = look_at(dir, relative)
             .ok()
             .filter(|now| *now != change.after)?;
-        is_same_index(&dir.read(relative).ok()?, &self.image(image).ok()?).then_some(now)
+        is_same_index(&dir.read(relative).ok()?, &self.images.read(image).ok()?).then_some(now)
     }
 
     /// Removes the folders that git created for a file: an empty `rebase-merge` would be a rebase in progress.
@@ -447,19 +431,9 @@ impl<'a> Revert<'a> {
                 mode::set(dir, path, *mode)
             }
             Entry::File { image, mode, .. } => {
-                disk::write_with_mode(dir, path, &self.image(image)?, *mode)
+                disk::write_with_mode(dir, path, &self.images.read(image)?, *mode)
             }
             Entry::Link { target } => make_link(dir, path, target),
-        }
-    }
-
-    /// The bytes of an image, unless a crash of the system has damaged it.
-    fn image(&self, name: &str) -> io::Result<Vec<u8>> {
-        let bytes = self.images.read(name)?;
-        if address(&bytes) == name {
-            Ok(bytes)
-        } else {
-            Err(io::Error::other("its stored copy is damaged"))
         }
     }
 }

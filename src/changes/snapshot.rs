@@ -8,7 +8,6 @@
 mod attribution;
 mod difference;
 mod folder;
-mod images;
 mod manifest;
 mod repository;
 mod tracked;
@@ -24,17 +23,17 @@ use cap_std::fs::Dir;
 
 use self::difference::{changes, differences};
 use self::folder::{Known, Listing};
-use self::images::Images;
 use self::repository::Made;
 pub(super) use self::tracked::is_same_index;
 use self::tracked::{Index, Tracked};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::guard::{git_state, is_repository};
+use crate::changes::images::Images;
 use crate::domain::lock;
 use crate::workspace::stamp::{Stamp, changed_after, dependable};
 use crate::workspace::state::address;
 use crate::workspace::walk::{Queue, Rules};
-use crate::workspace::{Root, content, mode, native};
+use crate::workspace::{Root, mode, native};
 
 /// Larger files, in bytes, are not copied.
 const FILE: u64 = 64 << 20;
@@ -210,11 +209,7 @@ impl Snapshots {
     /// The content of a file of a change set, if it is a text of at most `limit` bytes.
     #[must_use]
     pub fn text(&self, entry: &Entry, limit: u64) -> Option<Arc<str>> {
-        let Entry::File { image, size, .. } = entry else {
-            return None;
-        };
-        let bytes = (*size <= limit).then(|| self.images.read(image).ok())??;
-        Some(content::decode(bytes)?.0.into())
+        self.images.text(entry, limit)
     }
 
     /// Copies the images of `changes` into `folder`, the image store that undo reads. Blocks.

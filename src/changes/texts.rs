@@ -2,29 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::changes::change_set::any_path;
+use crate::changes::images::{self, RETENTION};
 use crate::domain::FileDiff;
 use crate::domain::Stored;
 use crate::workspace::StateFolder;
-use crate::workspace::state::{Retention, address};
-
-/// What is kept when a conversation starts to store texts.
-pub(crate) const RETENTION: Retention = Retention {
-    age: Duration::from_hours(30 * 24),
-    bytes: 256 * 1024 * 1024,
-};
+use crate::workspace::state::address;
 
 /// The address of the empty text.
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-
-/// Where the texts are.
-pub(crate) fn folder(state: &Path) -> PathBuf {
-    state.join("checkpoints")
-}
 
 /// The stored texts, for reading.
 #[derive(Debug)]
@@ -38,7 +27,7 @@ impl Texts {
 
     /// Those of the state folder `state`.
     pub async fn of(state: &Path) -> Self {
-        Self(StateFolder::existing(folder(state)).await.ok())
+        Self(StateFolder::existing(images::folder(state)).await.ok())
     }
 
     /// The text with this address, if it still exists.

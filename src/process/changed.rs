@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use super::sandbox::Interrupted;
 use super::{Shared, Shell, TICK};
-use crate::changes::ChangeSet;
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::guard::with_repositories;
 use crate::changes::snapshot::{Coverage, Snapshots, retain_until};
+use crate::changes::{ChangeSet, images};
 use crate::domain::{FileDiff, Undo, lock};
 use crate::workspace::written::Written;
 use crate::workspace::{Workspace, blocking, first_names, native};
@@ -323,11 +323,7 @@ impl Shared {
         snapshots: &Snapshots,
         changes: ChangeSet,
     ) -> Changed {
-        let images = self
-            .surroundings
-            .state
-            .as_ref()
-            .map(|state| state.join("checkpoints"));
+        let images = self.surroundings.state.as_deref().map(images::folder);
         let stored = images.map_or(Ok(()), |images| snapshots.publish(&changes, &images));
         let Shown {
             diffs,

@@ -16,7 +16,7 @@ use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::revert::Reason;
 use crate::changes::review::without;
 use crate::changes::snapshot::Snapshots;
-use crate::changes::{ChangeSet, revert_in};
+use crate::changes::{ChangeSet, Images, revert_in};
 use crate::domain::{FileDiff, ToolError};
 use crate::workspace::{FileChange, LeftOut, Source, Unsaved, Workspace, blocking, native};
 
@@ -33,8 +33,9 @@ pub struct Shadow {
     snapshots: Snapshots,
     /// Keeps the copy.
     _scratch: Arc<Scratch>,
-    /// Keeps the images, which are those of the original.
-    images: Arc<Scratch>,
+    /// The images of the original and of the copy, and what keeps them.
+    images: Arc<Images>,
+    _own: Arc<Scratch>,
 }
 
 /// What became of changes that were applied.
@@ -122,7 +123,8 @@ impl Shared {
             workspace,
             snapshots,
             _scratch: scratch,
-            images: own,
+            images: Arc::new(Images::open(&own.images())?),
+            _own: own,
         })
     }
 }
@@ -175,7 +177,7 @@ impl Shadow {
             files: written,
             git,
         };
-        let reverted = revert_in(original, written, self.images.images()).await;
+        let reverted = revert_in(original, written, Arc::clone(&self.images)).await;
         let is_done = |diff: &&FileDiff| {
             let path = original.identity(&diff.path);
             reverted.done.files.iter().any(|change| change.path == path)

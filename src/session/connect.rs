@@ -8,7 +8,7 @@ use super::permission::remembered::Remembered;
 use super::permission::{Policy, Rule};
 use super::{SessionId, store};
 use crate::agent::{Allowance, Limits};
-use crate::changes::texts;
+use crate::changes::images;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{
     Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits,
@@ -134,7 +134,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         remembered,
         secrets: Redactor::new(settings.secrets()),
         limits: limits(&settings.limits),
-        checkpoints: settings.state_dir.as_deref().map(texts::folder),
+        checkpoints: settings.state_dir.as_deref().map(images::folder),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
         keeps_mode: true,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::changes::texts::{RETENTION, StoredChange, Texts};
+use crate::changes::images::RETENTION;
+use crate::changes::texts::{StoredChange, Texts};
 use crate::domain::FileDiff;
 use crate::workspace::state::address;
 use crate::workspace::{StateFolder, blocking};

@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::Checkpoints;
 use super::change::{ByCommand, Change};
 use super::reviewed::{Left, ReviewError, Reviewed, refused, stayed};
-use crate::changes::ChangeSet;
 use crate::changes::change_set::EntryChange;
 use crate::changes::revert::Reason;
 use crate::changes::revert_in;
+use crate::changes::{ChangeSet, Images};
 use crate::domain::FileDiff;
 use crate::workspace::Workspace;
 
@@ -395,22 +396,12 @@ impl<'a> Work<'a> {
         if changes.is_empty() {
             return HashMap::new();
         }
-        let Some(images) = self.images.clone() else {
-            let none = |change: EntryChange| {
-                (
-                    change.path,
-                    Reason::Io("there is no state folder".to_owned()),
-                )
-            };
-            return changes
-                .files
-                .into_iter()
-                .chain(changes.git)
-                .map(none)
-                .collect();
+        let images = match &self.images {
+            Some(images) => Images::open(images).unwrap_or_default(),
+            None => Images::default(),
         };
         let has_git = !changes.git.is_empty();
-        let reverted = revert_in(self.workspace, changes, images).await;
+        let reverted = revert_in(self.workspace, changes, Arc::new(images)).await;
         if !reverted.done.is_empty() {
             for change in &reverted.done.files {
                 self.changed(&change.path);

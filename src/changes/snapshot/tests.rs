@@ -170,9 +170,8 @@ impl Scene {
 
     fn revert(&self, changes: &ChangeSet) -> Reverted {
         let roots = [Arc::new(Root::open(&self.root()).unwrap())];
-        revert(&roots, changes, &self.folder.path().join("store"), &|_| {
-            false
-        })
+        let images = Images::open(&self.folder.path().join("store")).unwrap();
+        revert(&roots, changes, &images, &|_| false)
     }
 }
 
