@@ -18,9 +18,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{self, CompletionApi, Settings};
-use crate::domain::{Effort, lock};
-use crate::model::{FillApi, Gap, Provider};
+use crate::config::{self, Settings};
+use crate::domain::{CompletionApi, Effort, lock};
+use crate::model::{Gap, Provider};
 use crate::session::{NoProvider, provider_named};
 use crate::text::{Position, Redactor};
 use crate::workspace::{Documents, Excerpt};
@@ -178,7 +178,7 @@ impl Request {
         let gap = context::gap(&documents, &place, &excerpt, max_tokens);
         match shared
             .provider
-            .fill(wire(api), &shared.without_secrets(gap))
+            .fill(api, &shared.without_secrets(gap))
             .await
         {
             Ok(text) => {
@@ -240,17 +240,6 @@ impl Shared {
             *text = self.secrets.redact(text).into_owned();
         }
         gap
-    }
-}
-
-fn wire(api: CompletionApi) -> FillApi {
-    match api {
-        CompletionApi::Infill => FillApi::Infill,
-        CompletionApi::Ollama => FillApi::Ollama,
-        CompletionApi::Mistral => FillApi::Mistral,
-        CompletionApi::Deepseek => FillApi::DeepSeek,
-        CompletionApi::Completions => FillApi::Completions,
-        CompletionApi::Chat => FillApi::Chat,
     }
 }
 

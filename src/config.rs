@@ -28,12 +28,9 @@ mod sources;
 
 pub use commands::UserCommand;
 pub use completion::Completion;
-pub use environment::{Environment, Proxy};
+pub use environment::Environment;
 pub use model::{KeySource, ModelSettings, NoModel, ProviderEntry};
-pub use options::{
-    Api, BaseUrl, CommandLine, CompletionApi, LogLevel, McpOptions, Mode, Options, Permissions,
-    Prices, schema,
-};
+pub use options::{BaseUrl, CommandLine, LogLevel, McpOptions, Mode, Options, Permissions, schema};
 pub use problem::{Place, Problem};
 pub use providers::{PROVIDERS, Provider, best};
-pub use settings::{Entry, Flags, Limits, McpServer, Settings, Sources};
+pub use settings::{Entry, Flags, McpServer, Settings, Sources};

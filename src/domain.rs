@@ -1,7 +1,10 @@
 //! The words all modules share: what a person sends, what a tool does, how a model failed. Plain types that use nothing
 //! else of ours.
 
+mod endpoint;
 mod host;
+mod language;
+mod limits;
 mod lock;
 mod model;
 mod prompt;
@@ -9,7 +12,10 @@ mod stored;
 mod style;
 mod tool;
 
+pub use endpoint::{Api, CompletionApi, Prices, Proxy, without_password};
 pub use host::is_loopback;
+pub use language::Operation;
+pub use limits::{Allowance, Limits};
 pub use lock::lock;
 pub use model::{Effort, ErrorCode, Usage};
 pub use prompt::{Attachment, Focus, Prompt};

@@ -1,7 +1,7 @@
 //! The interface to models: a neutral conversation in, a stream of neutral events out.
 //!
-//! Dialects (chat, responses, messages) are pure encoders and decoders; `http` sends, waits and retries; `sse` splits
-//! bytes into events; `collect` folds events into a finished message.
+//! Dialects (chat, responses, messages) are pure encoders and decoders; `http` sends, waits and retries; `text::sse`
+//! splits bytes into events; `collect` folds events into a finished message.
 //!
 //! Nothing here knows tools, workspaces or editors. One [`Provider`] can serve many conversations at once.
 //!
@@ -42,7 +42,6 @@ pub mod rehearsal;
 mod request;
 mod responses;
 mod silence;
-pub mod sse;
 mod think;
 mod thinking;
 mod whole;
@@ -56,14 +55,14 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use crate::domain::{Effort, ErrorCode, Usage};
+pub use crate::domain::{Api, Effort, ErrorCode, Usage};
 pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
-pub use endpoint::{Endpoint, Key, Prices, Proxy, TimeLimits};
+pub use endpoint::{Endpoint, Key, TimeLimits};
 pub use family::Known;
-pub use fill::{FillApi, Gap, Snippet};
+pub use fill::{Gap, Snippet};
 pub use learned::Taught;
 pub use provider::Provider;
 
@@ -214,29 +213,6 @@ pub struct ToolSpec {
     /// Whether its arguments contain long texts, which are shown while they stream.
     #[serde(skip)]
     pub streams: bool,
-}
-
-/// The three wire dialects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Api {
-    /// OpenAI chat completions and everything compatible.
-    #[default]
-    Chat,
-    /// OpenAI responses.
-    Responses,
-    /// Anthropic messages.
-    Messages,
-}
-
-impl std::fmt::Display for Api {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Messages => "messages",
-        })
-    }
 }
 
 /// The part shared by all requests of a session; made once by [`Provider::preamble`].

@@ -44,12 +44,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::prompt;
-use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
+use crate::agent::{Entry, Guidance, Spent, Steer, Step};
 use crate::changes::checkpoint::Checkpoints;
 pub use crate::changes::checkpoint::{
     Left, Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable,
 };
 use crate::config::{Mode, Settings};
+use crate::domain::Limits;
 use crate::domain::{Attachment, Effort, Focus, Prompt, ToolKind, Usage};
 use crate::model::{Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::process::{Shell, Surroundings};

@@ -1,4 +1,4 @@
-//! Text as editors see it: lines, positions, differences, what may be displayed, JSON that is not quite JSON. Pure: no files, no protocol.
+//! Text as editors see it: lines, positions, differences, what may be displayed, JSON that is not quite JSON, streams of events. Pure: no files, no protocol.
 
 pub mod diff;
 pub mod display;
@@ -8,6 +8,7 @@ pub mod position;
 pub mod redact;
 pub mod repair;
 pub mod script;
+pub mod sse;
 pub mod standing;
 
 pub use diff::{

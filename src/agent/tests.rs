@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{About, AgentEvent, ExecutionResult, Permission, Termination};
-use super::{Allowance, Entry, Goal, Guidance, Limits, Spent, Steer, Step, Turn, run_turn};
+use super::{Entry, Goal, Guidance, Spent, Steer, Step, Turn, run_turn};
+use crate::domain::{Allowance, Limits};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-pub use self::limits::{Allowance, Limits, Spent};
+pub use self::limits::Spent;
 use self::nudge::Nudges;
 use self::room::Cause;
 use super::Entry;
@@ -21,6 +21,7 @@ use super::guard::{Guard, Loop};
 use super::guidance::Guidance;
 use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
+use crate::domain::Limits;
 use crate::model::{
     ErrorCode, Image, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall,
     ToolResult, Usage,

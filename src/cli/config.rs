@@ -98,11 +98,7 @@ fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 fn show_model(model: &ModelSettings, out: &mut dyn Write) -> anyhow::Result<()> {
-    let api = match model.api {
-        config::Api::Chat => "chat",
-        config::Api::Responses => "responses",
-        config::Api::Messages => "messages",
-    };
+    let api = model.api;
     writeln!(
         out,
         "# model: {} at {} ({api})",

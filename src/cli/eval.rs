@@ -39,10 +39,7 @@ pub(super) struct Args {
     /// Stop before the next task once this much was spent, in US dollars
     #[arg(long, value_name = "USD")]
     budget: Option<f64>,
-    /// Compare with the results in this folder
-    #[arg(long, value_name = "DIR")]
-    baseline: Option<PathBuf>,
-    /// Write results.json, events and a picture into this folder
+    /// Write results.json and events into this folder
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
 }
@@ -78,7 +75,6 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
             args.task
         )));
     }
-    let baseline = args.baseline.as_deref().map(report::load).transpose()?;
     let mut report = Report::new(&args.model, args.suite.name());
     for task in &tasks {
         for _ in 0..args.n {
@@ -97,9 +93,6 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     }
     let mut out = io::stdout().lock();
     write!(out, "\n{}", report.table(args.suite == Suite::Behave))?;
-    if let Some(baseline) = &baseline {
-        write!(out, "\n{}", report.compared(baseline))?;
-    }
     if let Some(folder) = &args.json {
         report
             .save(folder)

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use crate::config::{Environment, Settings, Sources};
-use crate::model::{ModelInfo, Prices, detect};
+use crate::domain::Prices;
+use crate::model::{ModelInfo, detect};
 use crate::session;
 use crate::text::display;
 
@@ -90,11 +91,15 @@ fn as_json(provider: &str, model: &ModelInfo, is_chosen: impl Fn(&str) -> bool) 
         let Prices {
             input,
             cached,
-            written,
+            cache_write,
             output,
         } = prices;
-        fields["prices"] =
-            json!({ "input": input, "cached": cached, "cache_write": written, "output": output });
+        fields["prices"] = json!({
+            "input": input,
+            "cached": cached.unwrap_or(input),
+            "cache_write": cache_write.unwrap_or(input),
+            "output": output,
+        });
     }
     if is_chosen(&name) {
         fields["chosen"] = true.into();

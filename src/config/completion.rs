@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::model::{Choice, NoModel};
-use super::options::{CompletionApi, CompletionOptions};
+use super::options::CompletionOptions;
 use super::providers::Provider;
+use crate::domain::CompletionApi;
 
 /// How long typing has to pause before a request is sent.
 const DEBOUNCE: u64 = 75;

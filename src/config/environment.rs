@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
 
-use super::options::without_password;
+use crate::domain::Proxy;
 
 /// What programs configured by the person get in addition: more locations, on all systems.
 const HARMLESS: [&str; 28] = [
@@ -348,33 +348,6 @@ fn this_program() -> Option<PathBuf> {
         Some(running.to_owned())
     } else {
         std::env::current_exe().ok()
-    }
-}
-
-/// A proxy from the environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proxy {
-    /// The variable that names it.
-    pub variable: &'static str,
-    /// Its URL.
-    pub url: String,
-    /// The hosts reached directly, as in `NO_PROXY`.
-    pub except: String,
-}
-
-/// Without the password.
-impl fmt::Display for Proxy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} ({}",
-            without_password(&self.url),
-            self.variable
-        )?;
-        if !self.except.is_empty() {
-            write!(formatter, ", but not for {}", self.except)?;
-        }
-        formatter.write_str(")")
     }
 }
 

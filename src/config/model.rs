@@ -9,15 +9,12 @@ use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
 use super::address::{completed, is_local, provider_at};
-use super::environment::{Environment, Proxy};
+use super::environment::Environment;
 use super::keyring;
 use super::layer::{nearest, overlay};
-use super::options::{
-    Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions,
-    without_password,
-};
+use super::options::{BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, ProviderOptions};
 use super::providers::{PROVIDERS, Provider};
-use crate::domain::Effort;
+use crate::domain::{Api, Effort, Prices, Proxy, without_password};
 
 /// The provider name for an endpoint given as a bare `base-url`.
 const CUSTOM: &str = "custom";

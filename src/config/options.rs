@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::domain::{Api, CompletionApi, Prices};
+
 /// All options.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
@@ -82,20 +84,6 @@ pub struct ModelOptions {
     pub body: Map<String, Value>,
     /// The price of its tokens.
     pub prices: Option<Prices>,
-}
-
-/// US dollars per million tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Prices {
-    /// Input tokens.
-    pub input: f64,
-    /// Input tokens read from the provider's cache; defaults to `input`.
-    pub cached: Option<f64>,
-    /// Input tokens written to the provider's cache; defaults to `input`.
-    pub cache_write: Option<f64>,
-    /// Output tokens.
-    pub output: f64,
 }
 
 /// Limits and timeouts for a turn and a session.
@@ -170,26 +158,6 @@ pub struct CompletionOptions {
     pub max_tokens: Option<NonZeroU64>,
 }
 
-/// The APIs that fill in the middle of a text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CompletionApi {
-    /// llama.cpp's `/infill`.
-    Infill,
-    /// Ollama's `/api/generate` with a suffix.
-    Ollama,
-    /// Mistral's `/fim/completions`.
-    Mistral,
-    /// `DeepSeek`'s `/beta/completions` with a suffix.
-    Deepseek,
-    /// OpenAI-compatible `/completions`: with the model's own fill-in-the-middle tokens if its name tells them, else with
-    /// a suffix.
-    Completions,
-    /// A chat model that is shown the text around the cursor.
-    #[default]
-    Chat,
-}
-
 /// How much is logged, from nothing to everything.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -226,19 +194,6 @@ pub enum Mode {
     Auto,
 }
 
-/// The dialects of model endpoints.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Api {
-    /// OpenAI chat completions and compatible APIs.
-    #[default]
-    Chat,
-    /// OpenAI responses.
-    Responses,
-    /// Anthropic messages.
-    Messages,
-}
-
 /// An `http` or `https` URL without a trailing slash.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
@@ -270,16 +225,6 @@ impl TryFrom<String> for BaseUrl {
             rest = rest.strip_suffix(endpoint).unwrap_or(rest);
         }
         Ok(Self(rest.to_owned()))
-    }
-}
-
-/// A URL without its password, for display; any other text unchanged.
-pub(super) fn without_password(text: &str) -> String {
-    match Url::parse(text) {
-        Ok(mut url) if url.password().is_some() => url
-            .set_password(Some("***"))
-            .map_or_else(|()| "***".into(), |()| url.into()),
-        _ => text.to_owned(),
     }
 }
 

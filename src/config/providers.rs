@@ -1,6 +1,6 @@
 //! Providers that need no configuration but a key. One row each; `[providers.NAME]` can change everything.
 
-use super::options::{Api, CompletionApi};
+use crate::domain::{Api, CompletionApi};
 
 /// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,12 +13,11 @@ use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::managed;
 use super::model::{Choice, ModelSettings, NoModel, ProviderEntry};
-use super::options::{
-    CommandLine, LogLevel, McpOptions, Mode, Options, Permissions, without_password,
-};
+use super::options::{CommandLine, LimitOptions, LogLevel, McpOptions, Mode, Options, Permissions};
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
+use crate::domain::{Allowance, Limits, without_password};
 
 /// Sources besides the user's file and the environment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,6 +50,10 @@ pub struct Settings {
     pub widest_mode: Mode,
     /// Limits for a turn and a session.
     pub limits: Limits,
+    /// How long a command may run unless the model requests another timeout, and an MCP call without an answer.
+    pub command_timeout: Duration,
+    /// How long the first prompt waits for MCP servers.
+    pub connect_timeout: Duration,
     /// The permission rules of all sources.
     pub permissions: Permissions,
     /// The MCP servers by name.
@@ -66,29 +69,6 @@ pub struct Settings {
     options: Options,
     environment: Environment,
     merged: Merged,
-}
-
-/// Limits and timeouts for a turn and a session.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
-    /// Requests to the model in one turn.
-    pub iterations: u32,
-    /// Tokens in one turn.
-    pub tokens: Option<u64>,
-    /// US dollars in one turn.
-    pub cost: Option<f64>,
-    /// Requests to the model in all turns of a session.
-    pub session_iterations: Option<u64>,
-    /// Tokens in all turns of a session.
-    pub session_tokens: Option<u64>,
-    /// US dollars in all turns of a session.
-    pub session_cost: Option<f64>,
-    /// How many tool calls may run in parallel.
-    pub parallel: u32,
-    /// How long a command may run unless the model requests another timeout, and an MCP call without an answer.
-    pub command_timeout: Duration,
-    /// How long the first prompt waits for MCP servers.
-    pub connect_timeout: Duration,
 }
 
 /// An MCP server.
@@ -218,7 +198,9 @@ impl Settings {
             completion,
             mode: options.mode.unwrap_or_default(),
             widest_mode: Mode::Auto,
-            limits: limits(&options),
+            limits: limits(&options.limits),
+            command_timeout: seconds(options.limits.command_timeout),
+            connect_timeout: seconds(options.limits.connect_timeout),
             permissions: options.permissions.clone(),
             state_dir: options
                 .state_dir
@@ -387,23 +369,25 @@ impl Merged {
     }
 }
 
-fn limits(options: &Options) -> Limits {
-    let limits = &options.limits;
+fn limits(options: &LimitOptions) -> Limits {
     Limits {
-        iterations: limits.iterations.map_or(u32::MAX, NonZeroU32::get),
-        tokens: limits.tokens.map(NonZeroU64::get),
-        cost: limits.cost,
-        session_iterations: limits.session_iterations.map(NonZeroU64::get),
-        session_tokens: limits.session_tokens.map(NonZeroU64::get),
-        session_cost: limits.session_cost,
-        parallel: limits.parallel.map_or(1, NonZeroU32::get),
-        command_timeout: Duration::from_secs(
-            limits.command_timeout.map_or(u64::MAX, NonZeroU64::get),
-        ),
-        connect_timeout: Duration::from_secs(
-            limits.connect_timeout.map_or(u64::MAX, NonZeroU64::get),
-        ),
+        turn: Allowance {
+            iterations: options.iterations.map(|limit| limit.get().into()),
+            tokens: options.tokens.map(NonZeroU64::get),
+            cost: options.cost,
+        },
+        session: Allowance {
+            iterations: options.session_iterations.map(NonZeroU64::get),
+            tokens: options.session_tokens.map(NonZeroU64::get),
+            cost: options.session_cost,
+        },
+        parallel: options.parallel.map_or(1, NonZeroU32::get) as usize,
     }
+}
+
+/// `None` is as good as no limit.
+fn seconds(limit: Option<NonZeroU64>) -> Duration {
+    Duration::from_secs(limit.map_or(u64::MAX, NonZeroU64::get))
 }
 
 fn mcp_server(options: &McpOptions) -> Result<McpServer, &'static str> {

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::family::Known;
 use super::http::Http;
-use super::{Api, Endpoint, ModelError, Prices};
+use super::{Api, Endpoint, ModelError};
+use crate::domain::Prices;
 
 /// A model an endpoint offers.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -270,14 +271,13 @@ fn prices(pricing: &Value) -> Option<Prices> {
             .parse::<f64>()
             .ok()
             .filter(|price| *price >= 0.0)
+            .map(|price| price * 1e6)
     };
-    let (input, output) = (price("prompt")? * 1e6, price("completion")? * 1e6);
-    let of = |field: &str| price(field).map_or(input, |price| price * 1e6);
     Some(Prices {
-        input,
-        cached: of("input_cache_read"),
-        written: of("input_cache_write"),
-        output,
+        input: price("prompt")?,
+        cached: price("input_cache_read"),
+        cache_write: price("input_cache_write"),
+        output: price("completion")?,
     })
 }
 
@@ -437,9 +437,10 @@ mod tests {
             parse(&json!({ "data": [{ "id": "a", "context_length": 5, "pricing": pricing }] }));
         let prices = listed[0].prices.unwrap();
         assert!(
-            (prices.cached - 0.3).abs() < 1e-9 && (prices.written - 3.0).abs() < 1e-9,
+            (prices.cached.unwrap() - 0.3).abs() < 1e-9 && (prices.input - 3.0).abs() < 1e-9,
             "{prices:?}"
         );
+        assert_eq!(prices.cache_write, None);
     }
 
     #[tokio::test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::http::Http;
 use super::learned::Learned;
 use super::rehearsal::Rehearsal;
-use super::{Endpoint, ModelInfo, Prices, known};
+use super::{Endpoint, ModelInfo, known};
+use crate::domain::Prices;
 
 /// A model behind an endpoint, as its providers share it.
 #[derive(Debug)]

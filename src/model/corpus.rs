@@ -14,11 +14,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::codec::Decoder as _;
 
-use super::sse::SseDecoder;
 use super::{
     Api, Arguments, Batch, Collected, Collector, Finish, ModelError, Outcome, StreamDecoder,
 };
 use crate::shared::shared;
+use crate::text::sse::SseDecoder;
 
 #[derive(Debug, Deserialize)]
 struct Row {

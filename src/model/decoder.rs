@@ -5,9 +5,9 @@ use bytes::BytesMut;
 use tokio_util::codec::Decoder as _;
 
 use super::batch::Batch;
-use super::sse::{Event, SseDecoder, SseError};
 use super::think::Thoughts;
 use super::{Api, ModelError, chat, fault, messages, responses};
+use crate::text::sse::{Event, SseDecoder, SseError};
 
 /// Decodes the stream of one answer.
 #[derive(Debug)]

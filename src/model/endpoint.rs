@@ -7,8 +7,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::{Api, Usage};
-use crate::domain::{Effort, is_loopback};
+use crate::domain::{Api, Effort, Prices, Proxy, is_loopback};
 
 /// An endpoint; built from the settings by `session`.
 #[derive(Debug, Clone)]
@@ -91,45 +90,6 @@ impl Endpoint {
     }
 }
 
-/// A proxy for an endpoint.
-#[derive(Debug, Clone)]
-pub struct Proxy {
-    /// Its URL.
-    pub url: String,
-    /// The hosts reached directly, as in `NO_PROXY`.
-    pub except: String,
-}
-
-/// US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prices {
-    /// Tokens read.
-    pub input: f64,
-    /// Tokens read from the provider's cache.
-    pub cached: f64,
-    /// Tokens read and written into the cache.
-    pub written: f64,
-    /// Tokens written.
-    pub output: f64,
-}
-
-impl Prices {
-    /// The cost of these tokens. Cached ones are part of those read.
-    pub(super) fn cost(&self, usage: &Usage) -> f64 {
-        let cached = usage.cached.min(usage.input);
-        let written = usage.written.min(usage.input - cached);
-        millions(usage.input - cached - written) * self.input
-            + millions(cached) * self.cached
-            + millions(written) * self.written
-            + millions(usage.output) * self.output
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nobody uses 2^52 tokens")]
-fn millions(tokens: u64) -> f64 {
-    tokens as f64 / 1e6
-}
-
 /// The source of a key.
 #[derive(Debug, Clone)]
 pub enum Key {
@@ -159,52 +119,5 @@ impl Default for TimeLimits {
             first_byte: Some(Duration::from_mins(5)),
             between: Duration::from_secs(90),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(input: u64, cached: u64, output: u64, cost: f64) {
-        let prices = Prices {
-            input: 3.0,
-            cached: 0.25,
-            written: 4.0,
-            output: 16.0,
-        };
-        let usage = Usage {
-            input,
-            output,
-            cached,
-            ..Usage::default()
-        };
-        assert!(
-            (prices.cost(&usage) - cost).abs() < 1e-12,
-            "{usage:?} cost {}",
-            prices.cost(&usage)
-        );
-    }
-
-    #[test]
-    fn cached_tokens_are_billed_once_at_the_cached_price() {
-        check(1_000_000, 0, 0, 3.0);
-        check(1_000_000, 1_000_000, 0, 0.25);
-        check(2_000_000, 1_000_000, 500_000, 3.0 + 0.25 + 8.0);
-        check(0, 5, 0, 0.0);
-        let prices = Prices {
-            input: 3.0,
-            cached: 0.25,
-            written: 4.0,
-            output: 16.0,
-        };
-        let usage = Usage {
-            input: 3_000_000,
-            cached: 1_000_000,
-            written: 1_000_000,
-            ..Usage::default()
-        };
-        assert!((prices.cost(&usage) - 7.25).abs() < 1e-12);
     }
 }

@@ -11,28 +11,12 @@ use serde_json::{Map, Value, json};
 use super::connection::{Connection, Wire};
 use super::http::Http;
 use super::{Endpoint, ModelError, Provider, fault};
+use crate::domain::CompletionApi;
 
 /// No answer is waited for longer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// About this many bytes are a token.
 const TOKEN: u64 = 4;
-
-/// The APIs that fill a gap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FillApi {
-    /// llama.cpp's `/infill`.
-    Infill,
-    /// Ollama's `/api/generate` with a suffix.
-    Ollama,
-    /// Mistral's `/fim/completions`.
-    Mistral,
-    /// `DeepSeek`'s `/beta/completions` with a suffix.
-    DeepSeek,
-    /// OpenAI-compatible `/completions`.
-    Completions,
-    /// A chat model, by prompt.
-    Chat,
-}
 
 /// A gap in a text.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +73,7 @@ impl Provider {
     ///
     /// # Errors
     /// The endpoint cannot be reached, refuses the request, or does not answer in time.
-    pub async fn fill(&self, api: FillApi, gap: &Gap) -> Result<String, ModelError> {
+    pub async fn fill(&self, api: CompletionApi, gap: &Gap) -> Result<String, ModelError> {
         let Connection { endpoint, wire, .. } = self.connection();
         let limit = endpoint
             .limits
@@ -97,7 +81,9 @@ impl Provider {
             .map_or(TIMEOUT, |limit| limit.min(TIMEOUT));
         let answer = async {
             match &**wire {
-                Wire::Http(http) if api != FillApi::Chat => fill(http, endpoint, api, gap).await,
+                Wire::Http(http) if api != CompletionApi::Chat => {
+                    fill(http, endpoint, api, gap).await
+                }
                 _ => chat::fill(self, gap).await,
             }
         };
@@ -114,23 +100,23 @@ impl Provider {
 async fn fill(
     http: &Http,
     endpoint: &Endpoint,
-    api: FillApi,
+    api: CompletionApi,
     gap: &Gap,
 ) -> Result<String, ModelError> {
     let (path, mut body, answer) = match api {
-        FillApi::Infill => ("/infill", infill(gap), "/content"),
-        FillApi::Ollama => ("/api/generate", ollama(endpoint, gap), "/response"),
-        FillApi::Mistral => (
+        CompletionApi::Infill => ("/infill", infill(gap), "/content"),
+        CompletionApi::Ollama => ("/api/generate", ollama(endpoint, gap), "/response"),
+        CompletionApi::Mistral => (
             "fim/completions",
             completions(endpoint, gap),
             "/choices/0/message/content",
         ),
-        FillApi::DeepSeek => (
+        CompletionApi::Deepseek => (
             "/beta/completions",
             completions(endpoint, gap),
             "/choices/0/text",
         ),
-        FillApi::Completions | FillApi::Chat => {
+        CompletionApi::Completions | CompletionApi::Chat => {
             ("completions", with_tokens(endpoint, gap), "/choices/0/text")
         }
     };

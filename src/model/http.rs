@@ -19,7 +19,8 @@ use url::Url;
 
 use super::answer::Answer;
 use super::gather::gather;
-use super::{Api, Endpoint, ErrorCode, Key, ModelError, Proxy, date, fault, key};
+use super::{Api, Endpoint, ErrorCode, Key, ModelError, date, fault, key};
+use crate::domain::Proxy;
 use crate::domain::is_loopback;
 
 /// The client of one endpoint.

@@ -3,7 +3,7 @@
 //! It has the lowest precedence: the endpoint's information overrides it, and the configuration overrides both.
 
 use super::catalog::ModelInfo;
-use super::endpoint::Prices;
+use crate::domain::Prices;
 
 /// The facts, dated; `known/update` makes it.
 const TABLE: &str = include_str!("known/table.tsv");
@@ -86,8 +86,8 @@ fn parse(name: &str, row: &str) -> Option<ModelInfo> {
     let prices = match (number(), number(), number(), number()) {
         (Some(input), Some(cached), Some(written), Some(output)) => Some(Prices {
             input,
-            cached,
-            written,
+            cached: Some(cached),
+            cache_write: Some(written),
             output,
         }),
         _ => None,

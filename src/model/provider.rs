@@ -10,8 +10,9 @@ use super::learned::Taught;
 use super::rehearsal::Rehearsal;
 use super::{
     Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream,
-    Preamble, Prices, body, catalog, chat, messages, request, responses, silence,
+    Preamble, body, catalog, chat, messages, request, responses, silence,
 };
+use crate::domain::Prices;
 
 /// A model at an endpoint. Clones share one client and its connections.
 #[derive(Debug, Clone)]

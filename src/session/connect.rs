@@ -7,12 +7,10 @@ use std::time::Duration;
 use super::permission::remembered::Remembered;
 use super::permission::{Policy, Rule};
 use super::{SessionId, store};
-use crate::agent::{Allowance, Limits};
 use crate::changes::images;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
-use crate::model::{
-    Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits,
-};
+use crate::domain::Limits;
+use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Provider, TimeLimits};
 use crate::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace, skills};
@@ -124,16 +122,13 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         tools: tools::offered(editing, surroundings.shell().dialect, &workspace, &skills),
         skills,
         workspace,
-        servers: mcp::Servers::new(
-            mcp_servers(settings, &roots),
-            settings.limits.command_timeout,
-        ),
-        server_timeout: settings.limits.connect_timeout,
+        servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.command_timeout),
+        server_timeout: settings.connect_timeout,
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny),
         remembered,
         secrets: Redactor::new(settings.secrets()),
-        limits: limits(&settings.limits),
+        limits: settings.limits,
         checkpoints: settings.state_dir.as_deref().map(images::folder),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
@@ -142,22 +137,6 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         settings: settings.clone(),
         own_files,
         surroundings,
-    }
-}
-
-fn limits(limits: &config::Limits) -> Limits {
-    Limits {
-        turn: Allowance {
-            iterations: Some(limits.iterations.into()),
-            tokens: limits.tokens,
-            cost: limits.cost,
-        },
-        session: Allowance {
-            iterations: limits.session_iterations,
-            tokens: limits.session_tokens,
-            cost: limits.session_cost,
-        },
-        parallel: limits.parallel as usize,
     }
 }
 
@@ -176,7 +155,7 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
             .into_iter()
             .chain(settings.config_file())
             .collect(),
-        timeout: Some(settings.limits.command_timeout),
+        timeout: Some(settings.command_timeout),
     }
 }
 
@@ -343,11 +322,7 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
     };
     Ok(Endpoint {
         provider: model.provider.clone(),
-        api: match model.api {
-            config::Api::Chat => Api::Chat,
-            config::Api::Responses => Api::Responses,
-            config::Api::Messages => Api::Messages,
-        },
+        api: model.api,
         base_url: model.base_url.clone(),
         key,
         model: model.model.clone(),
@@ -356,17 +331,9 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         max_tokens: model.max_tokens,
         body: model.body.clone(),
         ca_file: model.ca_file.clone(),
-        proxy: model.proxy.as_ref().map(|proxy| Proxy {
-            url: proxy.url.clone(),
-            except: proxy.except.clone(),
-        }),
+        proxy: model.proxy.clone(),
         context_window: model.context_window,
-        prices: model.prices.map(|prices| Prices {
-            input: prices.input,
-            cached: prices.cached.unwrap_or(prices.input),
-            written: prices.cache_write.unwrap_or(prices.input),
-            output: prices.output,
-        }),
+        prices: model.prices,
         limits: TimeLimits {
             connect: model.connect_timeout,
             first_byte: model.first_byte_timeout,

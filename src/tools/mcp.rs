@@ -13,7 +13,6 @@ mod bounded;
 mod call;
 mod child;
 mod connection;
-mod events;
 mod exchange;
 mod http;
 mod keep;

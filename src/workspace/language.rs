@@ -1,57 +1,8 @@
 //! What the editor's language servers know of code: asked by operation and place, answered in places, words or edits.
 //! The edits are not applied: whoever asked decides that.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+pub use crate::domain::Operation;
 use crate::text::{Position, Range};
-
-/// What a language server can be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each is the LSP request of its name")]
-pub enum Operation {
-    Definition,
-    Declaration,
-    Implementation,
-    TypeDefinition,
-    References,
-    Hover,
-    DocumentSymbols,
-    WorkspaceSymbols,
-    IncomingCalls,
-    OutgoingCalls,
-    Rename,
-    QuickFixes,
-    Format,
-}
-
-impl Operation {
-    /// Whether it answers with edits.
-    #[must_use]
-    pub fn edits(self) -> bool {
-        matches!(self, Self::Rename | Self::QuickFixes | Self::Format)
-    }
-
-    /// In words, before `of` and what it is about.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Definition => "definition",
-            Self::Declaration => "declaration",
-            Self::Implementation => "implementations",
-            Self::TypeDefinition => "type definition",
-            Self::References => "references",
-            Self::Hover => "documentation",
-            Self::DocumentSymbols | Self::WorkspaceSymbols => "symbols",
-            Self::IncomingCalls => "callers",
-            Self::OutgoingCalls => "calls",
-            Self::Rename => "rename",
-            Self::QuickFixes => "quick fixes",
-            Self::Format => "format",
-        }
-    }
-}
 
 /// A question to the language servers.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -52,7 +52,6 @@ fn completed_tasks_pass_with_figures() {
         outcome["checks"]["the answer names places as path:line"], true,
         "{outcome}"
     );
-    assert!(world.read("out/results.svg").starts_with("<svg"));
     let events = world.read("out/events/long-output.jsonl");
     assert!(events.lines().last().unwrap().contains("\"done\""));
 }
@@ -66,27 +65,15 @@ fn open_buffers_are_changed_and_checked_in_the_editor() {
 }
 
 #[test]
-fn unfinished_tasks_fail_and_differ_from_the_baseline() {
+fn an_unfinished_task_fails() {
     let world = World::new(
         json!([[{ "text": "It is 5, see client.sh:2." }], [{ "text": "I do not know." }]]),
     );
-    let out = world.path().join("out");
-    let out = out.to_str().unwrap();
-    let question = ["eval", "--model", "scripted", "--task", "question"];
-    let eval = |more: &[&str]| world.run(&[question.as_slice(), more].concat());
-    assert_eq!(eval(&["--json", out]).code, Some(0));
-    let output = eval(&["--baseline", out]);
-    assert_eq!(output.code, Some(1), "{}", output.stdout);
-    assert!(
-        output.stdout.contains("pass@1 0/1, was 1/1"),
-        "{}",
-        output.stdout
-    );
-    assert!(
-        output.stdout.contains("question: no, was yes"),
-        "{}",
-        output.stdout
-    );
+    for (code, figures) in [(0, "pass@1 1 of 1"), (1, "pass@1 0 of 1")] {
+        let output = world.run(&["eval", "--model", "scripted", "--task", "question"]);
+        assert_eq!(output.code, Some(code), "{}", output.stdout);
+        assert!(output.stdout.contains(figures), "{}", output.stdout);
+    }
 }
 
 #[test]

@@ -65,6 +65,5 @@ mod strict;
 mod survival;
 mod turns;
 mod undo;
-mod upgrade;
 mod windows;
 mod wire_types;

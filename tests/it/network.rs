@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
-use tandem::model::{Api, Endpoint, Provider, Proxy};
+use tandem::domain::Proxy;
+use tandem::model::{Api, Endpoint, Provider};
 use tandem::server::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -182,6 +183,7 @@ fn a_proxy_that_wants_a_password_gets_it_or_says_so() {
     let proxy = guarded_proxy(&world, company.serve(&world));
     let through = |address: &str, scheme: &str| {
         let proxy = Proxy {
+            variable: "HTTPS_PROXY",
             url: format!("http://{address}"),
             except: String::new(),
         };

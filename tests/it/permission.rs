@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
-use tandem::agent::Limits;
 use tandem::agent::event::{AgentEvent, Grant, Permission, Scope};
 use tandem::config::{Environment, Mode, Settings, Sources};
+use tandem::domain::Limits;
 use tandem::domain::Prompt;
 use tandem::model::Provider;
 use tandem::model::rehearsal::{Rehearsal, Script};

@@ -105,7 +105,8 @@ fn its_icon_is_small_and_follows_the_theme() {
 /// Each provider that works without configuration has a stream that shows its shape.
 #[test]
 fn each_provider_has_a_recorded_stream() {
-    use tandem::config::{Api, PROVIDERS};
+    use tandem::config::PROVIDERS;
+    use tandem::domain::Api;
     let streams = |api: &str| {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/streams")

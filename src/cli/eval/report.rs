@@ -1,29 +1,28 @@
-//! The numbers of an evaluation: a line a task, a table, JSON, a picture, and what differs from an earlier one.
+//! The numbers of an evaluation: a line a task, a table, JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::Context as _;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::behave;
 use super::play::Play;
-use super::task::{read, write};
+use super::task::write;
 
 /// What the model is told of a call that was understood although something was wrong with it.
 const REPAIRS: [&str; 3] = ["` was run as `", "` was read as ", "and were repaired]"];
 
 /// A task that was played once, in numbers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Outcome {
     task: String,
     /// `None`: it was not played.
     passed: Option<bool>,
     passed_first: bool,
     /// Why it was not played.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     rounds: u64,
     input: u64,
@@ -134,18 +133,12 @@ impl Outcome {
 }
 
 /// All outcomes of a model.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Report {
     model: String,
     suite: String,
     version: String,
     outcomes: Vec<Outcome>,
-}
-
-/// What an earlier evaluation left in its folder.
-pub(super) fn load(folder: &Path) -> anyhow::Result<Report> {
-    let file = folder.join("results.json");
-    serde_json::from_str(&read(&file)?).with_context(|| file.display().to_string())
 }
 
 impl Report {
@@ -270,84 +263,12 @@ impl Report {
         sums
     }
 
-    /// What is better or worse than in `before`.
-    pub fn compared(&self, before: &Self) -> String {
-        let (passed, played) = self.pass_at_1();
-        let (passed_before, played_before) = before.pass_at_1();
-        let mut text = format!(
-            "against {} ({}): pass@1 {passed}/{played}, was {passed_before}/{played_before}; in {:+}, out {:+} tokens; ${:+.4}\n",
-            before.model,
-            before.version,
-            difference(self.sum().input, before.sum().input),
-            difference(self.sum().output, before.sum().output),
-            self.cost() - before.cost(),
-        );
-        for outcome in &self.outcomes {
-            let earlier = before
-                .outcomes
-                .iter()
-                .find(|earlier| earlier.task == outcome.task);
-            if let Some(earlier) = earlier.filter(|earlier| earlier.passed != outcome.passed) {
-                let _ = writeln!(
-                    text,
-                    "{}: {}, was {}",
-                    outcome.task,
-                    word(outcome.passed),
-                    word(earlier.passed)
-                );
-            }
-        }
-        text
-    }
-
-    /// `results.json` and `results.svg`.
+    /// Writes `results.json`.
     pub fn save(&self, folder: &Path) -> anyhow::Result<()> {
         write(
             &folder.join("results.json"),
             &(serde_json::to_string_pretty(self)? + "\n"),
-        )?;
-        write(&folder.join("results.svg"), &self.picture())
-    }
-
-    /// A bar a play: how many requests it took, in the color of how it ended.
-    fn picture(&self) -> String {
-        let (passed, played) = self.pass_at_1();
-        let height = 24 * self.outcomes.len() + 60;
-        let most = self
-            .outcomes
-            .iter()
-            .map(|outcome| outcome.rounds)
-            .max()
-            .unwrap_or_default()
-            .max(1);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"760\" height=\"{height}\" font-family=\"sans-serif\" \
-             font-size=\"13\">\n<rect width=\"760\" height=\"{height}\" fill=\"#fff\"/>\n\
-             <text x=\"12\" y=\"26\" font-size=\"16\">{} · {} · pass@1 {passed} of {played}</text>\n",
-            escaped(&self.model),
-            escaped(&self.suite)
-        );
-        for (index, outcome) in self.outcomes.iter().enumerate() {
-            let (y, width) = (44 + 24 * index, 400 * outcome.rounds / most);
-            let color = match outcome.passed {
-                Some(true) => "#2a8a4a",
-                Some(false) => "#c0392b",
-                None => "#999",
-            };
-            let _ = writeln!(
-                svg,
-                "<text x=\"12\" y=\"{}\">{}</text><rect x=\"240\" y=\"{y}\" width=\"{}\" height=\"16\" fill=\"{color}\"/>\
-                 <text x=\"{}\" y=\"{}\">{} · {}</text>",
-                y + 13,
-                escaped(&outcome.task),
-                width.max(2),
-                250 + width,
-                y + 13,
-                outcome.rounds,
-                word(outcome.passed)
-            );
-        }
-        svg + "</svg>\n"
+        )
     }
 }
 
@@ -391,14 +312,6 @@ fn word(passed: Option<bool>) -> &'static str {
     }
 }
 
-fn difference(now: u64, before: u64) -> i128 {
-    i128::from(now) - i128::from(before)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -420,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_lists_passes_and_changes() {
+    fn a_report_counts_passes() {
         let now = report([Some(true), Some(false), None]);
         assert!(
             now.table(true)
@@ -429,26 +342,5 @@ mod tests {
             now.table(true)
         );
         assert!(!now.all_passed());
-        let compared = now.compared(&report([Some(true), Some(true), None]));
-        assert!(
-            compared.contains("pass@1 1/2, was 2/2") && compared.contains("b: no, was yes"),
-            "{compared}"
-        );
-        assert!(!compared.contains("a:"), "{compared}");
-    }
-
-    #[test]
-    fn the_chart_is_valid_xml_with_one_bar_per_task() {
-        let picture = report([Some(true), Some(false), None]).picture();
-        assert_eq!(picture.matches("height=\"16\"").count(), 3);
-        assert!(picture.contains("c&lt;d") && !picture.contains("c<d"));
-    }
-
-    #[test]
-    fn reports_survive_a_round_trip() {
-        let folder = tempfile::tempdir().unwrap();
-        let report = report([Some(true), Some(false), None]);
-        report.save(folder.path()).unwrap();
-        assert_eq!(load(folder.path()).unwrap().outcomes, report.outcomes);
     }
 }

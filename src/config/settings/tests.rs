@@ -6,7 +6,8 @@ use secrecy::ExposeSecret as _;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::{Api, KeySource};
+use crate::config::KeySource;
+use crate::domain::Api;
 
 /// A home directory with a user's file, and a workspace with its own.
 struct Machine {
@@ -104,8 +105,8 @@ fn a_missing_configuration_is_explained_with_three_remedies() {
     }
     assert_eq!(settings.mode, Mode::Ask);
     assert_eq!(
-        (settings.limits.iterations, settings.limits.parallel),
-        (250, 8)
+        (settings.limits.turn.iterations, settings.limits.parallel),
+        (Some(250), 8)
     );
     assert_eq!(settings.problems, []);
 }
@@ -295,8 +296,8 @@ editor settings: `mode`: invalid type: integer `3`, expected string or map
     assert_eq!(machine.problems(&settings), expected.trim());
     assert_eq!(settings.permissions.deny, ["run_command(rm *)"]);
     assert_eq!(
-        (settings.mode, settings.limits.iterations),
-        (Mode::Ask, 250)
+        (settings.mode, settings.limits.turn.iterations),
+        (Mode::Ask, Some(250))
     );
 }
 
@@ -308,7 +309,10 @@ fn broken_toml_is_reported_and_earlier_settings_apply() {
         machine.problems(&settings),
         "config.toml:2:9: string values must be quoted, expected literal string"
     );
-    assert_eq!((settings.mode, settings.limits.iterations), (Mode::Plan, 3));
+    assert_eq!(
+        (settings.mode, settings.limits.turn.iterations),
+        (Mode::Plan, Some(3))
+    );
 }
 
 #[test]
@@ -346,11 +350,11 @@ command = ["sh"]
     assert_eq!(settings.mode, Mode::Plan);
     assert_eq!(
         (
-            settings.limits.iterations,
+            settings.limits.turn.iterations,
             settings.limits.parallel,
-            settings.limits.cost
+            settings.limits.turn.cost
         ),
-        (5, 8, Some(1.5))
+        (Some(5), 8, Some(1.5))
     );
     let rules = |rules: &[&str]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
     let expected = Permissions {

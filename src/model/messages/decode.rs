@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::model::batch::Batch;
 use crate::model::lenient::{Index, Text};
-use crate::model::sse::Event;
 use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
 #[derive(Debug, Default)]

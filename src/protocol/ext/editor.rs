@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::domain::Operation;
+
 /// `_tandem/didFocus`, a notification: what the person is looking at.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -80,7 +82,7 @@ pub struct Problem {
 #[serde(rename_all = "camelCase")]
 pub struct LanguageParams {
     /// The operation.
-    pub op: LanguageOp,
+    pub op: Operation,
     /// The document; absent for `workspace_symbols`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
@@ -94,24 +96,4 @@ pub struct LanguageParams {
     /// The new name (`rename`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_name: Option<String>,
-}
-
-/// Operations of a language server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each is the LSP request of its name")]
-pub enum LanguageOp {
-    Definition,
-    Declaration,
-    Implementation,
-    TypeDefinition,
-    References,
-    Hover,
-    DocumentSymbols,
-    WorkspaceSymbols,
-    IncomingCalls,
-    OutgoingCalls,
-    Rename,
-    QuickFixes,
-    Format,
 }

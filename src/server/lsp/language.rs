@@ -29,30 +29,11 @@ pub(super) fn params(question: Question) -> ext::LanguageParams {
         character: at.character,
     });
     ext::LanguageParams {
-        op: wire(operation),
+        op: operation,
         uri,
         position,
         query,
         new_name,
-    }
-}
-
-fn wire(operation: Operation) -> ext::LanguageOp {
-    use ext::LanguageOp as Op;
-    match operation {
-        Operation::Definition => Op::Definition,
-        Operation::Declaration => Op::Declaration,
-        Operation::Implementation => Op::Implementation,
-        Operation::TypeDefinition => Op::TypeDefinition,
-        Operation::References => Op::References,
-        Operation::Hover => Op::Hover,
-        Operation::DocumentSymbols => Op::DocumentSymbols,
-        Operation::WorkspaceSymbols => Op::WorkspaceSymbols,
-        Operation::IncomingCalls => Op::IncomingCalls,
-        Operation::OutgoingCalls => Op::OutgoingCalls,
-        Operation::Rename => Op::Rename,
-        Operation::QuickFixes => Op::QuickFixes,
-        Operation::Format => Op::Format,
     }
 }
 

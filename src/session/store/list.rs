@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use memchr::memmem;
 
-use super::load::{self, Kept, Limits, TooNew};
+use super::load::{self, Kept, MemoryBounds, TooNew};
 use super::record::{Head, Record};
 use super::replay;
 use crate::agent::event::AgentEvent;
@@ -113,7 +113,9 @@ impl Sessions {
     pub async fn read(&self, id: &str) -> Result<Vec<AgentEvent>, StoreError> {
         let folder = StateFolder::existing(self.journals.clone()).await?;
         let loaded = match folder
-            .read_log(&file_name(id), |lines| load::load(lines, Limits::NONE))
+            .read_log(&file_name(id), |lines| {
+                load::load(lines, MemoryBounds::NONE)
+            })
             .await
         {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -233,7 +235,9 @@ async fn hold(folder: &Path, id: &str) -> Result<(Log, Result<Kept, TooNew>, boo
     let open = async {
         let folder = StateFolder::existing(folder.to_owned()).await?;
         folder
-            .open_log(&file_name(id), |lines| load::load(lines, Limits::CONTINUED))
+            .open_log(&file_name(id), |lines| {
+                load::load(lines, MemoryBounds::CONTINUED)
+            })
             .await
     };
     match open.await {

@@ -60,14 +60,14 @@ pub(in crate::session) struct TooNew(pub u32);
 
 /// How much of a journal stays in memory, in bytes of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct MemoryBounds {
     /// Of what can be shown and undone.
     pub shown: u64,
     /// Of the model's history.
     pub history: u64,
 }
 
-impl Limits {
+impl MemoryBounds {
     /// To continue: no provider takes a larger request than such a history.
     pub const CONTINUED: Self = Self {
         shown: 16 << 20,
@@ -82,7 +82,7 @@ impl Limits {
 /// Parses the lines of a journal.
 pub(super) fn load(
     lines: &mut dyn Iterator<Item = String>,
-    limits: Limits,
+    limits: MemoryBounds,
 ) -> Result<Kept, TooNew> {
     let mut kept = Kept::default();
     for line in lines {
@@ -110,13 +110,13 @@ pub(super) fn before(lines: &mut dyn Iterator<Item = String>, turn: u64) -> Opti
             kept.close();
             return Some(kept.messages);
         }
-        kept.add(record, line.len() as u64, Limits::CONTINUED);
+        kept.add(record, line.len() as u64, MemoryBounds::CONTINUED);
     }
     None
 }
 
 impl Kept {
-    fn add(&mut self, record: Record, bytes: u64, limits: Limits) {
+    fn add(&mut self, record: Record, bytes: u64, limits: MemoryBounds) {
         self.take(record, bytes);
         self.shown.shrink(limits.shown);
         if self.history > limits.history {

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, json};
 
-use super::load::{Kept, Limits, TooNew, load};
+use super::load::{Kept, MemoryBounds, TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, Termination};
 use crate::changes::checkpoint::Checkpoints;
@@ -28,7 +28,7 @@ fn entry(message: Message) -> Arc<Entry> {
     Entry::new(message, &Provider::scripted(Script::new()))
 }
 
-fn load_bytes(bytes: &[u8], limits: Limits) -> Result<Kept, TooNew> {
+fn load_bytes(bytes: &[u8], limits: MemoryBounds) -> Result<Kept, TooNew> {
     load(
         &mut std::str::from_utf8(bytes)
             .unwrap()
@@ -304,7 +304,7 @@ fn repaired(records: &[Record], expected: &[Message]) {
     for record in records {
         Pending::from(record.clone()).write(&mut lines).unwrap();
     }
-    let kept = load_bytes(&lines, Limits::NONE).unwrap();
+    let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
     let shape = |message: &Message| match message {
         Message::Results { results } => results
             .iter()
@@ -395,7 +395,7 @@ fn finished_and_interrupted_calls_are_distinguished() {
     Pending::from(Record::Call(call("a")))
         .write(&mut lines)
         .unwrap();
-    let kept = load_bytes(&lines, Limits::NONE).unwrap();
+    let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
     let Some(Message::Results { results }) = kept.repair else {
         panic!("{kept:?}")
     };
@@ -417,7 +417,7 @@ fn damaged_lines_are_skipped_and_newer_formats_refused() {
     })
     .write(&mut lines)
     .unwrap();
-    let kept = load_bytes(&lines, Limits::NONE).unwrap();
+    let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
     assert_eq!((kept.messages, kept.unreadable), (vec![user("b")], 1));
     let head = Head {
         version: VERSION + 1,
@@ -431,7 +431,7 @@ fn damaged_lines_are_skipped_and_newer_formats_refused() {
         .write(&mut lines)
         .unwrap();
     assert_eq!(
-        load_bytes(&lines, Limits::NONE).unwrap_err(),
+        load_bytes(&lines, MemoryBounds::NONE).unwrap_err(),
         TooNew(VERSION + 1)
     );
 }
@@ -596,9 +596,9 @@ async fn the_last_turns_of_a_long_journal_are_shown() {
     let turn = lines.len() as u64 / 9;
     let kept = load_bytes(
         &lines,
-        Limits {
+        MemoryBounds {
             shown: turn * 2 + turn / 2,
-            ..Limits::NONE
+            ..MemoryBounds::NONE
         },
     )
     .unwrap();
@@ -628,9 +628,9 @@ fn a_history_too_long_for_any_request_begins_with_a_later_prompt() {
     let turn = lines.len() as u64 / 9;
     let kept = load_bytes(
         &lines,
-        Limits {
+        MemoryBounds {
             history: turn * 5 + turn / 2,
-            ..Limits::NONE
+            ..MemoryBounds::NONE
         },
     )
     .unwrap();
@@ -652,9 +652,9 @@ fn a_history_too_long_for_any_request_begins_with_a_later_prompt() {
     );
     let kept = load_bytes(
         &lines,
-        Limits {
+        MemoryBounds {
             history: 1,
-            ..Limits::NONE
+            ..MemoryBounds::NONE
         },
     )
     .unwrap();

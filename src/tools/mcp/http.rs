@@ -9,16 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use tokio::time::sleep;
+use tokio_util::codec::Decoder as _;
 
 use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
-use super::events::Events;
 use super::exchange::{Answer, Exchange, Expected, Fault};
 use crate::domain::is_loopback;
+use crate::text::sse::SseDecoder;
 
 /// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -211,32 +213,41 @@ impl Http {
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok())
             .unwrap_or_default();
-        let mut events = Events::new(kind.starts_with(EVENTS));
+        let is_stream = kind.starts_with(EVENTS);
         let objection = |why: &str| Fault::Unreachable(format!("it {why}"));
+        let too_long = |_| objection(TOO_LONG);
+        let (mut decoder, mut pending) = (SseDecoder::default(), BytesMut::new());
         let mut meter = Meter::new();
         let mut body = response.bytes_stream();
         while let Some(piece) = body.next().await {
             let piece = piece.map_err(unreachable)?;
             meter.count(&piece).map_err(objection)?;
-            events.feed(&piece);
-            self.take(&mut events, exchange).await;
-            if events.pending() > LONGEST_LINE {
+            pending.extend_from_slice(&piece);
+            while is_stream && let Some(event) = decoder.decode(&mut pending).map_err(too_long)? {
+                self.take(&event.data, exchange).await;
+            }
+            if pending.len() > LONGEST_LINE {
                 return Err(objection(TOO_LONG));
             }
         }
-        events.end();
-        self.take(&mut events, exchange).await;
+        while is_stream && let Some(event) = decoder.decode_eof(&mut pending).map_err(too_long)? {
+            self.take(&event.data, exchange).await;
+        }
+        if !is_stream {
+            self.take(&pending, exchange).await;
+        }
         Ok(())
     }
 
-    async fn take(&self, events: &mut Events, exchange: &Exchange) {
-        while let Some(data) = events.next() {
-            let Ok(message) = serde_json::from_slice::<Value>(&data) else {
-                continue;
-            };
-            if let Some(answer) = exchange.take(&message) {
-                let _not_taken = Box::pin(self.tell(answer.to_string())).await;
-            }
+    /// Handles one message; what is not JSON is ignored.
+    async fn take(&self, message: &[u8], exchange: &Exchange) {
+        let Ok(message) = serde_json::from_slice::<Value>(message) else {
+            return;
+        };
+        if let Some(answer) = exchange.take(&message)
+            && let Err(fault) = Box::pin(self.tell(answer.to_string())).await
+        {
+            tracing::debug!("an MCP server did not take an answer: {fault:?}");
         }
     }
 }

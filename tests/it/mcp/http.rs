@@ -1,4 +1,4 @@
-//! An MCP server over HTTP that answers as events, forgets its session when told to, and writes down who asked.
+//! An MCP server over HTTP that answers as events with the rarest framing, forgets its session when told to, and writes down who asked.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -102,7 +102,7 @@ impl Server {
         };
         let body = content.map_or_else(String::new, |result| {
             let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
-            format!(": hello\n\nevent: message\ndata: {answer}\n\n")
+            format!("\u{feff}: hello\r\revent: message\rdata: {answer}\r\r")
         });
         let headers = format!(
             "Content-Type: text/event-stream\r\nMcp-Session-Id: s{}\r\n",

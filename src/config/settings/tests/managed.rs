@@ -34,11 +34,11 @@ fn administrator_settings_can_only_restrict() {
     );
     assert_eq!(
         (
-            settings.limits.cost,
-            settings.limits.iterations,
+            settings.limits.turn.cost,
+            settings.limits.turn.iterations,
             settings.limits.parallel
         ),
-        (Some(2.0), 10, 1)
+        (Some(2.0), Some(10), 1)
     );
     assert!(settings.mcp.is_empty());
     assert_eq!(
@@ -66,7 +66,7 @@ fn narrower_user_settings_are_kept() {
         "mode = 'auto'\n[limits]\nsession-cost = 3",
     );
     assert_eq!(
-        (settings.mode, settings.limits.session_cost),
+        (settings.mode, settings.limits.session.cost),
         (Mode::Auto, Some(1.0))
     );
     assert_eq!(problems, "");

@@ -1,0 +1,169 @@
+//! What is said of an endpoint in the configuration and used by whoever talks to it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::Usage;
+
+/// The APIs of model endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    /// OpenAI chat completions and compatible APIs.
+    #[default]
+    Chat,
+    /// OpenAI responses.
+    Responses,
+    /// Anthropic messages.
+    Messages,
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+        })
+    }
+}
+
+/// The APIs that fill in the middle of a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompletionApi {
+    /// llama.cpp's `/infill`.
+    Infill,
+    /// Ollama's `/api/generate` with a suffix.
+    Ollama,
+    /// Mistral's `/fim/completions`.
+    Mistral,
+    /// `DeepSeek`'s `/beta/completions` with a suffix.
+    Deepseek,
+    /// OpenAI-compatible `/completions`: with the model's own fill-in-the-middle tokens if its name tells them, else with
+    /// a suffix.
+    Completions,
+    /// A chat model that is shown the text around the cursor.
+    #[default]
+    Chat,
+}
+
+/// US dollars per million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Prices {
+    /// Input tokens.
+    pub input: f64,
+    /// Input tokens read from the provider's cache; defaults to `input`.
+    pub cached: Option<f64>,
+    /// Input tokens written to the provider's cache; defaults to `input`.
+    pub cache_write: Option<f64>,
+    /// Output tokens.
+    pub output: f64,
+}
+
+impl Prices {
+    /// The cost of these tokens. Cached ones are part of those read.
+    #[must_use]
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        let cached = usage.cached.min(usage.input);
+        let written = usage.written.min(usage.input - cached);
+        millions(usage.input - cached - written) * self.input
+            + millions(cached) * self.cached.unwrap_or(self.input)
+            + millions(written) * self.cache_write.unwrap_or(self.input)
+            + millions(usage.output) * self.output
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody uses 2^52 tokens")]
+fn millions(tokens: u64) -> f64 {
+    tokens as f64 / 1e6
+}
+
+/// A proxy from the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// The variable that names it.
+    pub variable: &'static str,
+    /// Its URL.
+    pub url: String,
+    /// The hosts reached directly, as in `NO_PROXY`.
+    pub except: String,
+}
+
+/// Without the password.
+impl fmt::Display for Proxy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} ({}",
+            without_password(&self.url),
+            self.variable
+        )?;
+        if !self.except.is_empty() {
+            write!(formatter, ", but not for {}", self.except)?;
+        }
+        formatter.write_str(")")
+    }
+}
+
+/// A URL without its password, for display; any other text unchanged.
+#[must_use]
+pub fn without_password(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => url
+            .set_password(Some("***"))
+            .map_or_else(|()| "***".into(), |()| url.into()),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: u64, cached: u64, output: u64, cost: f64) {
+        let prices = Prices {
+            input: 3.0,
+            cached: Some(0.25),
+            cache_write: Some(4.0),
+            output: 16.0,
+        };
+        let usage = Usage {
+            input,
+            output,
+            cached,
+            ..Usage::default()
+        };
+        assert!(
+            (prices.cost(&usage) - cost).abs() < 1e-12,
+            "{usage:?} cost {}",
+            prices.cost(&usage)
+        );
+    }
+
+    #[test]
+    fn cached_tokens_are_billed_once_at_the_cached_price() {
+        check(1_000_000, 0, 0, 3.0);
+        check(1_000_000, 1_000_000, 0, 0.25);
+        check(2_000_000, 1_000_000, 500_000, 3.0 + 0.25 + 8.0);
+        check(0, 5, 0, 0.0);
+        let prices = Prices {
+            input: 3.0,
+            cached: Some(0.25),
+            cache_write: Some(4.0),
+            output: 16.0,
+        };
+        let usage = Usage {
+            input: 3_000_000,
+            cached: 1_000_000,
+            written: 1_000_000,
+            ..Usage::default()
+        };
+        assert!((prices.cost(&usage) - 7.25).abs() < 1e-12);
+    }
+}

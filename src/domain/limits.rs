@@ -1,0 +1,37 @@
+//! How much a turn, and all turns of a session together, may use.
+
+/// The limits of a turn.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// For one turn.
+    pub turn: Allowance,
+    /// For all turns of the session.
+    pub session: Allowance,
+    /// How many read-only calls run in parallel.
+    pub parallel: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let turn = Allowance {
+            iterations: Some(250),
+            ..Allowance::default()
+        };
+        Self {
+            turn,
+            session: Allowance::default(),
+            parallel: 8,
+        }
+    }
+}
+
+/// How much may be used; `None` means any amount.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Allowance {
+    /// Requests to the model.
+    pub iterations: Option<u64>,
+    /// Tokens read and written.
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub cost: Option<f64>,
+}
