@@ -1,226 +1,144 @@
-//! Maps other agents' tool names to ours. Pure.
+//! Which of our tools a name means: its spelling, and the words it is made of. Pure.
 //!
 //! A model trained with another agent's tools uses their names. Permission, order and display are decided on the
 //! resolved tool, so that understanding a name never allows more than the tool itself.
 
-/// Names without case, separators and wrapping, and the tool that does the same.
-const ALIASES: &[(&str, &str)] = &[
-    ("applypatchtool", "apply_patch"),
-    ("patch", "apply_patch"),
-    ("applydiff", "apply_patch"),
-    ("bash", "run_command"),
-    ("bashcommand", "run_command"),
-    ("bashtool", "run_command"),
-    ("cmd", "run_command"),
-    ("command", "run_command"),
-    ("console", "run_command"),
-    ("exec", "run_command"),
-    ("execbash", "run_command"),
-    ("execcommand", "run_command"),
-    ("execute", "run_command"),
-    ("executebash", "run_command"),
-    ("executecommand", "run_command"),
-    ("executeshell", "run_command"),
-    ("executeshellcommand", "run_command"),
-    ("launchprocess", "run_command"),
-    ("localshell", "run_command"),
-    ("powershell", "run_command"),
-    ("runbash", "run_command"),
-    ("runbashcommand", "run_command"),
-    ("runcmd", "run_command"),
-    ("runcommandline", "run_command"),
-    ("runcommands", "run_command"),
-    ("runinterminal", "run_command"),
-    ("runshell", "run_command"),
-    ("runshellcommand", "run_command"),
-    ("runterminalcmd", "run_command"),
-    ("runterminalcommand", "run_command"),
-    ("sh", "run_command"),
-    ("shell", "run_command"),
-    ("shellcommand", "run_command"),
-    ("shellexec", "run_command"),
-    ("shelltool", "run_command"),
-    ("terminal", "run_command"),
-    ("cat", "read_file"),
-    ("readmultiplefiles", "read_file"),
-    ("readfiles", "read_file"),
-    ("fileread", "read_file"),
-    ("filereader", "read_file"),
-    ("fsread", "read_file"),
-    ("getfile", "read_file"),
-    ("getfilecontents", "read_file"),
-    ("open", "read_file"),
-    ("openfile", "read_file"),
-    ("read", "read_file"),
-    ("readfilecontent", "read_file"),
-    ("readfilecontents", "read_file"),
-    ("readfiletool", "read_file"),
-    ("readmanyfiles", "read_file"),
-    ("readtextfile", "read_file"),
-    ("view", "read_file"),
-    ("viewfile", "read_file"),
-    ("viewimage", "read_file"),
-    ("edit", "edit_file"),
-    ("strreplacefile", "edit_file"),
-    ("replacefilecontent", "edit_file"),
-    ("editexistingfile", "edit_file"),
-    ("edittool", "edit_file"),
-    ("fileedit", "edit_file"),
-    ("modifyfile", "edit_file"),
-    ("multiedit", "edit_file"),
-    ("multireplace", "edit_file"),
-    ("multireplacestringinfile", "edit_file"),
-    ("replace", "edit_file"),
-    ("replaceinfile", "edit_file"),
-    ("replacestringinfile", "edit_file"),
-    ("replacetext", "edit_file"),
-    ("searchandreplace", "edit_file"),
-    ("searchreplace", "edit_file"),
-    ("strreplace", "edit_file"),
-    ("stringreplace", "edit_file"),
-    ("updatefile", "edit_file"),
-    ("create", "write_file"),
-    ("createfile", "write_file"),
-    ("createnewfile", "write_file"),
-    ("filecreate", "write_file"),
-    ("filewrite", "write_file"),
-    ("fswrite", "write_file"),
-    ("newfile", "write_file"),
-    ("overwritefile", "write_file"),
-    ("savefile", "write_file"),
-    ("write", "write_file"),
-    ("writetofile", "write_file"),
-    ("writetool", "write_file"),
-    ("codesearch", "grep"),
-    ("codebasesearch", "grep"),
-    ("semanticsearch", "grep"),
-    ("contentsearch", "grep"),
-    ("grepfiles", "grep"),
-    ("grepsearch", "grep"),
-    ("greptool", "grep"),
-    ("regexsearch", "grep"),
-    ("ripgrep", "grep"),
-    ("rg", "grep"),
-    ("search", "grep"),
-    ("searchcode", "grep"),
-    ("searchfilecontent", "grep"),
-    ("searchfilecontents", "grep"),
-    ("searchfiles", "grep"),
-    ("searchinfiles", "grep"),
-    ("searchtext", "grep"),
-    ("textsearch", "grep"),
-    ("filesearch", "glob"),
-    ("findbyname", "glob"),
-    ("fileglobsearch", "glob"),
-    ("find", "glob"),
-    ("findfile", "glob"),
-    ("findfiles", "glob"),
-    ("findpath", "glob"),
-    ("globfiles", "glob"),
-    ("globsearch", "glob"),
-    ("globtool", "glob"),
-    ("searchfilesbyname", "glob"),
-    ("dir", "list_files"),
-    ("directorytree", "list_files"),
-    ("list", "list_files"),
-    ("viewfolder", "list_files"),
-    ("listdir", "list_files"),
-    ("listdirectory", "list_files"),
-    ("listdirectorycontents", "list_files"),
-    ("listfolder", "list_files"),
-    ("ls", "list_files"),
-    ("lstool", "list_files"),
-    ("readdir", "list_files"),
-    ("readdirectory", "list_files"),
-    ("readfolder", "list_files"),
-    ("tree", "list_files"),
-    ("viewdirectory", "list_files"),
-    ("managetodolist", "update_plan"),
-    ("settodolist", "update_plan"),
-    ("tasktracker", "update_plan"),
-    ("plan", "update_plan"),
-    ("setplan", "update_plan"),
-    ("todo", "update_plan"),
-    ("todolist", "update_plan"),
-    ("todos", "update_plan"),
-    ("todowrite", "update_plan"),
-    ("updateplan", "update_plan"),
-    ("updatetodolist", "update_plan"),
-    ("updatetodos", "update_plan"),
-    ("writetodos", "update_plan"),
-    ("geterrors", "diagnostics"),
-    ("getdiagnostics", "diagnostics"),
-    ("lspdiagnostics", "diagnostics"),
-    ("problems", "diagnostics"),
-    ("readlints", "diagnostics"),
-    ("ask", "ask_user"),
-    ("askfollowupquestion", "ask_user"),
-    ("askquestion", "ask_user"),
-    ("askuserquestion", "ask_user"),
-    ("question", "ask_user"),
-    ("requestuserinput", "ask_user"),
-    ("loadskill", "skill"),
-    ("useskill", "skill"),
+/// Our tools, the words that name each of them in other agents' tools (Claude Code, Codex, Gemini, Cursor, Copilot,
+/// Cline, Roo, Windsurf, `OpenHands`, Goose), and the words that may stand beside one of those. Of two rows that match
+/// the upper one does.
+const TOOLS: &[(&str, &str, &str)] = &[
+    ("apply_patch", "patch applydiff", "apply code file"),
+    (
+        "edit_file",
+        "edit editor replace insert modify update",
+        "file files existing text string str code content in and search multi multiple find based",
+    ),
+    (
+        "write_file",
+        "write create save overwrite newfile",
+        "file files new text content to in fs document or",
+    ),
+    (
+        "update_plan",
+        "plan todo todos todolist tasktracker",
+        "update write set manage list make create",
+    ),
+    (
+        "ask_user",
+        "ask question questions userinput",
+        "user human followup clarifying request",
+    ),
+    ("skill", "skill", "load use invoke activate get"),
+    (
+        "diagnostics",
+        "diagnostics diagnostic errors lints lint problems",
+        "get read lsp file check linter",
+    ),
+    (
+        "run_command",
+        "bash shell sh cmd command commands exec execute terminal console powershell process",
+        "run local line call launch start in and wait script system",
+    ),
+    (
+        "glob",
+        "glob find filesearch byname",
+        "file files path search name pattern matching",
+    ),
+    (
+        "grep",
+        "grep ripgrep rg search",
+        "code codebase semantic regex file files text content contents in for pattern project repo",
+    ),
+    (
+        "list_files",
+        "list ls dir dirs directory directories folder folders tree",
+        "read view show explore file files contents in get structure",
+    ),
+    (
+        "read_file",
+        "read reader view open cat getfile showfile",
+        "file files text image content contents multiple many fs get lines document",
+    ),
 ];
 
-/// Editor tools with a command argument.
-const EDITORS: &[&str] = &[
-    "strreplaceeditor",
-    "strreplacebasededittool",
-    "strreplacebasededit",
-    "texteditor",
-    "fileeditor",
-    "editor",
-];
-
-/// The commands of [`EDITORS`].
-const EDITOR_COMMANDS: &[(&str, &str)] = &[
-    ("view", "read_file"),
-    ("create", "write_file"),
-    ("write", "write_file"),
-    ("str_replace", "edit_file"),
-    ("insert", "edit_file"),
+/// What stands before a name as its namespace, or as a part of it: whose tools these are.
+const OWNERS: &[&str] = &[
+    "tools",
+    "tool",
+    "functions",
+    "function",
+    "developer",
+    "builtin",
+    "mcptandem",
+    "tandem",
 ];
 
 /// The one of `ours` that an unknown `name` means.
 pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     let name = squash(bare(name));
-    if name.is_empty() {
-        return None;
-    }
-    // As an MCP server of ours would call it, another agent's own namespace, with the word `tool`, or numbered.
+    // An agent's own namespace before it, the word `tool` after it, or a number.
     let numbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let prefixes =
-        ["mcptandem", "developer", "builtin", "tool"].map(|prefix| name.strip_prefix(prefix));
-    let plain = prefixes
-        .into_iter()
-        .chain([name.strip_suffix("tool"), Some(numbered)]);
-    std::iter::once(name.as_str())
-        .chain(plain.flatten())
-        .find_map(|name| of_squashed(name, ours))
+    let owned = OWNERS.iter().filter_map(|owner| name.strip_prefix(owner));
+    let spellings = || {
+        std::iter::once(name.as_str()).chain(owned.clone()).chain(
+            [name.strip_suffix("tool"), Some(numbered)]
+                .into_iter()
+                .flatten(),
+        )
+    };
+    spellings()
+        .find_map(|name| {
+            let mut same = ours.iter().filter(|our| squash(our) == name);
+            let first = same.next();
+            first.filter(|_| same.next().is_none())
+        })
+        .or_else(|| {
+            spellings().find_map(|name| {
+                let (tool, _, _) = TOOLS
+                    .iter()
+                    .find(|(_, heads, beside)| head(name, heads, beside).is_some())?;
+                ours.iter().find(|our| our == &tool)
+            })
+        })
+        .copied()
 }
 
-fn of_squashed<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
-    let mut same = ours.iter().filter(|our| squash(our) == name);
-    if let (Some(one), None) = (same.next(), same.next()) {
-        return Some(one);
+/// The longest name that is taken apart.
+const LONGEST: usize = 64;
+
+/// The first of `heads` in a name without separators that is made of nothing but these words and those that may stand
+/// `beside` one. A single letter is a name alone.
+pub(crate) fn head<'a>(name: &str, heads: &'a str, beside: &str) -> Option<&'a str> {
+    heads
+        .split(' ')
+        .find(|head| head.trim_start_matches(SIGNS) == name)
+        .or_else(|| (name.len() <= LONGEST).then(|| made_of(name, heads, beside, None))?)
+}
+
+/// The signs before words that say how a value is converted.
+const SIGNS: [char; 3] = ['!', '#', '*'];
+
+fn made_of<'a>(
+    rest: &str,
+    heads: &'a str,
+    beside: &str,
+    found: Option<&'a str>,
+) -> Option<&'a str> {
+    if rest.is_empty() {
+        return found;
     }
-    let (_, alias) = ALIASES.iter().find(|(alias, _)| *alias == name)?;
-    ours.iter().find(|our| *our == alias).copied()
-}
-
-/// Whether `name` is an editor tool with several commands.
-pub(crate) fn is_editor(name: &str) -> bool {
-    let name = squash(bare(name));
-    EDITORS.contains(&name.strip_prefix("developer").unwrap_or(&name))
-}
-
-/// The tool for a command of an editor tool.
-pub(crate) fn of_editor(command: &str) -> Option<&'static str> {
-    EDITOR_COMMANDS
-        .iter()
-        .find(|(name, _)| *name == command)
-        .map(|(_, tool)| *tool)
+    let after = |word: &str| {
+        let word = word.trim_start_matches(SIGNS);
+        rest.strip_prefix(word).filter(|_| word.len() > 1)
+    };
+    heads
+        .split(' ')
+        .find_map(|word| made_of(after(word)?, heads, beside, found.or(Some(word))))
+        .or_else(|| {
+            beside
+                .split(' ')
+                .find_map(|word| made_of(after(word)?, heads, beside, found))
+        })
 }
 
 /// A name without leaked control tokens, namespace and number: `functions.read_file:0`,
@@ -236,7 +154,7 @@ pub(crate) fn bare(name: &str) -> &str {
     name.rsplit(['.', ':', '/', ' ']).next().unwrap_or_default()
 }
 
-/// Without case and separators, and without a suffix some agents append.
+/// Without case and separators.
 pub(crate) fn squash(name: &str) -> String {
     name.chars()
         .filter(|it| !matches!(it, '_' | '-' | ' '))
@@ -296,8 +214,77 @@ mod tests {
         check("tool", None);
     }
 
+    /// Other agents' names in the spellings that models give them.
+    #[test]
+    fn words_are_understood_in_every_spelling() {
+        let ours: Vec<&str> = TOOLS.iter().map(|(tool, _, _)| *tool).collect();
+        for (row, (_, heads, beside)) in TOOLS.iter().enumerate() {
+            for head in heads.split(' ') {
+                let both = beside
+                    .split(' ')
+                    .flat_map(|word| [[head, word], [word, head]]);
+                for words in both {
+                    for spelled in spellings(&words) {
+                        for name in [spelled.clone(), format!("functions.{spelled}:3")] {
+                            let found = resolve(&name, &ours);
+                            let found = ours.iter().position(|tool| Some(*tool) == found);
+                            assert!(found.is_some_and(|found| found <= row), "{name}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn spellings(words: &[&str]) -> Vec<String> {
+        let title = |word: &&str| {
+            let (first, rest) = word.split_at(1);
+            first.to_uppercase() + rest
+        };
+        let pascal: String = words.iter().map(title).collect();
+        let (first, rest) = pascal.split_at(1);
+        let camel = first.to_lowercase() + rest;
+        let snake = words.join("_");
+        vec![
+            snake.to_uppercase(),
+            words.join("-"),
+            words.concat(),
+            snake,
+            camel,
+            pascal,
+        ]
+    }
+
     #[test]
     fn unknown_names_stay_unknown() {
+        let ours: Vec<&str> = TOOLS.iter().map(|(tool, _, _)| *tool).collect();
+        for name in [
+            "delete_file",
+            "DeleteFiles",
+            "move_file",
+            "web_search",
+            "fetch",
+            "open_url",
+            "git_diff",
+            "Task",
+            "exit_plan_mode",
+            "execute_python",
+            "run_tests",
+            "create_directory",
+            "write_stdin",
+            "kill_shell",
+            "execute_sql",
+            "list_issues",
+            "search_issues",
+            "edit_notebook",
+            "undo_edit",
+            "write_memory",
+            "image",
+        ] {
+            assert_eq!(resolve(name, &ours), None, "{name}");
+        }
+        // Taking a name apart ends.
+        assert_eq!(resolve(&"searchfiles".repeat(10_000), &ours), None);
         for name in [
             "",
             "<|channel|>",
@@ -309,19 +296,5 @@ mod tests {
         ] {
             check(name, None);
         }
-    }
-
-    #[test]
-    fn aliases_are_normalized_and_unique() {
-        let mut names: Vec<_> = ALIASES
-            .iter()
-            .map(|(alias, _)| *alias)
-            .chain(EDITORS.iter().copied())
-            .collect();
-        assert!(names.iter().all(|name| squash(name) == *name));
-        names.sort_unstable();
-        let count = names.len();
-        names.dedup();
-        assert_eq!(names.len(), count);
     }
 }

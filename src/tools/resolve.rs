@@ -49,17 +49,19 @@ pub fn resolve(
     name: &str,
     mut arguments: Value,
 ) -> Result<Resolved, String> {
-    let mut meant = name.to_owned();
-    if names::is_editor(name)
-        && super::find(tools, name).is_none()
-        && let Some(command) = arguments
+    let mut meant = tool(tools, name);
+    // Anthropic's editor is several tools, of which an argument names one.
+    if super::find(tools, name).is_none()
+        && meant
+            .as_ref()
+            .is_some_and(|tool| tool.name() == EditFile::NAME)
+        && let Some(Value::String(command)) = arguments
             .as_object_mut()
             .and_then(|fields| fields.remove("command"))
     {
-        let command = command.as_str().unwrap_or_default().to_owned();
-        meant = names::of_editor(&command).map_or(command, str::to_owned);
+        meant = tool(tools, &command);
     }
-    let tool = tool(tools, &meant).ok_or_else(|| unknown(tools, name))?;
+    let tool = meant.ok_or_else(|| unknown(tools, name))?;
     let (tool, arguments) = edited(tools, tool, arguments);
     let tool = tool.meant(&arguments).unwrap_or(tool);
     let note =

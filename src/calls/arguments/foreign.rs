@@ -5,53 +5,53 @@
 
 use serde_json::{Map, Value};
 
-use super::super::names::squash;
-use super::words::Meaning::{self, FileType, Many, Milliseconds, Not, Same, SomeTime};
-use super::words::{ALIASES, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS, WRAPPERS};
+use super::super::names::{head, squash};
+use super::words::{ARGUMENTS, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS, WRAPPERS};
 
 /// The one of `ours` that a name means.
-pub(super) fn find<'a>(
-    name: &str,
-    mut ours: impl Iterator<Item = &'a str> + Clone,
-) -> Option<&'a str> {
-    let name = squash(name);
-    let alias = alias(&name, &ours).map(|(word, _)| word);
-    ours.find(|it| squash(it) == name).or(alias)
+pub(super) fn find<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    meant(&squash(name), ours).map(|(ours, _)| ours)
+}
+
+/// The one of `ours` that a name without separators means, and the word that says so.
+fn meant<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<(&'a str, &'static str)> {
+    let ours: Vec<&str> = ours.collect();
+    if let Some(same) = ours.iter().find(|it| squash(it) == name) {
+        return Some((same, ""));
+    }
+    ARGUMENTS.iter().find_map(|(argument, heads, beside)| {
+        let ours = ours.iter().find(|it| *it == argument)?;
+        Some((*ours, head(name, heads, beside)?))
+    })
 }
 
 /// The value of an enumeration that a word means.
-pub(super) fn find_word<'a>(
-    word: &str,
-    mut ours: impl Iterator<Item = &'a str> + Clone,
-) -> Option<&'a str> {
+pub(super) fn find_word<'a>(word: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let ours: Vec<&str> = ours.collect();
     let word = squash(word);
-    let known = WORDS
+    let mut known = WORDS
         .iter()
-        .find(|(known, _)| *known == word)
-        .map(|(_, ours)| *ours);
-    ours.clone()
-        .find(|it| squash(it) == word)
-        .or_else(|| ours.find(|it| Some(*it) == known))
-}
-
-fn alias<'a>(
-    name: &str,
-    ours: &(impl Iterator<Item = &'a str> + Clone),
-) -> Option<(&'a str, Meaning)> {
-    let of_name = ALIASES.iter().filter(|(known, _, _)| *known == name);
-    of_name
-        .into_iter()
-        .find_map(|(_, word, meaning)| Some((ours.clone().find(|it| it == word)?, *meaning)))
+        .filter(|(_, words)| head(&word, words, "").is_some());
+    let same = ours.iter().find(|it| squash(it) == word);
+    let same = same.or_else(|| known.find_map(|(value, _)| ours.iter().find(|it| *it == value)));
+    same.copied()
 }
 
 /// Whether an argument only comments on the call, or says what it does anyway.
 pub(super) fn is_comment(name: &str, value: &Value) -> bool {
     let name = squash(name);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    COMMENTS.contains(&name)
+    let is_usual = |words: &str| {
+        value
+            .as_str()
+            .is_some_and(|it| head(&squash(it), words, "").is_some())
+    };
+    COMMENTS
+        .iter()
+        .any(|(_, heads, beside)| head(name, heads, beside).is_some())
         || USUAL
             .iter()
-            .any(|usual| usual.0 == name && *value == usual.1)
+            .any(|(usual, values)| *usual == name && is_usual(values))
 }
 
 /// Whether a value means the same as omitting it.
@@ -78,7 +78,7 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
 
 /// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it. Returns whether it did.
 fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
-    let is_wrapper = |name: &String| WRAPPERS.contains(&squash(name).as_str());
+    let is_wrapper = |name: &String| head(&squash(name), WRAPPERS, "").is_some();
     let is_known = |name: &String| {
         is_wrapper(name) || find(name, properties.keys().map(String::as_str)).is_some()
     };
@@ -116,37 +116,38 @@ pub(super) fn rename(fields: &mut Map<String, Value>, properties: &Map<String, V
         let squashed = squashed
             .trim_start_matches('-')
             .trim_matches(['"', '\'', ':', '`']);
-        let meant = ours
-            .clone()
-            .find(|it| squash(it) == squashed)
-            .map(|word| (word, Same))
-            .or_else(|| alias(squashed, &ours));
+        let meant = meant(squashed, ours);
         // Several lines are not the words of one.
         let is_script =
             squashed == "commands" && value.as_array().is_some_and(|lines| lines.len() > 1);
         match meant.filter(|(word, _)| *word == name || !fields.contains_key(*word) && !is_script) {
-            Some((word, meaning)) => fields.insert(word.to_owned(), translated(value, meaning)),
+            Some((word, head)) => {
+                let value = translated(value, head);
+                let is_time = word.ends_with(SECONDS) && word != name;
+                let value = if is_time {
+                    in_seconds(value, squashed)
+                } else {
+                    value
+                };
+                fields.insert(word.to_owned(), value)
+            }
             None => fields.insert(name, value),
         };
     }
 }
 
-fn translated(value: Value, meaning: Meaning) -> Value {
-    let number = value
-        .as_u64()
-        .or_else(|| value.as_str()?.trim().parse().ok());
-    match (meaning, number) {
-        (Not, _) => match &value {
+/// The value of an argument that this word names, with the sign before it.
+fn translated(value: Value, head: &str) -> Value {
+    let sign = head.split(char::is_alphanumeric).next().unwrap_or_default();
+    match sign {
+        "!" => match &value {
             Value::Bool(is_so) => (!is_so).into(),
             Value::String(word) if squash(word) == "true" => false.into(),
             Value::String(word) if squash(word) == "false" => true.into(),
             _ => value,
         },
-        (Many, Some(count)) => (count > 1).into(),
-        (Milliseconds, Some(time)) => time.div_ceil(1000).into(),
-        (SomeTime, Some(time)) if time >= 1000 => time.div_ceil(1000).into(),
-        (SomeTime, None) => value.as_str().and_then(seconds).map_or(value, Value::from),
-        (FileType, _) => match value.as_str() {
+        "#" => number(&value).map_or(value, |count| (count > 1).into()),
+        "*" => match value.as_str() {
             Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 let extension = FILE_TYPES
                     .iter()
@@ -160,17 +161,45 @@ fn translated(value: Value, meaning: Meaning) -> Value {
     }
 }
 
-/// `30s`, `500ms` or `2m`, in seconds.
-fn seconds(text: &str) -> Option<u64> {
-    let text = text.trim();
+fn number(value: &Value) -> Option<i64> {
+    value
+        .as_i64()
+        .or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// How the names of our arguments in seconds end.
+const SECONDS: &str = "_s";
+/// Units of time, as they end a name or a value, in milliseconds. The longer of two that match is above.
+const UNITS: &[(&str, i64)] = &[
+    ("milliseconds", 1),
+    ("millis", 1),
+    ("ms", 1),
+    ("minutes", 60_000),
+    ("min", 60_000),
+    ("m", 60_000),
+    ("seconds", 1000),
+    ("secs", 1000),
+    ("sec", 1000),
+    ("s", 1000),
+];
+
+/// A time in seconds, by the unit at the end of its value (`30s`) or of its argument's name. Without one a thousand and
+/// more are milliseconds, as Claude Code and Gemini count them.
+fn in_seconds(value: Value, name: &str) -> Value {
+    let unit = |text: &str| UNITS.iter().find(|(unit, _)| text.ends_with(unit));
+    let text = value.as_str().unwrap_or_default().trim();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let number: u64 = digits.parse().ok()?;
-    match text.strip_prefix(digits)?.trim() {
-        "s" | "sec" | "seconds" => Some(number),
-        "ms" => Some(number.div_ceil(1000)),
-        "m" | "min" | "minutes" => number.checked_mul(60),
-        _ => None,
-    }
+    let (count, unit) = match text.strip_prefix(digits).map(str::trim) {
+        Some(of_value) if !of_value.is_empty() => {
+            let known = UNITS.iter().find(|(unit, _)| *unit == of_value);
+            (digits.parse().ok().filter(|_| known.is_some()), known)
+        }
+        _ => (number(&value), unit(name)),
+    };
+    let Some(count) = count else { return value };
+    let usual = if count < 1000 { 1000 } else { 1 };
+    let milliseconds = count.saturating_mul(unit.map_or(usual, |(_, scale)| *scale));
+    (milliseconds.saturating_add(999) / 1000).into()
 }
 
 /// The steps of a plan that was written as a list of boxes to tick.
@@ -262,15 +291,10 @@ fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     {
         return;
     }
-    let number = |value: &Value| {
-        value
-            .as_i64()
-            .or_else(|| value.as_str()?.trim().parse().ok())
-    };
-    let of = |fields: &Map<String, Value>, names: &[&str]| {
+    let of = |fields: &Map<String, Value>, (heads, beside): (&str, &str)| {
         fields
             .keys()
-            .find(|name| names.contains(&squash(name).as_str()))
+            .find(|name| head(&squash(name), heads, beside).is_some())
             .cloned()
     };
     let mut last = None;
@@ -398,6 +422,82 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// Each word for an argument, alone and with each word that may stand beside it, as models spell names.
+    #[test]
+    fn arguments_are_understood_in_every_spelling() {
+        for (ours, heads, beside) in ARGUMENTS {
+            for head in heads
+                .split(' ')
+                .map(|head| head.trim_matches(['!', '#', '*']))
+            {
+                let mut names = vec![head.to_owned(), format!("--{head}"), head.to_uppercase()];
+                let beside = beside
+                    .split(' ')
+                    .filter(|word| !word.is_empty() && head.len() > 1);
+                for word in beside.filter(|word| word.len() > 1) {
+                    names.extend(
+                        ["", "_", "-", " "].map(|between| format!("{word}{between}{head}")),
+                    );
+                    names.push(format!("{head}_{word}"));
+                }
+                for name in names {
+                    let properties = Map::from_iter([((*ours).to_owned(), json!({}))]);
+                    let mut fields = Map::from_iter([(name.clone(), json!("value"))]);
+                    rename(&mut fields, &properties);
+                    assert!(fields.contains_key(*ours), "{name}: {ours}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arguments_that_say_more_stay_unknown() {
+        let schema = ["path", "content", "command", "pattern", "glob", "timeout_s"];
+        for name in [
+            "exclude",
+            "exclude_path",
+            "append",
+            "file_mode",
+            "dry_run",
+            "old_path",
+            "env",
+            "stdin",
+            "user",
+            "destination",
+            "backup_file",
+            "not_pattern",
+            "url",
+            "line_ending",
+            "start_line",
+            "output_file",
+        ] {
+            assert_eq!(find(name, schema.into_iter()), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn times_are_converted_by_their_unit() {
+        let properties = Map::from_iter([("timeout_s".to_owned(), json!({}))]);
+        for (name, value, expected) in [
+            ("timeout", json!(30), 30),
+            ("timeout", json!(120_000), 120),
+            ("timeout_ms", json!(500), 1),
+            ("timeoutMillis", json!("20000"), 20),
+            ("timeout-milliseconds", json!(1500), 2),
+            ("timeout_seconds", json!(5000), 5000),
+            ("maxWaitSeconds", json!(9), 9),
+            ("timeout_minutes", json!(2), 120),
+            ("command_timeout", json!("90s"), 90),
+            ("timeout", json!("500ms"), 1),
+            ("timeout", json!("2 m"), 120),
+            ("timeout_s", json!(2000), 2000),
+        ] {
+            let mut fields = Map::from_iter([(name.to_owned(), value)]);
+            rename(&mut fields, &properties);
+            assert_eq!(fields.get("timeout_s"), Some(&json!(expected)), "{name}");
+        }
+    }
+
     #[test]
     fn an_argument_list_becomes_a_shell_line() {
         let check = |words: Value, expected: &str| {
@@ -427,17 +527,5 @@ mod tests {
         );
         assert_eq!(blocks("<<<<<<< SEARCH\na\n=======\nb"), None);
         assert_eq!(blocks("nothing"), None);
-    }
-
-    #[test]
-    fn argument_aliases_are_unambiguous() {
-        let mut names: Vec<_> = ALIASES
-            .iter()
-            .map(|(alias, ours, _)| (*alias, *ours))
-            .collect();
-        names.sort_unstable();
-        let count = names.len();
-        names.dedup();
-        assert_eq!(names.len(), count);
     }
 }
