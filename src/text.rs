@@ -8,6 +8,7 @@ pub mod position;
 pub mod redact;
 pub mod repair;
 pub mod script;
+pub mod shell;
 pub mod sse;
 pub mod standing;
 

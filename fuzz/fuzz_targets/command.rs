@@ -4,10 +4,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use tandem::session::permission::Rule;
-use tandem::session::permission::command::{parse, quoted};
+use tandem::text::shell::{self, Dialect, Unclear, Words, quoted};
+
+fn parse(line: &str) -> Result<Vec<Words>, Unclear> {
+    shell::read(line, Dialect::Posix).and_then(|line| line.plain())
+}
 
 fuzz_target!(|line: &str| {
-    let _any_answer = Rule::parse(line);
+    let _any_answer = (Rule::parse(line), shell::read(line, Dialect::Cmd));
     for words in parse(line).into_iter().flatten() {
         let again = quoted(&words);
         assert_eq!(parse(&again).as_deref(), Ok([words].as_slice()), "{line:?} {again:?}");

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::text::shell::{self, Command, Dialect, End, Word};
+
 /// The lines of a patch that name a file.
 const FILES: [&str; 4] = [
     "*** Add File: ",
@@ -12,9 +14,12 @@ const FILES: [&str; 4] = [
 
 /// The patch that a command applies, if it does nothing else, with its paths relative to the command's folder.
 pub(crate) fn patch(arguments: &Value) -> Option<String> {
-    let command = arguments.get("command")?.as_str()?.trim();
-    let (folder, command) = entered(command).unwrap_or(("", command));
-    let patch = given(command)?;
+    let line = shell::read(arguments.get("command")?.as_str()?, Dialect::Posix).ok()?;
+    let (folder, commands) = match line.commands.as_slice() {
+        [enter, commands @ ..] if enter.end == End::And => (entered(enter)?, commands),
+        commands => (String::new(), commands),
+    };
+    let patch = given(commands)?;
     if !patch.trim_start().starts_with("*** Begin Patch") {
         return None;
     }
@@ -22,77 +27,44 @@ pub(crate) fn patch(arguments: &Value) -> Option<String> {
         .get("cwd")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    Some(below(cwd, &below(folder, &patch)))
+    Some(below(cwd, &below(&folder, &patch)))
 }
 
-/// `cd FOLDER && …`.
-fn entered(command: &str) -> Option<(&str, &str)> {
-    let (folder, rest) = command.strip_prefix("cd ")?.split_once("&&")?;
-    let folder = folder.trim();
-    let is_plain = !folder.contains(|c: char| c.is_whitespace() || "'\"$`\\*?~;|&".contains(c));
-    is_plain.then_some((folder, rest.trim()))
+/// The folder of `cd FOLDER`.
+fn entered(command: &Command) -> Option<String> {
+    match command.texts()?.as_slice() {
+        [cd, folder] if cd == "cd" && command.does_nothing_else() => Some(folder.clone()),
+        _ => None,
+    }
 }
 
-/// The input of `apply_patch`: its standard input or its only argument.
-fn given(command: &str) -> Option<String> {
-    if let Some((heredoc, text)) = command
-        .strip_prefix("cat ")
-        .and_then(|rest| rest.split_once('\n'))
-        && let Some((heredoc, program)) = heredoc.split_once('|')
-        && ["apply_patch", "applypatch"].contains(&program.trim())
+/// The input of `apply_patch`: its only argument, its here-document, or that of the `cat` before it.
+fn given(commands: &[Command]) -> Option<String> {
+    let (apply, cat) = match commands {
+        [cat, apply] if cat.end == End::Pipe && cat.texts()? == ["cat"] => (apply, Some(cat)),
+        [apply] => (apply, None),
+        _ => return None,
+    };
+    let words = apply.texts()?;
+    if !["apply_patch", "applypatch"].contains(&words.first()?.as_str())
+        || apply.end != End::Sequence
     {
-        return given(&format!("apply_patch {}\n{text}", heredoc.trim()));
+        return None;
     }
-    let rest = ["apply_patch", "applypatch"]
-        .iter()
-        .find_map(|name| command.strip_prefix(name))?;
-    let rest = rest.trim_start_matches([' ', '\t']);
-    match rest.strip_prefix("<<") {
-        Some(heredoc) => body(heredoc.trim_start_matches('-').trim_start()),
-        None => argument(rest),
+    match (words.get(1..)?, cat) {
+        ([patch], None) if apply.does_nothing_else() => Some(patch.clone()),
+        ([], Some(_)) if !apply.does_nothing_else() => None,
+        ([], from) => document(from.unwrap_or(apply)),
+        _ => None,
     }
 }
 
-/// The lines up to the terminator, after which nothing may follow.
-fn body(heredoc: &str) -> Option<String> {
-    let (word, text) = heredoc.split_once('\n')?;
-    let word = word.trim().trim_matches(['\'', '"']);
-    let is_word = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let mut lines = text.lines();
-    let mut body = String::new();
-    for line in lines.by_ref() {
-        if line.trim() == word {
-            return (is_word && lines.all(|line| line.trim().is_empty())).then_some(body);
-        }
-        body.push_str(line);
-        body.push('\n');
+/// The here-document of a command with no other redirection. What a shell would expand in it counts as written.
+fn document(command: &Command) -> Option<String> {
+    match command.redirections.as_slice() {
+        [only] if command.assignments.is_empty() => only.document().map(Word::written),
+        _ => None,
     }
-    None
-}
-
-/// One quoted word.
-fn argument(text: &str) -> Option<String> {
-    let text = text.trim();
-    if let Some(inside) = text.strip_prefix('\'') {
-        let inside = inside.strip_suffix('\'')?;
-        let whole = inside.replace(r"'\''", "\0");
-        return (!whole.contains('\'')).then(|| whole.replace('\0', "'"));
-    }
-    let inside = text.strip_prefix('"')?.strip_suffix('"')?;
-    let mut plain = String::with_capacity(inside.len());
-    let mut characters = inside.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            // The shell would expand this.
-            '"' | '$' | '`' => return None,
-            '\\' => match characters.next()? {
-                escaped @ ('"' | '$' | '`' | '\\') => plain.push(escaped),
-                other => plain.extend(['\\', other]),
-            },
-            other => plain.push(other),
-        }
-    }
-    Some(plain)
 }
 
 /// The patch with its paths relative to the parent of `folder`.

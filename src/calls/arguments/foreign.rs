@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::text::shell::{is_shell, quoted};
+
 use super::super::names::{head, squash};
 use super::words::{ARGUMENTS, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS, WRAPPERS};
 
@@ -343,10 +345,6 @@ fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
 /// A command given as a list of words, as a shell line.
 pub(super) fn line(words: &[Value]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
-    let is_shell = |program: &str| {
-        let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
-        ["sh", "bash", "zsh", "dash", "ash"].contains(&name)
-    };
     if let [program, option, line] = words.as_slice()
         && is_shell(program)
         && option.starts_with('-')
@@ -358,21 +356,7 @@ pub(super) fn line(words: &[Value]) -> Option<String> {
     if let [line] = words.as_slice() {
         return Some((*line).to_owned());
     }
-    Some(
-        words
-            .iter()
-            .map(|word| quoted(word))
-            .collect::<Vec<_>>()
-            .join(" "),
-    )
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    Some(quoted(&words))
 }
 
 /// Lines that came as a list.

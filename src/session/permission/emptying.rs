@@ -1,13 +1,14 @@
 //! Command lines that may remove or overwrite much: since undo may not cover that, they require approval in every mode.
 //!
-//! A line that is understood is judged by its commands; in any other, programs that remove files are searched for by
-//! name.
+//! A line is judged by its commands, those in substitutions and compound commands too. In text that no shell reads
+//! (another language, a broken line) any word may begin a command.
 //!
 //! This is no security boundary (the sandbox is), so a program's own code is not analyzed: only the names of what
 //! removes files in scripting languages are.
 
-use super::command::{Words, parse};
-use super::programs::{name, runs_others};
+use super::programs::runs_others;
+use crate::domain::Dialect;
+use crate::text::shell::{Command, Piece, Redirection, Word, is_shell, program_name as name, read};
 
 /// Programs that remove content.
 const REMOVERS: [&str; 12] = [
@@ -55,9 +56,6 @@ const CALLS: [&str; 19] = [
 const COPIERS: [&str; 4] = ["cp", "install", "ln", "tee"];
 /// What they empty a file with.
 const NOTHING: &str = "/dev/null";
-/// Separators of commands in a line that is not understood.
-const SEPARATORS: [char; 9] = [';', '|', '&', '\n', '(', ')', '{', '}', '`'];
-
 /// How many words a command is judged by.
 const WORDS: usize = 1000;
 
@@ -70,118 +68,139 @@ pub(super) enum Uncovered {
     Objects,
 }
 
-/// Whether the line may remove or overwrite more than it names, among what is not covered. `commands` is its parsed
-/// form, if any.
-pub(super) fn may_empty(line: &str, commands: Option<&[Words]>, uncovered: Uncovered) -> bool {
-    // What a shell in the line reads may be in another command of it.
-    let is_fed = |words: &Words| words.first().is_some_and(|program| is_shell(program));
-    if calls_remover(line) {
-        return true;
+/// Whether the line may remove or overwrite more than it names, among what is not covered.
+pub(super) fn may_empty(text: &str, uncovered: Uncovered) -> bool {
+    calls_remover(text)
+        || match read(text, Dialect::Posix) {
+            Ok(line) => {
+                // What a shell in the line reads may be in another command of it.
+                let is_shell = |command: &&Command| {
+                    command
+                        .words
+                        .first()
+                        .is_some_and(|word| is_shell(&word.written()))
+                };
+                let is_fed = line.all().iter().any(is_shell);
+                let commands: Vec<&Command> = line.commands.iter().collect();
+                uncovered.is_emptied_by_any(&commands, false, is_fed)
+            }
+            Err(_) => uncovered.is_emptied_by_text(text),
+        }
+}
+
+/// Whether this is said of the words of any command in the line: from any of them on where it runs others, and in a
+/// line that cannot be read.
+pub(super) fn has_candidate(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
+    match read(text, Dialect::Posix) {
+        Ok(line) => line.all().iter().any(|command| {
+            let texts: Vec<String> = command.words.iter().map(Word::written).collect();
+            is(&command.words) || (runs_others(&texts) && suffixes(&command.words).any(&is))
+        }),
+        Err(_) => has_candidate_in_text(text, is),
     }
-    if let Some(commands) = commands.filter(|commands| !commands.iter().any(is_fed)) {
-        return commands.iter().any(|words| uncovered.is_emptied_by(words));
-    }
-    let is_emptied = |words: &[String]| uncovered.is_emptied_by(words) || uncovered.is_open(words);
-    (is_loop(line) && (overwrites_in_a_loop(line) || has_candidate(line, removes_variable)))
-        || has_candidate(line, runs_unknown)
-        || has_candidate(line, is_emptied)
 }
 
-/// Whether this is said of what may be a command in a line that is not understood: the words from any of them on.
-pub(super) fn has_candidate(line: &str, is: impl Fn(&[String]) -> bool) -> bool {
-    let word = |word: &str| {
-        word.trim_matches([',', '[', ']'])
-            .replace(['"', '\'', '\\'], "")
+/// Whether this is said of the words of what may be a command in text that no shell reads.
+fn has_candidate_in_text(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
+    let blank = |character| match character {
+        '[' | ']' | '<' | '>' | ',' | '\'' | '"' | '\\' | '#' => ' ',
+        other => other,
     };
-    // What `find` and `xargs` put names in place of, and how `printf` ends a line.
-    line.replace("{}", " ")
-        .replace("\\n", "\n")
-        .split(SEPARATORS)
-        .any(|part| {
-            let words: Words = part
-                .split_whitespace()
-                .map(word)
-                .filter(|word| !word.is_empty())
-                .collect();
-            (0..words.len()).any(|start| {
-                words
-                    .get(start..words.len().min(start + WORDS))
-                    .is_some_and(&is)
-            })
-        })
+    let text: String = text.chars().map(blank).collect();
+    let parts = text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`']);
+    let lines = parts.filter_map(|part| read(part, Dialect::Posix).ok());
+    lines
+        .flat_map(|line| line.commands)
+        .any(|command| suffixes(&command.words).any(&is))
 }
 
-/// Whether a shell runs what an expansion gives.
-fn runs_unknown(words: &[String]) -> bool {
-    let Some((program, arguments)) = words.split_first() else {
-        return false;
-    };
-    let is_given = |word: Option<&String>| word.is_none_or(|word| word.starts_with('$'));
-    if name(program) == "eval" {
-        return is_given(arguments.first());
-    }
-    let script = || arguments.iter().position(|word| is_flag(word, &['c']));
-    is_shell(program) && script().is_some_and(|at| is_given(arguments.get(at + 1)))
+/// The words from any of them on.
+fn suffixes(words: &[Word]) -> impl Iterator<Item = &[Word]> {
+    (0..words.len()).filter_map(|start| words.get(start..words.len().min(start + WORDS)))
 }
 
-/// Whether a command of a loop removes what a variable names.
-fn removes_variable(words: &[String]) -> bool {
-    let Some((program, arguments)) = words.split_first() else {
-        return false;
-    };
-    REMOVERS.contains(&name(program).as_str()) && arguments.iter().any(|word| is_variable(word))
-}
-
-fn is_loop(line: &str) -> bool {
-    line.split([' ', ';', '\n', '\t'])
-        .any(|word| matches!(word, "for" | "while" | "until"))
+/// Whether the word is a variable on its own, or names something in the current folder by one.
+fn is_variable(word: &Word) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || "_${}".contains(c);
+    let written = word.written();
+    let inside = ["./", "$PWD/", "${PWD}/"]
+        .iter()
+        .find_map(|here| written.strip_prefix(here));
+    let variable = inside.unwrap_or(&written).strip_prefix('$');
+    variable.is_some_and(|name| !name.is_empty() && name.chars().all(is_name))
+        && word
+            .expansions()
+            .all(|expansion| expansion.commands.is_empty())
 }
 
 /// Whether a script in the line may remove files.
 fn calls_remover(line: &str) -> bool {
-    let is_blank = |character: char| character.is_whitespace() || SEPARATORS.contains(&character);
+    let is_blank = |character: char| character.is_whitespace() || ";|&(){}`".contains(character);
     CALLS.iter().any(|call| line.contains(call)) && line.split(is_blank).any(is_language)
 }
 
-/// Whether a loop redirects to a name that depends on it.
-fn overwrites_in_a_loop(line: &str) -> bool {
-    let parts: Vec<&str> = line.split('>').collect();
-    // What follows `>>` is only added to.
-    let overwrites = |pair: &[&str]| matches!(pair, [before, target] if !before.is_empty() && is_variable(target));
-    parts.windows(2).any(overwrites)
-}
-
-/// Whether the text begins with a variable that is a word of its own, or a name in the current folder.
-fn is_variable(text: &str) -> bool {
-    let text = text.trim_start_matches('|').trim_start().replace('"', "");
-    let text = ["./", "$PWD/", "${PWD}/"]
-        .iter()
-        .find_map(|here| text.strip_prefix(here))
-        .unwrap_or(&text);
-    let Some(text) = text.strip_prefix('$') else {
-        return false;
-    };
-    let end = text
-        .find([' ', ';', '\n', ')', '&', '|'])
-        .unwrap_or(text.len());
-    let name = text.get(..end).unwrap_or_default().trim_matches(['{', '}']);
-    !name.is_empty()
-        && name
-            .chars()
-            .all(|letter| letter.is_alphanumeric() || letter == '_')
-}
-
 impl Uncovered {
+    fn is_emptied_by_any(self, commands: &[&Command], in_loop: bool, is_fed: bool) -> bool {
+        commands.iter().any(|command| {
+            let in_loop = in_loop || matches!(command.keyword, Some("for" | "while" | "until"));
+            self.is_emptied_by(command, in_loop, is_fed)
+                || self.is_emptied_by_any(&command.inner(), in_loop, is_fed)
+        })
+    }
+
     /// Whether a simple command affects more than it names, also by running its arguments, or one of them as a line.
-    fn is_emptied_by(self, words: &[String]) -> bool {
-        let inner = || (1..words.len()).filter_map(|start| words.get(start..));
-        let is_line = |text: &String| {
-            text.contains(' ') && may_empty(text, parse(text).ok().as_deref(), self)
+    fn is_emptied_by(self, command: &Command, in_loop: bool, is_fed: bool) -> bool {
+        let overwrites = |target: &&Redirection| {
+            matches!(target.operator, ">" | ">|" | "&>") && is_variable(&target.target)
         };
-        self.is_emptied_by_program(words)
-            || (runs_others(words)
-                && (inner().any(|words| self.is_emptied_by_program(words) || self.is_open(words))
-                    || words.iter().skip(1).any(is_line)))
+        if in_loop
+            && command
+                .redirections
+                .iter()
+                .any(|target| overwrites(&target))
+        {
+            return true;
+        }
+        let targets = command
+            .redirections
+            .iter()
+            .map(|redirection| &redirection.target);
+        let documents = command
+            .redirections
+            .iter()
+            .filter_map(Redirection::document);
+        let words: Vec<Word> = command.words.iter().chain(targets).cloned().collect();
+        let texts: Vec<String> = words.iter().map(Word::written).collect();
+        let Some(program) = texts.first() else {
+            return false;
+        };
+        let runs_words = runs_others(&texts);
+        let is_line =
+            |text: &String| text.contains(' ') && may_empty(&text.replace("\\n", "\n"), self);
+        (in_loop && REMOVERS.contains(&name(program).as_str()) && words.iter().any(is_variable))
+            || runs_unknown(&words, &texts)
+            || self.is_emptied_by_program(&texts)
+            || self.is_open(&words, false)
+            || (runs_words
+                && suffixes(&words)
+                    .skip(1)
+                    .any(|words| self.is_emptied_by_words(words)))
+            || ((runs_words || is_fed)
+                && texts
+                    .iter()
+                    .chain(&documents.map(Word::written).collect::<Vec<_>>())
+                    .any(is_line))
+    }
+
+    /// Whether these words empty it as a command whose arguments may come from elsewhere.
+    fn is_emptied_by_words(self, words: &[Word]) -> bool {
+        let texts: Vec<String> = words.iter().map(Word::written).collect();
+        self.is_emptied_by_program(&texts) || self.is_open(words, true)
+    }
+
+    /// Text in which any word may begin a command.
+    fn is_emptied_by_text(self, text: &str) -> bool {
+        has_candidate_in_text(text, |words| self.is_emptied_by_words(words))
     }
 
     fn is_emptied_by_program(self, words: &[String]) -> bool {
@@ -215,12 +234,12 @@ impl Uncovered {
             "tar" | "bsdtar" | "gtar" => has("--remove-files"),
             "zip" => has("--move") || arguments.iter().any(|word| is_flag(word, &['m'])),
             // Text passed to another shell is a line of its own.
-            program if is_shell(program) || program == "eval" => arguments
-                .iter()
-                .any(|text| may_empty(text, parse(text).ok().as_deref(), self)),
-            program if is_language(program) => {
-                arguments.iter().any(|text| may_empty(text, None, self))
+            program if is_shell(program) || program == "eval" => {
+                arguments.iter().any(|text| may_empty(text, self))
             }
+            program if is_language(program) => arguments
+                .iter()
+                .any(|text| calls_remover(text) || self.is_emptied_by_text(text)),
             _ => false,
         }
     }
@@ -248,7 +267,7 @@ impl Uncovered {
         // An alias that the line itself defines is a line of its own, and so is what git runs for each submodule or commit.
         let alias = |word: &String| {
             word.split_once("=!")
-                .is_some_and(|(_, line)| may_empty(line, None, self))
+                .is_some_and(|(_, line)| may_empty(line, self))
         };
         let runs =
             has("foreach") || has("run") || has("--exec") || (has("rebase") && flagged(&['x']));
@@ -256,35 +275,39 @@ impl Uncovered {
             || (self == Self::Ignored && removes_ignored)
             || arguments
                 .iter()
-                .any(|word| alias(word) || (runs && may_empty(word, None, self)))
+                .any(|word| alias(word) || (runs && may_empty(word, self)))
     }
 
-    /// Whether the names given to a removing command depend on the shell.
-    fn is_open(self, words: &[String]) -> bool {
-        let Some((program, arguments)) = words.split_first() else {
+    /// Whether the names given to a removing command depend on the shell, or come from another command.
+    fn is_open(self, words: &[Word], is_given: bool) -> bool {
+        let texts: Vec<String> = words.iter().map(Word::written).collect();
+        let Some((program, arguments)) = texts.split_first() else {
             return false;
         };
         let any = |marks: &[char]| {
-            arguments
-                .iter()
-                .any(|word| word.contains(marks) && self.may_match(word))
+            let is_marked =
+                |word: &&Word| marks_of(word).contains(marks) && self.may_match(&word.written());
+            words.iter().skip(1).any(|word| is_marked(&word))
         };
         let is_all = || {
-            arguments
-                .iter()
-                .any(|word| is_everything(word) && self.may_match(word))
+            let is_everything = |word: &&Word| {
+                !marks_of(word).is_empty()
+                    && is_everything(&word.written())
+                    && self.may_match(&word.written())
+            };
+            words.iter().skip(1).any(|word| is_everything(&word))
         };
-        // The names came from a substitution, which is another part of the line.
         let is_bare = || {
-            arguments.iter().all(|word| word.starts_with('-'))
-                || arguments.iter().any(|word| word == "$")
+            let mut expansions = words.iter().skip(1).flat_map(Word::expansions);
+            expansions.any(|expansion| !expansion.commands.is_empty())
+                || (is_given && arguments.iter().all(|word| word.starts_with('-')))
         };
         match name(program).as_str() {
             "rm" | "rimraf" | "srm" | "trash" | "trash-put" => {
                 let is_recursive = arguments
                     .iter()
                     .any(|word| word == "--recursive" || is_flag(word, &['r', 'R']));
-                is_bare() || (is_recursive && any(&['*', '?', '[', '$', '!', '~'])) || is_all()
+                is_bare() || (is_recursive && any(&['*', '?', '[', '$', '`', '!', '~'])) || is_all()
             }
             "mv" => is_bare() || any(&['*', '!']),
             "dd" | "shred" | "truncate" | "unlink" | "wipe" => any(&['*', '$']),
@@ -310,7 +333,10 @@ impl Uncovered {
     /// Whether a word that the shell expands may become a name of what is not covered.
     fn may_match(self, word: &str) -> bool {
         let word = word.trim_start_matches("./");
-        self == Self::Ignored || word.contains('$') || word.starts_with('.') || word.contains("/.")
+        self == Self::Ignored
+            || word.contains(['$', '`', '{'])
+            || word.starts_with('.')
+            || word.contains("/.")
     }
 }
 
@@ -324,11 +350,33 @@ fn is_everything(word: &str) -> bool {
         )
 }
 
-fn is_shell(program: &str) -> bool {
-    matches!(
-        name(program).as_str(),
-        "sh" | "ash" | "bash" | "dash" | "ksh" | "zsh" | "fish"
-    )
+/// The open pieces of a word, as written.
+fn marks_of(word: &Word) -> String {
+    word.pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Text(_) => "",
+            Piece::Pattern(pattern) => pattern,
+            Piece::Expansion(expansion) => &expansion.source,
+        })
+        .collect()
+}
+
+/// Whether a shell runs what an expansion gives.
+fn runs_unknown(words: &[Word], texts: &[String]) -> bool {
+    let Some((program, arguments)) = texts.split_first() else {
+        return false;
+    };
+    let is_given = |at: usize| {
+        words
+            .get(at + 1)
+            .is_none_or(|word| !marks_of(word).is_empty())
+    };
+    if name(program) == "eval" {
+        return is_given(0);
+    }
+    let script = || arguments.iter().position(|word| is_flag(word, &['c']));
+    is_shell(program) && script().is_some_and(|at| is_given(at + 1))
 }
 
 fn is_language(program: &str) -> bool {

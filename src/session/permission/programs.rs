@@ -5,6 +5,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::text::shell::program_name as name;
+
 /// Programs that run their arguments or input as commands, or change the meaning of later commands.
 const WRAPPERS: &[&str] = &[
     // shells
@@ -214,16 +216,6 @@ const INLINE: &[&str] = &[
     "-c", "-e", "-E", "-p", "-r", "-M", "--eval", "--print", "eval", "-",
 ];
 
-/// The name a program goes by: `/usr/bin/python3.12` is `python`.
-pub(super) fn name(program: &str) -> String {
-    let base = program
-        .rsplit(['/', '\\'])
-        .next()
-        .unwrap_or(program)
-        .to_lowercase();
-    base.strip_suffix(".exe").unwrap_or(&base).to_owned()
-}
-
 /// Options may have a suffix; a word has to match exactly.
 fn is_meant(start: &str, word: &str) -> bool {
     let is_open = start.len() > 1 && (start.starts_with(['-', '+']) || start.ends_with([':', '=']));
@@ -295,11 +287,13 @@ fn tidy(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::command::parse;
     use super::*;
+    use crate::domain::Dialect;
+    use crate::text::shell::read;
 
     fn words(line: &str) -> Vec<String> {
-        parse(line).unwrap().remove(0)
+        let line = read(line, Dialect::Posix).unwrap();
+        line.plain().unwrap().remove(0)
     }
 
     #[test]

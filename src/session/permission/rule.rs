@@ -11,8 +11,9 @@ use std::fmt;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::command::{self, Word};
-use super::programs;
+use super::{programs, windows};
+use crate::domain::Dialect;
+use crate::text::shell;
 use crate::tools::COMMAND;
 use crate::workspace::protect;
 
@@ -42,10 +43,28 @@ enum Pattern {
         folded: Option<GlobMatcher>,
     },
     Words {
-        fixed: Vec<Word>,
+        fixed: Vec<Slot>,
         /// Whether more words may follow.
         is_open: bool,
     },
+}
+
+/// What a word of a command has to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Slot {
+    /// Exactly this.
+    Is(String),
+    /// Anything.
+    Star,
+}
+
+impl Slot {
+    fn text(&self) -> Option<String> {
+        match self {
+            Self::Is(text) => Some(text.clone()),
+            Self::Star => None,
+        }
+    }
 }
 
 /// As it was written.
@@ -148,8 +167,8 @@ impl Rule {
                 };
                 long_enough
                     && fixed.iter().zip(words).all(|(slot, word)| match slot {
-                        Word::Star => true,
-                        Word::Is(text) => text == word,
+                        Slot::Star => true,
+                        Slot::Is(text) => text == word,
                     })
             }
         }
@@ -160,9 +179,9 @@ impl Rule {
         let mut rule = self.clone();
         if let Pattern::Words { fixed, .. } = &mut rule.pattern {
             for (at, word) in fixed.iter_mut().enumerate() {
-                if let Word::Is(text) = word {
+                if let Slot::Is(text) = word {
                     *text = if at == 0 {
-                        command::windows::canonical(text)
+                        windows::canonical(text)
                     } else {
                         text.to_lowercase()
                     };
@@ -179,12 +198,12 @@ impl Rule {
         };
         fixed
             .first()
-            .is_none_or(|word| *word == Word::Star || word.text().as_deref() == Some(program))
+            .is_none_or(|word| *word == Slot::Star || word.text().as_deref() == Some(program))
     }
 
     /// Whether it matches exactly one command.
     pub(super) fn is_exact(&self) -> bool {
-        matches!(&self.pattern, Pattern::Words { fixed, is_open: false } if !fixed.contains(&Word::Star))
+        matches!(&self.pattern, Pattern::Words { fixed, is_open: false } if !fixed.contains(&Slot::Star))
     }
 
     /// Why it allows nothing, if so.
@@ -194,7 +213,7 @@ impl Rule {
         };
         let words: Vec<String> = fixed
             .iter()
-            .map_while(Word::text)
+            .map_while(Slot::text)
             .chain([String::new()])
             .collect();
         let is_futile = !self.is_exact() && words.len() > 1 && programs::runs_others(&words);
@@ -210,7 +229,7 @@ impl Rule {
         match &self.pattern {
             Pattern::Anything => false,
             Pattern::Words { fixed, .. } => {
-                let named = fixed.iter().take_while(|word| **word != Word::Star).count();
+                let named = fixed.iter().take_while(|word| **word != Slot::Star).count();
                 self.is_exact() || named >= 2
             }
             Pattern::Paths { exact, .. } => {
@@ -247,12 +266,17 @@ pub(super) fn may_be_short(path: &str) -> bool {
 }
 
 fn words(pattern: &str) -> Result<Pattern, String> {
-    let commands = command::commands(pattern)
-        .map_err(|why| format!("{why}; quote what is meant literally"))?;
-    let Ok([mut fixed]) = <[Vec<Word>; 1]>::try_from(commands) else {
+    let unclear = |why| format!("{why}; quote what is meant literally");
+    let line = shell::read(pattern, Dialect::Posix).map_err(unclear)?;
+    let commands = line.patterned().map_err(unclear)?;
+    let [words] = commands.as_slice() else {
         return Err("a rule matches one simple command".to_owned());
     };
-    let is_open = fixed.last() == Some(&Word::Star);
+    let mut fixed: Vec<Slot> = words
+        .iter()
+        .map(|word| word.text().map_or(Slot::Star, Slot::Is))
+        .collect();
+    let is_open = fixed.last() == Some(&Slot::Star);
     if is_open {
         fixed.pop();
     }
@@ -261,7 +285,7 @@ fn words(pattern: &str) -> Result<Pattern, String> {
 
 /// The rule for exactly this command.
 pub(super) fn of_words(tool: &str, words: &[String]) -> String {
-    format!("{tool}({})", command::quoted(words))
+    format!("{tool}({})", shell::quoted(words))
 }
 
 /// The rule for exactly this path.
@@ -273,9 +297,14 @@ pub(super) fn of_path(tool: &str, path: &str) -> String {
 mod tests {
     use super::*;
 
+    fn words_of(line: &str) -> shell::Words {
+        let line = shell::read(line, Dialect::Posix).unwrap();
+        line.plain().unwrap().remove(0)
+    }
+
     #[track_caller]
     fn check(rule: &str, line: &str, expected: bool) {
-        let words = command::parse(line).unwrap().remove(0);
+        let words = words_of(line);
         assert_eq!(
             Rule::parse(rule).unwrap().has_words(&words),
             expected,
@@ -341,7 +370,7 @@ mod tests {
     #[test]
     fn generated_rules_parse_back() {
         for line in ["cargo test", "grep 'a b' 'x)' '*' '$y'", r#"echo "it's""#] {
-            let words = command::parse(line).unwrap().remove(0);
+            let words = words_of(line);
             let rule = Rule::parse(&of_words(COMMAND, &words)).unwrap();
             assert!(rule.has_words(&words) && rule.is_exact(), "{rule}");
         }

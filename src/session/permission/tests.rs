@@ -34,13 +34,9 @@ fn edit(path: &str) -> Facts {
 }
 
 fn run(line: &str) -> Facts {
-    let commands = command::parse(line).ok();
     let line = Line {
-        commands,
-        dialect: Dialect::Posix,
         sandboxed: true,
-        network: false,
-        undo: Undo::ExceptIgnored,
+        ..Line::read(line, Dialect::Posix, false, Undo::ExceptIgnored)
     };
     Facts {
         command: Some(line),
