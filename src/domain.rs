@@ -22,6 +22,6 @@ pub use prompt::{Attachment, Focus, Prompt};
 pub use stored::{Charset, Stored};
 pub use style::{Color, Style, Styled, Weight};
 pub use tool::{
-    CommandLine, Dialect, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus,
-    Preview, ToolError, ToolKind, Undo,
+    CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview,
+    ToolError, ToolKind, Undo,
 };

@@ -126,6 +126,11 @@ mod tests {
             &format!("cd src && apply_patch <<'EOF'\n{PATCH}\nEOF"),
             Some(&below),
         );
+        let spaced = PATCH.replace("File: a", "File: my src/a");
+        check(
+            &format!("cd 'my src' && apply_patch <<'EOF'\n{PATCH}\nEOF"),
+            Some(&spaced),
+        );
         let arguments =
             json!({ "command": format!("apply_patch <<'EOF'\n{PATCH}\nEOF"), "cwd": "./src/" });
         assert_eq!(

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::text::shell::Dialect;
 use serde::{Deserialize, Serialize};
 
 use super::Stored;
@@ -66,19 +67,6 @@ pub struct Preview {
     /// The title is a question to the person, with these answers to choose from: nothing is to be allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Vec<String>>,
-}
-
-/// The language of a shell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dialect {
-    /// `sh`, `bash` and what reads the same.
-    #[default]
-    Posix,
-    /// PowerShell 5 or newer.
-    PowerShell,
-    /// The command processor of Windows.
-    Cmd,
 }
 
 /// A command to run.

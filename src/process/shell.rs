@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use crate::domain::Dialect;
+pub use crate::text::shell::Dialect;
 
 /// A shell that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,8 +22,8 @@ use rule::{NETWORK, may_be_short, of_path, of_words};
 
 use crate::agent::event::About;
 use crate::config::Mode;
-use crate::domain::Dialect;
-use crate::text::shell::{self, Word, Words};
+
+use crate::text::shell::{self, Dialect, Word, Words};
 use crate::tools::{CommandLine, Preview, ToolKind, Undo};
 use crate::workspace::{Workspace, native};
 

@@ -17,8 +17,22 @@ mod words;
 
 use std::sync::{Arc, OnceLock};
 
-pub use crate::domain::Dialect;
+use serde::Serialize;
+
 pub use reader::read;
+
+/// The language of a shell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// `sh`, `bash` and what reads the same.
+    #[default]
+    Posix,
+    /// PowerShell 5 or newer.
+    PowerShell,
+    /// The command processor of Windows.
+    Cmd,
+}
 
 /// The words of one simple command as the program receives them; the first one is the program.
 pub type Words = Vec<String>;

@@ -18,7 +18,7 @@ use source::Source;
 const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("lib", &[]),
     ("text", &[]),
-    ("domain", &[]),
+    ("domain", &["text"]),
     ("rpc", &[]),
     ("config", &[]),
     ("protocol", &[]),

@@ -7,7 +7,7 @@
 //! removes files in scripting languages are.
 
 use super::programs::runs_others;
-use crate::domain::Dialect;
+use crate::text::shell::Dialect;
 use crate::text::shell::{Command, Piece, Redirection, Word, is_shell, program_name as name, read};
 
 /// Programs that remove content.

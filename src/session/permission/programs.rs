@@ -288,7 +288,7 @@ fn tidy(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Dialect;
+    use crate::text::shell::Dialect;
     use crate::text::shell::read;
 
     fn words(line: &str) -> Vec<String> {

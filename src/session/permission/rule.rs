@@ -12,8 +12,8 @@ use std::fmt;
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::{programs, windows};
-use crate::domain::Dialect;
 use crate::text::shell;
+use crate::text::shell::Dialect;
 use crate::tools::COMMAND;
 use crate::workspace::protect;
 

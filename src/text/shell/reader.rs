@@ -3,8 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Command, End, Line, Redirection, Unclear, Word};
-use crate::domain::Dialect;
+use super::{Command, Dialect, End, Line, Redirection, Unclear, Word};
 
 /// How deep commands may stand in each other.
 const DEPTH: usize = 40;
@@ -309,10 +308,7 @@ impl<'a> Reader<'a> {
                 self.blanks();
             }
         }
-        let mut command = match self.compound()? {
-            Some(compound) => compound,
-            None => Command::default(),
-        };
+        let mut command = self.compound()?.unwrap_or_default();
         let is_simple = command.keyword.is_none();
         loop {
             self.blanks();

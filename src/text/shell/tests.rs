@@ -1,5 +1,5 @@
+use super::Dialect::{Posix, PowerShell};
 use super::*;
-use crate::domain::Dialect::{Posix, PowerShell};
 use proptest::prelude::*;
 
 fn plain(line: &str) -> Result<Vec<Words>, Unclear> {

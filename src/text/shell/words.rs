@@ -322,7 +322,7 @@ impl<'a> Reader<'a> {
                     is_name = false;
                 }
                 character => {
-                    is_name &= character.is_alphanumeric() || character == '_' || character == '#'
+                    is_name &= character.is_alphanumeric() || character == '_' || character == '#';
                 }
             }
         }
