@@ -1,5 +1,5 @@
-//! The words all modules share: what a person sends, what a tool does, how a model failed. Plain types that use nothing
-//! else of ours.
+//! The words all modules share: what a person sends, what a tool does, how a model failed. Plain types that use
+//! `text` alone.
 
 mod endpoint;
 mod host;
