@@ -201,6 +201,7 @@ impl Server {
                     // A code action may have answered first.
                     let _answered = self.requests.answer(Some(&request), permission);
                 }
+                Some(uri) = self.chats.saved() => self.chat_saved(&uri),
                 Some(ended) = self.tasks.join_next() => log_panic(ended),
                 Some(ended) = self.closing.join_next() => log_panic(ended),
                 _ = watch.tick() => if !self.client.is_alive() {

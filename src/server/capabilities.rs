@@ -28,7 +28,18 @@ pub(super) struct Capabilities {
     pub code_action_literals: bool,
     /// A symbol may contain others.
     pub nested_symbols: bool,
+    /// Hovers may be Markdown, and rather that than plain text.
+    pub reads_markdown: bool,
+    /// `textDocument/codeLens`.
+    pub shows_lenses: bool,
+    /// `workspace/codeLens/refresh`.
+    pub refreshes_lenses: bool,
+    /// Code actions may be marked as a model's.
+    pub tags_actions: bool,
 }
+
+/// `CodeActionTag.LLMGenerated`.
+pub(super) const LLM_GENERATED: u8 = 1;
 
 /// Why an edit is not sent to a client that takes none.
 pub(super) const TAKES_NO_EDITS: &str =
@@ -54,6 +65,15 @@ impl Capabilities {
             code_action_literals: names("textDocument.codeAction.codeActionLiteralSupport"),
             nested_symbols: handshake
                 .can("textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"),
+            reads_markdown: handshake
+                .capability("textDocument.hover.contentFormat")
+                .is_some_and(|formats| formats[0] == "markdown"),
+            shows_lenses: names("textDocument.codeLens"),
+            refreshes_lenses: handshake.can("workspace.codeLens.refreshSupport"),
+            tags_actions: handshake
+                .capability("textDocument.codeAction.tagSupport.valueSet")
+                .and_then(Value::as_array)
+                .is_some_and(|tags| tags.iter().any(|tag| *tag == LLM_GENERATED)),
         }
     }
 

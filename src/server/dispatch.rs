@@ -46,6 +46,7 @@ impl Server {
             ("_tandem/inline", _) => self.inline(responder, &params),
             ("_tandem/inline/keep", _) => self.keep_inline(responder, &params),
             ("textDocument/codeAction", Transport::Lsp) => self.code_actions(responder, &params),
+            ("textDocument/codeLens", Transport::Lsp) => self.code_lenses(responder, &params),
             ("textDocument/completion", Transport::Lsp) => self.chat_completion(responder, &params),
             ("textDocument/definition", Transport::Lsp) => self.chat_definition(responder, &params),
             ("textDocument/documentLink", Transport::Lsp) => self.chat_links(responder, &params),

@@ -40,7 +40,7 @@ impl Server {
 
     pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {
         self.documents.save(&params.text_document.uri.0);
-        self.chat_saved(&params.text_document.uri.0);
+        self.saved(&params.text_document.uri.0);
         self.show_hunks();
     }
 

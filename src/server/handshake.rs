@@ -128,6 +128,9 @@ impl Server {
                 json!({ "triggerCharacters": super::lsp::TRIGGERS });
             capabilities["executeCommandProvider"] = json!({ "commands": super::lsp::COMMANDS });
             capabilities["documentLinkProvider"] = json!({});
+            if self.client.can.shows_lenses {
+                capabilities["codeLensProvider"] = json!({});
+            }
             for reads in ["definition", "documentSymbol", "foldingRange", "hover"] {
                 capabilities[format!("{reads}Provider")] = true.into();
             }

@@ -35,6 +35,15 @@ impl Request {
         display::escape_line(&self.preview.title).into_owned()
     }
 
+    /// What it asks for, before its title.
+    pub fn lead(&self) -> &'static str {
+        match self.about {
+            About::Call { .. } if self.preview.answers.is_none() => "Allow?",
+            About::Apply => "Apply?",
+            About::Call { .. } | About::Pause => "tandem asks:",
+        }
+    }
+
     pub fn choices(&self) -> Vec<Choice> {
         if self.about == About::Apply {
             return [

@@ -140,11 +140,11 @@ impl Server {
             ReviewCommand::Keep => session::Review::Keep(Selection { turn, path, hunk }),
         };
         let answer = ask(self.conversation(&id)?, review)?;
-        let (peer, hints) = (self.peer.clone(), self.chats.hints());
+        let (peer, can, hints) = (self.peer.clone(), self.client.can, self.chats.hints());
         self.tasks.spawn(async move {
             let (kind, text) = match answer.await {
                 Ok(Ok(reviewed)) => {
-                    hints.show_hunks(&peer, &id, &reviewed.turns);
+                    hints.show_hunks(&peer, can, &id, &reviewed.turns);
                     (MessageType::Info, reviewed.message.unwrap_or_default())
                 }
                 Ok(Err(ReviewError(why))) => (MessageType::Warning, why),

@@ -203,11 +203,59 @@ def question_is_a_hint_in_the_code_and_answered_there():
         helix.close_menu()
         helix.command("open src/lib.rs")
         helix.type("3gg")
-        helix.shows("tandem asks: Edit src/lib.rs")
+        helix.shows("Allow. Edit src/lib.rs")
         helix.action(r"Allow")
         helix.shows("a - b")
-        helix.hides("tandem asks")
+        helix.hides("Allow. Edit src")
         assert helix.read("src/lib.rs") == CODE, "the disk is touched before :w"
+
+
+@test
+def saving_all_files_does_not_send_a_half_written_prompt():
+    with session("notes.tandem.md", [{"text": "Sent."}]) as (model, helix):
+        helix.command("open src/lib.rs")
+        helix.insert("ggO", "// typed")
+        helix.command("open notes.tandem.md")
+        helix.insert("geo", "Half a prom")
+        helix.command("wa")
+        helix.saved("notes.tandem.md", lambda text: "Half a prom" in text)
+        helix.saved("src/lib.rs", lambda text: "// typed" in text)
+        helix.shows("saved with other files")
+        assert not model.requests()
+        helix.command("w")
+        helix.shows("Sent.")
+        assert len(model.requests()) == 1
+
+
+@test
+def failed_command_shows_its_exit_code_and_the_end_of_its_output():
+    run = {"call": {"id": "call_1", "name": "run_command", "arguments": {"command": "seq 1 40; exit 3"}}}
+    serve = {"command": "sleep 1000", "background": True}
+    server = {"call": {"id": "call_2", "name": "run_command", "arguments": serve}}
+    with session("notes.tandem.md", [run], [server], [{"text": "So be it."}]) as (_, helix):
+        helix.ask("Run the tests.")
+        helix.shows(ASKS)
+        helix.answer(r"Allow(?! for)")
+        helix.shows(r"✗ Run `seq 1 40; exit 3`: exit 3")
+        helix.answer(r"Allow(?! for)")
+        helix.shows(r"✓ Run `sleep 1000`: in the background")
+        helix.shows("So be it.")
+        helix.keys("Left")
+        helix.shows(r"39\s+\d+\s+40\s+\d+\s+\[exit code 3")
+
+
+@test
+def request_that_comes_while_one_types_elsewhere_is_in_the_status_line():
+    with session("notes.tandem.md", [{"gate": "away"}, edit(("a + b", "a - b"))], [{"text": "Done."}]) as (model, helix):
+        helix.ask("Subtract, please.")
+        model.wait("gate:away")
+        helix.command("open src/lib.rs")
+        helix.type("ggO// typing")
+        model.open("away")
+        helix.shows(r"needs approval: Edit src/lib\.rs")
+        helix.type(" on")
+        helix.hides(r"needs approval: Edit src/lib\.rs")
+        helix.shows(r"needs approval: Edit src/lib\.rs")
 
 
 @test
@@ -287,7 +335,7 @@ def last_turn_is_undone_and_redone():
         helix.action("Undo the last turn")
         helix.shows("Adds two")
         helix.shows(r"a \+ b")
-        helix.action("Redo the turn undone last")
+        helix.action("Redo last undone turn")
         helix.shows("Sums two")
         helix.shows(r"a - b")
         helix.action("Keep the changes")

@@ -143,7 +143,7 @@ t.test('an edit is allowed by a code action, changes only the open buffer, and i
   end)
   t.wait('the hint in the code', function()
     local hint = vim.diagnostic.get(code)[1]
-    return hint and hint.message:find('tandem asks: Edit lib.rs', 1, true)
+    return hint and hint.message:find('Allow? Edit lib.rs', 1, true)
   end)
   t.equal(text_of(code), before)
   act('tandem: Allow: Edit')

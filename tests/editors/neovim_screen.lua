@@ -93,6 +93,12 @@ function Screen:colored()
   return tmux(self.socket, { 'capture-pane', '-p', '-e', '-N' })
 end
 
+---@param columns integer
+---@param rows integer
+function Screen:resize(columns, rows)
+  tmux(self.socket, { 'resize-window', '-x', tostring(columns), '-y', tostring(rows) })
+end
+
 function Screen:stop()
   vim.uv.kill(self.server, 'sigterm')
 end
@@ -279,14 +285,21 @@ local function go_to_chat(t, screen)
   end)
 end
 
---- The tests of this file. With TANDEM_TEST_OUT set, the screens are kept there.
+M.wait_text, M.settle, M.calm, M.go_to_chat, M.picture = wait_text, settle, calm, go_to_chat, picture
+
+---@class tandem.test.Setup
+---@field binary string
+---@field plugin string
+---@field home string
+---@field here string
+---@field environment table<string, string>
+
+--- Neovim with the plugin on a screen, in a small project.
 ---@param t table the harness
----@param model tandem.test.Model
----@param setup { binary: string, plugin: string, home: string, here: string, environment: table<string, string> }
-function M.test(t, model, setup)
-  if vim.fn.executable('tmux') == 0 then
-    return t.skip('the screen', 'tmux is not installed')
-  end
+---@param setup tandem.test.Setup
+---@return tandem.test.Screen
+---@return string folder
+function M.open(t, setup)
   local folder = setup.home .. '/greeter'
   vim.fn.mkdir(folder .. '/.git', 'p')
   vim.fn.mkdir(folder .. '/src', 'p')
@@ -301,6 +314,21 @@ function M.test(t, model, setup)
     rows = 36,
     env = vim.tbl_extend('force', setup.environment, { VIMRUNTIME = vim.env.VIMRUNTIME }),
   })
+  t.wait('the plugin', function()
+    return screen:lua('return vim.v.vim_did_enter') == 1
+  end)
+  return screen, folder
+end
+
+--- The tests of this file. With TANDEM_TEST_OUT set, the screens are kept there.
+---@param t table the harness
+---@param model tandem.test.Model
+---@param setup tandem.test.Setup
+function M.test(t, model, setup)
+  if vim.fn.executable('tmux') == 0 then
+    return t.skip('the screen', 'tmux is not installed')
+  end
+  local screen, folder = M.open(t, setup)
 
   --- A test that needs nothing of those before it.
   ---@param name string
@@ -311,10 +339,6 @@ function M.test(t, model, setup)
       body()
     end)
   end
-  t.wait('the plugin', function()
-    return screen:lua('return vim.v.vim_did_enter') == 1
-  end)
-
   test('a permission request leaves the cursor in the code, a key in the chat allows it, undo reverts it', function()
     model:script(unpack(replies))
     wait_text(t, screen, 'fn main()')

@@ -54,6 +54,7 @@ pub fn takes(transport: Transport, offered: &Value, request: &Value) -> bool {
                     || *at("/workspace/workspaceEdit/documentChanges") == true
                     || at("/workspace/workspaceEdit/resourceOperations").is_array())
         }
+        "workspace/codeLens/refresh" => *at("/workspace/codeLens/refreshSupport") == true,
         "window/showDocument" => *at("/window/showDocument/support") == true,
         "window/showMessageRequest" => {
             params["actions"].is_null() || at("/window/showMessage/messageActionItem").is_object()

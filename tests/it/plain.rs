@@ -9,7 +9,8 @@ use crate::driver::{Client, World};
 
 /// A client as Helix is one: standard LSP alone.
 pub fn plain(world: &World) -> Client {
-    world.client_with(json!({ "workspace": { "applyEdit": true } }))
+    world.client_with(json!({ "workspace": { "applyEdit": true },
+        "textDocument": { "hover": { "contentFormat": ["markdown", "plaintext"] } } }))
 }
 
 /// Plays the editor for one document until its text fits.
@@ -29,8 +30,15 @@ pub fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl 
             place(text, &edit["range"]["end"]),
         );
         let version = &change["textDocument"]["version"];
-        let fits = *version == Value::Null && start == text.len() || *version == version_of(uri);
-        assert!(fits || !versioned, "it races with typing");
+        assert!(
+            !versioned || *version == version_of(uri),
+            "it races with typing"
+        );
+        let line = edit["range"]["start"]["line"].as_u64().unwrap();
+        assert!(
+            line < text.lines().count().max(1) as u64,
+            "Vim cannot edit behind the last line: {request}"
+        );
         text.replace_range(start..end, edit["newText"].as_str().unwrap());
         type_text(client, uri, text);
         client.respond(&request, json!({ "applied": true }));
@@ -203,6 +211,74 @@ fn text_below_a_running_answer_is_the_next_question() {
 }
 
 #[test]
+fn a_prompt_that_is_saved_with_other_files_is_not_sent() {
+    let world = World::new(json!([[{ "text": "Sent." }]]));
+    let mut client = plain(&world);
+    let (chat, code) = (world.uri("notes.tandem.md"), world.uri("a.rs"));
+    let mut text = "## You\n\nHalf a prom\n".to_owned();
+    client.open(&chat, &text);
+    client.open(&code, "fn f() {}\n");
+    for saved in [[&chat, &code], [&code, &chat]] {
+        for uri in saved {
+            save(&mut client, uri);
+        }
+        let notice = client.next("window/showMessage")["params"]["message"].clone();
+        assert!(
+            notice.as_str().unwrap().contains("saved with other files"),
+            "{notice}"
+        );
+    }
+    save(&mut client, &chat);
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.ends_with("Sent.\n\n## You\n\n")
+    });
+    assert_eq!(world.rehearsal().requests().len(), 1);
+}
+
+#[test]
+fn a_request_that_waits_is_in_the_status_line_again_and_again() {
+    let call = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.rs", "content": "x" } } });
+    let world = World::new(json!([[call], [{ "text": "As you wish." }]]));
+    let mut client = world.client_with(json!({ "window": { "workDoneProgress": true } }));
+    let uri = world.uri("notes.tandem.md");
+    let mut text = ask_in_chat(&mut client, &uri, "Write it.\n");
+    edit_until(&mut client, &uri, &mut text, |text| {
+        text.contains("*Allow*")
+    });
+    for _ in 0..2 {
+        let report = client.find(|message| message["params"]["value"]["kind"] == "report");
+        assert_eq!(
+            report["params"]["value"]["message"],
+            "needs approval: Create a.rs"
+        );
+    }
+    command(&mut client, "tandem.reject", json!([]));
+    edit_until(&mut client, &uri, &mut text, |text| {
+        text.ends_with("As you wish.\n\n## You\n\n")
+    });
+    client.find(|message| message["params"]["value"]["kind"] == "end");
+}
+
+#[test]
+fn actions_that_ask_a_model_are_tagged_where_the_client_takes_that() {
+    let world = World::new(json!([]));
+    let mut client = world.client_with(json!({
+        "textDocument": { "codeAction": { "codeActionLiteralSupport": {}, "tagSupport": { "valueSet": [1] } } },
+    }));
+    let code = world.uri("a.rs");
+    client.open(&code, "fn f() {}\n");
+    let offered = actions(&mut client, &code, 1);
+    assert!(!offered.is_empty());
+    for action in offered {
+        let expected = match action["command"]["command"] == "tandem.ask" {
+            true => json!([1]),
+            false => Value::Null,
+        };
+        assert_eq!(action["tags"], expected, "{action}");
+    }
+}
+
+#[test]
 fn the_cursor_moves_to_the_next_question_unless_another_file_is_active() {
     let world = World::new(json!([[{ "gate": "go" }, { "text": "One." }], [{ "text": "Two." }]]));
     let mut client = plain(&world);
@@ -254,7 +330,7 @@ fn a_chat_file_of_another_server_is_one_conversation() {
     let told = client.next("window/showMessage");
     assert_eq!(
         told["params"]["message"],
-        "tandem: write your question under the last `## You`, then save"
+        "tandem: write your prompt under the last `## You`, then save"
     );
     for (question, answer) in [
         ("\n\n## You\n\nOf @what?\n", "As above."),
@@ -329,7 +405,7 @@ fn permission_requests_are_answered_by_code_actions() {
         "the decision takes the question's place: {text}"
     );
     assert!(
-        !text.contains("tandem asks") && !text.contains("Answer with"),
+        !text.contains("Allow?") && !text.contains("Answer with"),
         "{text}"
     );
     assert_eq!(
@@ -351,6 +427,11 @@ fn permission_requests_use_buttons_if_supported() {
     edit_until(&mut client, &uri, &mut text, |text| {
         text.contains("*Allow*")
     });
+    let early = |message: &Value| message["method"] == "window/showMessageRequest";
+    assert!(
+        !client.seen.iter().any(early),
+        "a menu stops some editors: the diff has to be there before"
+    );
     let question = client.next("window/showMessageRequest");
     assert_eq!(question["params"]["actions"][0]["title"], "Reject");
     client.respond(&question, json!({ "title": "Reject" }));
@@ -359,7 +440,7 @@ fn permission_requests_use_buttons_if_supported() {
     });
     assert!(!world.path().join("a.rs").exists());
     assert!(
-        text.contains("> **rejected:** Create a.rs") && !text.contains("tandem asks"),
+        text.contains("> **rejected:** Create a.rs") && !text.contains("Allow?"),
         "{text}"
     );
 }
@@ -425,11 +506,13 @@ fn the_always_button_names_its_rule_and_a_command_takes_an_edited_one() {
         ("2".to_owned(), "1".to_owned())
     );
     assert!(
-        text.contains("> **allowed, and `write_file(a.rs)` in this session:** Create a.rs"),
+        text.contains("> **allowed; rule `write_file(a.rs)` added for this session:** Create a.rs"),
         "{text}"
     );
     assert!(
-        text.contains("> **allowed, and `write_file(src/*)` in this session:** Create src/b.rs"),
+        text.contains(
+            "> **allowed; rule `write_file(src/*)` added for this session:** Create src/b.rs"
+        ),
         "{text}"
     );
 }

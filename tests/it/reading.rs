@@ -118,12 +118,12 @@ fn a_request_to_change_several_files_names_each() {
     let mut text = ask_in_chat(&mut client, &chat, "/try rename it\n");
     for asked in ["Edit a.rs", "Edit b.rs"] {
         edit_until(&mut client, &chat, &mut text, |text| {
-            text.contains(&format!("asks:** {asked}"))
+            text.contains(&format!("Allow?** {asked}"))
         });
         command(&mut client, "tandem.allow", json!([]));
     }
     edit_until(&mut client, &chat, &mut text, |text| {
-        text.contains("asks:** Apply the changes to a.rs, b.rs")
+        text.contains("Apply?** Apply the changes to a.rs, b.rs")
     });
     for name in ["a.rs", "b.rs"] {
         assert!(
@@ -131,6 +131,63 @@ fn a_request_to_change_several_files_names_each() {
             "{name}: {text}"
         );
     }
+}
+
+#[test]
+fn a_change_has_lenses_that_settle_it_and_its_old_text_is_plain_where_markdown_is_not_read() {
+    let edits =
+        json!([{ "old_text": "b\n", "new_text": "B\n" }, { "old_text": "h\n", "new_text": "H\n" }]);
+    let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": edits } } });
+    let world = World::new(json!([[call], [{ "text": "Done." }]]));
+    world.write("a.rs", "a\nb\nc\nd\ne\nf\ng\nh\n");
+    let mut client = world.client_with(json!({
+        "workspace": { "codeLens": { "refreshSupport": true } },
+        "textDocument": { "codeLens": {}, "hover": { "contentFormat": ["plaintext", "markdown"] } },
+    }));
+    let (chat, code) = (world.uri("notes.tandem.md"), world.uri("a.rs"));
+    let mut text = ask_in_chat(&mut client, &chat, "Change it.\n");
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("*Allow*")
+    });
+    command(&mut client, "tandem.allow", json!([]));
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("Done.\n")
+    });
+    let refresh = client.next("workspace/codeLens/refresh");
+    assert_eq!(refresh.get("params"), None, "{refresh}");
+    client.respond(&refresh, Value::Null);
+    let lenses = |client: &mut Client| {
+        let lenses = ask(client, "codeLens", &code, None);
+        let of = |lens: &Value| {
+            let line = lens["range"]["start"]["line"].as_u64().unwrap();
+            (line, lens["command"].clone())
+        };
+        lenses
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(of)
+            .collect::<Vec<_>>()
+    };
+    let shown = lenses(&mut client);
+    let places: Vec<_> = shown
+        .iter()
+        .map(|(line, command)| (*line, command["title"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        places,
+        [(1, "Keep"), (1, "Reject"), (7, "Keep"), (7, "Reject")]
+    );
+    let hover = ask(&mut client, "hover", &code, Some((1, 0)));
+    assert_eq!(
+        hover["contents"],
+        json!({ "kind": "plaintext", "value": "tandem changed this in turn 1. Before:\n\nb" })
+    );
+    let reject = &shown[1].1;
+    command(&mut client, "tandem.undo", reject["arguments"].clone());
+    client.next("workspace/codeLens/refresh");
+    assert_eq!(world.read("a.rs"), "a\nb\nc\nd\ne\nf\ng\nH\n");
+    assert_eq!(lenses(&mut client).len(), 2);
 }
 
 #[test]
@@ -150,7 +207,7 @@ fn changed_lines_have_hints_and_old_text_until_settled() {
         text.contains("Done.\n")
     });
     let request = client.next("textDocument/publishDiagnostics");
-    assert!(request.to_string().contains("tandem asks"), "{request}");
+    assert!(request.to_string().contains("Allow? Edit"), "{request}");
     assert_eq!(
         client.next("textDocument/publishDiagnostics")["params"]["diagnostics"],
         json!([]),

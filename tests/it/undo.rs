@@ -671,7 +671,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     let offered = offers(&mut client, &world, 1);
     let redo = offered
         .iter()
-        .find(|action| action["title"] == "tandem: Redo the turn undone last")
+        .find(|action| action["title"] == "tandem: Redo last undone turn")
         .unwrap();
     let said = execute(
         &mut client,

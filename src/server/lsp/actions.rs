@@ -12,6 +12,7 @@ use crate::domain::{Attachment, Prompt};
 use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::server::Server;
+use crate::server::capabilities::LLM_GENERATED;
 use crate::server::dispatch::{Answer, error, read};
 use crate::server::documents::last_line;
 use crate::server::review::ReviewCommand;
@@ -20,9 +21,10 @@ use crate::workspace::native;
 
 /// The kinds of tandem's code actions.
 pub(in crate::server) const ACTION_KINDS: [&str; 3] = ["quickfix", "refactor", "source"];
+const ASK: &str = "tandem.ask";
 /// tandem's commands.
 pub(in crate::server) const COMMANDS: [&str; 8] = [
-    "tandem.ask",
+    ASK,
     "tandem.cancel",
     "tandem.allow",
     "tandem.allowAlways",
@@ -33,8 +35,8 @@ pub(in crate::server) const COMMANDS: [&str; 8] = [
 ];
 
 /// What the selection actions ask.
-const ABOUT: &str = "Tell me what matters about this selection: what it does, what is wrong or surprising in it, and \
-                     what I should look at next. Change nothing.";
+const ABOUT: &str = "Review this selection: what it does, what is wrong or surprising, and what to look at next. Change \
+                     nothing.";
 const EXPLAIN: &str = "Explain this selection step by step. Change nothing.";
 const EDIT: &str = "Edit this selection. Where its comments give instructions (such as `AI! make this async`), follow \
                     them and remove those comments; else correct what is wrong and make it clearer without changing \
@@ -70,10 +72,19 @@ impl Server {
         }
         let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range);
         let others = self.actions(params);
-        let literals = self.client.can.code_action_literals;
+        let (literals, tags) = (
+            self.client.can.code_action_literals,
+            self.client.can.tags_actions,
+        );
         self.tasks.spawn(async move {
             let mut actions = on_hunks.await;
             actions.extend(others);
+            if tags {
+                let asking = |action: &&mut Value| action["command"]["command"] == ASK;
+                for action in actions.iter_mut().filter(asking) {
+                    action["tags"] = json!([LLM_GENERATED]);
+                }
+            }
             if !literals {
                 actions = actions
                     .iter_mut()
@@ -106,7 +117,7 @@ impl Server {
                 actions.push(action(
                     "tandem: Send",
                     "source",
-                    "tandem.ask",
+                    ASK,
                     &json!([{ "prompt": "", "uri": uri }]),
                 ));
             }
@@ -159,7 +170,7 @@ impl Server {
                 ReviewCommand::Undo,
             ),
             (
-                "tandem: Redo the turn undone last",
+                "tandem: Redo last undone turn",
                 "tandem.redo",
                 ReviewCommand::Redo,
             ),
@@ -187,7 +198,7 @@ impl Server {
             .map(json_of);
         let first = arguments.next().unwrap_or_default();
         match params.command.as_str() {
-            "tandem.ask" => self.ask(first)?,
+            ASK => self.ask(first)?,
             "tandem.cancel" => self.cancel_all(),
             "tandem.allow" => {
                 let answer = arguments
@@ -301,7 +312,7 @@ fn comment_actions(uri: &str, text: &str) -> Vec<Value> {
             action(
                 &title,
                 "refactor",
-                "tandem.ask",
+                ASK,
                 &json!([{ "prompt": prompt, "uri": uri, "range": range }]),
             )
         })
@@ -313,7 +324,7 @@ fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnost
         action(
             title,
             kind,
-            "tandem.ask",
+            ASK,
             &json!([{ "prompt": prompt, "uri": uri, "range": range }]),
         )
     };

@@ -1,8 +1,8 @@
 //! The task that streams an answer into a chat file.
 //!
-//! The answer begins past the end of the buffer, together with the heading of the next question; from then on it grows
-//! above that heading, so that what is typed below is the next question. The first edit has no version, so it cannot race
-//! with typing; one that typing overtook is refused and made again. The client's answer is not trusted: Neovim skips such
+//! The answer begins behind the last word of the file (some clients cannot edit at its end, behind the last line), together
+//! with the heading of the next prompt; from then on it grows above that heading, so that what is typed below is the next
+//! prompt. An edit that typing overtook is refused and made again. The client's answer is not trusted: Neovim skips such
 //! an edit and says that it made it. One edit is in flight at a time, and a pause lies between two, so that undo is not
 //! one step a word.
 
@@ -28,10 +28,10 @@ use crate::workspace::{Document, Documents, StateFolder};
 const PAUSE: Duration = Duration::from_millis(150);
 /// How long a file that was just shown may take to be opened, and a client to report the change that an edit made.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client may take to draw what it was sent.
+const DRAWING: Duration = Duration::from_millis(100);
 /// How long to wait for our change after one that was typed.
 const SETTLE: Duration = Duration::from_millis(500);
-/// Past the end of any document: clients clamp it to the end.
-const PAST_THE_END: u32 = i32::MAX.cast_unsigned();
 /// How often an edit that typing overtook is repeated: a minute of typing without a pause.
 const TRIES: usize = 400;
 
@@ -46,6 +46,8 @@ pub(super) struct ChatFile {
 struct Shared {
     pending: Mutex<Pending>,
     wake: Notify,
+    /// Everything that was added is in the file.
+    settled: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -54,12 +56,12 @@ struct Pending {
     /// What is to take the place of something that is in the file.
     replaced: Vec<(String, String)>,
     done: bool,
+    /// Whether something of it is on its way into the file.
+    writing: bool,
     /// The kind of the last part written.
     last: Part,
-    /// The line breaks that follow it: in the file at first, then held back.
+    /// The line breaks that follow it, held back.
     breaks: usize,
-    /// Whether anything was written.
-    begun: bool,
     /// Code fences in the model's text.
     fences: Fences,
     /// The unfinished line of it.
@@ -79,6 +81,10 @@ enum Part {
 }
 
 impl Pending {
+    fn is_settled(&self) -> bool {
+        self.text.is_empty() && self.replaced.is_empty() && !self.writing
+    }
+
     /// Adds `text`, after the empty line that Markdown needs between different parts.
     fn add(&mut self, part: Part, text: &str) {
         let (breaks, text) = match (self.last, part) {
@@ -103,14 +109,9 @@ impl Pending {
             self.breaks += trailing;
             return;
         }
-        let before = if self.begun {
-            breaks.max(self.breaks)
-        } else {
-            breaks.saturating_sub(self.breaks)
-        };
-        self.text.push_str(&"\n".repeat(before));
+        self.text.push_str(&"\n".repeat(breaks.max(self.breaks)));
         self.text.push_str(body);
-        (self.breaks, self.begun) = (trailing, true);
+        self.breaks = trailing;
     }
 
     /// Has `new` take the place of `old`, which was added before.
@@ -147,17 +148,14 @@ impl Pending {
 }
 
 impl ChatFile {
-    /// A chat file at `uri`, which ends with this many line breaks.
-    pub fn new(uri: String, breaks: usize) -> Self {
-        let pending = Mutex::new(Pending {
-            breaks,
-            ..Pending::default()
-        });
+    /// A chat file at `uri`.
+    pub fn new(uri: String) -> Self {
         Self {
             uri,
             shared: Arc::new(Shared {
-                pending,
+                pending: Mutex::default(),
                 wake: Notify::new(),
+                settled: Notify::new(),
             }),
         }
     }
@@ -199,6 +197,21 @@ impl ChatFile {
         self.shared.wake.notify_one();
     }
 
+    /// Waits until a person can see what was added so far: it is in the file, and the client had a moment to draw it.
+    pub async fn seen(&self) {
+        let settled = async {
+            loop {
+                let settled = self.shared.settled.notified();
+                if self.lock().is_settled() {
+                    break;
+                }
+                settled.await;
+            }
+        };
+        let _in_vain = timeout(TIMEOUT, settled).await;
+        tokio::time::sleep(DRAWING).await;
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Pending> {
         lock(&self.shared.pending)
     }
@@ -229,6 +242,12 @@ impl ChatFile {
         loop {
             let (text, replaced, done) = {
                 let mut pending = self.lock();
+                pending.writing = false;
+                let is_settled = pending.is_settled();
+                pending.writing = !is_settled;
+                if is_settled {
+                    self.shared.settled.notify_waiters();
+                }
                 (
                     std::mem::take(&mut pending.text),
                     std::mem::take(&mut pending.replaced),
@@ -244,7 +263,12 @@ impl ChatFile {
             if !text.is_empty() {
                 let is_first = placed.is_some();
                 buffer
-                    .edit(|answer| Some(Edit::add(growing(answer).filter(|_| !is_first), &text)))
+                    .edit(|file| {
+                        Some(match growing(file).filter(|_| !is_first) {
+                            Some(at) => Edit::insert(at, text.clone()),
+                            None => Edit::begin(file, &text),
+                        })
+                    })
                     .await?;
                 if let (Some(placed), Some(document)) =
                     (placed.take(), buffer.documents.get(&self.uri))
@@ -254,7 +278,7 @@ impl ChatFile {
             }
             if is_idle && done {
                 buffer
-                    .edit(|answer| growing(answer).is_none().then(|| Edit::add(None, "")))
+                    .edit(|file| growing(file).is_none().then(|| Edit::begin(file, "")))
                     .await?;
                 return Ok(None);
             }
@@ -273,15 +297,17 @@ impl ChatFile {
         while !self.lock().done {
             self.shared.wake.notified().await;
         }
-        let answer = Edit::add(None, &std::mem::take(&mut self.lock().text)).new_text;
+        let answer = std::mem::take(&mut self.lock().text);
         let path =
             path_of(&self.uri).ok_or_else(|| format!("the editor did not open {}", self.uri))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let written = async {
             let folder = StateFolder::existing(folder).await?;
-            let mut text = folder.read(name).await?.unwrap_or_default();
-            text.extend_from_slice(answer.as_bytes());
+            let before = folder.read(name).await?.unwrap_or_default();
+            let mut text = before.trim_ascii_end().to_vec();
+            text.extend_from_slice(ended(&answer).as_bytes());
+            text.push(b'\n');
             folder.write(name, text).await
         };
         written
@@ -293,40 +319,44 @@ impl ChatFile {
 
 /// A change of the file.
 struct Edit {
-    /// What is replaced; `None`: nothing, past the end.
-    bytes: Option<Range<usize>>,
+    /// What is replaced.
+    bytes: Range<usize>,
     new_text: String,
+}
+
+/// An answer with the place of the next prompt below it.
+fn ended(answer: &str) -> String {
+    format!("{answer}\n\n{YOU}\n")
 }
 
 impl Edit {
     fn replace(at: usize, old: &str, new: &str) -> Self {
         Self {
-            bytes: Some(at..at + old.len()),
+            bytes: at..at + old.len(),
             new_text: new.to_owned(),
         }
     }
 
-    /// Adds to an answer, or with the place of the next question at the end of the file.
-    fn add(at: Option<usize>, text: &str) -> Self {
-        match at {
-            Some(at) => Self {
-                bytes: Some(at..at),
-                new_text: text.to_owned(),
-            },
-            None => Self {
-                bytes: None,
-                new_text: format!("{text}\n\n{YOU}\n\n"),
-            },
+    fn insert(at: usize, new_text: String) -> Self {
+        Self {
+            bytes: at..at,
+            new_text,
         }
+    }
+
+    /// Begins an answer behind the last word of a file. What follows that is an empty line to type in.
+    fn begin(file: &str, answer: &str) -> Self {
+        let at = file.trim_end_matches(['\r', '\n']).len();
+        let missing = if at == file.len() { "\n" } else { "" };
+        Self::insert(at, ended(answer) + missing)
     }
 
     /// Whether `now`, which somebody may have typed in as well, is `before` with this edit.
     fn is_in(&self, before: &str, now: &str) -> bool {
-        let Some(bytes) = &self.bytes else {
-            return headings(now) > headings(before);
-        };
-        let old = before.get(bytes.clone()).unwrap_or_default();
-        if old.is_empty() {
+        let old = before.get(self.bytes.clone()).unwrap_or_default();
+        if headings(&self.new_text) > 0 {
+            headings(now) > headings(before)
+        } else if old.is_empty() {
             growing(now) >= growing(before).map(|at| at + self.new_text.len())
         } else {
             now.matches(old).count() < before.matches(old).count()
@@ -390,22 +420,13 @@ impl Buffer<'_> {
         document: &Document,
         Edit { bytes, new_text }: &Edit,
     ) -> Result<(), String> {
-        let end = json!({ "line": PAST_THE_END, "character": 0 });
-        let range = |bytes| {
-            wire_range(
-                document
-                    .lines
-                    .range(&document.text, bytes, self.documents.encoding()),
-            )
-        };
-        let version = bytes.is_some().then_some(document.version);
-        let range = bytes
-            .as_ref()
-            .map_or(json!({ "start": end, "end": end }), |bytes| {
-                json!(range(bytes))
-            });
-        let edit = json!({ "range": range, "newText": new_text });
-        let change = self.can.workspace_edit(self.uri, version, &[edit]);
+        let range = document
+            .lines
+            .range(&document.text, bytes, self.documents.encoding());
+        let edit = json!({ "range": wire_range(range), "newText": new_text });
+        let change = self
+            .can
+            .workspace_edit(self.uri, Some(document.version), &[edit]);
         let answer = self
             .peer
             .request("workspace/applyEdit", &json!({ "edit": change }))
@@ -447,10 +468,7 @@ mod tests {
 
     #[test]
     fn different_parts_are_separated_and_deltas_are_not() {
-        let mut pending = Pending {
-            breaks: 1,
-            ..Pending::default()
-        };
+        let mut pending = Pending::default();
         for (part, text) in [
             (Part::Block, "## tandem"),
             (Part::Item, "- one"),
@@ -466,7 +484,7 @@ mod tests {
         }
         assert_eq!(
             pending.text,
-            "\n## tandem\n\n- one\n- two\n\nHello.\n\n> stopped"
+            "\n\n## tandem\n\n- one\n- two\n\nHello.\n\n> stopped"
         );
     }
 

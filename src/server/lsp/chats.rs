@@ -4,8 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::chat::{self, YOU};
 use super::front::{ChatFront, Connection};
@@ -20,6 +23,9 @@ use crate::server::problems::show_message;
 use crate::session::{SessionId, Start, new_id};
 use crate::workspace::StateFolder;
 
+/// Saves with less time between them belong together.
+const TOGETHER: Duration = Duration::from_millis(150);
+
 /// The conversations of chat files.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Chats {
@@ -27,9 +33,25 @@ pub(in crate::server) struct Chats {
     /// How many turns began in all of them.
     turns: Arc<AtomicU32>,
     hints: Arc<Hints>,
+    saves: Saves,
+}
+
+/// The newest saves. What an editor saves together (`:wa`) sends no prompt: it may be half written.
+#[derive(Debug, Default)]
+struct Saves {
+    last: Option<(String, Instant)>,
+    /// The chat file that was saved, while another document may follow.
+    waits: Option<String>,
+    due: JoinSet<()>,
 }
 
 impl Chats {
+    /// Resolves to the chat file that was saved alone.
+    pub async fn saved(&mut self) -> Option<String> {
+        let _waited = self.saves.due.join_next().await?;
+        self.saves.waits.take()
+    }
+
     /// The conversation of a chat file.
     pub fn session(&self, uri: &str) -> Option<&SessionId> {
         self.sessions.get(uri)
@@ -42,12 +64,47 @@ impl Chats {
 }
 
 impl Server {
-    /// A document was saved: a new question in a chat file is answered. If there is no place for one, because the
-    /// answer above was cut off by the end of its server, a notice says so.
-    pub(in crate::server) fn chat_saved(&mut self, uri: &str) {
-        if !chat::is_chat(uri) || self.client.speaks_acp {
+    /// A document was saved: a new prompt in a chat file is sent if no other document is saved with it.
+    pub(in crate::server) fn saved(&mut self, uri: &str) {
+        if self.client.speaks_acp {
             return;
         }
+        let (now, saves) = (Instant::now(), &mut self.chats.saves);
+        let last = saves.last.replace((uri.to_owned(), now));
+        let is_with_another =
+            last.is_some_and(|(other, at)| other != uri && now.duration_since(at) < TOGETHER);
+        let before = saves
+            .waits
+            .take_if(|waiting| is_with_another || waiting == uri);
+        if before.is_some() {
+            saves.due.abort_all();
+        }
+        let chat = Some(uri)
+            .filter(|uri| chat::is_chat(uri))
+            .map(str::to_owned);
+        if !is_with_another {
+            if let Some(chat) = chat {
+                saves.waits = Some(chat);
+                saves.due.spawn(tokio::time::sleep(TOGETHER));
+            }
+            return;
+        }
+        for chat in before.into_iter().chain(chat) {
+            let text = self
+                .documents
+                .get(&chat)
+                .map(|document| document.text.clone());
+            if !self.is_answering(&chat) && text.is_some_and(|text| chat::question(&text).is_some())
+            {
+                let message = "tandem: the prompt was saved with other files and is not sent; save the chat alone to send it";
+                show_message(&self.peer, MessageType::Info, message);
+            }
+        }
+    }
+
+    /// A chat file was saved: a new prompt in it is sent. If there is no place for one, because the answer above was cut
+    /// off by the end of its server, a notice says so.
+    pub(in crate::server) fn chat_saved(&mut self, uri: &str) {
         let Some(document) = self.documents.get(uri) else {
             return;
         };
@@ -75,7 +132,7 @@ impl Server {
             .as_ref()
             .and_then(|document| chat::question(&document.text))
         else {
-            let message = "tandem: write your question under the last `## You`, then save";
+            let message = "tandem: write your prompt under the last `## You`, then save";
             show_message(&self.peer, MessageType::Info, message);
             return Ok(());
         };

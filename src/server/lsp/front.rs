@@ -3,7 +3,7 @@
 //! A permission request is a block in it, a hint diagnostic where the change will be, code actions, and a message with
 //! buttons if the client supports them. The first answer counts.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,6 +30,8 @@ use crate::workspace::{Document, Documents};
 /// How many outputs of tool calls are kept, and up to how many bytes each.
 const OUTPUTS: usize = 200;
 const OUTPUT: usize = 4096;
+/// How many lines of the output of a command that failed the chat shows.
+const SHOWN_LINES: usize = 12;
 
 /// What a chat file needs from its connection.
 #[derive(Clone)]
@@ -68,6 +70,8 @@ struct Turn {
     unseen: bool,
     /// The titles of its calls.
     titles: HashMap<String, String>,
+    /// Its calls that are to run in the background.
+    background: HashSet<String>,
 }
 
 impl Turn {
@@ -102,12 +106,8 @@ impl ChatFront {
             turns,
             ..
         } = &self.connection;
-        let document = documents.get(&self.uri);
-        let unseen = document.is_none() && !can.shows_documents;
-        let breaks = document.map_or(1, |document| {
-            document.text.len() - document.text.trim_end_matches('\n').len()
-        });
-        let chat = ChatFile::new(self.uri.clone(), breaks);
+        let unseen = documents.get(&self.uri).is_none() && !can.shows_documents;
+        let chat = ChatFile::new(self.uri.clone());
         chat.block(TANDEM);
         while self.streams.try_join_next().is_some() {}
         self.streams
@@ -119,6 +119,7 @@ impl ChatFront {
             progress,
             unseen,
             titles: HashMap::new(),
+            background: HashSet::new(),
         })
     }
 
@@ -190,6 +191,9 @@ impl FrontEnd for ChatFront {
                 turn.titles
                     .insert(call_id, display::escape_line(&preview.title).into_owned());
             }
+            AgentEvent::ToolCallComplete { call } if call.arguments["background"] == true => {
+                turn.background.insert(call.id);
+            }
             AgentEvent::ToolExecutionStart { call_id, name, .. } => {
                 turn.progress.report(&turn.title(&call_id, &name));
             }
@@ -200,13 +204,22 @@ impl FrontEnd for ChatFront {
                 ..
             } => {
                 let title = turn.title(&call_id, &name);
+                let code = result.exit.and_then(|exit| exit.code).unwrap_or_default();
+                let goes_on = result.exit.is_none() && turn.background.contains(&call_id);
                 let item = if result.is_error {
                     let why = result.content.lines().next().unwrap_or_default();
                     format!("✗ {title}: {}", display::escape_line(why))
+                } else if code != 0 {
+                    format!("✗ {title}: exit {code}")
+                } else if goes_on {
+                    format!("✓ {title}: in the background")
                 } else {
                     format!("✓ {title}")
                 };
                 turn.chat.item(&item);
+                if code != 0 {
+                    turn.chat.block(&last_lines(&result.content));
+                }
                 self.keep_output(&item, &result.content);
             }
             AgentEvent::Notice { message }
@@ -244,10 +257,13 @@ impl FrontEnd for ChatFront {
 
     fn ask(&mut self, request: &Request) -> Answering {
         let title = request.title();
+        let mut chat = None;
         if let Some(turn) = &self.turn {
-            let asked = Asked::new(request);
+            let reminder = turn.progress.remind(format!("needs approval: {title}"));
+            let asked = Asked::new(request, reminder);
             turn.chat.block(&asked.question());
             self.asked.insert(request.call_id.clone(), asked);
+            chat = Some(turn.chat.clone()).filter(|_| !turn.unseen);
         }
         let location = request.preview.locations.first();
         let uri = location
@@ -260,11 +276,11 @@ impl FrontEnd for ChatFront {
                 .saturating_sub(1);
             self.connection
                 .hints
-                .show_request(&self.connection.peer, &uri, Some((line, &title)));
+                .show_request(&self.connection.peer, &uri, Some((line, request)));
             self.hints.insert(request.call_id.clone(), uri);
         }
         if self.connection.can.asks {
-            show_request(&self.connection.peer, request)
+            show_request(self.connection.peer.clone(), request, chat)
         } else {
             Box::pin(std::future::ready(None))
         }
@@ -297,16 +313,19 @@ const ALLOW_OR_REJECT: &str = "> Answer with a code action: *Allow* or *Reject*.
 
 /// A permission request as a block of the chat file.
 struct Asked {
+    lead: &'static str,
     title: String,
     /// What would be done.
     details: String,
     /// How to answer.
     how: String,
     rule: Option<String>,
+    /// Says in the status line that it waits.
+    _reminder: JoinSet<()>,
 }
 
 impl Asked {
-    fn new(request: &Request) -> Self {
+    fn new(request: &Request, reminder: JoinSet<()>) -> Self {
         let mut details = String::new();
         for line in request.preview.description() {
             let _ = write!(details, "\n> {}", line.replace('\n', "\n> "));
@@ -341,21 +360,24 @@ impl Asked {
             (None, Some(rule)) => format!("{ALLOW_OR_REJECT} *Always* adds the rule `{rule}`."),
         };
         Self {
+            lead: request.lead(),
             title: request.title(),
             details,
             how,
             rule,
+            _reminder: reminder,
         }
     }
 
     fn question(&self) -> String {
         let Self {
+            lead,
             title,
             details,
             how,
             ..
         } = self;
-        format!("> **tandem asks:** {title}{details}\n\n{how}")
+        format!("> **{lead}** {title}{details}\n\n{how}")
     }
 
     fn decided(&self, decision: &Permission) -> String {
@@ -373,13 +395,13 @@ impl Asked {
                 rule: own,
             }) => {
                 format!(
-                    "allowed, and `{}` in this session",
+                    "allowed; rule `{}` added for this session",
                     own.as_deref().unwrap_or(rule)
                 )
             }
             Permission::AllowAlways(Grant { rule: own, .. }) => {
                 format!(
-                    "allowed, and `{}` in this project",
+                    "allowed; rule `{}` added for this project",
                     own.as_deref().unwrap_or(rule)
                 )
             }
@@ -391,14 +413,15 @@ impl Asked {
     }
 }
 
-/// `window/showMessageRequest`, with the safe choice first; closing it decides nothing.
-fn show_request(peer: &Peer, request: &Request) -> Answering {
+/// `window/showMessageRequest`, with the safe choice first; closing it decides nothing. Some clients show it in a menu that
+/// stops everything else, so the request has to be in the chat before.
+fn show_request(peer: Peer, request: &Request, chat: Option<ChatFile>) -> Answering {
     let choices = safe_first(request.choices());
     let actions: Vec<Value> = choices
         .iter()
         .map(|choice| json!({ "title": choice.title }))
         .collect();
-    let mut message = vec![format!("tandem asks: {}", request.title())];
+    let mut message = vec![format!("{} {}", request.lead(), request.title())];
     message.extend(request.preview.description());
     message.extend(
         request
@@ -407,14 +430,30 @@ fn show_request(peer: &Peer, request: &Request) -> Answering {
             .map(|rule| format!("Always adds the rule {}", display::escape_line(rule))),
     );
     let params = json!({ "type": 3, "message": message.join("\n"), "actions": actions });
-    let answer = peer.request("window/showMessageRequest", &params);
     Box::pin(async move {
+        if let Some(chat) = chat {
+            chat.seen().await;
+        }
+        let answer = peer.request("window/showMessageRequest", &params);
         let answer = answer.await.ok()?;
         let chosen = choices
             .into_iter()
             .find(|choice| answer["title"] == choice.title.as_str());
         chosen.map(|choice| choice.permission)
     })
+}
+
+/// The end of a command's output, as a block of code.
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    let skipped = lines.len().saturating_sub(SHOWN_LINES);
+    let mut shown: Vec<&str> = lines.into_iter().skip(skipped).collect();
+    if skipped > 0 {
+        shown.insert(0, "…");
+    }
+    let text = display::escape(&shown.join("\n")).into_owned();
+    let fence = fence(&text);
+    format!("{fence}\n{text}\n{fence}")
 }
 
 /// The choices, the refusal first.

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use crate::domain::lock;
 use crate::rpc::Peer;
+use crate::server::capabilities::Capabilities;
+use crate::server::permission::Request;
 use crate::session::{ReviewedTurn, SessionId};
 
 /// The source of our diagnostics.
@@ -29,11 +31,15 @@ struct Shown {
 
 impl Hints {
     /// A permission request is about this line of a document, counted from 0; `None`: it is decided.
-    pub fn show_request(&self, peer: &Peer, uri: &str, request: Option<(u32, &str)>) {
+    pub fn show_request(&self, peer: &Peer, uri: &str, request: Option<(u32, &Request)>) {
         let mut shown = self.lock();
         match request {
-            Some((line, title)) => {
-                let message = format!("tandem asks: {title} (answer with a code action)");
+            Some((line, request)) => {
+                let message = format!(
+                    "{} {} (answer with a code action)",
+                    request.lead(),
+                    request.title()
+                );
                 shown
                     .requests
                     .insert(uri.to_owned(), hint(line as usize..line as usize, &message));
@@ -44,7 +50,13 @@ impl Hints {
     }
 
     /// This is under review in a conversation now.
-    pub fn show_hunks(&self, peer: &Peer, session: &SessionId, turns: &[ReviewedTurn]) {
+    pub fn show_hunks(
+        &self,
+        peer: &Peer,
+        can: Capabilities,
+        session: &SessionId,
+        turns: &[ReviewedTurn],
+    ) {
         let hunks: Vec<_> = turns.iter().flat_map(hunks).collect();
         let mut shown = self.lock();
         let before = shown
@@ -59,6 +71,9 @@ impl Hints {
             .collect();
         for uri in uris {
             shown.publish(peer, &uri);
+        }
+        if can.shows_lenses && can.refreshes_lenses {
+            drop(peer.request("workspace/codeLens/refresh", &Value::Null));
         }
     }
 

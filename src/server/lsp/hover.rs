@@ -18,9 +18,11 @@ impl Server {
             Err(error) => return responder.respond(Err(error)),
         };
         let uri = place.text_document.uri.0;
+        let as_markdown = self.client.can.reads_markdown;
         if chat::is_chat(&uri) {
             let output = self.output_at(&uri, place.position.line as usize);
-            return responder.ok(&output.map(|output| markdown(&code("", &output))));
+            return responder
+                .ok(&output.map(|output| contents(as_markdown, &code(as_markdown, "", &output))));
         }
         let language = self
             .documents
@@ -38,9 +40,10 @@ impl Server {
             let before: Vec<_> = hunks
                 .await
                 .iter()
-                .map(|reviewed| replaced(&language, reviewed))
+                .map(|reviewed| replaced(as_markdown, &language, reviewed))
                 .collect();
-            responder.ok(&(!before.is_empty()).then(|| markdown(&before.join("\n\n"))));
+            responder
+                .ok(&(!before.is_empty()).then(|| contents(as_markdown, &before.join("\n\n"))));
         });
     }
 
@@ -57,25 +60,28 @@ impl Server {
     }
 }
 
-fn markdown(text: &str) -> Value {
-    json!({ "contents": { "kind": "markdown", "value": text } })
+fn contents(as_markdown: bool, text: &str) -> Value {
+    let kind = if as_markdown { "markdown" } else { "plaintext" };
+    json!({ "contents": { "kind": kind, "value": text } })
 }
 
-fn code(language: &str, text: &str) -> String {
+fn code(as_markdown: bool, language: &str, text: &str) -> String {
     let text = display::escape(text);
+    let lines = text.trim_end_matches('\n');
+    if !as_markdown {
+        return lines.to_owned();
+    }
     let fence = fence(&text);
-    format!(
-        "{fence}{language}\n{}\n{fence}",
-        text.trim_end_matches('\n')
-    )
+    format!("{fence}{language}\n{lines}\n{fence}")
 }
 
-fn replaced(language: &str, Reviewed { turn, hunk, .. }: &Reviewed) -> String {
+fn replaced(as_markdown: bool, language: &str, reviewed: &Reviewed) -> String {
+    let Reviewed { turn, hunk, .. } = reviewed;
     if hunk.old_text.is_empty() {
         return format!("tandem added this in turn {turn}.");
     }
     format!(
         "tandem changed this in turn {turn}. Before:\n\n{}",
-        code(language, &hunk.old_text)
+        code(as_markdown, language, &hunk.old_text)
     )
 }

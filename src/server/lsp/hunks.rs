@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::actions::action;
 use crate::changes::review::PendingHunk;
 use crate::protocol::lsp;
+use crate::rpc::{Params, Responder};
 use crate::server::Server;
+use crate::server::dispatch::read;
 use crate::server::documents::path_of;
 use crate::server::review::ask;
 use crate::session::{Review, ReviewedTurn, SessionId};
@@ -29,6 +31,24 @@ impl Server {
     ) -> impl Future<Output = Vec<Value>> + use<> {
         let hunks = self.hunks_at(uri, range);
         async move { hunks.await.iter().flat_map(both).collect() }
+    }
+
+    /// Answers `textDocument/codeLens`: *Keep* and *Reject* above each hunk under review.
+    pub(in crate::server) fn code_lenses(&mut self, responder: Responder, params: &Params) {
+        let params = match read::<lsp::CodeLensParams>(params) {
+            Ok(params) => params,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let at = |line| lsp::Position { line, character: 0 };
+        let all = lsp::Range {
+            start: at(0),
+            end: at(u32::MAX),
+        };
+        let hunks = self.hunks_at(&params.text_document.uri.0, all);
+        self.tasks.spawn(async move {
+            let hunks = hunks.await;
+            responder.ok(&hunks.iter().flat_map(lenses).collect::<Vec<_>>());
+        });
     }
 
     /// The hunks under review that `range` of a document touches. While a turn runs there are none.
@@ -69,6 +89,7 @@ impl Server {
         if self.client.speaks_acp || self.is_busy() {
             return;
         }
+        let can = self.client.can;
         for (id, conversation) in &self.conversations {
             let Ok(answer) = ask(conversation, Review::List) else {
                 continue;
@@ -76,7 +97,7 @@ impl Server {
             let (id, peer, hints) = (id.clone(), self.peer.clone(), self.chats.hints());
             self.tasks.spawn(async move {
                 if let Ok(Ok(reviewed)) = answer.await {
-                    hints.show_hunks(&peer, &id, &reviewed.turns);
+                    hints.show_hunks(&peer, can, &id, &reviewed.turns);
                 }
             });
         }
@@ -109,29 +130,35 @@ fn in_turn(
         .collect()
 }
 
-fn both(
-    Reviewed {
+/// The commands that settle a hunk.
+const SETTLING: [(&str, &str); 2] = [("Keep", "tandem.keep"), ("Reject", "tandem.undo")];
+
+/// The argument that names a hunk in a command.
+fn which(reviewed: &Reviewed) -> Value {
+    let Reviewed {
         session,
         turn,
         path,
         hunk,
-    }: &Reviewed,
-) -> [Value; 2] {
-    let which = json!([{ "sessionId": session, "turn": turn, "path": path, "hunk": hunk.id }]);
-    [
-        action(
-            "tandem: Keep this change",
-            "quickfix",
-            "tandem.keep",
-            &which,
-        ),
-        action(
-            "tandem: Reject this change",
-            "quickfix",
-            "tandem.undo",
-            &which,
-        ),
-    ]
+    } = reviewed;
+    json!([{ "sessionId": session, "turn": turn, "path": path, "hunk": hunk.id }])
+}
+
+fn both(reviewed: &Reviewed) -> [Value; 2] {
+    SETTLING.map(|(word, command)| {
+        let title = format!("tandem: {word} this change");
+        action(&title, "quickfix", command, &which(reviewed))
+    })
+}
+
+fn lenses(reviewed: &Reviewed) -> [Value; 2] {
+    let at = json!({ "line": reviewed.hunk.new_lines.start, "character": 0 });
+    SETTLING.map(|(word, command)| {
+        json!({
+            "range": { "start": at, "end": at },
+            "command": { "title": word, "command": command, "arguments": which(reviewed) },
+        })
+    })
 }
 
 /// Compares paths: an editor may know the file under another name.

@@ -2,9 +2,15 @@
 //!
 //! Each turn has its own token, because the standard lets one begin and end only once.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::rpc::Peer;
+
+/// How often a report is repeated.
+const REMINDER: Duration = Duration::from_secs(2);
 
 /// The progress of one turn.
 #[derive(Debug)]
@@ -32,6 +38,23 @@ impl Progress {
     /// Reports the current activity.
     pub fn report(&self, message: &str) {
         self.tell(&json!({ "kind": "report", "message": message }));
+    }
+
+    /// Reports something again and again, until what is returned is dropped: Helix shows a report until the next key.
+    pub fn remind(&self, message: String) -> JoinSet<()> {
+        let mut reminder = JoinSet::new();
+        if let Some(token) = self.token.clone() {
+            let peer = self.peer.clone();
+            reminder.spawn(async move {
+                let mut beat = tokio::time::interval(REMINDER);
+                loop {
+                    beat.tick().await;
+                    let value = json!({ "kind": "report", "message": message });
+                    peer.notify("$/progress", &json!({ "token": token, "value": value }));
+                }
+            });
+        }
+        reminder
     }
 
     /// Ends the progress.

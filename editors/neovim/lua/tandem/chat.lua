@@ -39,6 +39,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field private plan? tandem.Block
 ---@field private question? tandem.Question
 ---@field private clear_preview fun() takes what the question would change out of the buffers
+---@field private watch? integer group of the autocommands that look whether the question is in view
 ---@field input tandem.Input
 ---@field private after_tool boolean
 ---@field private last_line? string the last notice, not to be repeated
@@ -122,20 +123,27 @@ local function waiting_lines(waiting)
     local first = words[1] .. (words[2] and ' …' or '')
     return { { message.joins and 'joining  ' or 'queued  ', 'TandemDim' }, { first, 'TandemUser' } }
   end, waiting)
-  return #lines > 0 and vim.list_extend(lines, { { { '', 'TandemDim' } } }) or lines
+  return lines
 end
 
---- Shows the keys after the input's heading, and the queued messages above it.
+--- Shows the keys after the input's heading, and above it what waits: queued messages, changes to review.
 function Chat:show_state()
   if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
     return
   end
-  local waiting = self.session.turns and self.session.turns:waiting() or {}
+  local lines = waiting_lines(self.session.turns and self.session.turns:waiting() or {})
+  local changes = self.session.state == 'idle' and self.session.review and self.session.review:count() or ''
+  if changes ~= '' then
+    lines[#lines + 1] = { { changes .. ' to review: :Tandem review', 'TandemDim' } }
+  end
+  if #lines > 0 then
+    lines[#lines + 1] = { { '', 'TandemDim' } }
+  end
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
     virt_text = { { 'You   ', 'TandemUser' }, { hints[self.session.state], 'TandemDim' } },
     virt_text_pos = 'overlay',
-    virt_lines = waiting_lines(waiting),
+    virt_lines = lines,
     virt_lines_above = true,
   })
 end
@@ -201,12 +209,13 @@ function Chat:question_at(row)
   return found
 end
 
---- Opens the chat, if that is wanted; never enters it.
+--- Opens the chat, if that is wanted, and goes to its end, where the answer comes; never enters it.
 function Chat:show()
-  self:transcript()
+  local text = self:transcript()
   if config.get().chat.auto_open then
     require('tandem.window').open(self.buf, false)
   end
+  text:follow()
 end
 
 --- Adds the user's message; the answer goes below it.
@@ -297,14 +306,14 @@ function Chat:draw_tool(drawn)
   local question = self.question
   local asked = question and question.call.toolCallId == drawn.call.toolCallId
   if drawn.call.kind == 'think' and drawn.call.status ~= 'failed' and not asked then
-    return -- what it changes is drawn itself, such as the plan
+    return self:settle() -- what it changes is drawn itself, such as the plan; what the model says next is another text
   elseif not drawn.block then
     self:settle()
     drawn.block = self.text:add({ '' }, { gap = not self.after_tool })
     self.after_tool = true
   end
   local rendered = render.tool(drawn.call, asked and question.options or nil, decor.width(self.buf))
-  rendered.marks[1].status = drawn.call.status or 'pending'
+  rendered.marks[1].status = render.status(drawn.call)
   decor.draw(self.buf, self.text, drawn.block, rendered)
 end
 
@@ -367,15 +376,56 @@ function Chat:ask_permission(question)
   self:tool(question.call)
   self.clear_preview = require('tandem.preview').show_call(question.call)
   local window, prompt = require('tandem.window'), require('tandem.prompt')
-  local settings = config.get()
-  if settings.chat.auto_open and not window.find_other(self.buf) then
+  if config.get().chat.auto_open and not window.find_other(self.buf) then
     window.open(self.buf, false)
   end
-  if not window.find(self.buf) and settings.permission == 'auto' then
-    prompt.show(question)
-  elseif api.nvim_get_current_buf() ~= self.buf then
+  self:watch_question()
+  local has_float = self:look_at_question()
+  question.told = not has_float and api.nvim_get_current_buf() ~= self.buf
+  if question.told then
     require('tandem.say')(prompt.message(question))
   end
+end
+
+--- Shows the open request in a float while the chat shows nothing of its answers.
+---@return boolean floats
+function Chat:look_at_question()
+  local question = self.question ---@cast question -nil
+  local block = self.tools[question.call.toolCallId].block ---@cast block -nil
+  local _, last = self.text:rows(block)
+  local floats = config.get().permission == 'auto' and not require('tandem.window').shows(self.buf, last)
+  local prompt = require('tandem.prompt')
+  if floats then
+    prompt.show(question)
+  else
+    prompt.hide()
+  end
+  return floats
+end
+
+--- What a window shows changes when it is scrolled, and which windows there are.
+function Chat:watch_question()
+  self.watch = api.nvim_create_augroup('tandem.question', {})
+  api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'WinClosed', 'BufWinEnter', 'TabEnter' }, {
+    group = self.watch,
+    desc = 'tandem: whether the permission request is in view',
+    callback = vim.schedule_wrap(function()
+      if self.question and api.nvim_buf_is_loaded(self.buf) then
+        self:look_at_question()
+      end
+    end),
+  })
+end
+
+--- How a request was answered, in words.
+---@param question tandem.Question
+---@return string
+local function decision(question)
+  local id = question.outcome and question.outcome.outcome.optionId
+  local option = vim.iter(question.options):find(function(other)
+    return other.optionId == id
+  end)
+  return option and option.name or 'Withdrawn'
 end
 
 ---@param question tandem.Question
@@ -383,7 +433,12 @@ function Chat:permission_answered(question)
   if self.question == question then
     self.question = nil
     self.clear_preview()
+    pcall(api.nvim_del_augroup_by_id, self.watch)
     require('tandem.prompt').hide()
+    if question.told then
+      local title = (question.call.title or 'tool'):gsub('%s+', ' ')
+      require('tandem.say')(('%s: %s'):format(decision(question), title))
+    end
   end
   self:tool({ toolCallId = question.call.toolCallId })
 end

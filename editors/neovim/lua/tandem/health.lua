@@ -32,7 +32,7 @@ local function check_binary()
   local path = vim.fn.exepath(program)
   if path == '' then
     health.error(('`%s` cannot be run'):format(program), {
-      'install it: cargo install --path . in the tandem repository',
+      'install it: cargo install --locked --path . in the tandem repository',
       "or say where it is: vim.g.tandem = { cmd = { '/path/to/tandem', 'lsp' } }",
     })
     return

@@ -103,6 +103,7 @@ function M.on_status(params, client_id)
     return -- or it is of one that was left
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
+  session.lacks_model = params.state == 'no_model'
   -- Permission requests and the causes of failed turns have their own display.
   local told_anyway = params.state == 'waiting' or params.state == 'no_model' and session.state ~= 'idle'
   if params.message and not told_anyway then

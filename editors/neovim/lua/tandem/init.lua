@@ -156,7 +156,12 @@ function M.mode(mode)
   if mode and mode ~= '' then
     return current:set_mode(mode)
   end
-  vim.ui.select(M.modes(), { prompt = 'tandem mode (now ' .. (current.mode or 'ask') .. ')' }, function(choice)
+  vim.ui.select(M.modes(), {
+    prompt = 'tandem mode (now ' .. (current:mode_name() or 'ask') .. ')',
+    format_item = function(choice)
+      return current:mode_name(choice)
+    end,
+  }, function(choice)
     if choice then
       current:set_mode(choice)
     end

@@ -41,10 +41,14 @@ end
 ---@param inline tandem.Inline
 ---@param words string
 local function show_hint(inline, words)
+  local text = { { words, 'TandemDim' } }
+  -- Beside a long line it would hide its end. Above the first line there is no room.
   api.nvim_buf_set_extmark(inline.bufnr, hints, inline.first, 0, {
     id = 1,
-    virt_text = { { '  ' .. words .. ' ', 'TandemDim' } },
-    virt_text_pos = 'right_align',
+    virt_text = inline.first == 0 and { { '  ' }, text[1] } or nil,
+    virt_text_pos = 'eol',
+    virt_lines = inline.first > 0 and { text } or nil,
+    virt_lines_above = true,
     strict = false,
   })
 end

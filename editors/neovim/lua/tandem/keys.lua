@@ -2,28 +2,30 @@
 local api = vim.api
 local M = {}
 
----@param buf integer
+---@class tandem.Key
+---@field mode 'n'|'i'
+---@field lhs string
+---@field desc string
+
+--- One line for what each key does, in their order; the first of those that do the same.
+---@param keys tandem.Key[]
 ---@return string[]
-local function lines_of(buf)
-  local lines, seen = {}, {} ---@type string[], table<string, boolean>
-  for _, mode in ipairs({ 'n', 'i' }) do
-    for _, map in ipairs(api.nvim_buf_get_keymap(buf, mode)) do
-      local what = (map.desc or ''):match('^tandem: (.*)$')
-      if what and not seen[mode .. what] then
-        seen[mode .. what] = true
-        local key = vim.fn.keytrans(map.lhsraw or map.lhs):gsub('<lt>', '<')
-        lines[#lines + 1] = (' %-8s %s%s '):format(key, what, mode == 'i' and ' (insert mode)' or '')
-      end
+local function lines_of(keys)
+  local lines, by_desc = {}, {} ---@type string[], table<string, true>
+  for _, key in ipairs(keys) do
+    local what = key.desc .. (key.mode == 'i' and ' (insert mode)' or '')
+    if not by_desc[what] then
+      lines[#lines + 1] = (' %-8s %s '):format(key.lhs, what)
+      by_desc[what] = true
     end
   end
-  table.sort(lines)
   return lines
 end
 
---- Shows what the keys of a buffer do; any of the usual keys closes it.
----@param buf integer
-function M.show(buf)
-  local lines = lines_of(buf)
+--- Shows what keys do; any of the usual keys closes it.
+---@param keys tandem.Key[]
+function M.show(keys)
+  local lines = lines_of(keys)
   local shown = api.nvim_create_buf(false, true)
   api.nvim_buf_set_lines(shown, 0, -1, false, lines)
   vim.bo[shown].modifiable, vim.bo[shown].bufhidden = false, 'wipe'

@@ -12,6 +12,7 @@ local M = {}
 ---@field options wire.PermissionOption[] the refusals first
 ---@field thread thread the request's coroutine
 ---@field shown_at? number when it was shown, in ms
+---@field told? boolean whether the message line names it
 ---@field outcome? wire.RequestPermissionResponse
 
 ---@type tandem.Question[] the first one is being asked

@@ -175,6 +175,18 @@ local function tool_body(content, status, live, asked)
   return body, {}
 end
 
+--- How a command ended or goes on, where that is not what one expects.
+---@param call wire.ToolCall
+---@return string?
+local function outcome(call)
+  local code = vim.tbl_get(call, '_meta', 'tandem/exit', 'code')
+  if code and code ~= 0 then
+    return 'exit ' .. code
+  end
+  local in_background = call.kind == 'execute' and vim.tbl_get(call, 'rawInput', 'background') == true
+  return in_background and call.status == 'completed' and not code and 'in the background' or nil
+end
+
 local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA' }
 
 ---@param out tandem.Rendered
@@ -236,6 +248,10 @@ function M.tool(call, options, width)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
   local out = { lines = {}, marks = {}, fold = body.fold } ---@type tandem.Rendered
   local command = call.kind == 'execute' and vim.tbl_get(call, 'rawInput', 'command')
+  local ended = outcome(call)
+  if ended then
+    table.insert(summary, 1, { '  ' .. ended, M.status(call) == 'failed' and 'TandemFailed' or 'TandemRunning' })
+  end
   local shown = out.fold and width and cut(title, width - width_of(summary)) or title
   add_line(out, vim.list_extend({ { shown, 'TandemTool' } }, summary))
   if shown ~= title and type(command) == 'string' then
@@ -252,6 +268,14 @@ function M.tool(call, options, width)
     add_question(out, options)
   end
   return out
+end
+
+--- The status of a call as it is shown: a command that failed did not succeed, whatever the call did.
+---@param call wire.ToolCall
+---@return wire.ToolCallStatus
+function M.status(call)
+  local code = vim.tbl_get(call, '_meta', 'tandem/exit', 'code')
+  return code and code ~= 0 and 'failed' or call.status or 'pending'
 end
 
 local plan_highlights = { in_progress = 'TandemRunning', completed = 'TandemDim' }

@@ -23,6 +23,7 @@ local Turns = require('tandem.turns')
 ---@field modes { id: string, name: string }[]
 ---@field options table<string, wire.SessionConfigOption> by id
 ---@field commands wire.AvailableCommand[]
+---@field lacks_model boolean nothing can be asked until one is configured
 ---@field usage? { used: integer, size: integer, cost?: { amount: number, currency: string } }
 ---@field began_at? number when the running turn began, in ms
 ---@field chat tandem.Chat
@@ -45,7 +46,7 @@ local M = {}
 ---@return tandem.Session
 function M.new(root)
   local session = setmetatable({ root = root, state = 'idle', turn = 0, modes = {}, options = {}, commands = {} }, Session)
-  session.began, session.loading = false, false
+  session.began, session.loading, session.lacks_model = false, false, false
   session.turns, session.stopping = Turns.new(), false
   session.chat = require('tandem.chat').new(session)
   session.review = require('tandem.review').new(session)
@@ -374,17 +375,12 @@ function Session:finish(err, reason)
   status.event('TandemTurnEnd', self, { stop_reason = not err and reason or nil, error = err and err.message })
 end
 
---- Marks the changes of the turn and reports how to review them.
+--- Marks the changes of the turn, and has the chat name them.
 function Session:look_at_changes()
   if not self.id then
     return
   end
-  local before = #self.review.changes
-  self.review:refresh(function()
-    if #self.review.changes > before and self.state == 'idle' then
-      self.chat:line(self.review:count() .. ' to review: :Tandem review', 'TandemDim')
-    end
-  end)
+  self.review:refresh()
 end
 
 --- Stops the running turn and the queued messages; the server reports the outcome of each.
@@ -422,6 +418,17 @@ function Session:set_option(id, value)
   end)
 end
 
+--- The name of a mode as people read it.
+---@param mode? string default: the current one
+---@return string?
+function Session:mode_name(mode)
+  mode = mode or self.mode
+  local offered = vim.iter(self.modes):find(function(other)
+    return other.id == mode
+  end)
+  return offered and offered.name or mode
+end
+
 --- Switches the mode (plan, ask, edit, auto).
 ---@param mode string
 function Session:set_mode(mode)
@@ -435,7 +442,7 @@ function Session:set_mode(mode)
       end
       self.mode = mode
       status.changed(self)
-      say('mode ' .. mode)
+      say('Mode: ' .. self:mode_name())
     end)
   end)
 end

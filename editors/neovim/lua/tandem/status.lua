@@ -35,38 +35,58 @@ local function used(usage)
   return table.concat(parts, ' · ')
 end
 
---- One line about a session, such as `working · sonnet · ask`.
+--- What a session is doing, and for how long.
+---@param session tandem.Session
+---@return string
+local function activity(session)
+  local word = session.state == 'idle' and session.lacks_model and 'no model' or words[session.state]
+  local time = elapsed(session)
+  return time and ('%s · %s'):format(word, time) or word
+end
+
+--- The rest of what is known of a session, the most important first.
+---@param session tandem.Session
+---@return string[]
+local function details(session)
+  local parts = {} ---@type string[]
+  parts[#parts + 1] = #session.review.changes > 0 and session.review:count() or nil
+  parts[#parts + 1] = session:mode_name()
+  parts[#parts + 1] = session.model and (session.model:match('[^/]+$') or session.model)
+  parts[#parts + 1] = session.effort ~= 'default' and session.effort or nil
+  parts[#parts + 1] = session.usage and used(session.usage) or nil
+  return parts
+end
+
+--- One line about a session, such as `working · 3 s · Auto · sonnet`.
 ---@param session tandem.Session
 ---@return string
 function M.describe(session)
-  local parts = { words[session.state] } ---@type string[]
-  parts[#parts + 1] = elapsed(session)
-  parts[#parts + 1] = session.model and (session.model:match('[^/]+$') or session.model)
-  parts[#parts + 1] = session.effort ~= 'default' and session.effort or nil
-  parts[#parts + 1] = session.mode
-  parts[#parts + 1] = session.usage and used(session.usage) or nil
-  parts[#parts + 1] = #session.review.changes > 0 and session.review:count() or nil
-  return table.concat(parts, ' · ')
+  return table.concat(vim.list_extend({ activity(session) }, details(session)), ' · ')
 end
 
-local NAME = ' tandem '
-
---- The left part of a winbar: what is cut where there is no room is the name of the workspace, never the state.
+--- What of a winbar has room: always the state, then as many of the details as fit, then the name of the workspace.
+---@param state string
 ---@param title string
----@param number string of the chat, where there are several
+---@param parts string[] the most important first
 ---@param room integer cells
----@return string name
----@return string rest
-function M.fit(title, number, room)
-  room = room - #NAME - #number
-  if vim.fn.strdisplaywidth(title) <= room then
-    return NAME, title .. number
-  elseif room > 2 then
-    return NAME, vim.fn.strcharpart(title, 0, room - 1) .. '…' .. number
-  elseif room >= 0 then
-    return NAME, vim.trim(number)
+---@return string title
+---@return string details
+function M.fit(state, title, parts, room)
+  room = room - vim.fn.strdisplaywidth(state)
+  local kept = {} ---@type string[]
+  for _, part in ipairs(parts) do
+    kept[#kept + 1] = part
+    if vim.fn.strdisplaywidth(table.concat(kept, ' · ')) + 2 > room then
+      kept[#kept] = nil
+      break
+    end
   end
-  return '', ''
+  local shown = table.concat(kept, ' · ')
+  room = room - vim.fn.strdisplaywidth(shown) - 4
+  if vim.fn.strdisplaywidth(title) > room then
+    title = room > 4 and vim.fn.strcharpart(title, 0, room - 1) .. '…' or ''
+  end
+  return title, shown
 end
 
 --- The winbar of a chat window (evaluated by Neovim while it draws).
@@ -77,14 +97,15 @@ function M.winbar()
     return ''
   end
   local highlight = ({ idle = 'TandemIdle', running = 'TandemRunning', waiting = 'TandemPending' })[session.state]
-  local title = vim.fs.basename(session.root)
   local chats = require('tandem.chats')
   local count = #chats.of_root(session.root)
-  local number = count > 1 and (' %d/%d'):format(chats.number(session), count) or ''
-  local state = M.describe(session)
-  local name, rest = M.fit(title, number, api.nvim_win_get_width(0) - vim.fn.strdisplaywidth(state) - 2)
-  local left = ('%%#TandemTitle#%s%%*%s'):format(name, (rest:gsub('%%', '%%%%')))
-  return ('%s%%=%%#%s#%s%%* '):format(left, highlight, (state:gsub('%%', '%%%%')))
+  local number = count > 1 and ('%d/%d '):format(chats.number(session), count) or ''
+  local state = ' ' .. activity(session)
+  local title, rest = M.fit(state, number .. vim.fs.basename(session.root), details(session), api.nvim_win_get_width(0))
+  local function plain(text)
+    return (text:gsub('%%', '%%%%'))
+  end
+  return ('%%#%s#%s  %%#TandemTitle#%s%%=%%#TandemDim#%s%%* '):format(highlight, plain(state), plain(title), plain(rest))
 end
 
 --- Redraws what shows the elapsed time, until the turn ends.

@@ -74,6 +74,33 @@ local function show_end(win)
   end)
 end
 
+--- Goes to the end in all windows, which follow it from then on.
+function Transcript:follow()
+  local followers = self:followers()
+  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
+    if not vim.list_contains(followers, win) then
+      api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(self.buf), 0 })
+    end
+  end
+  vim.iter(self:followers()):each(show_end)
+end
+
+--- Evaluates 'foldexpr' for some rows. In insert mode Neovim does it for no window, nor when that mode ends; a command
+--- that is run from there is not in that mode.
+---@param first integer zero-based
+---@param last integer inclusive
+function Transcript:fold(first, last)
+  if not vim.fn.mode():find('^[iR]') then
+    return
+  end
+  local update = vim.keycode('<Cmd>lua vim._foldupdate(vim.api.nvim_get_current_win(), %d, %d)<CR>')
+  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
+    api.nvim_win_call(win, function()
+      vim.cmd.normal({ update:format(first, last + 1), bang = true })
+    end)
+  end
+end
+
 --- Changes the buffer for the program: not the user's to undo, and no reason to move what the user looks at.
 ---@param change fun()
 function Transcript:write(change)
@@ -173,17 +200,22 @@ function Transcript:set(block, lines, fold)
     self:put(block, lines)
     self:mark_span(block, fold or false)
   end)
+  self:fold(self:rows(block))
 end
 
 --- Continues a block's content.
 ---@param block tandem.Block
 ---@param text string
 function Transcript:append(block, text)
+  local _, last = self:rows(block)
   self:write(function()
-    local _, last = self:rows(block)
     local column = self:width(last)
     api.nvim_buf_set_text(self.buf, last, column, last, column, vim.split(text, '\n', { plain = true }))
   end)
+  if block.span and block.span.namespace == folds then
+    local _, now = self:rows(block)
+    self:fold(last, now)
+  end
 end
 
 ---@return boolean

@@ -80,14 +80,19 @@ end
 
 ---@param buf integer
 local function set_keys(buf)
+  local listed = {} ---@type tandem.Key[]
   local function map(mode, lhs, rhs, desc, expr)
+    listed[#listed + 1] = { mode = mode, lhs = lhs, desc = desc }
     vim.keymap.set(mode, lhs, rhs, { buffer = buf, desc = 'tandem: ' .. desc, nowait = true, expr = expr })
   end
   local tandem = require('tandem')
+  for _, key in ipairs({ 'i', 'a', 'o', 'I', 'A', 'O' }) do
+    map('n', key, function()
+      vim.bo.modifiable = true
+      return in_input() and key or 'GA'
+    end, 'write', true)
+  end
   map('n', '<CR>', enter, 'send, or go to the file')
-  map('n', 'gf', go_to_place, 'go to the file')
-  map('n', 'gF', go_to_place, 'go to the file and line')
-  map('n', 'gy', yank_code, 'yank the code block')
   map('i', '<C-s>', function()
     session().chat.input:submit()
   end, 'send')
@@ -95,34 +100,31 @@ local function set_keys(buf)
     session().chat.input:steer()
   end, 'send to the running turn')
   map('n', '<C-c>', tandem.stop, 'stop the turn')
-  map('n', 'ga', tandem.allow, 'allow')
-  map('n', 'gA', tandem.allow_always, 'allow always')
-  map('n', 'gr', tandem.reject, 'reject')
   map('n', '<C-p>', function()
     session().chat.input:recall(-1)
-  end, 'an earlier question into the input')
+  end, 'an earlier prompt into the input')
   map('n', '<C-n>', function()
     session().chat.input:recall(1)
-  end, 'a later question into the input')
+  end, 'a later prompt into the input')
   map('n', 'gp', function()
     session().chat.input:paste_image()
   end, 'paste the image in the clipboard')
-  map('n', 'gb', tandem.back, 'go back to before the question, and edit it')
-  map('n', 'gB', tandem.regenerate, 'go back to before the question, and ask it again')
+  map('n', 'ga', tandem.allow, 'allow')
+  map('n', 'gA', tandem.allow_always, 'always allow')
+  map('n', 'gr', tandem.reject, 'reject')
+  map('n', 'gf', go_to_place, 'go to the file')
+  map('n', 'gF', go_to_place, 'go to the file and line')
+  map('n', 'gy', yank_code, 'yank the code block')
+  map('n', ']]', [[<Cmd>call search('^## ', 'W')<CR>]], 'next message')
+  map('n', '[[', [[<Cmd>call search('^## ', 'bW')<CR>]], 'previous message')
+  map('n', 'gb', tandem.back, 'go back to before the prompt, and edit it')
+  map('n', 'gB', tandem.regenerate, 'go back to before the prompt, and send it again')
   map('n', ']c', tandem.next_chat, 'next chat')
   map('n', '[c', tandem.prev_chat, 'previous chat')
   map('n', 'q', M.close, 'close the chat')
-  map('n', ']]', [[<Cmd>call search('^## ', 'W')<CR>]], 'next message')
-  map('n', '[[', [[<Cmd>call search('^## ', 'bW')<CR>]], 'previous message')
   map('n', 'g?', function()
-    require('tandem.keys').show(api.nvim_get_current_buf())
+    require('tandem.keys').show(listed)
   end, 'show these keys')
-  for _, key in ipairs({ 'i', 'a', 'o', 'I', 'A', 'O' }) do
-    map('n', key, function()
-      vim.bo.modifiable = true
-      return in_input() and key or 'GA'
-    end, 'write', true)
-  end
 end
 
 ---@param buf integer
@@ -243,12 +245,55 @@ local function placement()
   return { split = split, win = -1, [beside and 'width' or 'height'] = math.max(1, math.min(size, total - 2)) }
 end
 
+--- Gives a window its part of the screen.
+---@param win integer
+local function set_size(win)
+  local wanted = placement()
+  if wanted.relative then
+    return api.nvim_win_set_config(win, wanted)
+  end
+  if wanted.width then
+    api.nvim_win_set_width(win, wanted.width)
+  else
+    api.nvim_win_set_height(win, wanted.height)
+  end
+  vim.w[win].tandem_size = wanted.width or wanted.height
+end
+
+--- Keeps the part of the screen that the settings name when the screen changes its size, unless the window was resized.
+local function watch_size()
+  api.nvim_create_autocmd('VimResized', {
+    group = api.nvim_create_augroup('tandem.size', {}),
+    desc = 'tandem: keep the part of the screen that the chat has',
+    callback = function()
+      for _, win in ipairs(api.nvim_list_wins()) do
+        local size = vim.w[win].tandem_size
+        local now = is_beside() and api.nvim_win_get_width(win) or api.nvim_win_get_height(win)
+        if size == now and config.get().chat.position ~= 'tab' then
+          set_size(win)
+        end
+      end
+    end,
+  })
+end
+
 ---@param buf integer
 ---@return integer? win the window that shows the buffer: of this tab page, unless the chat has one of its own
 function M.find(buf)
   local wins = config.get().chat.position == 'tab' and api.nvim_list_wins() or api.nvim_tabpage_list_wins(0)
   return vim.iter(wins):find(function(win)
     return api.nvim_win_get_buf(win) == buf
+  end)
+end
+
+--- Whether a window of this tab page shows a row of a buffer.
+---@param buf integer
+---@param row integer zero-based
+---@return boolean
+function M.shows(buf, row)
+  return vim.iter(api.nvim_tabpage_list_wins(0)):any(function(win)
+    local is_there = api.nvim_win_get_buf(win) == buf
+    return is_there and vim.fn.line('w0', win) <= row + 1 and row + 1 <= vim.fn.line('w$', win)
   end)
 end
 
@@ -281,7 +326,10 @@ end
 ---@return integer win
 local function open_window(buf)
   if config.get().chat.position ~= 'tab' then
-    return api.nvim_open_win(buf, false, placement())
+    local win = api.nvim_open_win(buf, false, placement())
+    vim.w[win].tandem_size = is_beside() and api.nvim_win_get_width(win) or api.nvim_win_get_height(win)
+    watch_size()
+    return win
   end
   local here = api.nvim_get_current_win()
   vim.cmd('tab split')

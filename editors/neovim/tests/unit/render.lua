@@ -16,13 +16,17 @@ return function(t)
     t.equal(render.diff(old, new).lines, { '-1', '+x', ' 2', ' 3', '…', ' 7', ' 8', '-9', '+y' })
   end)
 
-  t.test('the name of the workspace gives way to the state', function()
-    local fit = require('tandem.status').fit
-    t.equal({ fit('greeter', '', 20) }, { ' tandem ', 'greeter' })
-    t.equal({ fit('größer', '', 12) }, { ' tandem ', 'grö…' })
-    t.equal({ fit('größer', ' 2/3', 16) }, { ' tandem ', 'grö… 2/3' })
-    t.equal({ fit('greeter', ' 2/3', 13) }, { ' tandem ', '2/3' })
-    t.equal({ fit('greeter', '', 3) }, { '', '' })
+  t.test('details and the name of the workspace give way to the state, the least important first', function()
+    local details = { '2 changes', 'Ask', 'sonnet' }
+    local function fit(room)
+      return { require('tandem.status').fit('ready', 'größer', details, room) }
+    end
+    t.equal(fit(40), { 'größer', '2 changes · Ask · sonnet' })
+    t.equal(fit(36), { '', '2 changes · Ask · sonnet' })
+    t.equal(fit(29), { 'größ…', '2 changes · Ask' })
+    t.equal(fit(18), { '', '2 changes' })
+    t.equal(fit(15), { 'größer', '' })
+    t.equal(fit(6), { '', '' })
   end)
 
   t.test('a long line is cut where it does not change, and shown whole where it does', function()

@@ -1,0 +1,184 @@
+--- What a person sees of the chat: screen cells of a real terminal, real keys.
+local screens = dofile(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/neovim_screen.lua')
+
+local M = {}
+
+--- The tests of this file.
+---@param t table the harness
+---@param model tandem.test.Model
+---@param setup tandem.test.Setup
+function M.test(t, model, setup)
+  if vim.fn.executable('tmux') == 0 then
+    return t.skip('the look of the chat', 'tmux is not installed')
+  end
+  local screen = screens.open(t, setup)
+  local function shows(part)
+    screens.wait_text(t, screen, part)
+  end
+  local function hides(part)
+    t.wait(('%q is gone from the screen'):format(part), function()
+      return not screen:text():find(part, 1, true)
+    end)
+  end
+  local function test(name, body)
+    t.test('the look: ' .. name, function()
+      screens.settle(t, screen)
+      body()
+    end)
+  end
+  local function command(line)
+    screen:keys(':' .. line, 'Enter')
+  end
+  local function run(text)
+    return { call = { id = 'c' .. vim.uv.hrtime(), name = 'run_command', arguments = { command = text } } }
+  end
+  local edit = {
+    call = {
+      id = 'look',
+      name = 'edit_file',
+      arguments = { path = 'src/main.rs', edits = { { old_text = 'let port = port();', new_text = 'let port = 1;' } } },
+    },
+  }
+
+  test('results and thoughts fold while the chat is in insert mode', function()
+    local thoughts = { reasoning = 'first thought\n' }
+    local read = { call = { id = 'look-read', name = 'read_file', arguments = { path = 'src/main.rs' } } }
+    model:script({ thoughts, { reasoning = 'second thought' }, read }, { { text = 'It has been read.' }, { gate = 'folded' } })
+    screens.go_to_chat(t, screen)
+    screen:keys('i', 'Read it', 'C-s')
+    shows('It has been read.')
+    local text = screen:text()
+    t.equal({ text:find('second thought', 1, true), text:find('fn main() {\n', 1, true) }, {}, text)
+    t.contains(text, '-- INSERT --')
+    model:open('folded')
+    screen:keys('Escape')
+  end)
+
+  test('asking goes to the end of the chat, wherever its cursor was', function()
+    model:script({ { text = ('line\n\n'):rep(60) .. 'LAST' } }, { { text = 'An answer below.' } })
+    command('Tandem ask Much')
+    shows('LAST')
+    screens.go_to_chat(t, screen)
+    screen:keys('gg', 'C-w', 'p')
+    hides('LAST')
+    command('Tandem ask Again')
+    shows('An answer below.')
+    command('Tandem close')
+  end)
+
+  test('a request out of view floats until it is in view', function()
+    local lines = { text = ('line\n\n'):rep(60) }
+    model:script({ lines, { gate = 'away' }, edit }, { { text = 'Not done.' } })
+    command('Tandem ask Long')
+    model:state('gate:away')
+    screens.go_to_chat(t, screen)
+    screen:keys('gg', 'C-w', 'p')
+    model:open('away')
+    shows(' Allow? ─')
+    shows(':Tandem reject reject')
+    screens.go_to_chat(t, screen)
+    screen:keys('G')
+    shows(' ga   Allow')
+    hides(' Allow? ─')
+    screen:keys('gg')
+    shows(' Allow? ─')
+    screens.calm(t, screen)
+    command('Tandem reject')
+    hides(' Allow? ─')
+    screen:keys('G')
+    shows('Not done.')
+    command('Tandem close')
+  end)
+
+  test('what the message line says of a request does not outlive it', function()
+    model:script({ edit }, { { text = 'Left alone.' } })
+    command('Tandem ask Edit it')
+    shows(':Tandem allow / :Tandem reject?  Edit src/main.rs')
+    screens.calm(t, screen)
+    screen:lua("vim.schedule(function() require('tandem').reject() end)")
+    shows('tandem: Reject: Edit src/main.rs')
+    hides('?  Edit src/main.rs')
+  end)
+
+  test('changes to review are named while there are some', function()
+    model:script({ edit }, { { text = 'Changed.' } })
+    command('Tandem mode edit')
+    command('Tandem ask Edit it')
+    shows('1 change to review: :Tandem review')
+    command('Tandem keep all')
+    hides('1 change to review')
+    command('Tandem mode ask')
+  end)
+
+  test('a command that fails says so in its title and has no tick', function()
+    model:script({ run('echo out; exit 3') }, { { text = 'It failed.' } })
+    command('Tandem mode auto')
+    command('Tandem ask Run it')
+    shows('It failed.')
+    t.equal(screen:text():match('✗ Run `echo out; exit 3`  exit 3') ~= nil, true, screen:text())
+    command('Tandem mode ask')
+  end)
+
+  test('a command in the background says so in its title', function()
+    local call = run('sleep 1000')
+    call.call.arguments.background = true
+    model:script({ call }, { { text = 'It runs on.' } })
+    command('Tandem mode auto')
+    command('Tandem ask Start it')
+    shows('It runs on.')
+    shows('Run `sleep 1000`  in the background')
+    command('Tandem close')
+    command('Tandem mode ask')
+  end)
+
+  test('a plan between two texts separates them', function()
+    local function plan(id, status)
+      local entries = { { content = 'a', status = status } }
+      return { call = { id = id, name = 'update_plan', arguments = { entries = entries } } }
+    end
+    local first = { { text = 'Begun.' }, plan('look-1', 'pending') }
+    model:script(first, { { text = 'One text.' }, plan('look-2', 'completed') }, { { text = 'Another text.' } })
+    command('Tandem ask Plan')
+    shows('Another text.')
+    t.equal(screen:text():find('One text.Another', 1, true), nil, screen:text())
+    command('Tandem close')
+  end)
+
+  test('tables are drawn with aligned columns', function()
+    model:script({ { text = 'Look:\n\n| name | what it `is` |\n|:--|--:|\n| `a` | **one** |\n| longer | 2 |\n\nDone.' } })
+    command('Tandem ask Tabulate')
+    shows('│ name   │ what it is │')
+    shows('├────────┼────────────┤')
+    shows('│ a      │        one │')
+    shows('│ longer │          2 │')
+  end)
+
+  test('a narrow chat shows its state first, and keeps its part of a screen that grows', function()
+    model:script({ edit }, { { text = 'Narrow.' } })
+    screen:resize(80, 24)
+    command('Tandem ask Narrow')
+    shows('needs approval')
+    t.equal(screen:lua('return vim.api.nvim_win_get_width(require("tandem.window").find(require("tandem.chats").current().chat.buf))'), 32)
+    screens.calm(t, screen)
+    command('Tandem reject')
+    shows('Narrow.')
+    screen:resize(160, 36)
+    t.wait('the chat is as wide as the settings say', function()
+      return screen:lua('return vim.api.nvim_win_get_width(require("tandem.window").find(require("tandem.chats").current().chat.buf))') == 64
+    end)
+    screen:resize(126, 36)
+  end)
+
+  test('the keys of an edit in place hide nothing of the lines', function()
+    model:script({ { text = '    env::var("PORT").map_or(Ok(8080), |text| text.parse()).unwrap_or_default()\n' } })
+    command('only | 5,6Tandem edit short')
+    shows('ga accept · gr reject')
+    shows('    let text = env::var("PORT").unwrap();')
+    shows('    text.parse().unwrap()')
+    screen:keys('Escape')
+    hides('ga accept')
+  end)
+  screen:stop()
+end
+
+return M
