@@ -420,7 +420,7 @@ t.test('a conversation that another process has open is not loaded, and the curr
   local id, before = session().id, chat()
   session():load(held)
   vim.cmd('Tandem ask Still mine?') -- said meanwhile
-  wait_chat('That conversation was not opened: ')
+  wait_chat('Could not open that session: ')
   wait_chat('Still mine.')
   wait_idle()
   t.contains(chat(), 'is open in another tandem')
@@ -559,7 +559,7 @@ t.test('checkhealth reports the binary, its version, the server and the model', 
   local report = text_of(0)
   vim.cmd('silent! tabonly')
   local _, folder = project('attach')
-  local parts = { 'Neovim ', binary, 'server for ' .. folder, 'conversation: ready', ' · Ask · test', 'vim.g.tandem is valid' }
+  local parts = { 'Neovim ', binary, 'server for ' .. folder, 'session: ready', ' · Ask · test', 'vim.g.tandem is valid' }
   for _, part in ipairs(vim.list_extend(parts, { 'sandbox: ', 'configuration: ', 'state folder: ' })) do
     t.contains(report, part)
   end

@@ -11,7 +11,7 @@ function M.test(t, model, setup)
   if vim.fn.executable('tmux') == 0 then
     return t.skip('the look of the chat', 'tmux is not installed')
   end
-  local screen = screens.open(t, setup)
+  local screen, folder = screens.open(t, setup)
   local function shows(part)
     screens.wait_text(t, screen, part)
   end
@@ -110,6 +110,27 @@ function M.test(t, model, setup)
     command('Tandem mode ask')
   end)
 
+  test('rejecting the changes of several files asks first', function()
+    local function write(name)
+      return { call = { id = 'look-' .. name, name = 'write_file', arguments = { path = name, content = 'new\n' } } }
+    end
+    model:script({ write('one.txt'), write('two.txt') }, { { text = 'Written.' } })
+    command('Tandem mode edit')
+    command('Tandem ask Write two files')
+    shows('2 changes to review')
+    command('Tandem reject all')
+    shows('tandem: reject 2 changes in 2 files?')
+    screen:keys('Enter')
+    hides('in 2 files?')
+    shows('2 changes to review')
+    command('Tandem reject all')
+    shows('in 2 files?')
+    screen:keys('r')
+    hides('2 changes to review')
+    t.equal(vim.fn.glob(folder .. '/*.txt'), '')
+    command('Tandem mode ask')
+  end)
+
   test('a command that fails says so in its title and has no tick', function()
     model:script({ run('echo out; exit 3') }, { { text = 'It failed.' } })
     command('Tandem mode auto')
@@ -142,6 +163,35 @@ function M.test(t, model, setup)
     shows('Another text.')
     t.equal(screen:text():find('One text.Another', 1, true), nil, screen:text())
     command('Tandem close')
+  end)
+
+  test('calls that wait or fail name their file', function()
+    local function edit_of(id, path, old)
+      local arguments = { path = path, edits = { { old_text = old, new_text = 'x' } } }
+      return { call = { id = id, name = 'edit_file', arguments = arguments } }
+    end
+    local main = edit_of('look-first', 'src/main.rs', 'let port = port();')
+    model:script({ main, edit_of('look-second', 'src/main.rs', 'fn main() {') }, { edit_of('look-none', 'src/none.rs', 'a') }, {
+      { text = 'Both.' },
+    })
+    command('Tandem ask Edit twice')
+    shows('Allow?')
+    local _, count = screen:text():gsub('Edit src/main%.rs', '')
+    t.equal(count >= 2, true, screen:text())
+    t.equal(screen:text():find('edit_file  ', 1, true), nil, screen:text())
+    for _ = 1, 2 do
+      screens.calm(t, screen)
+      command('Tandem reject')
+    end
+    shows('Both.')
+    t.contains(screen:text():match('✗[^\n]*none[^\n]*') or screen:text(), 'src/none.rs')
+  end)
+
+  test('an edit in place that fails says why, whole, in the chat', function()
+    local long = 'Incorrect key.\nThe second line says what to do.'
+    model:script({ { status = 401, body = { error = { message = long } } } })
+    command('5,6Tandem edit short')
+    shows('The second line says what to do.')
   end)
 
   test('tables are drawn with aligned columns', function()

@@ -145,7 +145,7 @@ fn edits(result: &Value) -> Result<Vec<DocumentEdits>, String> {
     };
     for (uri, edits) in changes {
         let uri =
-            uri.ok_or("they want to create, move or delete files, which tandem does not let language servers do")?;
+            uri.ok_or("the edit creates, moves or deletes files, which tandem doesn't allow language servers to do")?;
         let edits = edits
             .as_array()
             .into_iter()
@@ -167,7 +167,7 @@ fn edit(value: &Value) -> Result<(crate::text::Range, String), String> {
     let range = serde_json::from_value::<lsp::Range>(value["range"].clone()).map(range);
     match (range, value["newText"].as_str()) {
         (Ok(range), Some(text)) => Ok((range, text.to_owned())),
-        _ => Err("they answered with an edit that is not plain text".to_owned()),
+        _ => Err("the language server returned an unsupported kind of edit".to_owned()),
     }
 }
 

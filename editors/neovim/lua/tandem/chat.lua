@@ -175,7 +175,7 @@ function Chat:show_cut(from)
       hl_group = 'TandemCut',
       hl_eol = true,
       priority = 300,
-      virt_lines = { { { 'No longer part of the conversation; :Tandem undo restores it', 'TandemNotice' } } },
+      virt_lines = { { { 'No longer part of the session; :Tandem undo restores it', 'TandemNotice' } } },
       virt_lines_above = true,
     })
   end

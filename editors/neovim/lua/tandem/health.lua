@@ -74,12 +74,12 @@ end
 local function check_session(session)
   local running = client.running(session.root)
   if not running then
-    return health.info(('no server for %s: it starts with the next question'):format(session.root))
+    return health.info(('no server for %s: it starts with the next prompt'):format(session.root))
   end
   local attached = vim.tbl_count(running.attached_buffers)
   health.ok(('server for %s (client %d, %d buffers, %s)'):format(session.root, running.id, attached, running.offset_encoding))
   if session.id then
-    health.ok(('conversation: %s'):format(require('tandem.status').describe(session)))
+    health.ok(('session: %s'):format(require('tandem.status').describe(session)))
   end
   if running.server_capabilities.inlineCompletionProvider then
     health.ok("inline completion: on, accepted by require('tandem').accept()")
@@ -90,7 +90,7 @@ local function check_session(session)
 end
 
 local function check_servers()
-  health.start('tandem: conversations')
+  health.start('tandem: sessions')
   local sessions = require('tandem.chats').all()
   vim.iter(sessions):each(check_session)
   if #sessions == 0 then

@@ -188,7 +188,7 @@ local function set_option(id, value)
   current:open(function(problem)
     local option = current.options[id]
     if problem or not option then
-      return require('tandem.say')(problem or ('this model offers no ' .. id), vim.log.levels.ERROR)
+      return require('tandem.say')(problem or ('this model does not support ' .. id), vim.log.levels.ERROR)
     end
     vim.ui.select(option.options, {
       prompt = ('tandem %s (now %s)'):format(id, option.currentValue),
@@ -327,7 +327,7 @@ local function step_chat(step)
   local current = session()
   local there = require('tandem.chats').beside(current, step)
   if there == current then
-    return require('tandem.say')('There is no other chat (:Tandem new begins one)')
+    return require('tandem.say')('No other chat (:Tandem new starts one)')
   end
   show_chat(there)
 end
@@ -349,7 +349,7 @@ function M.chats()
     prompt = 'Chat',
     format_item = function(other)
       local asked = other.chat:question_at()
-      local first = asked and vim.split(asked.text, '\n')[1] or '(nothing asked yet)'
+      local first = asked and vim.split(asked.text, '\n')[1] or '(no prompt yet)'
       return ('%d  %s  %s'):format(chats.number(other), first, require('tandem.status').describe(other))
     end,
   }, function(choice)
@@ -409,10 +409,10 @@ function M.sessions()
   local current = session()
   current:list(function(kept)
     if #kept == 0 then
-      return require('tandem.say')('No other saved conversations in this workspace')
+      return require('tandem.say')('No other saved sessions in this workspace')
     end
     vim.ui.select(kept, {
-      prompt = 'Resume conversation',
+      prompt = 'Resume session',
       format_item = function(choice)
         return ('%s  %s'):format(require('tandem.clock').local_time(choice.updatedAt), choice.title or choice.sessionId)
       end,

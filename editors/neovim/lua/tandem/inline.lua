@@ -213,6 +213,16 @@ function M.on_update(params)
   end
 end
 
+--- Says why an edit failed: the first line of it, and all of it in the chat.
+---@param bufnr integer
+---@param why string
+local function failed(bufnr, why)
+  local chat = require('tandem.chats').get(client.root(bufnr)).chat
+  chat:show()
+  chat:line(why, 'TandemFailed')
+  say(why, vim.log.levels.ERROR)
+end
+
 ---@param inline tandem.Inline
 ---@param err? lsp.ResponseError
 ---@param result? { text: string }
@@ -221,12 +231,12 @@ local function answered(inline, err, result)
     return -- it was cancelled
   elseif err then
     finish(inline)
-    return say(err.message, vim.log.levels.ERROR)
+    return failed(inline.bufnr, err.message)
   end
   inline.text = result.text
   inline.hunks = draw(inline, lines_of(inline.text))
   if #inline.hunks == 0 then
-    say('The model proposes no change')
+    say('The model suggested no changes')
   end
   redraw(inline)
 end
@@ -245,7 +255,7 @@ function M.start(bufnr, selection, instruction)
   inline.old = api.nvim_buf_get_lines(bufnr, first, last, false)
   client.ensure(client.root(bufnr), function(connection, problem)
     if not connection then
-      return say(problem, vim.log.levels.ERROR)
+      return failed(bufnr, problem)
     elseif not vim.lsp.buf_is_attached(bufnr, connection.id) then
       return say('Only files in the workspace can be edited in place')
     end

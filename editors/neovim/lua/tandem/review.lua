@@ -139,7 +139,7 @@ end
 function Review:request(params, callback)
   local session = self.session
   if not (session.id and session.connection) then
-    say('Nothing was changed yet')
+    say('Nothing has been changed yet')
     return callback(nil)
   end
   params.sessionId = session.id
@@ -233,6 +233,21 @@ function Review:last_turn(path)
   return last > 0 and { turn = last, path = path } or nil
 end
 
+--- Asks before changes of more than one file are rejected.
+---@return boolean
+function Review:may_reject_all()
+  local paths = {} ---@type table<string, true>
+  for _, change in ipairs(self.changes) do
+    paths[change.path] = true
+  end
+  local files = vim.tbl_count(paths)
+  if files < 2 or #api.nvim_list_uis() == 0 then
+    return true
+  end
+  local question = ('tandem: reject %s in %d files?'):format(self:count(), files)
+  return vim.fn.confirm(question, '&Reject\n&Cancel', 2, 'Question') == 1
+end
+
 --- Keeps or rejects the hunk under the cursor, its file, or all changes.
 ---@param action 'keep'|'reject'
 ---@param scope 'hunk'|'file'|'all'
@@ -251,7 +266,9 @@ function Review:decide(action, scope)
   end
   if scope ~= 'hunk' then
     return self:refresh(function()
-      act(last(), last)
+      if scope == 'file' or action == 'keep' or self:may_reject_all() then
+        act(last(), last)
+      end
     end)
   end
   -- The list may not be there yet, right after a turn: the hunk is looked up again when it is.

@@ -151,7 +151,7 @@ function Session:load(id)
     function(problem)
       self.coming = nil
       if problem then
-        self.chat:line('That conversation was not opened: ' .. problem, 'TandemFailed')
+        self.chat:line('Could not open that session: ' .. problem, 'TandemFailed')
       else
         self:look_at_changes()
       end
@@ -343,11 +343,11 @@ end
 ---@param next fun(asked: tandem.Asked)
 function Session:back_to(asked, next)
   if not asked then
-    return say('There is no question to go back to')
+    return say('There is no prompt to go back to')
   elseif self:is_busy() then
     return
   elseif not asked.number then
-    return say('tandem cannot go back to this question: no model answered it')
+    return say('Cannot go back to this prompt: it was never answered')
   end
   self.review:restore('restore', asked.number, function()
     next(asked)
