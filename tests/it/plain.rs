@@ -270,10 +270,8 @@ fn actions_that_ask_a_model_are_tagged_where_the_client_takes_that() {
     let offered = actions(&mut client, &code, 1);
     assert!(!offered.is_empty());
     for action in offered {
-        let expected = match action["command"]["command"] == "tandem.ask" {
-            true => json!([1]),
-            false => Value::Null,
-        };
+        let asks = action["command"]["command"] == "tandem.ask";
+        let expected = if asks { json!([1]) } else { Value::Null };
         assert_eq!(action["tags"], expected, "{action}");
     }
 }
