@@ -41,8 +41,8 @@ pub use self::live::Live;
 pub use self::once::Ran;
 pub(crate) use self::output::Output;
 use self::prepared::Prepared;
-pub use self::sandbox::Sandbox;
 use self::sandbox::{Invocation, Scratch};
+pub use self::sandbox::{Network, Sandbox};
 pub use self::shadow::{Applied, Shadow};
 pub use self::shell::{Dialect, ShellProgram};
 pub(crate) use self::stand_in::{StandIn, TakenOver};
@@ -82,6 +82,8 @@ pub struct Shell(Arc<Shared>);
 struct Shared {
     surroundings: Surroundings,
     sandbox: OnceCell<Sandbox>,
+    /// The network of the commands, `None` if there can be none.
+    network: OnceCell<Option<Network>>,
     running: Mutex<Running>,
     snapshots: Snapshot,
     guards: Guards,
@@ -144,6 +146,20 @@ impl Shell {
         self.holds(workspace).await && self.0.sandbox.get().is_some_and(Sandbox::shows_unsaved)
     }
 
+    /// Whether sandboxed commands of this workspace share a network; sees to it that they do, if they can.
+    pub async fn share_network(&self, workspace: &Workspace) -> bool {
+        if !self.holds(workspace).await {
+            return false;
+        }
+        let make = async || {
+            let sandbox = self.0.sandbox.get()?;
+            let made = sandbox.network(&self.0.surroundings).await;
+            made.inspect_err(|why| tracing::info!("commands do not share a network: {why}"))
+                .ok()
+        };
+        self.0.network.get_or_init(make).await.is_some()
+    }
+
     /// Starts a command, which reads the `unsaved` texts in the place of their files.
     ///
     /// # Errors
@@ -159,6 +175,9 @@ impl Shell {
             return Err(ToolError(
                 "the sandbox differs from the one shown; nothing was run".to_owned(),
             ));
+        }
+        if line.sandboxed && !line.network {
+            self.share_network(workspace).await;
         }
         let (shared, workspace, line) = (Arc::clone(&self.0), workspace.clone(), line.clone());
         let failed =

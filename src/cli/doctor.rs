@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Outcome;
 use crate::config::{Environment, ModelSettings, Problem, Provider as Row, Settings, Sources};
 use crate::model::Provider;
-use crate::process::Sandbox;
+use crate::process::{Sandbox, Surroundings};
 use crate::session::check::{self, Finding, Verdict};
 use crate::session::{self};
 use crate::text::display;
@@ -60,8 +60,10 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     for server in session::mcp_servers(&settings, &workspaces) {
         report.add(mcp_server(&server).await)?;
     }
-    let found = Sandbox::find(&session::surroundings(&settings)).await;
+    let surroundings = session::surroundings(&settings);
+    let found = Sandbox::find(&surroundings).await;
     report.add(sandbox(&found))?;
+    report.add(network(&found, &surroundings).await)?;
     report.add(undo(&found))?;
     model(&settings, &mut report).await?;
     report.end()
@@ -233,6 +235,26 @@ fn sandbox(sandbox: &Sandbox) -> Finding {
             "sandbox",
             format!("none: {lacking}"),
             "each command requires approval in every mode; on Linux, install bubblewrap and allow user namespaces",
+        ),
+    }
+}
+
+/// Whether the commands of a session reach each other's servers.
+async fn network(sandbox: &Sandbox, surroundings: &Surroundings) -> Finding {
+    match sandbox.network(surroundings).await {
+        Ok(_) => Finding::good(
+            "network",
+            "commands and jobs of a session share a loopback network; nothing else is reachable",
+        ),
+        Err(_) if sandbox.name().is_none() => Finding::good(
+            "network",
+            "the network of this machine: there is no sandbox",
+        ),
+        Err(why) => Finding::warning(
+            "network",
+            format!("commands of a session do not share a network: {why}"),
+            "a command cannot reach a server that another one started, such as a development server; install \
+             bubblewrap and allow user namespaces, or let both commands use the network of this machine",
         ),
     }
 }

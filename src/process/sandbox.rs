@@ -27,6 +27,7 @@ mod bubblewrap;
 mod cover;
 #[cfg(target_os = "linux")]
 mod landlock;
+mod network;
 mod places;
 mod scratch;
 #[cfg(any(target_os = "macos", test))]
@@ -42,6 +43,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::network::Network;
+#[cfg(target_os = "linux")]
+pub(super) use self::network::join;
 pub(super) use self::places::Places;
 pub(super) use self::scratch::{Interrupted, Scratch};
 #[cfg(target_os = "linux")]
@@ -86,7 +90,10 @@ pub(super) struct Confined<'a> {
     pub stand_ins: &'a [StandIn],
     /// Where it runs, without symlinks.
     pub cwd: &'a Path,
+    /// Whether it has the network of the host.
     pub network: bool,
+    /// The network that it shares with the other commands of its session, if they have one and it does not have the host's.
+    pub session: Option<&'a Network>,
 }
 
 impl Confined<'_> {
@@ -135,6 +142,16 @@ impl Invocation {
     pub fn marked(mut self, ended: PathBuf) -> Self {
         self.arguments
             .splice(1..1, ["--ended".into(), ended.into()])
+            .for_each(drop);
+        self
+    }
+
+    /// Has the supervisor join this network first.
+    #[cfg(target_os = "linux")]
+    fn inside(mut self, network: &Network) -> Self {
+        let [user, network] = network.places().map(OsString::from);
+        self.arguments
+            .splice(1..1, ["--join".into(), user, network])
             .for_each(drop);
         self
     }
@@ -255,6 +272,18 @@ impl Sandbox {
         .await
     }
 
+    /// A network for the commands of a session.
+    ///
+    /// # Errors
+    /// There can be none here, with the reason: then each command has a network of its own, or no sockets at all.
+    pub async fn network(&self, surroundings: &Surroundings) -> Result<Network, String> {
+        #[cfg(target_os = "linux")]
+        if let (Level::Bubblewrap(bubblewrap), Some(own)) = (&self.level, &surroundings.program) {
+            return bubblewrap.network(own).await;
+        }
+        std::future::ready(Err("it requires bubblewrap".to_owned())).await
+    }
+
     /// Its name; `None` without a sandbox.
     #[must_use]
     pub fn name(&self) -> Option<&'static str> {
@@ -347,7 +376,11 @@ impl Sandbox {
             #[cfg(target_os = "linux")]
             Level::Bubblewrap(bubblewrap) => {
                 let (start, argv) = bubblewrap.held(confined, &argv);
-                surroundings.supervised(&start, argv)
+                let invocation = surroundings.supervised(&start, argv)?;
+                Ok(match confined.session {
+                    Some(network) => invocation.inside(network),
+                    None => invocation,
+                })
             }
             #[cfg(target_os = "linux")]
             Level::Landlock => {

@@ -35,6 +35,10 @@ pub struct Args {
     /// A file to write when the command ended because nobody listens any more
     #[arg(long)]
     ended: Option<PathBuf>,
+    /// Join these namespaces first: a user namespace, and the network that it owns
+    #[cfg(target_os = "linux")]
+    #[arg(long, num_args = 2)]
+    join: Vec<PathBuf>,
     /// The command
     #[arg(last = true, required = true)]
     argv: Vec<OsString>,
@@ -50,6 +54,8 @@ const KILLED: u8 = 137;
 pub fn run(args: Args) -> io::Result<u8> {
     use rustix::process::{WaitOptions, setsid, wait};
 
+    #[cfg(target_os = "linux")]
+    sandbox::join(&args.join)?;
     if let Some(cwd) = &args.filter {
         return Err(sandbox::enter(cwd, &args.argv));
     }

@@ -37,12 +37,15 @@ impl Actor {
         let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let today = today.split('T').next().unwrap_or_default();
         let shell = self.shell.program();
-        let commands = if self.shell.holds(&self.workspace).await {
+        let (git, shares_network) =
+            tokio::join!(self.git(), self.shell.share_network(&self.workspace));
+        let commands = if shares_network {
+            "sandboxed, writes only in the workspace, no network unless `network` except a localhost they share"
+        } else if self.shell.holds(&self.workspace).await {
             "sandboxed, writes only in the workspace, no network unless `network`"
         } else {
             "not sandboxed, each requires the user's approval"
         };
-        let git = self.git().await;
         let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
         self.journal.environment = format!(
             "System: {system} {machine}; shell: {shell}; today: {today}; {git}; commands: {commands}"

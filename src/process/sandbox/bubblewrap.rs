@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::fs::MemfdFlags;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
 
 use super::places::Places;
 use super::seccomp::{self, Sockets};
-use super::{Confined, Start, cover};
+use super::{Confined, Network, Start, cover};
 
 /// Namespaces, no capabilities, no terminal.
 const ALONE: [&str; 8] = [
@@ -27,6 +29,9 @@ const ALONE: [&str; 8] = [
     "--cap-drop",
     "ALL",
 ];
+
+/// A command that does nothing.
+const NOTHING: [&str; 3] = ["/bin/sh", "-c", ":"];
 
 /// The program `bwrap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +47,7 @@ impl Bubblewrap {
     /// # Errors
     /// It does not, with its own message.
     pub async fn find(program: PathBuf, own: Option<&Path>) -> Result<Self, String> {
-        probe(&program, &[], &["/bin/sh", "-c", ":"].map(OsString::from)).await?;
+        probe(super::command(&program), &[], &NOTHING.map(OsString::from)).await?;
         // Within bubblewrap, `/proc/self/exe` would be bubblewrap.
         let Some(own) = own.and_then(|own| own.canonicalize().ok()) else {
             return Ok(Self {
@@ -60,13 +65,63 @@ impl Bubblewrap {
         );
         options.extend(["--dir", cover::TEXTS].map(OsString::from));
         let entered = cover::entered(std::iter::empty(), Path::new("/"), &["true".into()]);
-        let probed = probe(&program, &options, &entered).await;
+        let probed = probe(super::command(&program), &options, &entered).await;
         let covers = probed
             .inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"));
         Ok(Self {
             program,
             covers: covers.ok().map(|()| own),
         })
+    }
+
+    /// A network for the commands of a session, which `own`, this program, has others join.
+    ///
+    /// # Errors
+    /// The system refuses to make one, or to let a sandbox begin inside it.
+    pub async fn network(&self, own: &Path) -> Result<Network, String> {
+        let network = self
+            .new_network()
+            .await
+            .map_err(|error| error.to_string())?;
+        let mut joined = super::command(own);
+        joined
+            .arg("sandbox-exec")
+            .arg("--join")
+            .args(network.places());
+        joined.arg("--").arg(&self.program);
+        probe(joined, &[], &NOTHING.map(OsString::from)).await?;
+        Ok(network)
+    }
+
+    /// A network, which bubblewrap makes and sets up for a shell that lives until the network is open here.
+    async fn new_network(&self) -> io::Result<Network> {
+        const HOLD: &str = "echo $$; read end";
+        let mut command = super::command(&self.program);
+        // Killed while it sets up, it would leave a process behind; it ends with its input.
+        command.kill_on_drop(false);
+        command.args([
+            "--unshare-user",
+            "--unshare-net",
+            "--ro-bind",
+            "/",
+            "/",
+            "--",
+        ]);
+        command.args(["/bin/sh", "-c", HOLD]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut shell = command.spawn()?;
+        let mut line = String::new();
+        if let Some(output) = shell.stdout.take() {
+            BufReader::new(output).read_line(&mut line).await?;
+        }
+        let process = line.trim().parse().map_err(io::Error::other)?;
+        let network = Network::of(process);
+        shell.stdin.take();
+        shell.wait().await?;
+        network
     }
 
     /// Whether commands can replace, move and remove files whose unsaved text they see.
@@ -76,15 +131,18 @@ impl Bubblewrap {
     }
 }
 
-/// Whether bubblewrap starts `argv` with these options.
+/// Whether bubblewrap, which `command` starts, starts `argv` with these options.
 ///
 /// It ends by itself, even if the server ends first: one that is killed while it sets up its namespaces leaves a process
 /// behind that waits for it for ever. (Commands have the supervisor, which ends such a process too.)
-async fn probe(program: &Path, options: &[OsString], argv: &[OsString]) -> Result<(), String> {
-    let mut command = super::command(program);
+async fn probe(
+    mut command: Command,
+    options: &[OsString],
+    argv: &[OsString],
+) -> Result<(), String> {
     command
         .kill_on_drop(false)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::null());
     command.args(ALONE).args([
         "--unshare-net",
@@ -100,7 +158,11 @@ async fn probe(program: &Path, options: &[OsString], argv: &[OsString]) -> Resul
     // No pipe, whose end would be the end of the last process in the sandbox.
     let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
     command.stderr(said.try_clone().map_err(|error| error.to_string())?);
-    let status = command.status().await.map_err(|error| error.to_string())?;
+    // Its input stays open meanwhile: the supervisor of a command ends with that.
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let input = child.stdin.take();
+    let status = child.wait().await.map_err(|error| error.to_string())?;
+    drop(input);
     if status.success() {
         return Ok(());
     }
@@ -165,7 +227,7 @@ fn options(confined: &Confined<'_>, mounts: Vec<Mount>) -> Vec<OsString> {
         .chain(ALONE)
         .map(OsString::from)
         .collect();
-    if !confined.network {
+    if !confined.network && confined.session.is_none() {
         options.push("--unshare-net".into());
     }
     for Mount { how, from, to } in mounts {

@@ -188,6 +188,53 @@ fn there_is_no_network_and_no_access_to_outside_programs() {
     }
 }
 
+/// A server in the background on this port of loopback, which says when it listens.
+fn serve(port: u16) -> Value {
+    let server = format!(
+        "python3 -uc \"import socket; s = socket.create_server(('127.0.0.1', {port})); print('ready')
+while True: s.accept()[0].sendall(b'SERVED')\""
+    );
+    json!({ "command": server, "background": true })
+}
+
+#[test]
+fn commands_of_a_session_share_a_network_that_nobody_else_reaches() {
+    // A port that is free here, and so the host's.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .unwrap()
+        .port();
+    let ask = run(&format!("cat < /dev/tcp/127.0.0.1/{port}"));
+    let gone = json!({ "command": "stop", "job": 2 });
+    for level in [Level::Best, Level::Unsaved] {
+        let stage = Stage::new(level, &[serve(port), ask.clone()]);
+        let mut client = stage.client();
+        let session = client.session(&stage.world);
+        finish(&mut client, &session);
+        let told = stage.told();
+        assert!(told[0].contains("ready"), "{level:?}: {told:?}");
+        assert!(told[1].contains("SERVED"), "{level:?}: {told:?}");
+        // While the job goes on, neither the host nor another session reaches it; that one can have the same port.
+        let host = std::net::TcpStream::connect(("127.0.0.1", port));
+        assert_eq!(
+            host.unwrap_err().kind(),
+            std::io::ErrorKind::ConnectionRefused,
+            "{level:?}"
+        );
+        let calls = [
+            ask.clone(),
+            serve(port),
+            ask.clone(),
+            gone.clone(),
+            ask.clone(),
+        ];
+        let told = Stage::new(level, &calls).results();
+        assert!(!told[0].contains("SERVED"), "{level:?}: {told:?}");
+        assert!(told[2].contains("SERVED"), "{level:?}: {told:?}");
+        assert!(!told[4].contains("SERVED"), "{level:?}: {told:?}");
+    }
+}
+
 #[test]
 fn the_network_is_available_only_to_approved_commands() {
     for level in HOLDING {
