@@ -3,6 +3,7 @@
 
 mod endpoint;
 mod host;
+mod job;
 mod language;
 mod limits;
 mod lock;
@@ -14,6 +15,7 @@ mod tool;
 
 pub use endpoint::{Api, CompletionApi, Prices, Proxy, without_password};
 pub use host::is_loopback;
+pub use job::{JobOutput, JobState, JobStatus};
 pub use language::Operation;
 pub use limits::{Allowance, Limits};
 pub use lock::lock;

@@ -7,10 +7,13 @@
 
 mod changed;
 mod job;
+mod jobs;
 mod live;
 mod once;
 mod output;
 mod plain;
+#[cfg(target_os = "linux")]
+mod ports;
 mod prepared;
 mod sandbox;
 mod shadow;
@@ -26,17 +29,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::changed::Changed;
 pub(crate) use self::changed::Reach;
 use self::changed::Snapshot;
-pub(crate) use self::job::{Ended, Job};
+pub(crate) use self::job::{Ended, Job, StoppedBy};
 pub use self::live::Live;
 pub use self::once::Ran;
 pub(crate) use self::output::Output;
@@ -87,6 +91,10 @@ struct Shared {
     running: Mutex<Running>,
     snapshots: Snapshot,
     guards: Guards,
+    /// The turn that commands are started in.
+    turn: AtomicU64,
+    /// Changes whenever a job begins or ends.
+    jobs_changed: watch::Sender<()>,
     end: CancellationToken,
 }
 
@@ -199,39 +207,11 @@ impl Shell {
             running.outputs.pop_front();
         }
         let stop = self.0.end.child_token();
-        let (job, task) = job::spawn(id, prepared, output, live, stop).map_err(failed)?;
+        let turn = self.0.turn.load(Ordering::Relaxed);
+        let (job, task) = job::spawn(id, turn, prepared, output, live, stop).map_err(failed)?;
         while running.tasks.try_join_next().is_some() {}
         running.tasks.spawn(task);
         Ok(Arc::new(job))
-    }
-
-    /// Makes room for another background command by dropping the one that ended first.
-    ///
-    /// # Errors
-    /// All of them are running.
-    pub(crate) fn make_room(&self) -> Result<(), ToolError> {
-        let mut running = self.0.running();
-        if running.background.len() < JOBS {
-            return Ok(());
-        }
-        let ended = running
-            .background
-            .iter()
-            .find_map(|(id, job)| job.has_ended().then_some(*id));
-        let ended = ended
-            .ok_or_else(|| ToolError(format!("{JOBS} jobs run already; stop one of them first")))?;
-        running.background.remove(&ended);
-        Ok(())
-    }
-
-    /// Lets a command continue after its call.
-    pub(crate) fn keep(&self, job: &Arc<Job>) {
-        self.0.running().background.insert(job.id, Arc::clone(job));
-    }
-
-    /// A background command, running or ended.
-    pub(crate) fn job(&self, id: u32) -> Option<Arc<Job>> {
-        self.0.running().background.get(&id).cloned()
     }
 
     /// The output of the command with this number.

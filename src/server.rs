@@ -17,6 +17,7 @@ mod front_end;
 mod handshake;
 mod inline;
 mod inline_completion;
+mod jobs;
 mod lsp;
 mod models;
 mod options;

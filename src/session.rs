@@ -18,6 +18,7 @@ pub mod event;
 mod handle;
 mod in_place;
 mod inline;
+mod jobs;
 mod offers;
 pub mod permission;
 mod questions;

@@ -108,6 +108,11 @@ impl Checkpoints {
         problem
     }
 
+    /// The number of the turn that changed something last.
+    pub fn newest(&self) -> Option<u64> {
+        self.entries.iter().map(|entry| entry.turn).max()
+    }
+
     /// Remembers what a turn of an earlier process changed.
     pub async fn restore(&mut self, workspace: &Workspace, change: Remembered, texts: &Texts) {
         match change {

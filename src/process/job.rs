@@ -2,9 +2,9 @@
 
 use std::io;
 use std::process::ExitStatus;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::tree::{TIMEOUT, Tree};
 use super::{Output, Prepared, StandIn, command};
 use crate::changes::Guard;
+use crate::domain::{JobState, JobStatus};
 use crate::process::Live;
 use crate::workspace::Workspace;
 
@@ -21,14 +22,31 @@ use crate::workspace::Workspace;
 pub(crate) struct Job {
     /// Its number in the session.
     pub id: u32,
+    pub command: String,
+    /// The turn it belongs to.
+    pub turn: u64,
+    pub started: SystemTime,
+    /// The process that everything it starts descends from.
+    pub process: Option<u32>,
     pub output: Arc<Output>,
     /// The unsaved texts it reads.
     pub stand_ins: Vec<StandIn>,
     ended: watch::Receiver<Option<Arc<Ended>>>,
     /// Whether a call has reported its end.
     reported: AtomicBool,
+    /// Whether the model was told of its end.
+    pub told: AtomicBool,
+    /// Who stopped it, if anybody did.
+    pub stopped: OnceLock<StoppedBy>,
     stop: CancellationToken,
     _stop: DropGuard,
+}
+
+/// Who stopped a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoppedBy {
+    Model,
+    Person,
 }
 
 /// How a command ended.
@@ -85,7 +103,31 @@ impl Job {
 
     /// A call reports its end.
     pub fn report(&self) {
+        self.told.store(true, Ordering::Relaxed);
         self.reported.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes who stops it, if it runs.
+    pub fn stopped_by(&self, who: StoppedBy) {
+        if !self.has_ended() {
+            self.stopped.get_or_init(|| who);
+        }
+    }
+
+    /// As a person sees it.
+    pub fn status(&self) -> JobStatus {
+        let ended = self.ended.borrow().clone();
+        JobStatus {
+            id: self.id,
+            command: self.command.clone(),
+            state: match (ended, self.stopped.get()) {
+                (None, _) => JobState::Running,
+                (Some(_), Some(_)) => JobState::Stopped,
+                (Some(ended), None) => JobState::Exited(ended.code()),
+            },
+            started: self.started,
+            ports: Vec::new(),
+        }
     }
 
     pub fn is_reported(&self) -> bool {
@@ -96,12 +138,14 @@ impl Job {
 /// Starts a command; the returned future has to be run to its end.
 pub(super) fn spawn(
     id: u32,
+    turn: u64,
     prepared: Prepared,
     output: Arc<Output>,
     live: Option<Live>,
     stop: CancellationToken,
 ) -> io::Result<(Job, impl Future<Output = ()> + use<>)> {
     let Prepared {
+        shown,
         invocation,
         variables,
         cwd,
@@ -124,10 +168,16 @@ pub(super) fn spawn(
     let reported = AtomicBool::new(false);
     let job = Job {
         id,
+        command: shown,
+        turn,
+        started: SystemTime::now(),
+        process: tree.process(),
         output,
         stand_ins,
         ended,
         reported,
+        told: AtomicBool::new(false),
+        stopped: OnceLock::new(),
         stop: stop.clone(),
         _stop: stop.clone().drop_guard(),
     };

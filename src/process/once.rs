@@ -70,7 +70,7 @@ impl Shell {
             "output".to_owned(),
             prepared.scratch.as_deref(),
         ));
-        let (job, task) = job::spawn(0, prepared, output, None, self.0.end.child_token())?;
+        let (job, task) = job::spawn(0, 0, prepared, output, None, self.0.end.child_token())?;
         self.0.running().tasks.spawn(task);
         Ok(job)
     }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::plain::Plain;
-use crate::domain::{Styled, lock};
+use crate::domain::{JobOutput, Styled, lock};
 use crate::process::Live;
 use crate::workspace::lines;
 
@@ -22,6 +22,8 @@ const KEPT: usize = 16_000;
 const SPILLED: u64 = 256 << 20;
 /// How many styles of the beginning and of the end are kept.
 const STYLES: usize = 500;
+/// How much a person is shown at once, in bytes.
+const SHOWN: u64 = 64_000;
 /// How much is read at once.
 const PIECE: usize = 64 << 10;
 
@@ -184,6 +186,38 @@ impl Output {
         let read = lines(BufReader::new(&*file), offset, limit, bytes);
         file.seek(SeekFrom::End(0))?;
         read
+    }
+
+    /// A piece of it from `offset`, or its end, at most [`SHOWN`] bytes.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn piece(&self, offset: Option<u64>) -> io::Result<JobOutput> {
+        let mut state = self.state();
+        let stored = state.stored;
+        let from = offset.unwrap_or(stored.saturating_sub(SHOWN)).min(stored);
+        let mut bytes = Vec::new();
+        if let Some(file) = &mut state.file {
+            file.seek(SeekFrom::Start(from))?;
+            (&*file).take(SHOWN).read_to_end(&mut bytes)?;
+            file.seek(SeekFrom::End(0))?;
+        }
+        drop(state);
+        // Whole characters: the end of one may be in the next piece, its beginning in the one before.
+        let begin = bytes
+            .iter()
+            .take_while(|byte| **byte & 0xC0 == 0x80)
+            .count();
+        let mut end = bytes.len();
+        if let Err(error) = std::str::from_utf8(bytes.get(begin..).unwrap_or_default()) {
+            end = begin + error.valid_up_to();
+        }
+        let text = bytes.get(begin..end).unwrap_or_default();
+        Ok(JobOutput {
+            text: String::from_utf8_lossy(text).into_owned(),
+            offset: from + end as u64,
+            truncated: offset.is_none() && from > 0,
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

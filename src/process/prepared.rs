@@ -31,6 +31,8 @@ const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// A command ready to start.
 pub(super) struct Prepared {
+    /// The command line.
+    pub(super) shown: String,
     pub(super) invocation: Invocation,
     pub(super) variables: BTreeMap<String, OsString>,
     pub(super) cwd: PathBuf,
@@ -61,7 +63,7 @@ impl Shared {
         let argv = surroundings.shell().argv(&line.command)?;
         let mut variables = variables(surroundings);
         let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
-            return self.prepare_plainly(workspace, argv, variables, place);
+            return self.prepare_plainly(workspace, line, argv, variables, place);
         };
         let argv = with_libraries(argv, &mut variables);
         let scratch = self.scratch()?;
@@ -106,6 +108,7 @@ impl Shared {
         variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
         let (folder, guard) = (scratch.folder(), Some((guard, sandbox.pins())));
         Ok(Prepared {
+            shown: line.command.clone(),
             invocation,
             variables,
             cwd: place,
@@ -121,6 +124,7 @@ impl Shared {
     fn prepare_plainly(
         &self,
         workspace: &Workspace,
+        line: &CommandLine,
         argv: Vec<OsString>,
         variables: BTreeMap<String, OsString>,
         cwd: PathBuf,
@@ -137,6 +141,7 @@ impl Shared {
             .marked(self.scratch()?.ended());
         let (workspace, guard, stand_ins, scratch) = (workspace.clone(), None, Vec::new(), None);
         Ok(Prepared {
+            shown: line.command.clone(),
             invocation,
             variables,
             cwd,

@@ -144,7 +144,7 @@ fn spawn(argv: &[OsString], filtered: bool) -> io::Result<Child> {
 }
 
 #[cfg(target_os = "linux")]
-mod tree {
+pub(super) mod tree {
     use std::collections::HashMap;
     use std::time::{Duration, Instant};
 
@@ -183,7 +183,7 @@ mod tree {
     }
 
     /// All running descendants, from the process table.
-    fn descendants(of: Pid) -> Vec<Pid> {
+    pub(in crate::process) fn descendants(of: Pid) -> Vec<Pid> {
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(pid) = entry

@@ -33,6 +33,11 @@ impl Tree {
         Ok(Self { first, lifeline })
     }
 
+    /// Its first process, while that runs.
+    pub fn process(&self) -> Option<u32> {
+        self.first.id()
+    }
+
     /// Waits for its exit; then all of it is gone.
     pub async fn exit(&mut self) -> io::Result<ExitStatus> {
         self.first.wait().await
@@ -57,6 +62,11 @@ impl Tree {
         Ok(Self {
             first: super::windows::in_job(command)?,
         })
+    }
+
+    /// Its first process, while that runs.
+    pub fn process(&self) -> Option<u32> {
+        self.first.inner().id()
     }
 
     /// Waits for its exit, then ends what it left behind.

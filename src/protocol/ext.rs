@@ -3,6 +3,7 @@
 
 mod editor;
 mod inline;
+mod jobs;
 mod models;
 mod prompt;
 mod review;
@@ -10,6 +11,7 @@ mod status;
 
 pub use editor::*;
 pub use inline::*;
+pub use jobs::*;
 pub use models::*;
 pub use prompt::*;
 pub use review::*;

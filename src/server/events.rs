@@ -15,6 +15,11 @@ impl Server {
                     conversation.front.state(&state);
                 }
             }
+            SessionEvent::Jobs(jobs) => {
+                if let Some(conversation) = self.conversations.get_mut(id) {
+                    conversation.front.jobs(jobs);
+                }
+            }
             SessionEvent::Edited(reply, answer) => drop(reply.send(answer)),
             SessionEvent::Panicked(failure) => self.session_panicked(id, &failure),
         }

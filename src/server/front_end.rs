@@ -14,6 +14,7 @@ pub(super) use self::acp::AcpClient;
 pub(super) use self::plugin::PluginClient;
 use super::permission::Request;
 use crate::agent::event::{AgentEvent, Permission};
+use crate::domain::JobStatus;
 use crate::session::Offered;
 use crate::session::event::{PromptId, PromptState, State};
 
@@ -33,6 +34,9 @@ pub(super) trait FrontEnd: Send {
 
     /// Offers these slash commands.
     fn commands(&mut self, commands: &[Offered]);
+
+    /// Shows what runs in the background, where there is a place for it.
+    fn jobs(&mut self, _jobs: Vec<JobStatus>) {}
 
     /// Asks the person; if this front end receives the answer itself, the future resolves to it.
     fn ask(&mut self, request: &Request) -> Answering;

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{Effort, ReviewError};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::Mode;
-use crate::domain::{ErrorCode, ToolKind};
+use crate::domain::{ErrorCode, JobStatus, ToolKind};
 
 /// The id of a prompt, unique in its session.
 pub type PromptId = Arc<str>;
@@ -22,6 +22,8 @@ pub enum SessionEvent {
     Prompt(PromptId, PromptState),
     /// The state changed.
     State(State),
+    /// A background command began or ended: all of them.
+    Jobs(Vec<JobStatus>),
     /// An edit in place was recorded, or not: the answer, to be sent once the events before it were shown.
     Edited(Recorded, Result<u64, ReviewError>),
     /// The session ended with a panic.

@@ -16,6 +16,7 @@ use super::{
     Reviewed, SessionId, Setup, Undoable,
 };
 use crate::model::ErrorCode;
+use crate::process::Shell;
 
 /// How many commands may be queued for a session; more are refused.
 const MAILBOX: usize = 32;
@@ -55,6 +56,7 @@ pub struct Session {
     commands: Arc<[Offered]>,
     undoable: watch::Receiver<Undoable>,
     completer: Completer,
+    shell: Shell,
     end: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -74,6 +76,7 @@ impl Session {
         let completer = Completer::new(setup.workspace.clone(), end.clone());
         let control = Arc::new(Control::new(&end));
         let actor = Actor::new(setup, events, changed, Arc::clone(&control), end.clone());
+        let shell = actor.shell.clone();
         let (state, offered) = (
             actor.published.subscribe(),
             actor.commands.available().into(),
@@ -95,6 +98,7 @@ impl Session {
             commands: offered,
             undoable,
             completer,
+            shell,
             end,
             task,
         }
@@ -235,6 +239,12 @@ impl Session {
     #[must_use]
     pub fn completer(&self) -> Completer {
         self.completer.clone()
+    }
+
+    /// Its commands and jobs.
+    #[must_use]
+    pub fn shell(&self) -> &Shell {
+        &self.shell
     }
 
     /// Stops the running turn and waits until the session has ended.

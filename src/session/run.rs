@@ -33,7 +33,7 @@ impl Actor {
         let (shell, workspace) = (self.shell.clone(), self.workspace.clone());
         warming.spawn(async move {
             shell.remove_leftovers().await;
-            shell.holds(&workspace).await;
+            shell.share_network(&workspace).await;
         });
         self.listen(&mut commands).await;
         drop(warming);
@@ -47,6 +47,7 @@ impl Actor {
             self.end.clone(),
             Arc::clone(&self.control),
         );
+        let mut jobs_changed = self.shell.jobs_changed();
         loop {
             self.publish();
             let idle = self.outgoing.is_empty();
@@ -65,6 +66,10 @@ impl Actor {
                 biased;
                 () = end.cancelled() => return,
                 () = control.changed() => self.take_changes().await,
+                Ok(()) = jobs_changed.changed() => {
+                    let jobs = self.shell.jobs().await;
+                    self.outgoing.push_back(SessionEvent::Jobs(jobs));
+                }
                 Some(permission) = answer => self.decided(permission),
                 command = commands.recv() => match command {
                     Some(command) => self.handle(command).await,
@@ -236,6 +241,7 @@ impl Actor {
         if review == Review::List {
             return self.do_review(review).await;
         }
+        self.stop_jobs_taken_back(&review).await;
         self.take_up_jobs().await;
         let before = self.checkpoints.under_review();
         // A redo that is killed in the middle can be undone.
@@ -270,6 +276,18 @@ impl Actor {
         }
         self.write().await;
         reviews
+    }
+
+    /// Jobs end with the turn that began them: going back to before it leaves nothing running.
+    async fn stop_jobs_taken_back(&self, review: &Review) {
+        let turns = match review {
+            Review::Restore(turn) => *turn..=u64::MAX,
+            Review::Undo(Some(turn)) => *turn..=*turn,
+            // The turn that changed something last, or a later one that changed nothing.
+            Review::Undo(None) => self.checkpoints.newest().unwrap_or(self.turns)..=u64::MAX,
+            _ => return,
+        };
+        self.shell.stop_jobs_of(turns).await;
     }
 
     /// What jobs in the background have changed so far becomes part of the last turn.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Actor, Attachment, Prompt, Review, ReviewError, connect, shadow};
+use super::{Actor, Attachment, Prompt, Review, ReviewError, connect, jobs, shadow};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::UserCommand;
 use crate::domain::Usage;
@@ -11,7 +11,7 @@ use crate::text::display;
 use crate::workspace::Skill;
 
 /// The built-in commands, their descriptions and arguments.
-const BUILT_IN: [(&str, &str, Option<&str>); 7] = [
+const BUILT_IN: [(&str, &str, Option<&str>); 8] = [
     (
         "compact",
         "Summarize the conversation to free up context",
@@ -28,6 +28,11 @@ const BUILT_IN: [(&str, &str, Option<&str>); 7] = [
         "try",
         "Run a prompt on a copy of the workspace, then apply or discard its changes",
         Some("prompt"),
+    ),
+    (
+        "jobs",
+        "List the background commands, show the output of one, or stop it",
+        Some("number, or stop number"),
     ),
     (
         "model",
@@ -71,6 +76,8 @@ pub(super) enum Local {
     /// Undo or redo.
     Review(Review),
     Model(String),
+    /// The background commands, or what to do with one.
+    Jobs(String),
     Help,
     /// Only a message to the person.
     Say(&'static str),
@@ -101,6 +108,7 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
         ("compact", "") => return Work::Compact,
         ("undo", "") => return Work::Local(Local::Review(Review::Undo(None))),
         ("redo", "") => return Work::Local(Local::Review(Review::Redo(None))),
+        ("jobs", which) => return Work::Local(Local::Jobs(which.to_owned())),
         ("help", "") => return Work::Local(Local::Help),
         ("try", "") => return Work::Local(Local::Say(shadow::USAGE)),
         ("try", words) => return tried(words.to_owned(), prompt, commands),
@@ -188,6 +196,7 @@ impl Actor {
                 Ok(reviewed) => reviewed.message.unwrap_or_default(),
                 Err(ReviewError(why)) => why,
             },
+            Local::Jobs(which) => jobs::answer(&self.shell, &which).await,
             Local::Model(name) => self.model_locally(&name),
             Local::Help => self.commands.help(),
             Local::Say(message) => message.to_owned(),

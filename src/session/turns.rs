@@ -57,6 +57,7 @@ impl Actor {
         };
         let _cancelled = cancel.run_until_cancelled(self.look_around()).await;
         self.close_last_turn(&provider);
+        self.notes.extend(self.shell.ended_jobs());
         let words = match ground {
             Ground::Workspace => prompt.words(),
             Ground::Copy => format!("{}{}", store::TRY, prompt.words()),
@@ -118,6 +119,7 @@ impl Actor {
         provider: &Provider,
     ) {
         self.turns += 1;
+        self.shell.begin_turn(self.turns);
         self.others = 0;
         self.restored.clear();
         self.title = (self.turns == 1).then(|| store::title(words));

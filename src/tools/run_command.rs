@@ -10,7 +10,7 @@ use super::{
     CommandLine, Exit, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool,
 };
 use crate::domain::Styled;
-use crate::process::{Changed, Dialect, Ended, Job, Reach, StandIn, TakenOver};
+use crate::process::{Changed, Dialect, Ended, Job, Reach, StandIn, StoppedBy, TakenOver};
 use crate::text::display::escape_line;
 use crate::text::shell::{self, Command, End};
 use crate::workspace::{OnDisk, WorkspacePath};
@@ -367,7 +367,10 @@ async fn look_after(
     wait: Duration,
 ) -> Result<ToolOutput, ToolError> {
     let ended = match action {
-        Action::Stop => Some(job.stop().await),
+        Action::Stop => {
+            job.stopped_by(StoppedBy::Model);
+            Some(job.stop().await)
+        }
         Action::Read => {
             tokio::select! {
                 () = job.output.news() => {}

@@ -1,6 +1,8 @@
 //! Commands of the model: what they say, how they end, and that nothing of them stays.
 
 mod changes;
+#[cfg(target_os = "linux")]
+mod jobs;
 mod linked;
 #[cfg(target_os = "linux")]
 mod odd;
@@ -190,6 +192,21 @@ fn without_bubblewrap(folder: &Path) -> String {
 
 fn run(command: &str) -> Value {
     json!({ "command": command })
+}
+
+/// A port that is free on this machine.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A server in the background on this port of loopback, which says when it listens.
+fn serve(port: u16) -> Value {
+    let server = format!(
+        "python3 -uc \"import socket; s = socket.create_server(('127.0.0.1', {port})); print('ready')
+while True: s.accept()[0].sendall(b'SERVED')\""
+    );
+    json!({ "command": server, "background": true })
 }
 
 /// Runs one command on every level that can hold it.

@@ -53,6 +53,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
         &[
             "session",
             "changes",
+            "process",
             "completion",
             "agent::event",
             "workspace",

@@ -122,10 +122,10 @@ fn users_invoke_skills_by_slash_command() {
     assert_eq!(
         names,
         [
-            "compact", "undo", "redo", "review", "try", "model", "help", "release"
+            "compact", "undo", "redo", "review", "try", "jobs", "model", "help", "release"
         ]
     );
-    assert_eq!(announced[7]["description"], "Make a release");
+    assert_eq!(announced[8]["description"], "Make a release");
     let id = client.prompt(&session, "/release version 2");
     client.answer(id);
     let message = world.rehearsal().requests()[0]["messages"][1]["content"]

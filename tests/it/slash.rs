@@ -45,10 +45,10 @@ fn commands_are_announced_and_local_ones_need_no_model() {
     assert_eq!(
         names,
         [
-            "compact", "undo", "redo", "review", "try", "model", "help", "fix"
+            "compact", "undo", "redo", "review", "try", "jobs", "model", "help", "fix"
         ]
     );
-    assert_eq!(commands[7]["description"], "Fix an issue");
+    assert_eq!(commands[8]["description"], "Fix an issue");
     assert_eq!(
         ask(&mut client, &session, "/help")["result"]["stopReason"],
         "end_turn"

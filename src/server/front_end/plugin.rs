@@ -5,9 +5,10 @@ use super::acp::request_permission;
 use super::updates::{Updates, blocks};
 use super::{Answering, FrontEnd};
 use crate::agent::event::{AgentEvent, Permission};
-use crate::domain::ToolKind;
+use crate::domain::{JobStatus, ToolKind};
 use crate::protocol::ext;
 use crate::rpc::Peer;
+use crate::server::jobs::wire;
 use crate::server::permission::Request;
 use crate::server::wire::{failure_code, reason_name};
 use crate::session::event::{Activity, PromptId, PromptState, State};
@@ -119,6 +120,11 @@ impl FrontEnd for PluginClient {
 
     fn commands(&mut self, commands: &[Offered]) {
         self.updates.commands(commands);
+    }
+
+    fn jobs(&mut self, jobs: Vec<JobStatus>) {
+        let jobs = wire(self.id.to_string(), jobs);
+        self.updates.peer().notify("_tandem/jobs/changed", &jobs);
     }
 
     fn ask(&mut self, request: &Request) -> Answering {

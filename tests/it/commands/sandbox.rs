@@ -188,22 +188,9 @@ fn there_is_no_network_and_no_access_to_outside_programs() {
     }
 }
 
-/// A server in the background on this port of loopback, which says when it listens.
-fn serve(port: u16) -> Value {
-    let server = format!(
-        "python3 -uc \"import socket; s = socket.create_server(('127.0.0.1', {port})); print('ready')
-while True: s.accept()[0].sendall(b'SERVED')\""
-    );
-    json!({ "command": server, "background": true })
-}
-
 #[test]
 fn commands_of_a_session_share_a_network_that_nobody_else_reaches() {
-    // A port that is free here, and so the host's.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .unwrap()
-        .port();
+    let port = free_port();
     let ask = run(&format!("cat < /dev/tcp/127.0.0.1/{port}"));
     let gone = json!({ "command": "stop", "job": 2 });
     for level in [Level::Best, Level::Unsaved] {

@@ -1,0 +1,89 @@
+//! Commands in the background, which a person watches and stops.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `_tandem/jobs`, a request: the background commands of a session.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobsParams {
+    /// The session.
+    pub session_id: String,
+}
+
+/// The answer to [`JobsParams`], and `_tandem/jobs/changed`, a notification: one of them began or ended.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Jobs {
+    /// The session.
+    pub session_id: String,
+    /// The oldest first. Eight at most, ended ones included.
+    pub jobs: Vec<Job>,
+}
+
+/// A background command.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Job {
+    /// Its number in the session.
+    pub id: u32,
+    /// The command line.
+    pub command: String,
+    /// Whether it runs.
+    pub state: JobState,
+    /// Its exit code, if it ended by itself and the code is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// When it was started, in milliseconds since 1970 (UTC).
+    pub started_at: u64,
+    /// The TCP ports it listens on. Empty where the system does not tell.
+    pub ports: Vec<u16>,
+}
+
+/// Whether a background command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// It does.
+    Running,
+    /// It ended by itself.
+    Exited,
+    /// The person or the model stopped it.
+    Stopped,
+}
+
+/// `_tandem/jobs/output`, a request: a piece of a job's output, 64,000 bytes at most.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobOutputParams {
+    /// The session.
+    pub session_id: String,
+    /// The job.
+    pub id: u32,
+    /// Where the piece begins, in bytes; without it, the end of the output.
+    #[serde(default)]
+    pub offset: Option<u64>,
+}
+
+/// The answer to [`JobOutputParams`].
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobOutput {
+    /// The text, without terminal sequences.
+    pub text: String,
+    /// Where the next piece begins, in bytes.
+    pub offset: u64,
+    /// Whether output before this piece was left out.
+    pub truncated: bool,
+}
+
+/// `_tandem/jobs/stop`, a request: stops a job and everything it started. Answered with the [`Job`] when that is gone; the
+/// model is told before its next prompt.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StopJob {
+    /// The session.
+    pub session_id: String,
+    /// The job.
+    pub id: u32,
+}
