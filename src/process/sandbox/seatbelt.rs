@@ -141,6 +141,7 @@ mod tests {
             scratch: &scratch,
             cwd: root.real(),
             network,
+            session: None,
         };
         let profile = super::profile(&confined(false));
         let at = |text: &str| {
