@@ -290,7 +290,7 @@ function Chat:stream(kind, delta)
     self:settle()
     self.flow, self.after_tool = Flow.new(text, kind), false
   end
-  self.flow:write(delta)
+  self.flow:write(delta, self.session.loading)
 end
 
 --- What streams ends here: something else follows.
@@ -363,7 +363,8 @@ local draw = {
 function Chat:update(update)
   local how = draw[update.sessionUpdate]
   if how then
-    if self.flow and how ~= draw.agent_message_chunk and how ~= draw.agent_thought_chunk then
+    local is_text = how == draw.agent_message_chunk or how == draw.agent_thought_chunk
+    if self.flow and not is_text and not self.session.loading then
       self.flow:flush() -- what came before is seen before
     end
     how(self, update)

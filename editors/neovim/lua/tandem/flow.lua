@@ -27,8 +27,12 @@ end
 
 --- Takes a delta: the first one is drawn at once, later ones with the next frame.
 ---@param delta string
-function Flow:write(delta)
+---@param is_whole? boolean nothing is to come: it is drawn when it is finished, and highlighted once
+function Flow:write(delta, is_whole)
   self.deltas[#self.deltas + 1] = delta
+  if is_whole then
+    return
+  end
   local rest = self.drawn_at + FRAME_MS - vim.uv.now()
   if rest <= 0 then
     self:flush()
@@ -43,17 +47,26 @@ function Flow:write(delta)
   end
 end
 
---- Draws what came.
+--- Draws what came, and highlights it as far as it goes.
 function Flow:flush()
+  if self:draw() then
+    self:highlight(true)
+  end
+end
+
+--- Draws what came.
+---@private
+---@return boolean drawn
+function Flow:draw()
   if #self.deltas == 0 then
-    return
+    return false
   end
   local delta = table.concat(self.deltas):gsub('\r', '')
   self.deltas, self.drawn_at = {}, vim.uv.now()
   if not self.block then
     delta = delta:gsub('^%s+', '')
     if delta == '' then
-      return
+      return false
     end
     self:begin()
   end
@@ -61,13 +74,13 @@ function Flow:flush()
   self.held = newlines
   if body ~= '' then
     self.text:append(self.block, self.kind == 'thought' and body:gsub('\n', '\n> ') or body)
-    self:highlight(true)
   end
+  return body ~= ''
 end
 
 --- Draws all of it: something else follows.
 function Flow:finish()
-  self:flush()
+  self:draw()
   self:highlight(false)
 end
 

@@ -53,7 +53,9 @@ function M.on_update(params)
   local kind = params.update.sessionUpdate
   if keep[kind] then
     keep[kind](session, params.update)
-    status.changed(session)
+    if not session.loading then
+      status.changed(session)
+    end
   else
     session.chat:update(params.update)
   end

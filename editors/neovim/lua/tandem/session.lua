@@ -184,7 +184,9 @@ function Session:replace(connection, result)
     callback()
   end
   self.loading = false
+  self.chat:settle()
   self:adopt(result)
+  status.changed(self)
 end
 
 --- Messages sent while a conversation loads go to the one that is current afterwards.
