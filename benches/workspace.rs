@@ -118,7 +118,8 @@ impl Files {
     /// Looked at once, and again when nothing is new any more: what changed right before is read again.
     fn snapshots(&self) -> Snapshots {
         let images = self.folder.path().join("images");
-        let mut snapshots = Snapshots::new(vec![self.root()], &images, &[]).expect("it is there");
+        let mut snapshots =
+            Snapshots::new(vec![self.root()], &images, None, &[]).expect("it is there");
         let _first = snapshots.look();
         std::thread::sleep(Duration::from_millis(100));
         let _settled = snapshots.look();

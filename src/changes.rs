@@ -1,6 +1,7 @@
 //! What turns and commands changed, and the ways back: images of files, the looks before and after a command, undo,
 //! redo, review by hunk, protected files, and copies of a workspace.
 
+pub(crate) mod backup;
 pub mod change_set;
 pub mod checkpoint;
 pub mod guard;

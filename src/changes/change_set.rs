@@ -8,12 +8,15 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::backup::is_backup;
+
 /// The changes of one command. An undo reverts all of `git` or none of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSet {
     /// Files, folders and links of the workspace, sorted by path, so that a folder precedes its contents.
     pub files: Vec<EntryChange>,
-    /// git's own state: HEAD, refs, index, and a merge or rebase in progress; never objects.
+    /// git's own state: HEAD, refs, index, and a merge or rebase in progress. Of objects, logs and settings only what was
+    /// removed or overwritten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<EntryChange>,
 }
@@ -31,6 +34,13 @@ pub struct EntryChange {
 }
 
 impl EntryChange {
+    /// Whether it is of what git keeps besides its state: undo puts that back, and redo does not take it away again.
+    pub(super) fn is_of_backup(&self) -> bool {
+        [&self.before, &self.after]
+            .into_iter()
+            .any(Entry::is_in_backup)
+    }
+
     /// Combines this change with the one after it; `None` if they cancel out.
     #[must_use]
     pub fn then(self, next: Self) -> Option<Self> {
@@ -38,6 +48,18 @@ impl EntryChange {
             after: next.after,
             ..self
         })
+    }
+}
+
+impl Entry {
+    /// Whether its bytes are in a store of images: not in a backup of git's objects, and not too large to be copied.
+    pub(super) fn has_image(&self) -> bool {
+        matches!(self, Self::File { image, .. } if !image.contains(':'))
+    }
+
+    /// Whether its bytes are in a backup of git's objects.
+    pub(super) fn is_in_backup(&self) -> bool {
+        matches!(self, Self::File { image, .. } if is_backup(image))
     }
 }
 

@@ -18,7 +18,9 @@ use std::sync::{Arc, Mutex};
 use cap_std::fs::Dir;
 
 pub(super) use self::git::{git_folder, worktree};
-pub(super) use self::state::{git_state, is_repository};
+pub(super) use self::state::{
+    besides_state, git_state, is_repository, repositories as repositories_in,
+};
 use self::survey::{Kept, Survey};
 use crate::domain::lock;
 use crate::workspace::path::has_aliases;

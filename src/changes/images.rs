@@ -30,11 +30,18 @@ pub fn folder(state: &Path) -> PathBuf {
     state.join("checkpoints")
 }
 
+/// The folder of the backups of git's objects, beside a folder of images.
+pub(crate) fn backups(images: &Path) -> PathBuf {
+    images.with_file_name("objects")
+}
+
 /// A folder of images; what it cannot take stays in memory.
 #[derive(Debug, Default)]
 pub struct Images {
     /// `None`: all of them are in memory.
     folder: Option<Dir>,
+    /// The folder of the backups of git's objects.
+    backups: PathBuf,
     in_memory: Mutex<HashMap<String, Arc<[u8]>>>,
 }
 
@@ -46,6 +53,7 @@ impl Images {
     pub fn open(folder: &Path) -> io::Result<Self> {
         Ok(Self {
             folder: Some(Dir::open_ambient_dir(folder, ambient_authority())?),
+            backups: backups(folder),
             in_memory: Mutex::default(),
         })
     }
@@ -70,8 +78,14 @@ impl Images {
     pub(super) fn fork(&self) -> io::Result<Self> {
         Ok(Self {
             folder: self.folder.as_ref().map(Dir::try_clone).transpose()?,
+            backups: self.backups.clone(),
             in_memory: Mutex::default(),
         })
+    }
+
+    /// The folder of the backups of git's objects.
+    pub(super) fn backups(&self) -> &Path {
+        &self.backups
     }
 
     /// The bytes of an image, unless a crash of the system has damaged it.
@@ -146,7 +160,7 @@ impl Images {
             let Entry::File { image, .. } = entry else {
                 continue;
             };
-            if to.has(image) {
+            if !entry.has_image() || to.has(image) {
                 continue;
             }
             let linked = match (&self.folder, &to.folder) {

@@ -8,9 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, OpenOptions};
 
+use crate::changes::backup;
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::guard::set_aside;
 use crate::changes::images::Images;
 use crate::changes::snapshot::{is_same_index, look_at};
 use crate::domain::lock;
@@ -82,7 +84,9 @@ pub fn revert<'a>(
         images,
         writable: Mutex::new(()),
     };
-    let has_moved = revert.has_git_moved(&changes.git);
+    let (of_backup, state): (Vec<_>, Vec<_>) =
+        changes.git.iter().partition(|change| change.is_of_backup());
+    let has_moved = revert.has_git_moved(&state);
     let git = |change: &'a EntryChange| {
         (
             change,
@@ -95,9 +99,8 @@ pub fn revert<'a>(
     };
     // What the command created is removed first, innermost first; then what it removed is restored, outermost first. A
     // repository is in the folder it was created with.
-    let (made, other): (Vec<_>, Vec<_>) = changes
-        .git
-        .iter()
+    let (made, other): (Vec<_>, Vec<_>) = state
+        .into_iter()
         .partition(|change| change.before == Entry::Absent);
     let mut of_git: Vec<_> = made.into_iter().rev().map(git).collect();
     for (change, done) in revert.files(&changes.files, is_open) {
@@ -115,6 +118,11 @@ pub fn revert<'a>(
             }
         }
     }
+    of_git.extend(
+        of_backup
+            .into_iter()
+            .map(|change| (change, revert.put_back(change))),
+    );
     of_git.extend(other.into_iter().map(git));
     for (change, done) in of_git {
         match done {
@@ -316,10 +324,47 @@ impl<'a> Revert<'a> {
             }),
             None => self.one(change),
         }?;
-        if change.before == Entry::Absent && !is_folder(&change.after) {
+        let is_module = || change.path.iter().any(|part| part == "modules");
+        if change.before == Entry::Absent && (!is_folder(&change.after) || is_module()) {
             self.remove_empty_folders(&change.path);
+        } else if change.path.ends_with("HEAD") {
+            self.make_lasting_folders(&change.path);
         }
         Ok(())
+    }
+
+    /// Puts back what git keeps besides its state. Nothing takes it away again: it harms nobody.
+    fn put_back(&self, change: &EntryChange) -> Result<(), Reason> {
+        let Entry::File { image, size, mode } = &change.before else {
+            return Ok(());
+        };
+        if !change.before.is_in_backup() {
+            return Ok(());
+        }
+        let (dir, path) = self.place(&change.path)?;
+        let stored = || backup::open(self.images.backups(), image, *size).map_err(failed);
+        clear_way(dir, path).map_err(failed)?;
+        // What somebody wrote there since is theirs; an object that was overwritten is none.
+        let is_as_left = match &change.after {
+            Entry::Special => true,
+            Entry::File { image, size, .. } => {
+                let mut after =
+                    backup::open(self.images.backups(), image, *size).map_err(failed)?;
+                dir.open(path)
+                    .is_ok_and(|mut now| backup::is_same(&mut now, &mut after))
+            }
+            after => look_at(dir, path).map_err(failed)? == *after,
+        };
+        let is_whole = || {
+            Ok::<_, Reason>(match dir.open_with(path, OpenOptions::new().read(true)) {
+                Ok(mut now) => backup::is_same(&mut now, &mut stored()?),
+                Err(_) => false,
+            })
+        };
+        if !is_as_left || is_whole()? {
+            return Ok(());
+        }
+        disk::copy_with_mode(dir, path, &mut stored()?, *mode).map_err(failed)
     }
 
     /// What git has made of an index that lists the same as the command left.
@@ -337,6 +382,18 @@ impl<'a> Revert<'a> {
         is_same_index(&dir.read(relative).ok()?, &self.images.read(image).ok()?).then_some(now)
     }
 
+    /// Makes the folders beside a HEAD without which git sees no repository.
+    fn make_lasting_folders(&self, head: &Path) {
+        let Ok((dir, relative)) = self.place(head) else {
+            return;
+        };
+        let folder = relative.parent().unwrap_or(Path::new(""));
+        // A worktree has its HEAD in a folder without objects.
+        if dir.is_dir(folder.join("objects")) {
+            let _nothing_less_than_before = dir.create_dir_all(folder.join("refs"));
+        }
+    }
+
     /// Removes the folders that git created for a file: an empty `rebase-merge` would be a rebase in progress.
     fn remove_empty_folders(&self, file: &Path) {
         let Ok((dir, relative)) = self.place(file) else {
@@ -350,7 +407,7 @@ impl<'a> Revert<'a> {
     }
 
     /// Whether git's state is no longer as it was left, or a repository has more in it.
-    fn has_git_moved(&self, changes: &[EntryChange]) -> bool {
+    fn has_git_moved(&self, changes: &[&EntryChange]) -> bool {
         let known: HashSet<&Path> = changes.iter().map(|change| &*change.path).collect();
         let is_as_left = |change: &EntryChange| {
             let (dir, relative) = self.place(&change.path)?;
@@ -436,6 +493,26 @@ impl<'a> Revert<'a> {
             Entry::Link { target } => make_link(dir, path, target),
         }
     }
+}
+
+/// Sets aside what is in the place of a folder above `path`, and makes the folder.
+fn clear_way(dir: &Dir, path: &Path) -> io::Result<()> {
+    let mut above: Vec<_> = path
+        .ancestors()
+        .skip(1)
+        .filter(|above| !above.as_os_str().is_empty())
+        .collect();
+    above.reverse();
+    for folder in above {
+        match dir.symlink_metadata(folder) {
+            Ok(found) if found.is_dir() => continue,
+            Ok(_) => _ = set_aside(dir, folder)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        dir.create_dir(folder)?;
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

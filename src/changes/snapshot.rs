@@ -9,6 +9,7 @@ mod attribution;
 mod difference;
 mod folder;
 mod manifest;
+mod objects;
 mod repository;
 mod tracked;
 
@@ -19,15 +20,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata};
 
 use self::difference::{changes, differences};
 use self::folder::{Known, Listing};
+use self::objects::Objects;
 use self::repository::Made;
 pub(super) use self::tracked::is_same_index;
 use self::tracked::{Index, Tracked};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
-use crate::changes::guard::{git_state, is_repository};
+use crate::changes::guard::{git_state, is_repository, repositories_in};
 use crate::changes::images::Images;
 use crate::domain::lock;
 use crate::workspace::stamp::{Stamp, changed_after, dependable};
@@ -37,6 +39,8 @@ use crate::workspace::{Root, mode, native};
 
 /// Larger files, in bytes, are not copied.
 const FILE: u64 = 64 << 20;
+/// What stands in place of their images begins with this.
+const UNREAD: &str = "large:";
 /// Larger ignored files are left out like an ignored folder.
 const IGNORED_FILE: u64 = 1 << 20;
 /// The most bytes copied in total.
@@ -52,6 +56,8 @@ pub struct Snapshots {
     roots: Vec<Arc<Root>>,
     hidden: Vec<PathBuf>,
     images: Images,
+    /// The folder of the backups of git's objects.
+    backups: Option<PathBuf>,
     /// Bytes copied so far.
     copied: AtomicU64,
     seen: Option<Seen>,
@@ -69,6 +75,12 @@ struct Seen {
     tracked: HashMap<PathBuf, Tracked>,
     /// The `.git` folders, absolute.
     repositories: Vec<PathBuf>,
+    /// What the repositories have besides their state, by their folder of objects.
+    objects: HashMap<PathBuf, Objects>,
+    /// What was removed from that or overwritten since the look before.
+    lost: Vec<EntryChange>,
+    /// When the command began that was interrupted.
+    interrupted: Option<SystemTime>,
     /// Those of them that were not there at the look before.
     made: Vec<Made>,
     coverage: Coverage,
@@ -83,17 +95,22 @@ pub struct Coverage {
     pub problem: Option<String>,
     /// The ignored folders and large ignored files, which undo does not cover.
     pub left_out: Vec<PathBuf>,
-    /// Whether there is a repository: undo does not cover its objects, which commands usually only add to.
+    /// Whether there is a repository: undo gives all of it back, and what may remove it asks all the same.
     pub has_objects: bool,
 }
 
 impl Snapshots {
-    /// Snapshots of `roots` with copies of files in `folder`, which must exist. What is `hidden` from commands is left
-    /// out.
+    /// Snapshots of `roots` with copies of files in `folder`, which must exist, and those of git's objects in `backups`.
+    /// What is `hidden` from commands is left out.
     ///
     /// # Errors
     /// The folder cannot be opened.
-    pub fn new(roots: Vec<Arc<Root>>, folder: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
+    pub fn new(
+        roots: Vec<Arc<Root>>,
+        folder: &Path,
+        backups: Option<PathBuf>,
+        hidden: &[PathBuf],
+    ) -> io::Result<Self> {
         let hidden = hidden
             .iter()
             .filter_map(|path| native::canonical(path).ok())
@@ -102,6 +119,7 @@ impl Snapshots {
             roots,
             hidden,
             images: Images::open(folder)?,
+            backups,
             copied: AtomicU64::new(0),
             seen: None,
             unsaved: None,
@@ -117,6 +135,7 @@ impl Snapshots {
             roots: self.roots.clone(),
             hidden: self.hidden.clone(),
             images: self.images.fork()?,
+            backups: self.backups.clone(),
             copied: AtomicU64::new(self.copied.load(Ordering::Relaxed)),
             seen: self.seen.clone(),
             unsaved: None,
@@ -136,6 +155,7 @@ impl Snapshots {
         let look = Look {
             before: &before,
             images: &self.images,
+            backups: self.backups.as_deref(),
             begun: SystemTime::now(),
             hidden: &self.hidden,
             copied: &self.copied,
@@ -153,11 +173,14 @@ impl Snapshots {
                 .find_map(|root| look.entry(root, path))
                 .unwrap_or(Entry::Absent)
         };
-        let changes = if is_first {
+        let mut changes = if is_first {
             ChangeSet::default()
         } else {
             changes(&before, &after, &now)
         };
+        let lost = std::mem::take(&mut after.lost);
+        changes.git.extend(lost.into_iter().filter(|_| !is_first));
+        changes.git.sort_by(|a, b| a.path.cmp(&b.path));
         if let Some(unsaved) = self.unsaved.as_mut().filter(|_| !changes.is_empty()) {
             let git = changes
                 .git
@@ -197,13 +220,24 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Goes on from what was saved: the next look finds what has changed since. Blocks.
+    /// Goes on from what was saved before a command that `began` then: the next look finds what has changed since. Blocks.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn load(&mut self, manifest: &Path) -> io::Result<()> {
-        self.seen = Some(manifest::load(manifest)?);
+    pub fn load(&mut self, manifest: &Path, began: SystemTime) -> io::Result<()> {
+        self.seen = Some(Seen {
+            interrupted: Some(began),
+            ..manifest::load(manifest)?
+        });
         Ok(())
+    }
+
+    /// The packs that a sandbox must protect from being overwritten, absolute.
+    #[must_use]
+    pub fn links(&self) -> Vec<PathBuf> {
+        self.seen
+            .as_ref()
+            .map_or_else(Vec::new, |seen| objects::links(&seen.objects))
     }
 
     /// The content of a file of a change set, if it is a text of at most `limit` bytes.
@@ -232,6 +266,7 @@ impl Snapshots {
 struct Look<'a> {
     before: &'a Seen,
     images: &'a Images,
+    backups: Option<&'a Path>,
     begun: SystemTime,
     hidden: &'a [PathBuf],
     copied: &'a AtomicU64,
@@ -241,7 +276,8 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn root(&self, root: &Arc<Root>) {
-        if is_repository(root) {
+        let objects = root.real().join("objects");
+        if is_repository(root) || self.before.objects.contains_key(&objects) {
             self.with_found(|found| found.coverage.has_objects = true);
         } else {
             self.files(root);
@@ -253,11 +289,23 @@ impl Look<'_> {
                 .filter_map(|path| path.strip_prefix(root.real()).ok());
             inner.map(Path::to_owned).collect::<Vec<_>>()
         });
-        let git: Vec<_> = git_state(root, &nested)
+        let mut repositories = repositories_in(root, &nested);
+        // A command may have left nothing that looks like a repository.
+        let known = self.before.objects.keys().filter_map(|objects| {
+            Some(objects.parent()?.strip_prefix(root.real()).ok()?.to_owned())
+        });
+        repositories.extend(known);
+        repositories.sort_unstable();
+        repositories.dedup();
+        let git: Vec<_> = git_state(root.dir(), &repositories)
             .iter()
             .map(|path| self.git_entry(root, path))
             .collect();
         self.with_found(|found| found.git.extend(git));
+        for repository in repositories {
+            self.module(root, &repository);
+            self.objects(root, &repository);
+        }
     }
 
     /// What git tracks in the repository in this `folder` of the root. Its index is read if it has changed.
@@ -283,22 +331,36 @@ impl Look<'_> {
         tracked
     }
 
-    fn files(&self, root: &Arc<Root>) {
-        let queue = Queue::new(folder::Folder {
-            path: root.real().to_owned(),
-            relative: PathBuf::new(),
+    fn files(&self, root: &Root) {
+        let found = root.dir().dir_metadata().ok();
+        Queue::new(folder::Folder {
+            stamp: found.map(|found| Stamp::of(&found)),
+            ..self.top(root, Path::new(""))
+        })
+        .share(|folder| self.folder(root, &folder));
+    }
+
+    /// Looks at all that is in the folder of a repository.
+    fn repository(&self, root: &Root, folder: &Path) {
+        Queue::new(folder::Folder {
+            is_repository: true,
+            ..self.top(root, folder)
+        })
+        .share(|folder| self.folder(root, &folder));
+    }
+
+    /// The first of the folders to look at.
+    fn top(&self, root: &Root, folder: &Path) -> folder::Folder {
+        folder::Folder {
+            path: root.real().join(folder),
+            relative: folder.to_owned(),
             rules: Rules::above(root, Path::new("")),
             tracked: self.tracked(root, Path::new("")),
             is_ignored: false,
             is_repository: false,
-            stamp: root
-                .dir()
-                .dir_metadata()
-                .ok()
-                .map(|found| Stamp::of(&found)),
+            stamp: None,
             dependable: dependable(root.dir()),
-        });
-        queue.share(|folder| self.folder(root, &folder));
+        }
     }
 
     /// Lists a folder; returns the folders in it.
@@ -426,6 +488,24 @@ impl Look<'_> {
     }
 }
 
+/// A file that is too large to be copied: what it has in place of an image tells whether it changed.
+fn unread(found: &Metadata) -> Entry {
+    let modified = found
+        .modified()
+        .ok()
+        .map(cap_std::time::SystemTime::into_std);
+    let since = modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    Entry::File {
+        image: format!(
+            "{UNREAD}{}-{}",
+            found.len(),
+            since.unwrap_or_default().as_nanos()
+        ),
+        size: found.len(),
+        mode: mode::of(found),
+    }
+}
+
 /// Leaves in `changes` what was there at the time `end`: what was written later is somebody else's. Returns the files
 /// that go. Blocks.
 pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
@@ -444,7 +524,7 @@ pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
         .map(|change| change.path)
         .collect();
     if changes.git.iter().any(is_later) {
-        changes.git.clear();
+        changes.git.retain(EntryChange::is_of_backup);
     }
     later
 }
@@ -473,7 +553,9 @@ pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
         Entry::Link {
             target: dir.read_link_contents(path)?,
         }
-    } else if found.is_file() && found.len() <= FILE {
+    } else if found.is_file() && found.len() > FILE {
+        unread(&found)
+    } else if found.is_file() {
         let bytes = dir.read(path)?;
         Entry::File {
             image: address(&bytes),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -233,9 +234,14 @@ impl Shared {
     fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
         let left = self.left_behind()?;
         let roots = with_repositories(workspace.roots());
-        let mut snapshots =
-            Snapshots::new(roots, &left.images(), &self.surroundings.hidden).ok()?;
-        snapshots.load(&left.manifest()).ok()?;
+        let mut snapshots = Snapshots::new(
+            roots,
+            &left.images(),
+            self.backups(),
+            &self.surroundings.hidden,
+        )
+        .ok()?;
+        snapshots.load(&left.manifest(), left.began().ok()?).ok()?;
         let mut changes = snapshots.look();
         let later = left
             .ended()
@@ -364,11 +370,25 @@ impl Shared {
                 let roots = with_repositories(workspace.roots());
                 none.insert(Watched::new(
                     workspace,
-                    Snapshots::new(roots, &scratch.images(), &hidden)?,
+                    Snapshots::new(roots, &scratch.images(), self.backups(), &hidden)?,
                 ))
             }
         };
         Ok(work(watched))
+    }
+
+    /// The folder of the backups of git's objects, if anything is stored.
+    fn backups(&self) -> Option<PathBuf> {
+        let state = self.surroundings.state.as_deref()?;
+        Some(images::backups(&images::folder(state)))
+    }
+
+    /// The packs that the sandbox has to protect, as of the last look. Blocks.
+    pub(super) fn links(&self) -> Vec<PathBuf> {
+        let watched = lock(&self.snapshots);
+        watched
+            .as_ref()
+            .map_or_else(Vec::new, |watched| watched.snapshots.links())
     }
 
     /// Goes on from these snapshots of the workspace.

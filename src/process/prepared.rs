@@ -70,6 +70,7 @@ impl Shared {
         let roots = with_repositories(workspace.roots());
         let guard = self.guards.next(&roots);
         let mut pins = guard.pins();
+        pins.read_only.extend(self.links());
         let (lent, sockets) = lent(&roots);
         pins.sockets.extend(sockets);
         let home = surroundings.home();

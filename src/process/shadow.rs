@@ -114,8 +114,12 @@ impl Shared {
         };
         let workspace = workspace.copy_to(&scratch.copies()?, unsaved, &left_out, cancel)?;
         // Nearly all of its files have an image there.
-        let mut snapshots =
-            Snapshots::new(workspace.roots().to_vec(), &own.images(), &left_out.hidden)?;
+        let mut snapshots = Snapshots::new(
+            workspace.roots().to_vec(),
+            &own.images(),
+            None,
+            &left_out.hidden,
+        )?;
         let _as_it_was_made = snapshots.look();
         shell.0.watch(&workspace, snapshots.fork()?);
         Ok(Shadow {

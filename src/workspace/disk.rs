@@ -346,12 +346,22 @@ fn private<'a>(dir: &'a Dir, bytes: &[u8]) -> io::Result<Temporary<'a>> {
 /// Writes a file with these permission bits, atomically. It keeps the owner and the attributes of the file it replaces, as
 /// far as the system permits.
 pub(crate) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    copy_with_mode(dir, path, &mut &*bytes, mode)
+}
+
+/// [`write_with_mode`] for what is read from elsewhere, whatever its size.
+pub(crate) fn copy_with_mode(
+    dir: &Dir,
+    path: &Path,
+    from: &mut impl Read,
+    mode: u32,
+) -> io::Result<()> {
     let (folder, name) = open_folder(dir, path)?;
     let temporary = Temporary::create(&folder)?;
     if let Ok(old) = open_here(&folder, name) {
         metadata::copy(&old, temporary.file())?;
     }
-    temporary.file().write_all(bytes)?;
+    io::copy(from, &mut temporary.file())?;
     metadata::set_mode(temporary.file(), mode)?;
     temporary.rename(name)
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use cap_fs_ext::OpenOptionsSyncExt as _;
-use cap_std::fs::{DirEntry, OpenOptions};
+use cap_std::fs::{Dir, DirEntry, OpenOptions};
 
 use super::Root;
 use super::disk::{self, blocking};
@@ -163,7 +163,7 @@ impl StateFolder {
     ) -> io::Result<Vec<T>> {
         let root = self.0.clone();
         blocking(move || {
-            let mut files = files(&root)?;
+            let mut files = files(root.dir())?;
             files
                 .retain(|file| !is_left_empty(file) || root.dir().remove_file(&file.name).is_err());
             files.sort_unstable_by(|a, b| {
@@ -230,14 +230,19 @@ impl StateFolder {
     /// The folder cannot be read. Files that cannot be removed stay.
     pub async fn prune(&self, retention: Retention) -> io::Result<()> {
         let root = self.0.clone();
-        blocking(move || {
-            for file in outdated(files(&root)?, SystemTime::now(), retention) {
-                let _stays = root.dir().remove_file(file.name);
-            }
-            Ok(())
-        })
-        .await
+        blocking(move || prune(root.dir(), retention)).await
     }
+}
+
+/// [`StateFolder::prune`] for any folder. Blocks.
+///
+/// # Errors
+/// The folder cannot be read. Files that cannot be removed stay.
+pub(crate) fn prune(dir: &Dir, retention: Retention) -> io::Result<()> {
+    for file in outdated(files(dir)?, SystemTime::now(), retention) {
+        let _stays = dir.remove_file(file.name);
+    }
+    Ok(())
 }
 
 /// Whether a process made the file and did not live to write to it.
@@ -256,9 +261,9 @@ fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-fn files(root: &Root) -> io::Result<Vec<Found>> {
+fn files(dir: &Dir) -> io::Result<Vec<Found>> {
     let mut files = Vec::new();
-    for entry in root.dir().entries()?.flatten() {
+    for entry in dir.entries()?.flatten() {
         let (Ok(name), Ok(found)) = (entry.file_name().into_string(), entry.metadata()) else {
             continue;
         };

@@ -6,6 +6,8 @@ mod jobs;
 mod linked;
 #[cfg(target_os = "linux")]
 mod odd;
+#[cfg(target_os = "linux")]
+mod repositories;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod shadow;

@@ -23,6 +23,20 @@ pub fn shell(folder: &Path, line: &str) {
     succeed(started("sh", folder).args(["-ec", line]));
 }
 
+/// What git says of the repository that a folder is in: its state, its history, and whether all of it is there.
+pub fn told(folder: &Path) -> String {
+    let line = "git for-each-ref; git log --all --oneline --stat; git status --branch --porcelain; git stash list; \
+        git fsck --full --strict --no-dangling; git config --list --local";
+    match started("sh", folder)
+        .args(["-c", line])
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .output()
+    {
+        Ok(told) => String::from_utf8_lossy(&[told.stdout, told.stderr].concat()).into_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
 fn started(program: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).envs(SETTINGS);

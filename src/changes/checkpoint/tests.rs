@@ -146,7 +146,7 @@ impl Fixture {
         let root = Arc::new(Root::open(&path.join("ws")).unwrap());
         let documents = Documents::new(crate::text::Encoding::Utf16);
         let workspace = Workspace::new(vec![Arc::clone(&root)], documents, Arc::new(NoEditor));
-        let snapshots = Snapshots::new(vec![root], &path.join("copies"), &[]).unwrap();
+        let snapshots = Snapshots::new(vec![root], &path.join("copies"), None, &[]).unwrap();
         let checkpoints = Checkpoints::new(
             Some(path.join("state")),
             watch::channel(Undoable::default()).0,

@@ -1,5 +1,6 @@
 //! git's state besides objects: the files that an undo has to restore together.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
@@ -7,25 +8,10 @@ use cap_std::fs::Dir;
 use super::git::MARKS;
 use crate::workspace::Root;
 
-/// Files of the repository's folder.
-const FILES: [&str; 16] = [
-    "AUTO_MERGE",
-    "BISECT_EXPECTED_REV",
-    "BISECT_LOG",
-    "BISECT_NAMES",
-    "BISECT_START",
-    "BISECT_TERMS",
-    "CHERRY_PICK_HEAD",
-    "HEAD",
-    "MERGE_HEAD",
-    "MERGE_MODE",
-    "MERGE_MSG",
-    "ORIG_HEAD",
-    "REVERT_HEAD",
-    "index",
-    "logs/refs/stash",
-    "packed-refs",
-];
+/// Names in capitals that are no state: what was fetched or written last.
+const NO_STATE: [&str; 2] = ["FETCH_HEAD", "EDIT_DESCRIPTION"];
+/// The log that is state: it has the stashes but the last.
+const STASHES: &str = "logs/refs/stash";
 /// Folders in it, with everything in them.
 const FOLDERS: [&str; 6] = [
     "rebase-apply",
@@ -35,6 +21,8 @@ const FOLDERS: [&str; 6] = [
     "sequencer",
     "worktrees",
 ];
+/// Folders in it that are neither state nor objects.
+const BESIDES: [&str; 4] = ["", "hooks", "info", "objects/info"];
 /// At most this many files are examined: larger repositories have most of their refs packed.
 const MOST: usize = 20_000;
 
@@ -43,9 +31,9 @@ pub(crate) fn is_repository(root: &Root) -> bool {
     has_marks(root.dir(), Path::new(""))
 }
 
-/// The files that hold the state of the root's repository and its worktrees, of its submodules, and of the repositories in
-/// the folders `nested`; relative to the root, as those are.
-pub(crate) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
+/// The folders of the root's repository, of its submodules, and of the repositories in the folders `nested`; relative to
+/// the root, as those are.
+pub(crate) fn repositories(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
     let dir = root.dir();
     let own = if is_repository(root) {
         PathBuf::new()
@@ -71,22 +59,81 @@ pub(crate) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
             ahead.extend(folders(dir, &folder));
         }
     }
+    repositories
+}
+
+/// The files that hold the state of these repositories and their worktrees.
+pub(crate) fn git_state(dir: &Dir, repositories: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for repository in repositories {
-        found.extend(FILES.iter().map(|file| repository.join(file)));
-        let mut ahead: Vec<_> = FOLDERS
-            .iter()
-            .map(|folder| repository.join(folder))
-            .collect();
-        while let Some(folder) = ahead.pop().filter(|_| found.len() < MOST) {
-            for entry in dir.read_dir(&folder).into_iter().flatten().flatten() {
-                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                let list = if is_folder { &mut ahead } else { &mut found };
-                list.push(folder.join(entry.file_name()));
-            }
+        let entries = dir
+            .read_dir(name(repository))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let states = entries
+            .map(|entry| entry.file_name())
+            .filter(|name| is_state(name));
+        found.extend(states.map(|name| repository.join(name)));
+        found.push(repository.join(STASHES));
+        for folder in FOLDERS {
+            add_below(dir, repository.join(folder), &mut found);
         }
     }
     found
+}
+
+/// The files of a repository that are neither state nor objects: logs, settings, hooks.
+pub(crate) fn besides_state(dir: &Dir, repository: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in BESIDES.map(|folder| repository.join(folder)) {
+        let entries = dir.read_dir(name(&folder)).into_iter().flatten().flatten();
+        found.extend(entries.map(|entry| folder.join(entry.file_name())));
+    }
+    add_below(dir, repository.join("logs"), &mut found);
+    found.push(repository.join("objects/pack/multi-pack-index"));
+    let is_in = |path: &Path| path.parent() == Some(repository);
+    let is_state = |path: &Path| {
+        path.ends_with(STASHES) || (is_in(path) && path.file_name().is_some_and(is_state))
+    };
+    let is_lock = |path: &Path| {
+        path.extension()
+            .is_some_and(|extension| extension == "lock")
+    };
+    found.retain(|path| !is_state(path) && !is_lock(path));
+    found
+}
+
+/// Whether a file of this name in a repository's folder is state: the index, packed refs, and all that git names in
+/// capitals (`HEAD`, `MERGE_MSG`, `REBASE_HEAD`) but what a person last wrote or fetched.
+fn is_state(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
+    let is_other = name.ends_with("_EDITMSG") || NO_STATE.contains(&name);
+    matches!(name, "index" | "packed-refs") || (name.bytes().all(is_capital) && !is_other)
+}
+
+/// The name by which a root can open `folder`.
+fn name(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    }
+}
+
+/// Adds the files in a folder and those below it.
+fn add_below(dir: &Dir, folder: PathBuf, found: &mut Vec<PathBuf>) {
+    let mut ahead = vec![folder];
+    while let Some(folder) = ahead.pop().filter(|_| found.len() < MOST) {
+        for entry in dir.read_dir(&folder).into_iter().flatten().flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let list = if is_folder { &mut ahead } else { &mut *found };
+            list.push(folder.join(entry.file_name()));
+        }
+    }
 }
 
 fn has_marks(dir: &Dir, folder: &Path) -> bool {

@@ -285,7 +285,9 @@ impl Holds {
         if git::MARKS.iter().all(|name| has(name)) {
             return Self::Repository;
         }
-        let is_all_protected = is_protected(folder);
+        // The repositories of submodules are searched for like any other: commits have to work in them too.
+        let is_of_modules = folder.iter().any(|part| part == "modules");
+        let is_all_protected = is_protected(folder) && !is_of_modules;
         let part = |(name, entry): (OsString, DirEntry)| {
             let kind = entry.file_type().ok()?;
             let part = if name == ".git" && kind.is_dir() {

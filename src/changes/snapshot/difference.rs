@@ -10,10 +10,7 @@ use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 
 /// What has changed between two looks. What an ignore file hides from now on is as it is `now`.
 pub(super) fn changes(before: &Seen, after: &Seen, now: &dyn Fn(&Path) -> Entry) -> ChangeSet {
-    let mut changes = with_repositories(
-        without_moved(differences(before, after), before, after),
-        after,
-    );
+    let mut changes = with_repositories(without_moved(differences(before, after), before), after);
     let (left_out_before, left_out_after) = (left_out(before), left_out(after));
     changes.files.retain_mut(|change| {
         let is_in = |left_out: &HashSet<&Path>| {

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use cap_std::fs::{Dir, Metadata};
 
 use super::tracked::Tracked;
-use super::{IGNORED_FILE, Look};
+use super::{FILE, IGNORED_FILE, Look, unread};
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::workspace::stamp::Stamp;
 use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
@@ -383,6 +383,12 @@ impl Known {
         Self { stamp: None, entry }
     }
 
+    /// An entry as it was `found` by a look that began then.
+    pub(super) fn as_found(begun: SystemTime, found: &Metadata, entry: Entry) -> Self {
+        let stamp = Some(Stamp::of(found)).filter(|stamp| stamp.is_older_than(begun));
+        Self { stamp, entry }
+    }
+
     /// What is `known` if it has not changed, else what is there.
     pub(super) fn look(
         root: &Root,
@@ -416,17 +422,21 @@ impl Known {
             let target = root.dir().read_link_contents(relative);
             target.map_or(Entry::Special, |target| Entry::Link { target })
         } else if found.is_file() {
-            let image = look.copy(root, relative, found.len());
-            image.map_or(Entry::Special, |(image, size)| Entry::File {
-                image,
-                size,
-                mode: mode::of(found),
-            })
+            match look.copy(root, relative, found.len()) {
+                Some((image, size)) => Entry::File {
+                    image,
+                    size,
+                    mode: mode::of(found),
+                },
+                None if found.len() > FILE => unread(found),
+                None => Entry::Special,
+            }
         } else {
             Entry::Special
         };
         // A file that could not be copied is tried again the next time.
-        let is_final = is_settled && !(found.is_file() && entry == Entry::Special);
+        let is_copied = !found.is_file() || (entry != Entry::Special && found.len() <= FILE);
+        let is_final = is_settled && is_copied;
         Self {
             stamp: is_final.then_some(stamp),
             entry,

@@ -1,5 +1,5 @@
-//! The repositories of a workspace: of one that was there before, undo covers git's state but not the objects; one that a
-//! command made goes and comes as a whole.
+//! The repositories of a workspace: of one that was there before, undo covers git's state and what is lost of the rest;
+//! one that a command made goes and comes as a whole.
 
 use std::path::{Path, PathBuf};
 
@@ -23,14 +23,11 @@ pub(super) struct Made {
 }
 
 impl Look<'_> {
-    /// The folder of a repository: of git's, everything but the objects is covered, and those are only ever added to in the
-    /// workspace's own. Of a new one all is covered.
+    /// The folder of a repository: git's have looks of their own, but one that is new is looked at like any other folder.
     pub(super) fn version_control(&self, root: &Root, path: PathBuf, found: &Metadata) -> Part {
         let is_git = path.file_name().is_some_and(|name| name == ".git");
-        if !is_git || path.parent() != Some(root.real()) {
-            self.left_out(path.clone());
-        }
         if !is_git {
+            self.left_out(path);
             return Part::LeftOut;
         }
         let made = (self.is_new(&path) && !self.has_lost_one()).then(|| Made {
@@ -49,6 +46,32 @@ impl Look<'_> {
             found.coverage.has_objects = true;
         });
         part
+    }
+
+    /// Looks at all of a submodule's repository, in a `folder` of the workspace's, that was not there before.
+    pub(super) fn module(&self, root: &Root, folder: &Path) {
+        let path = root.real().join(folder);
+        let is_known = self.before.git.contains_key(&path.join("HEAD"));
+        let is_module = folder.iter().any(|part| part == "modules");
+        let is_in_made =
+            self.with_found(|found| found.made.iter().any(|made| path.starts_with(&made.path)));
+        if !is_module || is_known || is_in_made || !self.before.is_own || self.has_lost_one() {
+            return;
+        }
+        let Ok(found) = root.dir().symlink_metadata(folder) else {
+            return;
+        };
+        let is_copied = is_small(root.dir(), folder);
+        if is_copied {
+            self.repository(root, folder);
+        }
+        let mode = mode::of(&found);
+        let made = Made {
+            path,
+            mode,
+            is_copied,
+        };
+        self.with_found(|found| found.made.push(made));
     }
 
     /// Whether a repository is no longer where it was: a new one may be it, with its objects, so none counts as made.
@@ -83,11 +106,13 @@ impl Look<'_> {
     }
 }
 
-/// Leaves out a repository that the command moved: nothing but the folder it is in now has its objects.
-pub(super) fn without_moved(mut changes: ChangeSet, before: &Seen, after: &Seen) -> ChangeSet {
-    let lost = |path: &&PathBuf| path.symlink_metadata().is_err();
-    let lost: Vec<_> = before.repositories.iter().filter(lost).collect();
-    if lost.is_empty() {
+/// Leaves out what a repository that the command moved has now: undo makes it again where it was.
+pub(super) fn without_moved(mut changes: ChangeSet, before: &Seen) -> ChangeSet {
+    if before
+        .repositories
+        .iter()
+        .all(|path| path.symlink_metadata().is_ok())
+    {
         return changes;
     }
     let has_objects = |change: &&EntryChange| {
@@ -100,16 +125,6 @@ pub(super) fn without_moved(mut changes: ChangeSet, before: &Seen, after: &Seen)
         .filter_map(|change| change.path.parent())
         .map(Path::to_owned)
         .collect();
-    if !holders.is_empty()
-        || after
-            .repositories
-            .iter()
-            .any(|path| !before.repositories.contains(path))
-    {
-        changes
-            .git
-            .retain(|change| !lost.iter().any(|lost| change.path.starts_with(lost)));
-    }
     changes
         .files
         .retain(|change| !holders.iter().any(|holder| change.path.starts_with(holder)));

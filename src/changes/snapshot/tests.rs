@@ -92,7 +92,13 @@ impl Scene {
             .status();
         assert!(copied.unwrap().success());
         let opened = Arc::new(Root::open(&folder.path().join("work")).unwrap());
-        let snapshots = Snapshots::new(vec![opened], &folder.path().join("images"), &[]).unwrap();
+        let snapshots = Snapshots::new(
+            vec![opened],
+            &folder.path().join("images"),
+            Some(folder.path().join("objects")),
+            &[],
+        )
+        .unwrap();
         Self { folder, snapshots }
     }
 
@@ -131,7 +137,9 @@ impl Scene {
                 tree.insert(path, (found.permissions().mode(), bytes));
             }
         }
-        for path in git_state(&Root::open(&self.root()).unwrap(), &["nested/.git".into()]) {
+        let root = Root::open(&self.root()).unwrap();
+        let repositories = repositories_in(&root, &["nested/.git".into()]);
+        for path in git_state(root.dir(), &repositories) {
             if let Ok(bytes) = fs::read(self.root().join(&path)) {
                 tree.insert(path, (0, bytes));
             }
@@ -473,13 +481,20 @@ fn changes_of_an_interrupted_command_are_found_by_the_manifest() {
     let manifest = scene.folder.path().join("manifest");
     scene.snapshots.look();
     scene.snapshots.save(&manifest).unwrap();
+    let began = SystemTime::now();
     let before = scene.tree();
     scene.run(
         "rm -rf src; mkdir hollow; echo x > new; git add -A; printf x > \"$(printf 'name\\377')\"; chmod +x README.md",
     );
     let root = Arc::new(Root::open(&scene.root()).unwrap());
-    let mut later = Snapshots::new(vec![root], &scene.folder.path().join("images"), &[]).unwrap();
-    later.load(&manifest).unwrap();
+    let mut later = Snapshots::new(
+        vec![root],
+        &scene.folder.path().join("images"),
+        Some(scene.folder.path().join("objects")),
+        &[],
+    )
+    .unwrap();
+    later.load(&manifest, began).unwrap();
     let changes = later.look();
     later
         .publish(&changes, &scene.folder.path().join("store"))
@@ -501,6 +516,7 @@ fn the_state_of_nested_repositories_and_submodules_is_undone() {
         "cd libs/sub && echo x > file && git commit -qam two",
         "cd libs/sub && git checkout -q -b other && git rm -q file",
         "git submodule -q deinit -f libs/sub",
+        "git -c protocol.file.allow=always submodule -q add ./nested other/sub && git commit -qm other",
         "echo x > nested/file; git -C nested add -A; git add -A; git commit -qm all",
     ] {
         let mut scene = Scene::new();
@@ -880,6 +896,20 @@ fn too_large_files_are_a_problem_unless_ignored() {
     scene.snapshots.look();
     let problem = scene.snapshots.coverage().unwrap().problem.clone().unwrap();
     assert!(problem.ends_with("big is larger than 64 MiB"), "{problem}");
+}
+
+#[test]
+fn a_file_too_large_to_copy_stays_once_somebody_has_changed_it() {
+    for is_changed in [false, true] {
+        let mut scene = Scene::new();
+        let changes = scene.changes(&format!("truncate -s {} big", FILE + 1));
+        if is_changed {
+            scene.run("echo mine >> big");
+        }
+        let reverted = scene.revert(&changes);
+        assert_eq!(reverted.left.len(), usize::from(is_changed), "{reverted:?}");
+        assert_eq!(scene.root().join("big").exists(), is_changed);
+    }
 }
 
 fn sparse(scene: &Scene, name: &str) {

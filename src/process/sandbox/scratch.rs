@@ -178,6 +178,11 @@ impl Interrupted {
         self.folder.join(MANIFEST)
     }
 
+    /// When the command began.
+    pub fn began(&self) -> io::Result<SystemTime> {
+        fs::metadata(self.folder.join(RUNNING))?.modified()
+    }
+
     /// When the command ended.
     pub fn ended(&self) -> Option<SystemTime> {
         fs::metadata(self.folder.join(ENDED))

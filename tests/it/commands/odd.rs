@@ -9,7 +9,7 @@ use super::shadow::without_times;
 use super::*;
 use crate::git::git;
 
-fn review(client: &mut Client, session: &str, action: &str) -> Value {
+pub(super) fn review(client: &mut Client, session: &str, action: &str) -> Value {
     client.call(
         "_tandem/review",
         json!({ "sessionId": session, "action": action }),
@@ -17,7 +17,7 @@ fn review(client: &mut Client, session: &str, action: &str) -> Value {
 }
 
 /// Runs the stage's calls in a turn of a new session in `folder`, and gives the session.
-fn turn_in(client: &mut Client, folder: &Path) -> String {
+pub(super) fn turn_in(client: &mut Client, folder: &Path) -> String {
     let answer = client.call("session/new", json!({ "cwd": folder, "mcpServers": [] }));
     let session = answer["result"]["sessionId"]
         .as_str()
