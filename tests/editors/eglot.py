@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Drives Eglot ($EMACS, an Emacs with Eglot) with the real tandem ($TANDEM_BIN) against a scripted model.
+"""Drives Eglot and lsp-mode ($EMACS, an Emacs with Eglot) with the real tandem ($TANDEM_BIN) against a scripted model.
 
     tests/editors/eglot.py
 
-A client that knows nothing of tandem, as Helix: what works here works by the standard alone. Each test is a function of
-eglot.el, which runs in a batch Emacs on a project of its own: once in text-mode, and once where `markdown-mode` is
-installed, which makes the chat another mode. The last line is `N passed, N failed`.
+Clients that know nothing of tandem, as Helix: what works here works by the standard alone. Each test is a function of
+eglot.el or lsp-mode.el, which runs in a batch Emacs on a project of its own: once in text-mode, and once where
+`markdown-mode` is installed, which makes the chat another mode. The last line is `N passed, N failed`.
 """
 
 import itertools
@@ -37,6 +37,14 @@ TESTS = {
         [{"call": {"id": "call_1", **READ}}],
         [{"text": "It is in src/lib.rs:3, I think."}],
     ],
+    "lsp-mode-answer": [
+        [{"words": "The first half,"}, {"gate": "middle"}, {"words": " and the second half."}],
+        [{"text": "Once more."}],
+    ],
+    "lsp-mode-edit": [
+        [{"call": {"id": "call_1", "name": "edit_file", "arguments": EDIT}}],
+        [{"text": "There you are."}],
+    ],
     "clangd-runs-beside-tandem": [
         [{"call": {"id": "call_1", "name": "edit_file", "arguments": RENAME}}],
         [{"text": "There you are."}],
@@ -46,12 +54,12 @@ TESTS = {
 
 # Installed packages are left out before they are activated.
 WITHOUT_MARKDOWN = "(setq package-load-list '((markdown-mode nil) all))"
-HAS_MARKDOWN = "(progn (package-activate-all) (kill-emacs (if (fboundp 'markdown-mode) 0 1)))"
 
 
-def has_markdown():
-    """Whether `markdown-mode` is installed."""
-    return subprocess.run([EMACS, "-q", "--batch", "--eval", HAS_MARKDOWN], capture_output=True).returncode == 0
+def has(mode):
+    """Whether a mode is installed."""
+    find = f"(progn (package-activate-all) (kill-emacs (if (locate-library \"{mode}\") 0 1)))"
+    return subprocess.run([EMACS, "-q", "--batch", "--eval", find], capture_output=True).returncode == 0
 
 
 def run(name, replies, mode):
@@ -75,7 +83,8 @@ def run(name, replies, mode):
             "CHAT_MODE": mode,
         }
         packages = [] if mode == "markdown-mode" else ["--eval", WITHOUT_MARKDOWN]
-        test = ["--load", str(HERE / "eglot.el"), "--funcall", f"tandem-test-{name}"]
+        client = "lsp-mode.el" if name.startswith("lsp-mode") else "eglot.el"
+        test = ["--load", str(HERE / client), "--funcall", f"tandem-test-{name}"]
         command = [EMACS, "-q", "--batch", *packages, *test]
         process = subprocess.run(
             command, cwd=project, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
@@ -91,8 +100,10 @@ def reason(output):
 def main():
     played = skipped = 0
     failures = {}
-    missing = {"clangd": not shutil.which("clangd"), "markdown-mode": not has_markdown()}
+    missing = {"clangd": not shutil.which("clangd"), **{mode: not has(mode) for mode in ("markdown-mode", "lsp-mode")}}
     tests = {f"{name} in {mode}": (name, TESTS[name], mode) for mode, name in itertools.product(("text-mode", "markdown-mode"), TESTS)}
+    # lsp-mode needs markdown-mode.
+    tests = {title: test for title, test in tests.items() if title.startswith("lsp-mode") <= (test[2] == "markdown-mode")}
     for title, test in tests.items():
         absent = [needed for needed, is_missing in missing.items() if is_missing and needed in title]
         if absent:
