@@ -3,8 +3,8 @@
 //! Undo works around the lines somebody changed since: it never touches them, and one such line does not prevent the
 //! rest from being undone.
 //!
-//! What was undone can be redone until another turn changes something. A rejected or kept hunk is settled: it is part
-//! of neither.
+//! What was undone can be redone until another turn changes something. A kept hunk is settled: it is part of neither. A
+//! rejection is an operation of its own, which undo reverts.
 
 mod change;
 mod review;
@@ -29,7 +29,7 @@ use change::Change;
 pub use review::{Review, Selection};
 pub use reviewed::{Left, ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
-use undo::Undone;
+use undo::{Rejected, Undone};
 
 /// The most text kept in memory, in bytes; older turns can no longer be undone.
 const MEMORY: usize = 64 * 1024 * 1024;
@@ -49,6 +49,8 @@ pub(crate) struct Checkpoints {
     entries: Vec<Entry>,
     /// Undone turns, the last one last.
     undone: Vec<Undone>,
+    /// What was rejected, the last step last.
+    rejected: Vec<Rejected>,
     store: Store,
     /// The folder of the images that change sets refer to.
     images: Option<PathBuf>,
@@ -73,6 +75,7 @@ impl Checkpoints {
         Self {
             entries: Vec::new(),
             undone: Vec::new(),
+            rejected: Vec::new(),
             store: Store::new(folder.clone()),
             images: folder,
             undoable,
@@ -179,19 +182,14 @@ impl Checkpoints {
     }
 
     fn forget_oldest(&mut self) {
-        let mut bytes = 0;
-        let of = |change: &Change| change.before.len() + change.after.len();
-        let remembered = self.entries.iter().rev().take_while(|entry| {
-            bytes += entry.changes.iter().map(of).sum::<usize>();
-            bytes <= MEMORY
-        });
-        // The last turn can be undone however large it is.
-        let forgotten = self.entries.len().saturating_sub(remembered.count().max(1));
-        self.entries.drain(..forgotten);
+        forget(&mut self.entries, |entry| size(&entry.changes));
+        forget(&mut self.rejected, Rejected::size);
     }
 
     fn publish(&self) {
+        let rejected = self.rejected.last().map(|rejected| rejected.since);
         let undo = self.entries.iter().map(|entry| entry.since).max();
+        let undo = undo.max(rejected);
         let redo = self.undone.last().map(|undone| undone.since);
         self.undoable.send_replace(Undoable { undo, redo });
     }
@@ -208,6 +206,22 @@ impl Entry {
     fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.git.is_empty()
     }
+}
+
+fn size(changes: &[Change]) -> usize {
+    let of = |change: &Change| change.before.len() + change.after.len();
+    changes.iter().map(of).sum()
+}
+
+/// Drops the oldest beyond the memory. The last one can be undone however large it is.
+fn forget<T>(list: &mut Vec<T>, size: impl Fn(&T) -> usize) {
+    let mut bytes = 0;
+    let remembered = list.iter().rev().take_while(|one| {
+        bytes += size(one);
+        bytes <= MEMORY
+    });
+    let remembered = remembered.count().max(1);
+    list.drain(..list.len().saturating_sub(remembered));
 }
 
 /// Merges both lists, with one change per path; changes that cancel out are dropped.

@@ -244,10 +244,10 @@ impl Actor {
         self.stop_jobs_taken_back(&review).await;
         self.take_up_jobs().await;
         let before = self.checkpoints.under_review();
-        // A redo that is killed in the middle can be undone.
+        // What applies changes again and is killed in the middle can be undone.
         let ahead = match &review {
-            Review::Redo(turn) => self.checkpoints.reviewed_by_redo(*turn).await,
-            _ => Ok(Vec::new()),
+            Review::Undo(_) if !self.restored.is_empty() => Ok(Vec::new()),
+            _ => self.checkpoints.reviewed_ahead(&review).await,
         };
         let ahead = self.note_reviews(ahead, &[]).await;
         let reviewed = self.do_review(review).await;

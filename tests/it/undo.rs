@@ -250,50 +250,67 @@ fn a_new_change_clears_the_redo_history() {
 }
 
 #[test]
-fn a_rejected_hunk_is_part_of_neither_undo_nor_redo() {
+fn undo_restores_a_rejected_hunk_before_it_undoes_the_turn() {
     let world = world(&[edit("a.rs", &[("a\n", "A\n"), ("e\n", "E\n")])]);
     world.write("a.rs", "a\nb\nc\nd\ne\n");
     let mut client = world.client();
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     let a = world.path().join("a.rs");
-    review(
-        &mut client,
-        &session,
-        "reject",
-        json!({ "turn": 1, "path": a, "hunk": 1 }),
-    );
-    assert_eq!(world.read("a.rs"), "a\nb\nc\nd\nE\n");
-    let undone = undo(&mut client, &session);
+    let first = json!({ "turn": 1, "path": a, "hunk": 1 });
+    review(&mut client, &session, "reject", first.clone());
+    world.write("a.rs", "a\nb\n// mine\nc\nd\nE\n");
+    let restored = undo(&mut client, &session);
     assert_eq!(
-        (world.read("a.rs").as_str(), left(&undone).len()),
-        ("a\nb\nc\nd\ne\n", 0),
-        "{undone}"
+        restored["result"]["message"], "restored: a.rs",
+        "{restored}"
     );
-    let redone = redo(&mut client, &session);
-    assert_eq!(
-        (world.read("a.rs").as_str(), left(&redone).len()),
-        ("a\nb\nc\nd\nE\n", 0),
-        "{redone}"
-    );
-    assert_eq!(
-        hunks(&redone, 0)
-            .iter()
-            .map(|(id, _)| *id)
-            .collect::<Vec<_>>(),
-        [5]
-    );
+    assert_eq!(world.read("a.rs"), "A\nb\n// mine\nc\nd\nE\n");
+    let ids = |of: &Value| hunks(of, 0).iter().map(|(id, _)| *id).collect::<Vec<_>>();
+    assert_eq!(ids(&restored), [1, 5], "{restored}");
 
-    review(&mut client, &session, "reject", json!({ "path": a }));
-    assert_eq!(world.read("a.rs"), "a\nb\nc\nd\ne\n");
+    review(&mut client, &session, "reject", first);
+    assert_eq!(world.read("a.rs"), "a\nb\n// mine\nc\nd\nE\n");
+    undo(&mut client, &session);
+    undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "a\nb\n// mine\nc\nd\ne\n");
+    let redone = redo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "A\nb\n// mine\nc\nd\nE\n");
+    assert_eq!(ids(&redone), [1, 6], "my line counts now: {redone}");
+}
+
+/// Two turns, a file of each; what a later turn did is undone first.
+#[test]
+fn undo_restores_everything_that_was_rejected_in_one_step() {
+    let world = world(&[
+        write("new/b.rs", "b\n"),
+        edit("a.rs", &[("a\n", "A\n")]),
+        write("later.rs", "later\n"),
+    ]);
+    world.write("a.rs", "a\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    let rejected = review(&mut client, &session, "reject", json!({}));
+    assert_eq!(rejected["result"]["turns"], json!([]), "{rejected}");
+    let is_there = |path: &str| world.path().join(path).exists();
+    assert!(!is_there("new/b.rs") && world.read("a.rs") == "a\n");
+
+    turn(&mut client, &session);
+    undo(&mut client, &session);
+    assert!(!is_there("later.rs") && !is_there("new/b.rs"));
+    let restored = undo(&mut client, &session);
     assert_eq!(
-        undo(&mut client, &session)["error"]["message"],
-        "there is nothing to undo"
+        (world.read("new/b.rs").as_str(), world.read("a.rs").as_str()),
+        ("b\n", "A\n"),
+        "{restored}"
     );
-    assert_eq!(
-        redo(&mut client, &session)["error"]["message"],
-        "there is nothing to redo"
-    );
+    let turns = restored["result"]["turns"].as_array().unwrap().iter();
+    let turns: Vec<_> = turns.map(|turn| turn["turn"].clone()).collect();
+    assert_eq!(turns, [1, 2], "they are under review again: {restored}");
+    undo(&mut client, &session);
+    assert!(world.read("a.rs") == "a\n" && is_there("new/b.rs"));
 }
 
 #[test]
@@ -398,9 +415,11 @@ fn hunks_are_split_at_lines_typed_inside() {
         [2]
     );
     undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "a\n1\n2\n// mine\n3\n4\nb\n");
+    undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "a\nx\n// mine\nb\n");
     redo(&mut client, &session);
-    assert_eq!(world.read("a.rs"), "a\n1\n2\n// mine\nb\n");
+    assert_eq!(world.read("a.rs"), "a\n1\n2\n// mine\n3\n4\nb\n");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Listing the changes of turns, and settling them hunk by hunk.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::change::{Change, File};
 use super::reviewed::{
     ReviewError, Reviewed, ReviewedFile, ReviewedTurn, nothing, refused, stayed,
 };
+use super::undo::Undone;
 use super::{Checkpoints, Entry};
 use crate::changes::review::{PendingHunk, pending};
 use crate::workspace::{Workspace, blocking};
@@ -21,11 +22,11 @@ const SHOWN: usize = 2000;
 pub enum Review {
     /// Lists them.
     List,
-    /// Settles them: they can no longer be undone.
+    /// Settles them: they can no longer be undone. Keeping everything settles what was rejected before, too.
     Keep(Selection),
-    /// Undoes and settles them: they can no longer be redone either.
+    /// Undoes and settles them, in one step that `Undo` reverts.
     Reject(Selection),
-    /// Undoes a turn; `None` for the last one with something to undo.
+    /// Undoes a turn; `None` for the last rejection or the last turn with something to undo, whichever is later.
     Undo(Option<u64>),
     /// Redoes an undone turn; `None` for the one undone last.
     Redo(Option<u64>),
@@ -36,8 +37,7 @@ pub enum Review {
 /// A selection of changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The turn. `None`: with a path, the last turn that changed it; otherwise the last turn, or all turns when
-    /// keeping.
+    /// The turn. `None`: with a path, the last turn that changed it; otherwise all turns.
     pub turn: Option<u64>,
     /// The file.
     pub path: Option<PathBuf>,
@@ -73,6 +73,7 @@ impl Checkpoints {
             Review::List | Review::Restore(_) => Reviewed::default(),
             Review::Keep(selection) => self.keep(workspace, &selection).await?,
             Review::Reject(selection) => self.reject(workspace, &selection).await?,
+            Review::Undo(None) if self.to_unreject().is_some() => self.unreject(workspace).await?,
             Review::Undo(turn) => self.undo(workspace, turn).await?,
             Review::Redo(turn) => self.redo(workspace, turn).await?,
         };
@@ -125,6 +126,7 @@ impl Checkpoints {
         }
         let message = if *selection == Selection::default() {
             self.entries.clear();
+            self.rejected.clear();
             "Changes kept"
         } else {
             let entry = self.find(selection)?;
@@ -151,31 +153,57 @@ impl Checkpoints {
         workspace: &Workspace,
         selection: &Selection,
     ) -> Result<Reviewed, ReviewError> {
-        let entry = self.find(selection)?;
-        let reviewed = match (&selection.path, selection.hunk) {
+        let last_turn = self.entries.last().ok_or_else(nothing)?.turn;
+        let (undone, reviewed) = match (&selection.path, selection.hunk) {
             // A removed file has one hunk, which is the whole file.
-            (Some(path), Some(id)) if !entry.change(path)?.after.is_empty() => {
-                entry.reject_hunk(workspace, path, id).await?
+            (Some(path), Some(id)) if !self.find(selection)?.change(path)?.after.is_empty() => {
+                let entry = self.find(selection)?;
+                let (undone, reviewed) = entry.reject_hunk(workspace, path, id).await?;
+                (vec![undone], reviewed)
             }
             (path, _) => {
-                let turn = entry.turn;
-                let (undone, left) = self.undo_turn(workspace, turn, path.as_deref()).await;
-                let Some(undone) = undone else {
-                    return Err(refused(workspace, "rejected", &left));
+                // The last turn first: an earlier one has more to reject then.
+                let turns: Vec<u64> = if *selection == Selection::default() {
+                    self.entries.iter().rev().map(|entry| entry.turn).collect()
+                } else {
+                    vec![self.find(selection)?.turn]
                 };
-                let paths = workspace.named(undone.paths.iter());
-                Reviewed {
-                    message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
-                    note: Some(format!(
-                        "(the user rejected these changes of yours: {paths})"
-                    )),
-                    left,
-                    ..Reviewed::default()
-                }
+                self.reject_turns(workspace, &turns, path.as_deref())
+                    .await?
             }
         };
+        self.push_rejected(last_turn, undone);
         self.forget_settled();
+        self.forget_oldest();
         Ok(reviewed)
+    }
+
+    async fn reject_turns(
+        &mut self,
+        workspace: &Workspace,
+        turns: &[u64],
+        only: Option<&Path>,
+    ) -> Result<(Vec<Undone>, Reviewed), ReviewError> {
+        let (mut rejected, mut left) = (Vec::new(), Vec::new());
+        for turn in turns {
+            let (undone, stays) = self.undo_turn(workspace, *turn, only).await;
+            rejected.extend(undone);
+            left.extend(stays);
+        }
+        if rejected.is_empty() {
+            return Err(refused(workspace, "rejected", &left));
+        }
+        let paths: BTreeSet<&PathBuf> = rejected.iter().flat_map(|undone| &undone.paths).collect();
+        let paths = workspace.named(paths.into_iter());
+        let reviewed = Reviewed {
+            message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
+            note: Some(format!(
+                "(the user rejected these changes of yours: {paths})"
+            )),
+            left,
+            ..Reviewed::default()
+        };
+        Ok((rejected, reviewed))
     }
 
     fn forget_settled(&mut self) {
@@ -214,29 +242,34 @@ impl Entry {
         workspace: &Workspace,
         path: &Path,
         id: usize,
-    ) -> Result<Reviewed, ReviewError> {
+    ) -> Result<(Undone, Reviewed), ReviewError> {
+        let turn = self.turn;
         let change = self.change(path)?;
         let hunk = hunk(workspace, change, id).await?;
         let file = File::look(workspace, path)
             .await
             .map_err(|left| ReviewError(left.reason))?;
         let target = (!change.created || !hunk.rejected.is_empty()).then(|| hunk.rejected.clone());
-        file.give(workspace, target, change.stored)
+        let removed = target.is_none();
+        let rejected = file
+            .give(workspace, target, change.stored)
             .await
             .map_err(|left| ReviewError(left.reason))?;
         change.settle(hunk.settled);
+        let undone = Undone::hunk(turn, rejected, removed);
         let path = workspace.shown(path);
         let diff = hunk
             .diff
             .get(..hunk.diff.floor_char_boundary(SHOWN))
             .unwrap_or_default();
-        Ok(Reviewed {
+        let reviewed = Reviewed {
             message: Some(format!("rejected in {path}")),
             note: Some(format!(
                 "(the user rejected this change of yours in {path}:\n{diff})"
             )),
             ..Reviewed::default()
-        })
+        };
+        Ok((undone, reviewed))
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Instant;
 use futures_util::future::{BoxFuture, FutureExt as _};
 
 use super::change::{ByCommand, Change};
+use super::review::Review;
 use super::store::Store;
+use super::undo::Undone;
 use super::{Checkpoints, Entry};
 use crate::changes::stored::{StoredCommand, StoredFile, StoredLeft, StoredReview};
 use crate::changes::texts::Texts;
@@ -62,17 +64,24 @@ impl Checkpoints {
         Ok(reviews)
     }
 
-    /// How that will differ once a turn, or the one undone last, is redone.
+    /// How that will differ once this redo, or undo of a rejection, is done.
     ///
     /// # Errors
     /// When its texts cannot be stored.
-    pub async fn reviewed_by_redo(&mut self, turn: Option<u64>) -> io::Result<Vec<StoredReview>> {
-        let Some(undone) = self.to_redo(turn).and_then(|index| self.undone.get(index)) else {
-            return Ok(Vec::new());
+    pub async fn reviewed_ahead(&mut self, review: &Review) -> io::Result<Vec<StoredReview>> {
+        let again = match review {
+            Review::Redo(turn) => self
+                .to_redo(*turn)
+                .and_then(|index| self.undone.get(index..=index)),
+            Review::Undo(None) => self.to_unreject(),
+            _ => None,
         };
-        let (turn, changes, git) = (undone.turn, undone.changes.clone(), undone.git.clone());
+        let of = |undone: &Undone| (undone.turn, undone.changes.clone(), undone.git.clone());
+        let again: Vec<_> = again.unwrap_or_default().iter().map(of).collect();
         let before = self.entries.clone();
-        self.add(turn, changes, git);
+        for (turn, changes, git) in again.into_iter().rev() {
+            self.add(turn, changes, git);
+        }
         let reviews = self.reviewed_since(before.clone()).await;
         self.entries = before;
         reviews

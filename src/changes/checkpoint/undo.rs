@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Checkpoints;
 use super::change::{ByCommand, Change};
-use super::reviewed::{Left, ReviewError, Reviewed, refused, stayed};
+use super::reviewed::{Left, ReviewError, Reviewed, nothing, refused, stayed};
+use super::{Checkpoints, size};
+use crate::changes::ChangeSet;
 use crate::changes::change_set::EntryChange;
 use crate::changes::revert::Reason;
 use crate::changes::revert_in;
@@ -27,6 +28,53 @@ pub(super) struct Undone {
     pub git: Vec<EntryChange>,
     /// How they were undone, in order.
     steps: Vec<Step>,
+}
+
+/// What a person rejected in one step.
+pub(super) struct Rejected {
+    /// When.
+    pub since: Instant,
+    /// The last turn that was under review then: what later ones changed is undone first.
+    last_turn: u64,
+    /// The changes, in the order in which they were undone.
+    undone: Vec<Undone>,
+}
+
+impl Rejected {
+    pub fn size(&self) -> usize {
+        let changes = self.undone.iter().map(|undone| size(&undone.changes));
+        changes.sum()
+    }
+}
+
+/// What became of undone changes that were applied again.
+struct Reapplied {
+    paths: Vec<PathBuf>,
+    left: Vec<Left>,
+    /// What the system refused.
+    rest: Option<Undone>,
+}
+
+impl Undone {
+    /// A hunk that was rejected: how the file changed, and whether that removed it.
+    pub fn hunk(turn: u64, rejected: FileDiff, removed: bool) -> Self {
+        let path = rejected.path.clone();
+        let old_text = (!removed).then(|| Arc::clone(&rejected.new_text));
+        let again = FileDiff {
+            path: path.clone(),
+            old_text,
+            new_text: rejected.old_text.clone().unwrap_or_default(),
+            stored: None,
+        };
+        Self {
+            turn,
+            since: Instant::now(),
+            changes: vec![Change::of(path.clone(), &again)],
+            paths: vec![path],
+            git: Vec::new(),
+            steps: vec![Step::Text(rejected)],
+        }
+    }
 }
 
 /// A step of undoing a turn.
@@ -243,32 +291,12 @@ impl Checkpoints {
         let Some(index) = self.to_redo(turn) else {
             return Err(ReviewError("there is nothing to redo".to_owned()));
         };
-        let Undone {
-            turn,
-            since,
-            changes,
-            git,
-            steps,
-            ..
-        } = self.undone.remove(index);
-        let mut work = Work::new(workspace, self.images.clone());
-        let failed = work.redo(steps, &changes).await;
-        if !failed.is_empty() {
-            let (paths, changes, git) = (Vec::new(), Vec::new(), Vec::new());
-            self.undone.insert(
-                index,
-                Undone {
-                    turn,
-                    since,
-                    paths,
-                    changes,
-                    git,
-                    steps: failed,
-                },
-            );
+        let undone = self.undone.remove(index);
+        let turn = undone.turn;
+        let Reapplied { paths, left, rest } = self.reapply(workspace, undone).await;
+        if let Some(rest) = rest {
+            self.undone.insert(index, rest);
         }
-        let Work { paths, left, .. } = work;
-        self.add(turn, changes, git);
         if paths.is_empty() {
             return Err(refused(workspace, "redone", &left));
         }
@@ -279,6 +307,84 @@ impl Checkpoints {
                 stayed(workspace, &left)
             )),
             note: Some(format!("(the user redid these changes of yours: {paths})")),
+            left,
+            ..Reviewed::default()
+        })
+    }
+
+    /// Reverts how changes were undone, and puts them under review again.
+    async fn reapply(&mut self, workspace: &Workspace, undone: Undone) -> Reapplied {
+        let Undone {
+            turn,
+            since,
+            changes,
+            git,
+            steps,
+            ..
+        } = undone;
+        let mut work = Work::new(workspace, self.images.clone());
+        let failed = work.redo(steps, &changes).await;
+        let rest = (!failed.is_empty()).then(|| Undone {
+            turn,
+            since,
+            paths: Vec::new(),
+            changes: Vec::new(),
+            git: Vec::new(),
+            steps: failed,
+        });
+        let Work { paths, left, .. } = work;
+        self.add(turn, changes, git);
+        Reapplied { paths, left, rest }
+    }
+
+    /// Notes what was rejected in one step, so that it can be undone.
+    pub(super) fn push_rejected(&mut self, last_turn: u64, undone: Vec<Undone>) {
+        self.rejected.push(Rejected {
+            since: Instant::now(),
+            last_turn,
+            undone,
+        });
+    }
+
+    /// What was rejected last, if no turn changed something since.
+    pub(super) fn to_unreject(&self) -> Option<&[Undone]> {
+        let last = self.rejected.last()?;
+        let is_later = |turn: u64| turn > last.last_turn;
+        let is_last = !self.entries.iter().any(|entry| is_later(entry.turn));
+        is_last.then_some(last.undone.as_slice())
+    }
+
+    /// Applies again what was rejected last.
+    pub(super) async fn unreject(
+        &mut self,
+        workspace: &Workspace,
+    ) -> Result<Reviewed, ReviewError> {
+        let Some(rejected) = self.rejected.pop() else {
+            return Err(nothing());
+        };
+        let (mut paths, mut left, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        for undone in rejected.undone.into_iter().rev() {
+            let reapplied = self.reapply(workspace, undone).await;
+            let known: HashSet<PathBuf> = paths.iter().cloned().collect();
+            let mut new = reapplied.paths;
+            new.retain(|path| !known.contains(path));
+            paths.extend(new);
+            left.extend(reapplied.left);
+            rest.extend(reapplied.rest);
+        }
+        if !rest.is_empty() {
+            rest.reverse();
+            self.push_rejected(rejected.last_turn, rest);
+        }
+        if paths.is_empty() {
+            return Err(refused(workspace, "restored", &left));
+        }
+        let paths = workspace.named(paths.iter());
+        Ok(Reviewed {
+            message: Some(format!("restored: {paths}{}", stayed(workspace, &left))),
+            note: Some(format!(
+                "(the user restored these rejected changes of yours: {paths})"
+            )),
             left,
             ..Reviewed::default()
         })

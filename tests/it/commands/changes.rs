@@ -302,6 +302,48 @@ fn command_changes_are_undone_and_redone_after_a_restart() {
 }
 
 #[test]
+fn rejected_command_changes_are_restored_byte_for_byte() {
+    let line = "rm -rf *; echo new > c; chmod 600 .hidden";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    let path = stage.world.path();
+    stage.world.write("dir/b", "two\n");
+    stage.world.write(".hidden", "x");
+    std::fs::write(path.join("bytes"), b"\0\xff").unwrap();
+    let before = contents(&path);
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    finish(&mut client, &session);
+    let after = contents(&path);
+    assert_ne!(before, after);
+    let mut review = |action: &str| {
+        let params = json!({ "sessionId": session, "action": action });
+        client.call("_tandem/review", params)
+    };
+    for (action, expected) in [("reject", &before), ("undo", &after), ("undo", &before)] {
+        let reviewed = review(action);
+        assert_eq!(&contents(&path), expected, "{action}: {reviewed}");
+    }
+}
+
+/// All files below a folder, with their bytes and permissions.
+fn contents(folder: &Path) -> std::collections::BTreeMap<std::path::PathBuf, (Vec<u8>, u32)> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut found = std::collections::BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else {
+                let mode = entry.metadata().unwrap().permissions().mode();
+                found.insert(entry.path(), (std::fs::read(entry.path()).unwrap(), mode));
+            }
+        }
+    }
+    found
+}
+
+#[test]
 fn changes_made_before_the_server_was_killed_are_undone() {
     for path in [std::env::var("PATH").unwrap(), String::new()] {
         let line = "rm -rf src; echo new > new; chmod +x a; echo half > a; echo typed > b; echo up; sleep 60";

@@ -45,7 +45,7 @@ fn settled_hunks_stay_settled_after_a_restart() {
         "keep",
         json!({ "turn": 2, "path": path("b.rs") }),
     );
-    undo(&mut client, &session);
+    review(&mut client, &session, "undo", json!({ "turn": 3 }));
     assert!(!path("c.rs").exists());
 
     let mut client = restarted(client, &world, &session);
