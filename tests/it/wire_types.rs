@@ -7,7 +7,7 @@ mod lua;
 mod typescript;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
@@ -128,13 +128,14 @@ fn definitions() -> Map<String, Value> {
     definitions
 }
 
-/// What the plugin in a directory names as `wire.NAME`, and what that is made of.
-fn used_by(directory: &Path, definitions: &Map<String, Value>) -> Map<String, Value> {
-    let sources = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+/// What the plugin in these directories names as `wire.NAME`, and what that is made of.
+fn used_by(directories: &[PathBuf], definitions: &Map<String, Value>) -> Map<String, Value> {
+    let entries = directories.iter().flat_map(|path| path.read_dir().unwrap());
+    let sources = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file() && !path.ends_with("wire_types.lua"));
     let mut names: Vec<String> = Vec::new();
-    for source in sources.filter(|path| !path.ends_with("wire_types.lua")) {
+    for source in sources {
         let text = std::fs::read_to_string(source).unwrap();
         names.extend(text.split("wire.").skip(1).map(|rest| {
             let name = rest.split(|letter: char| !letter.is_ascii_alphanumeric());
@@ -163,11 +164,12 @@ fn used_by(directory: &Path, definitions: &Map<String, Value>) -> Map<String, Va
 fn plugin_types_match_the_server() {
     let definitions = definitions();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let neovim = root.join("editors/neovim/lua/tandem");
+    let neovim = ["editors/neovim/lua/tandem"].map(|path| root.join(path));
+    let vscode = ["editors/vscode/src", "editors/vscode/webview"].map(|path| root.join(path));
     for (path, text) in [
         (
             "editors/vscode/src/wire-types.ts",
-            typescript::render(&definitions),
+            typescript::render(&used_by(&vscode, &definitions)),
         ),
         (
             "editors/neovim/lua/tandem/wire_types.lua",

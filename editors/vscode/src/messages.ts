@@ -2,7 +2,7 @@
 import type { DiffView } from "./diff";
 import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
 
-import type { Exit, Finding, ModelInfo, ProviderInfo, Styled, Usage } from "./wire-types";
+import type * as wire from "./wire-types";
 
 export interface UserItem {
   readonly kind: "user";
@@ -32,11 +32,11 @@ export interface ToolItem {
   readonly diffs: readonly DiffView[];
   readonly output: string;
   /** How a terminal would show parts of the output. */
-  readonly styles?: readonly Styled[];
+  readonly styles?: readonly wire.Styled[];
   /** The command line, of a call that runs one. */
   readonly command?: string;
   /** How its command ended. */
-  readonly exit?: Exit;
+  readonly exit?: wire.Exit;
   readonly question?: Question;
 }
 
@@ -111,7 +111,7 @@ export interface ChatState {
   readonly remedies: readonly Remedy[];
   readonly pickers: readonly Picker[];
   readonly commands: readonly Command[];
-  readonly usage?: Usage & { readonly turnCost?: number };
+  readonly usage?: wire.Usage & { readonly turnCost?: number };
   readonly attachments: readonly string[];
   /** Context that is sent by default. */
   readonly looking: readonly Looking[];
@@ -167,9 +167,9 @@ export type ToView =
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }
   | { readonly type: "restore"; readonly text: string }
-  | { readonly type: "setup"; readonly providers: readonly ProviderInfo[] }
-  | { readonly type: "setupModels"; readonly request: number; readonly models: readonly ModelInfo[]; readonly problem?: string }
-  | { readonly type: "setupChecked"; readonly request: number; readonly findings: readonly Finding[]; readonly problem?: string }
+  | { readonly type: "setup"; readonly providers: readonly wire.ProviderInfo[] }
+  | { readonly type: "setupModels"; readonly request: number; readonly models: readonly wire.ModelInfo[]; readonly problem?: string }
+  | { readonly type: "setupChecked"; readonly request: number; readonly findings: readonly wire.Finding[]; readonly problem?: string }
   | { readonly type: "setupDone" }
   | { readonly type: "completions"; readonly request: number; readonly items: readonly Completion[] }
   | { readonly type: "focus" }

@@ -122,18 +122,16 @@ export interface PermissionResult {
 
 export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
 
-export type {
-  ContentBlock,
-  InlineUpdate,
-  KeepInline,
-  LanguageOp,
-  LanguageParams,
-  Reviewed,
-  ReviewedFile,
-  ReviewedHunk,
-  ReviewedTurn,
-  Turn,
-} from "./wire-types";
+export type ContentBlock = wire.ContentBlock;
+export type InlineUpdate = wire.InlineUpdate;
+export type KeepInline = wire.KeepInline;
+export type LanguageOp = wire.LanguageOp;
+export type LanguageParams = wire.LanguageParams;
+export type Reviewed = wire.Reviewed;
+export type ReviewedFile = wire.ReviewedFile;
+export type ReviewedHunk = wire.ReviewedHunk;
+export type ReviewedTurn = wire.ReviewedTurn;
+export type Turn = wire.Turn;
 export type StatusParams = Partial<wire.Status> & Pick<wire.Status, "state">;
 export type ReviewParams = Omit<wire.Review, "sessionId">;
 

@@ -1,7 +1,7 @@
 /** The form that sets up a model: provider, key, model, a test; then the first question. */
 import type { Setup, ToView } from "../src/messages";
 import { visible } from "../src/safe";
-import type { ModelInfo, ProviderInfo } from "../src/wire-types";
+import type * as wire from "../src/wire-types";
 import { h } from "./dom";
 import type { Send } from "./items";
 import { t } from "./words";
@@ -21,7 +21,7 @@ export class SetupForm {
   private readonly addressRow = row(t("Base URL"), this.address);
   private readonly keyRow = row(t("API key"), this.key);
   private readonly status = h("div", { class: "setup-status", role: "status" });
-  private providers: readonly ProviderInfo[] = [];
+  private providers: readonly wire.ProviderInfo[] = [];
   /** The model that is used where none is chosen: the best one the provider offers. */
   private suggested = "";
   private request = 0;
@@ -65,7 +65,7 @@ export class SetupForm {
     this.done();
   }
 
-  private open(providers: readonly ProviderInfo[]): void {
+  private open(providers: readonly wire.ProviderInfo[]): void {
     this.providers = providers;
     const names = providers.map(({ name, title, foundLocally }) =>
       h("option", { value: name }, foundLocally ? t("{0} (running on this machine)", visible(title)) : visible(title)),
@@ -87,7 +87,7 @@ export class SetupForm {
     this.askModels();
   }
 
-  private chosen(): ProviderInfo | undefined {
+  private chosen(): wire.ProviderInfo | undefined {
     return this.providers.find(({ name }) => name === this.provider.value);
   }
 
@@ -160,7 +160,7 @@ function row(label: string, field: HTMLElement): HTMLElement {
 }
 
 /** Window and price, as far as they are known. */
-function details({ contextWindow, price }: Omit<ModelInfo, "id">): string {
+function details({ contextWindow, price }: Omit<wire.ModelInfo, "id">): string {
   const window = contextWindow == null ? "" : t("{0}k tokens", Math.round(contextWindow / 1000));
   const cost = price == null ? "" : t("${0} in, ${1} out per million tokens", price.input, price.output);
   return [window, cost].filter(Boolean).join(", ");

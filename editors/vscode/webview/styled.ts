@@ -1,9 +1,9 @@
 /** Output with the colors that a terminal would show, in those of the theme. */
 import { visible } from "../src/safe";
-import type { Styled } from "../src/wire-types";
+import type * as wire from "../src/wire-types";
 import { type Child, h } from "./dom";
 
-export function styled(text: string, styles: readonly Styled[] = []): Child[] {
+export function styled(text: string, styles: readonly wire.Styled[] = []): Child[] {
   if (visible(text) !== text) {
     return [visible(text)]; // the places are those of another text
   }
@@ -19,7 +19,7 @@ export function styled(text: string, styles: readonly Styled[] = []): Child[] {
 }
 
 /** The content policy forbids style attributes, but not styles that a script sets. */
-function span(text: string, { color, background, font = [] }: Styled): HTMLElement {
+function span(text: string, { color, background, font = [] }: wire.Styled): HTMLElement {
   const element = h("span", { class: font.map((name) => `ansi-${name}`).join(" ") }, text);
   if (color != null) {
     element.style.color = value(color);
