@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -234,6 +234,11 @@ pub enum AgentEvent {
         /// Whether the same prompt may work later.
         retryable: bool,
     },
+    /// A turn that is replayed did not end by itself.
+    Interrupted {
+        /// Why it ended; `None` if the process ended before.
+        reason: Option<Termination>,
+    },
     /// Always the last event of a turn.
     Done {
         /// The text of the last answer.
@@ -349,7 +354,7 @@ pub enum Scope {
 }
 
 /// Why a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// The model finished.

@@ -7,6 +7,7 @@
 //! rejection is an operation of its own, which undo reverts.
 
 mod change;
+mod rejected;
 mod review;
 mod reviewed;
 mod store;
@@ -26,10 +27,11 @@ use crate::changes::change_set::EntryChange;
 use crate::domain::FileDiff;
 use crate::workspace::Workspace;
 use change::Change;
+use rejected::Rejected;
 pub use review::{Review, Selection};
 pub use reviewed::{Left, ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
-use undo::{Rejected, Undone};
+use undo::Undone;
 
 /// The most text kept in memory, in bytes; older turns can no longer be undone.
 const MEMORY: usize = 64 * 1024 * 1024;

@@ -204,6 +204,7 @@ fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
         message,
         left,
         cut_from: reviewed.cut_from,
+        can_redo: reviewed.can_redo,
     }
 }
 

@@ -96,6 +96,11 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
         AgentEvent::Plan { entries } => {
             acp::SessionUpdate::Plan(acp::Plan::new(entries.iter().map(plan_entry).collect()))
         }
+        AgentEvent::Interrupted { reason } => {
+            let reason = reason.map_or(json!("interrupted"), |reason| json!(reason));
+            let meta = Map::from_iter([(ext::STOPPED.to_owned(), reason)]);
+            acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().meta(meta))
+        }
         AgentEvent::Retry {
             wait_ms, reason, ..
         } => {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::event::{Recorded, SessionEvent};
 use super::{Actor, Attachment, Prompt, ReviewError};
-use crate::agent::event::{AgentEvent, ExecutionResult};
+use crate::agent::event::{AgentEvent, ExecutionResult, Termination};
 use crate::agent::{Entry, Step, prompt};
 use crate::domain::{FileDiff, Location, Preview, ToolKind};
-use crate::model::{AssistantMessage, Message};
+use crate::model::{AssistantMessage, Message, Usage};
 use crate::text::diff::unified;
 
 /// How many edits may wait for the running turn; more are refused.
@@ -117,6 +117,7 @@ impl Actor {
             ..AssistantMessage::default()
         };
         self.keep(Entry::new(Message::Assistant(answer), &provider));
+        self.journal.ended(Usage::default(), Termination::EndTurn);
         self.tell(AgentEvent::IterationStart {
             iteration: 1,
             message_count: 0,

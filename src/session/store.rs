@@ -29,11 +29,11 @@ use self::record::{Call, Head, Pending, Record, VERSION};
 pub(super) use self::replay::{Changes, TRY, events, last_trial};
 use super::SessionId;
 use crate::agent::Entry;
-use crate::agent::event::{AgentEvent, ExecutionResult};
+use crate::agent::event::{AgentEvent, ExecutionResult, Termination};
 use crate::changes::stored::StoredReview;
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
-use crate::model::{Message, Provider, Taught};
+use crate::model::{Message, Provider, Taught, Usage};
 use crate::process;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::Log;
@@ -267,16 +267,26 @@ impl Journal {
             } => {
                 let call = Call {
                     command: result.changes.clone(),
-                    ..self.ended(call_id, name, result)
+                    ..self.ended_call(call_id, name, result)
                 };
                 self.note(Pending::Call(call, result.diffs.clone()));
             }
             AgentEvent::Plan { entries } => self.note(Record::Plan {
                 entries: entries.clone(),
             }),
-            AgentEvent::Done { usage, .. } => self.note(Record::End { usage: *usage }),
+            AgentEvent::Done {
+                usage,
+                termination_reason: reason,
+                ..
+            } => self.ended(*usage, *reason),
             _ => {}
         }
+    }
+
+    /// Notes why the turn ended.
+    pub fn ended(&mut self, usage: Usage, reason: Termination) {
+        let reason = Some(reason);
+        self.note(Record::End { usage, reason });
     }
 
     /// Notes the end of a call that changed a copy of the workspace, without these changes.
@@ -288,13 +298,13 @@ impl Journal {
             ..
         } = event
         {
-            let call = self.ended(call_id, name, result);
+            let call = self.ended_call(call_id, name, result);
             self.note(Pending::Call(call, Vec::new()));
         }
     }
 
     /// A call that ended, without its changes.
-    fn ended(&mut self, call_id: &str, name: &str, result: &ExecutionResult) -> Call {
+    fn ended_call(&mut self, call_id: &str, name: &str, result: &ExecutionResult) -> Call {
         let shown = self.shown.remove(call_id);
         let (kind, preview) = shown.unwrap_or_else(|| (ToolKind::Other, Preview::default()));
         Call {

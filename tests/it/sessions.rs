@@ -1,5 +1,8 @@
 //! Conversations that last: taken up again by another process, on the other transport, listed, deleted.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use crate::driver::{Client, World, choose};
 use serde_json::{Value, json};
 
@@ -302,4 +305,49 @@ fn the_model_learns_after_a_restart_what_became_of_a_trial() {
             .to_string();
         assert!(told.contains(expected), "{told}");
     }
+}
+
+/// A loaded conversation says of each turn that did not end by itself how it ended.
+#[test]
+fn a_loaded_conversation_marks_the_turns_that_were_cut() {
+    let hanging = json!([{ "text": "Half an answer" }, { "hang": true }]);
+    let whole = json!([{ "text": "Done." }]);
+    let world = World::new(json!([hanging, whole, hanging]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let stopped = client.prompt(&session, "tell me");
+    client.find(|message| message["params"]["update"]["content"]["text"] == "Half an answer");
+    client.notify("session/cancel", json!({ "sessionId": session }));
+    client.answer(stopped);
+    let whole = client.prompt(&session, "tell me");
+    client.answer(whole);
+    client.end();
+    let mut killed = world
+        .command(&["run", "--json", "--continue", "tell me"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(killed.stdout.take().unwrap()).lines();
+    let half = lines.map(Result::unwrap).find(|line| line.contains("Half"));
+    assert!(half.is_some());
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+
+    let mut client = world.client();
+    open(&mut client, &world, "session/load", &session);
+    let marks: Vec<Value> = client
+        .seen
+        .iter()
+        .filter_map(|message| {
+            let update = &message["params"]["update"];
+            match update["sessionUpdate"].as_str()? {
+                "user_message_chunk" => Some(json!("asked")),
+                "session_info_update" => update["_meta"].get("tandem/stopped").cloned(),
+                _ => None,
+            }
+        })
+        .collect();
+    let expected = ["asked", "cancelled", "asked", "asked", "interrupted"];
+    assert_eq!(marks, expected);
 }

@@ -20,12 +20,12 @@ export class Before implements TextDocumentContentProvider, Disposable {
     ];
   }
 
-  async show({ turn, file, hunk }: Part): Promise<void> {
+  async show({ session, turn, file, hunk }: Part): Promise<void> {
     if (file === undefined) {
       return;
     }
     const path = Uri.file(file.path);
-    const before = Uri.from({ scheme: SCHEME, path: path.path, query: String(turn.turn) });
+    const before = Uri.from({ scheme: SCHEME, path: path.path, query: addressOf(session, turn) });
     const isThere = await textOf(path).then((text) => text !== undefined);
     const after = isThere ? path : before.with({ query: "nothing" });
     const line = hunk && Math.max(0, hunk.new.start - 1);
@@ -36,7 +36,7 @@ export class Before implements TextDocumentContentProvider, Disposable {
   async provideTextDocumentContent(uri: Uri): Promise<string> {
     this.shown.set(uri.toString(), uri);
     const path = Uri.file(uri.path);
-    const ofTurn = this.review.of(path).filter(({ turn }) => String(turn.turn) === uri.query);
+    const ofTurn = this.review.of(path).filter(({ session, turn }) => addressOf(session, turn) === uri.query);
     const hunks = ofTurn.map(({ hunk }) => hunk);
     return uri.query === "nothing" ? "" : without((await textOf(path)) ?? "", hunks);
   }
@@ -47,6 +47,10 @@ export class Before implements TextDocumentContentProvider, Disposable {
       subscription.dispose();
     }
   }
+}
+
+function addressOf({ savedId = "" }: Part["session"], { turn }: Part["turn"]): string {
+  return `${savedId}/${turn}`;
 }
 
 /** The file's text, including unsaved changes; `undefined` if there is no such file. */

@@ -33,19 +33,19 @@ export class Changes implements TreeDataProvider<Part>, Disposable {
 
   getChildren(part?: Part): Part[] {
     if (part === undefined) {
-      return [...this.review.turns].reverse().map((turn) => ({ turn }));
+      return this.review.turns.reverse();
     }
     const { turn, file, hunk } = part;
     if (file === undefined) {
-      return turn.files.map((one) => ({ turn, file: one }));
+      return turn.files.map((one) => ({ ...part, file: one }));
     }
-    return hunk === undefined ? file.hunks.map((one) => ({ turn, file, hunk: one })) : [];
+    return hunk === undefined ? file.hunks.map((one) => ({ ...part, hunk: one })) : [];
   }
 
   getTreeItem(part: Part): TreeItem {
-    const { turn, file, hunk } = part;
-    const item = hunk !== undefined ? hunkItem(hunk) : file !== undefined ? fileItem(file) : this.turnItem(turn);
-    item.id = [turn.turn, file?.path, hunk?.id].filter((one) => one !== undefined).join(":");
+    const { session, turn, file, hunk } = part;
+    const item = hunk !== undefined ? hunkItem(hunk) : file !== undefined ? fileItem(file) : this.turnItem(part);
+    item.id = [session.savedId, turn.turn, file?.path, hunk?.id].filter((one) => one !== undefined).join(":");
     if (file !== undefined) {
       item.command = { command: "tandem.openChange", title: l10n.t("Open Change"), arguments: [part] };
     }
@@ -64,9 +64,9 @@ export class Changes implements TreeDataProvider<Part>, Disposable {
     this.changed.fire();
   }
 
-  private turnItem(turn: Part["turn"]): TreeItem {
-    const item = new TreeItem(visible(this.review.title(turn)), TreeItemCollapsibleState.Expanded);
-    item.description = counted(turn.files.flatMap(({ hunks }) => hunks).length);
+  private turnItem(part: Part): TreeItem {
+    const item = new TreeItem(visible(this.review.title(part)), TreeItemCollapsibleState.Expanded);
+    item.description = counted(part.turn.files.flatMap(({ hunks }) => hunks).length);
     item.iconPath = new ThemeIcon("comment");
     item.contextValue = "turn";
     return item;

@@ -28,7 +28,6 @@ import { visible } from "./safe";
 import type { Server } from "./server";
 import type { SessionEvent } from "./session";
 import { SetUp } from "./setup";
-import type { Message } from "./turns";
 
 export const CHAT_VIEW = "tandem.chat";
 /** The length of 5 MB in base64, which is what providers accept. */
@@ -52,9 +51,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private stateTimer: NodeJS.Timeout | undefined;
   private wantsFocus = false;
   private wantsTrial = false;
-  private attachments: Attachment[] = [];
-  /** Texts to put into the input once the view is ready. */
-  private readonly unsent: string[] = [];
+  /** The view never was ready: it can have a draft from before the window was loaded again. */
+  private isNew = true;
   private readonly subscriptions: Disposable[];
   private readonly form: SetUp;
 
@@ -133,7 +131,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       void window.showWarningMessage(l10n.t("{0} was not added: images can be at most 5 MB.", attachment.label));
       return;
     }
-    this.attachments = [...this.attachments.filter(({ label }) => label !== attachment.label), attachment];
+    this.draft.attach(attachment);
     this.stateChanged();
   }
 
@@ -149,7 +147,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   /** A label no attachment has yet: pasted images all have the same name. */
   private unused(name: string): string {
-    const isUsed = (one: string) => this.attachments.some(({ label }) => label === one);
+    const isUsed = (one: string) => this.draft.attachments.some(({ label }) => label === one);
     for (let count = 1; ; count++) {
       const label = count === 1 ? name : `${name} (${count})`;
       if (!isUsed(label)) {
@@ -170,6 +168,10 @@ export class ChatView implements WebviewViewProvider, Disposable {
     return this.conversations.current;
   }
 
+  private get draft() {
+    return this.session.draft;
+  }
+
   private happened(event: SessionEvent): void {
     switch (event.type) {
       case "changed":
@@ -177,7 +179,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "grew":
         return this.text.soon();
       case "returned":
-        return this.restore(event.message);
+        return this.showDraft();
       case "asked":
         return void this.announce(l10n.t("tandem asks: {0}", visible(event.title)), this.view?.visible !== true);
       case "ended":
@@ -189,9 +191,18 @@ export class ChatView implements WebviewViewProvider, Disposable {
     switch (message.type) {
       case "ready":
         this.listening = true;
+        if (this.isNew && this.draft.isEmpty) {
+          this.draft.text = message.draft;
+        }
+        this.isNew = false;
         this.reset();
-        this.giveBack();
         return this.giveFocus();
+      case "draft":
+        this.draft.text = message.text;
+        return;
+      case "cancelEdit":
+        this.draft.cancelEdit();
+        return this.showDraft();
       case "drawn":
         return this.text.drawn();
       case "send":
@@ -217,7 +228,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "look":
         return this.looking.toggle(message.what);
       case "detach":
-        this.attachments = this.attachments.filter((_, index) => index !== message.index);
+        this.draft.detach(message.index);
         return this.stateChanged();
       case "returnToInput":
         return this.session.returnToInput(message.index);
@@ -241,42 +252,47 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private async send(text: string, now: boolean): Promise<void> {
-    const attachments = [...this.attachments, ...this.looking.problems()];
-    this.attachments = [];
-    this.stateChanged();
+    const { session, draft } = this;
+    draft.text = text;
+    const { editing } = draft;
+    const attachments = [...draft.attachments, ...this.looking.problems()];
+    if (editing !== undefined && !(await this.review.restore(session, editing))) {
+      return this.showDraft(); // it was not sent
+    }
+    draft.clear();
+    if (draft.text === "") {
+      this.stateChanged(); // the input is empty, or has what was typed since
+    } else {
+      this.showDraft();
+    }
     await this.looking.report();
-    await (now ? this.session.steer({ text, attachments }) : this.session.prompt({ text, attachments }));
+    await (now ? session.steer({ text, attachments }) : session.prompt({ text, attachments }));
   }
 
-  /** Restores the state before a message and puts it into the input, or sends it again. */
+  /** Puts an earlier message into the input, or sends it again from where it stands. */
   private async goBack(id: number, how: "edit" | "again"): Promise<void> {
     const { session } = this;
     const sent = session.sent(id);
-    if (sent === undefined || !(await this.review.restore(sent.turn))) {
+    if (sent === undefined) {
       return;
     }
-    if (how === "again") {
-      return session.prompt({ ...sent.message });
+    if (how === "edit") {
+      this.draft.edit(sent.message, sent.turn);
+      this.showDraft();
+      return this.focus();
     }
-    this.restore(sent.message);
-    await this.focus();
+    if (await this.review.restore(session, sent.turn)) {
+      await session.prompt({ ...sent.message });
+    }
   }
 
   private async complete(request: number, query: string): Promise<void> {
     this.post({ type: "completions", request, items: await this.session.complete(query) });
   }
 
-  /** Puts an unsent message and its attachments back into the input. */
-  private restore({ text, attachments }: Message): void {
-    attachments.forEach((attachment) => this.attach(attachment));
-    this.unsent.push(text);
-    this.giveBack();
-  }
-
-  private giveBack(): void {
-    if (this.listening) {
-      this.unsent.splice(0).forEach((text) => this.post({ type: "restore", text }));
-    }
+  private showDraft(): void {
+    this.post({ type: "draft", text: this.draft.text });
+    this.stateChanged();
   }
 
   private async setupAsked({ what, request, values }: Extract<FromView, { type: "setup" }>): Promise<void> {
@@ -311,7 +327,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   private reset(): void {
     this.text.reset();
-    this.post({ type: "reset", items: this.session.transcript.all(), state: this.state() });
+    this.post({ type: "reset", items: this.session.transcript.all(), state: this.state(), draft: this.draft.text });
   }
 
   private stateChanged(): void {
@@ -336,8 +352,9 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   private state() {
     const { labels } = this.conversations;
-    const attachments = this.attachments.map(({ label }) => label);
-    return { ...this.session.state, attachments, looking: this.looking.looking, conversations: labels };
+    const attachments = this.draft.attachments.map(({ label }) => label);
+    const isEditing = this.draft.editing !== undefined;
+    return { ...this.session.state, attachments, isEditing, looking: this.looking.looking, conversations: labels };
   }
 
   private post(message: ToView): void {

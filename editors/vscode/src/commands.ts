@@ -39,7 +39,7 @@ export function registerCommands(parts: Parts): Disposable[] {
   const current = () => conversations.current;
   const handlers: Record<string, (...args: never[]) => unknown> = {
     openChat: () => chat.focus(),
-    newSession: () => conversations.renew(),
+    newSession: () => newSession(parts),
     openSession: () => openSession(conversations, chat),
     exportSession: () => exportSession(conversations),
     stop: () => current().stop(),
@@ -62,6 +62,11 @@ export function registerCommands(parts: Parts): Disposable[] {
     restartServer: () => conversations.restart(),
   };
   return Object.entries(handlers).map(([name, handler]) => commands.registerCommand(`tandem.${name}`, handler));
+}
+
+/** Also where the chat is hidden: the input has the focus. */
+async function newSession({ conversations, chat }: Parts): Promise<void> {
+  await Promise.all([conversations.renew(), chat.focus()]);
 }
 
 async function askSelection(chat: ChatView): Promise<void> {

@@ -3,6 +3,7 @@
  * Invariant: exactly one is shown; others may run in the background.
  */
 import { type Disposable, EventEmitter, l10n } from "vscode";
+import { Draft } from "./draft";
 import { failure } from "./failure";
 import type { Memory } from "./memory";
 import type { ConversationLabel } from "./messages";
@@ -40,12 +41,13 @@ export class Conversations implements Disposable {
   private open: Open[];
   private readonly ids: Ids = { next: 1 };
   private readonly happened = new EventEmitter<SessionEvent>();
-  /** Unsent messages of conversations that are not shown. */
-  private returned: { readonly session: Session; readonly event: SessionEvent }[] = [];
+  private readonly any = new EventEmitter<{ readonly session: Session; readonly event: SessionEvent }>();
   private readonly elsewhere = new EventEmitter<void>();
   private readonly switched = new EventEmitter<void>();
   /** Of the conversation that is shown. */
   readonly onEvent = this.happened.event;
+  /** Of all conversations. */
+  readonly onAny = this.any.event;
   /** A conversation that is not shown changed its state. */
   readonly onElsewhere = this.elsewhere.event;
   /** Another conversation is shown. */
@@ -67,13 +69,17 @@ export class Conversations implements Disposable {
     return this.remembered().pending === true;
   }
 
+  get sessions(): Session[] {
+    return this.open.flatMap(({ session }) => session ?? []);
+  }
+
   /** How many wait for an answer. */
   get asking(): number {
-    return this.sessions().filter(({ questions }) => questions.areOpen).length;
+    return this.sessions.filter(({ questions }) => questions.areOpen).length;
   }
 
   get isRunning(): boolean {
-    return this.sessions().some((session) => session.isRunning);
+    return this.sessions.some((session) => session.isRunning);
   }
 
   get labels(): ConversationLabel[] {
@@ -124,8 +130,8 @@ export class Conversations implements Disposable {
   async closeAt(index: number): Promise<void> {
     const [one] = this.open.splice(index, 1);
     if (one?.session === this.current) {
-      const session = this.sessions().at(-1) ?? this.begin();
-      if (!this.sessions().includes(session)) {
+      const session = this.sessions.at(-1) ?? this.begin();
+      if (!this.sessions.includes(session)) {
         this.open.push({ session, title: "", isNews: false });
       }
       this.show(session);
@@ -163,7 +169,7 @@ export class Conversations implements Disposable {
   async restart(goesOn = true): Promise<void> {
     await this.server.stop();
     await Promise.all(
-      this.sessions().map((session) => (session === this.current || !session.transcript.isEmpty ? session.reopen(goesOn) : undefined)),
+      this.sessions.map((session) => (session === this.current || !session.transcript.isEmpty ? session.reopen(goesOn) : undefined)),
     );
   }
 
@@ -178,8 +184,9 @@ export class Conversations implements Disposable {
   }
 
   dispose(): void {
-    this.sessions().forEach((session) => session.dispose());
+    this.sessions.forEach((session) => session.dispose());
     this.happened.dispose();
+    this.any.dispose();
     this.elsewhere.dispose();
     this.switched.dispose();
   }
@@ -193,7 +200,11 @@ export class Conversations implements Disposable {
     const { current, open } = this.remembered();
     this.open.unshift(...open.map(({ id, title }) => ({ id, title, isNews: false })));
     if (current !== undefined) {
+      const { draft } = this.current; // what was written before the window was loaded again
+      this.current.draft = new Draft();
       await this.load(current);
+      this.current.draft = draft;
+      this.switched.fire();
     }
   }
 
@@ -228,15 +239,13 @@ export class Conversations implements Disposable {
   }
 
   private receive(session: Session, event: SessionEvent): void {
+    this.any.fire({ session, event });
     if (event.type === "began" || event.type === "ended" || event.type === "takenUp") {
       this.remember();
     }
     if (session === this.current) {
       this.happened.fire(event);
       return;
-    }
-    if (event.type === "returned") {
-      this.returned.push({ session, event }); // for the input, once it is that of this conversation
     }
     const one = this.open.find((other) => other.session === session);
     if (event.type === "ended" && one !== undefined) {
@@ -253,18 +262,17 @@ export class Conversations implements Disposable {
   private show(session: Session): void {
     const before = this.current;
     this.current = session;
-    this.open = this.open.filter(({ session: other }) => other === session || other !== before || !before.transcript.isEmpty);
+    const isWanted = !before.transcript.isEmpty || !before.draft.isEmpty;
+    this.open = this.open.filter(({ session: other }) => other === session || other !== before || isWanted);
     this.closeOldest();
     this.remember();
     this.switched.fire();
-    const isShown = (of: { readonly session: Session }) => of.session === session;
-    const returned = this.returned.filter(isShown);
-    this.returned = this.returned.filter((of) => !isShown(of));
-    returned.forEach(({ event }) => this.happened.fire(event));
   }
 
   private closeOldest(): void {
-    const idle = this.open.find(({ session }) => session !== this.current && session?.isRunning !== true);
+    const idle = this.open.find(
+      ({ session }) => session !== this.current && session?.isRunning !== true && session?.draft.isEmpty !== false,
+    );
     if (this.open.length > MAX_OPEN && idle !== undefined) {
       this.open = this.open.filter((one) => one !== idle);
       void idle.session?.close();
@@ -272,11 +280,7 @@ export class Conversations implements Disposable {
   }
 
   private find(sessionId: string): Session | undefined {
-    return this.sessions().find(({ current }) => current === sessionId);
-  }
-
-  private sessions(): Session[] {
-    return this.open.flatMap(({ session }) => session ?? []);
+    return this.sessions.find(({ current }) => current === sessionId);
   }
 
   private nameOf(sessionId: string | undefined): string | undefined {

@@ -113,6 +113,8 @@ export interface ChatState {
   readonly commands: readonly Command[];
   readonly usage?: wire.Usage & { readonly turnCost?: number };
   readonly attachments: readonly string[];
+  /** The draft replaces an earlier message. */
+  readonly isEditing: boolean;
   /** Context that is sent by default. */
   readonly looking: readonly Looking[];
   /** All that are open. */
@@ -162,11 +164,12 @@ export interface Setup {
 export type CodeAction = "copy" | "insert" | "apply" | "run";
 
 export type ToView =
-  | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState }
+  | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState; readonly draft: string }
   /** Answered with "drawn", and nothing follows before. */
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }
-  | { readonly type: "restore"; readonly text: string }
+  /** What the input shows now. */
+  | { readonly type: "draft"; readonly text: string }
   | { readonly type: "setup"; readonly providers: readonly wire.ProviderInfo[] }
   | { readonly type: "setupModels"; readonly request: number; readonly models: readonly wire.ModelInfo[]; readonly problem?: string }
   | { readonly type: "setupChecked"; readonly request: number; readonly findings: readonly wire.Finding[]; readonly problem?: string }
@@ -177,7 +180,9 @@ export type ToView =
   | { readonly type: "try" };
 
 export type FromView =
-  | { readonly type: "ready" }
+  /** With the draft that the view had before. */
+  | { readonly type: "ready"; readonly draft: string }
+  | { readonly type: "draft"; readonly text: string }
   | { readonly type: "drawn" }
   /** `now`: to the running turn. */
   | { readonly type: "send"; readonly text: string; readonly now: boolean }
@@ -185,8 +190,10 @@ export type FromView =
   | { readonly type: "stop" }
   | { readonly type: "answer"; readonly id: number; readonly optionId: string }
   | { readonly type: "pick"; readonly what: string; readonly value: string }
-  /** Restores files and conversation to before a message, which is then edited or sent again. */
+  /** Edits a message, or restores files and conversation to before it and sends it again. */
   | { readonly type: "goBack"; readonly id: number; readonly how: "edit" | "again" }
+  /** Edits no earlier message any more. */
+  | { readonly type: "cancelEdit" }
   | { readonly type: "look"; readonly what: Looking["what"] }
   | { readonly type: "copy"; readonly text: string }
   | { readonly type: "attach" }

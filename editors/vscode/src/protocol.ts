@@ -93,7 +93,11 @@ export type SessionUpdate =
   | { readonly sessionUpdate: "current_mode_update"; readonly currentModeId: string }
   | { readonly sessionUpdate: "config_option_update"; readonly configOptions: readonly ConfigOption[] }
   | { readonly sessionUpdate: "available_commands_update"; readonly availableCommands: readonly AvailableCommand[] }
-  | { readonly sessionUpdate: "session_info_update"; readonly title?: string | null };
+  | {
+      readonly sessionUpdate: "session_info_update";
+      readonly title?: string | null;
+      readonly _meta?: { readonly "tandem/stopped"?: string } | null;
+    };
 
 export interface UpdateParams {
   readonly sessionId: string;

@@ -1,12 +1,12 @@
 /**
- * The pending changes of all turns, as last listed by the server. Listed again when a turn ends, a change is kept or rejected, or a changed file
+ * The pending changes of all open conversations, as last listed by the server. Listed again when a turn ends, a change is kept or rejected, or a changed file
  * is edited.
  */
 import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
 import type { Conversations } from "./conversations";
-import type { SessionEvent } from "./session";
+import type { Session, SessionEvent } from "./session";
 import { withoutTry } from "./trial";
 
 /** How long after the last keystroke the hunks are requested again, in milliseconds. */
@@ -14,6 +14,7 @@ const REST_MS = 300;
 
 /** What is to be kept or rejected: a turn, a file of it, or a hunk of that. */
 export interface Part {
+  readonly session: Session;
   readonly turn: ReviewedTurn;
   readonly file?: ReviewedFile;
   readonly hunk?: ReviewedHunk;
@@ -25,7 +26,7 @@ export interface Hunk extends Part {
 }
 
 export class Review implements Disposable {
-  turns: readonly ReviewedTurn[] = [];
+  private readonly lists = new Map<Session, readonly ReviewedTurn[]>();
   private readonly changed = new EventEmitter<void>();
   readonly onChange = this.changed.event;
   private timer: NodeJS.Timeout | undefined;
@@ -33,7 +34,8 @@ export class Review implements Disposable {
 
   constructor(private readonly conversations: Conversations) {
     this.subscriptions = [
-      conversations.onEvent((event) => this.happened(event)),
+      conversations.onAny(({ session, event }) => this.happened(session, event)),
+      conversations.onElsewhere(() => this.forgetClosed()),
       conversations.onSwitch(() => void this.refresh()),
       workspace.onDidChangeTextDocument(({ document }) => this.of(document.uri).length > 0 && this.refreshSoon()),
     ];
@@ -43,9 +45,18 @@ export class Review implements Disposable {
     return this.all().length;
   }
 
+  /** Those of the conversation that is shown last. */
+  get turns(): Part[] {
+    const { current } = this.conversations;
+    const lists = [...this.lists].sort(([a], [b]) => Number(a === current) - Number(b === current));
+    return lists.flatMap(([session, turns]) => turns.map((turn) => ({ session, turn })));
+  }
+
   /** By turn, file and line. */
   all(): Hunk[] {
-    return this.turns.flatMap((turn) => turn.files.flatMap((file) => file.hunks.map((hunk) => ({ turn, file, hunk }))));
+    return this.turns.flatMap(({ session, turn }) =>
+      turn.files.flatMap((file) => file.hunks.map((hunk) => ({ session, turn, file, hunk }))),
+    );
   }
 
   /** In a document, by line. */
@@ -54,61 +65,51 @@ export class Review implements Disposable {
     return hunks.sort((a, b) => a.hunk.new.start - b.hunk.new.start);
   }
 
-  title(turn: ReviewedTurn): string {
-    const asked = this.conversations.current.transcript.asked(turn.turn);
+  title({ session, turn }: Part): string {
+    const asked = session.transcript.asked(turn.turn);
     return asked === undefined ? l10n.t("Turn {0}", turn.turn) : withoutTry(asked);
   }
 
-  async refresh(): Promise<void> {
-    const session = this.conversations.current;
+  async refresh(session = this.conversations.current): Promise<void> {
     const reviewed = await session.review({ action: "list" }).catch(() => undefined);
-    if (session === this.conversations.current) {
-      this.take(reviewed ?? { turns: [] });
-    }
+    this.take(session, reviewed?.turns ?? []);
   }
 
   async keep(part: Part): Promise<void> {
-    await this.decide({ action: "keep", ...named(part) });
+    await this.decide(part.session, { action: "keep", ...named(part) });
   }
 
   async reject(part: Part): Promise<void> {
-    if (await mayReject(part.file === undefined ? part.turn.files : [part.file])) {
-      await this.decide({ action: "reject", ...named(part) });
+    if (await mayRevert(part.file === undefined ? part.turn.files : [part.file])) {
+      await this.decide(part.session, { action: "reject", ...named(part) });
     }
   }
 
   async keepAll(): Promise<void> {
-    await this.decide({ action: "keep" });
+    await this.decideAll("keep");
   }
 
-  /** The last turn first: it may build on earlier ones, which can have more changes once it is rejected. */
   async rejectAll(): Promise<void> {
-    await this.refresh();
-    if (!(await mayReject(this.turns.flatMap(({ files }) => files)))) {
-      return;
-    }
-    let before = Number.POSITIVE_INFINITY;
-    for (let last = this.turns.at(-1); last !== undefined && last.turn < before; last = this.turns.at(-1)) {
-      before = last.turn;
-      if (!(await this.decide({ action: "reject", turn: last.turn }))) {
-        return;
-      }
+    await Promise.all([...this.lists.keys()].map((session) => this.refresh(session)));
+    if (await mayRevert(this.turns.flatMap(({ turn }) => turn.files))) {
+      await this.decideAll("reject");
     }
   }
 
-  /** Undoes everything the last turn changed, except lines the user changed since. */
+  /** Restores what was rejected last, or undoes everything the last turn changed, except lines the user changed since. */
   async undo(): Promise<void> {
-    await this.decide({ action: "undo" });
+    await this.decide(this.conversations.current, { action: "undo" });
   }
 
   /** Reapplies what the last undo reverted. */
   async redo(): Promise<void> {
-    await this.decide({ action: "redo" });
+    await this.decide(this.conversations.current, { action: "redo" });
   }
 
   /** Takes files and conversation back to before a turn, which an undo reverts until the next message. */
-  async restore(turn: number): Promise<boolean> {
-    return this.decide({ action: "restore", turn });
+  async restore(session: Session, turn: number): Promise<boolean> {
+    const turns = this.lists.get(session)?.filter((one) => one.turn >= turn) ?? [];
+    return (await mayRevert(turns.flatMap(({ files }) => files))) && this.decide(session, { action: "restore", turn });
   }
 
   dispose(): void {
@@ -119,61 +120,87 @@ export class Review implements Disposable {
     }
   }
 
+  private async decideAll(action: "keep" | "reject"): Promise<void> {
+    for (const [session, turns] of this.lists) {
+      if (turns.length > 0) {
+        await this.decide(session, { action });
+      }
+    }
+  }
+
   /** Reports the result; `false` if nothing was done. */
-  private async decide(params: ReviewParams): Promise<boolean> {
+  private async decide(session: Session, params: ReviewParams): Promise<boolean> {
     try {
-      const reviewed = await this.conversations.current.review(params);
+      const reviewed = await session.review(params);
       if (reviewed === undefined) {
         void window.showInformationMessage(l10n.t("tandem has not changed anything yet."));
         return false;
       }
-      this.take(reviewed);
-      report(reviewed);
+      this.take(session, reviewed.turns);
+      void this.report(session, params, reviewed);
       return true;
     } catch (error) {
       void window.showWarningMessage(`tandem: ${failure(error).text}`);
-      await this.refresh();
+      await this.refresh(session);
       return false;
     }
   }
 
-  private happened(event: SessionEvent): void {
-    switch (event.type) {
-      case "ended":
-      case "takenUp":
-        return void this.refresh();
-      case "forgotten":
-        return this.take({ turns: [] });
+  /** Reports what was done, and prominently what was not. What was rejected can be in files that are not open: that offers the way back. */
+  private async report(session: Session, { action, hunk }: ReviewParams, { message, left }: Reviewed): Promise<void> {
+    const words = `tandem: ${message ?? ""}`;
+    if (action === "reject" && hunk == null) {
+      const undo = l10n.t("Undo");
+      if ((await window.showInformationMessage(words, undo)) === undo) {
+        await this.decide(session, { action: "undo" });
+      }
+    } else if (left.length > 0) {
+      void window.showInformationMessage(words);
+    } else {
+      window.setStatusBarMessage(words, 5000);
     }
   }
 
-  private take({ turns }: Pick<Reviewed, "turns">): void {
-    this.turns = turns;
+  private happened(session: Session, event: SessionEvent): void {
+    switch (event.type) {
+      case "ended":
+      case "takenUp":
+        return void this.refresh(session);
+      case "forgotten":
+        return this.take(session, []);
+    }
+  }
+
+  private forgetClosed(): void {
+    const closed = [...this.lists.keys()].filter((session) => !this.conversations.sessions.includes(session));
+    closed.forEach((session) => this.take(session, []));
+  }
+
+  private take(session: Session, turns: readonly ReviewedTurn[]): void {
+    if (turns.length > 0 && this.conversations.sessions.includes(session)) {
+      this.lists.set(session, turns);
+    } else {
+      this.lists.delete(session);
+    }
     this.changed.fire();
   }
 
   private refreshSoon(): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.refresh(), REST_MS);
+    this.timer = setTimeout(() => this.lists.forEach((_, session) => void this.refresh(session)), REST_MS);
   }
 }
 
-/** Asks before several files are rejected: nothing restores those that are not open. */
-async function mayReject(files: readonly ReviewedFile[]): Promise<boolean> {
+/** Asks before changes in several files are reverted. */
+async function mayRevert(files: readonly ReviewedFile[]): Promise<boolean> {
   const count = new Set(files.map(({ path }) => path)).size;
   if (count < 2) {
     return true;
   }
   const yes = l10n.t("Reject {0} Files", count);
-  const detail = l10n.t("This cannot be undone in files that are not open.");
+  const detail = l10n.t("Undo restores them.");
   const words = l10n.t("Are you sure you want to reject the changes in {0} files?", count);
   return (await window.showWarningMessage(words, { modal: true, detail }, yes)) === yes;
-}
-
-/** Reports what was done, and prominently what was not. */
-function report({ message, left }: Reviewed): void {
-  const said = `tandem: ${message ?? ""}`;
-  void (left.length === 0 ? window.setStatusBarMessage(said, 5000) : window.showInformationMessage(said));
 }
 
 function named({ turn, file, hunk }: Part): Pick<ReviewParams, "turn" | "path" | "hunk"> {

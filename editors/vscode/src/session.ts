@@ -3,6 +3,7 @@
  * server ends the turn but not the conversation.
  */
 import { type CancellationToken, type Disposable, EventEmitter, l10n, workspace } from "vscode";
+import { Draft } from "./draft";
 import { type Failure, failure, isAnswer, sentence, StartError } from "./failure";
 import type { ChatState, Phase, Remedy } from "./messages";
 import { Options } from "./options";
@@ -29,11 +30,13 @@ export type SessionEvent =
   | { readonly type: "forgotten" }
   /** There is more to undo: a saved session is there again, or an edit in place was kept. */
   | { readonly type: "takenUp" }
-  /** A message was not sent and returns to the input. */
-  | { readonly type: "returned"; readonly message: Message };
+  /** A message was not sent and returned to the draft. */
+  | { readonly type: "returned" };
 
 export class Session implements Disposable {
   readonly transcript: Transcript;
+  /** What is written and not sent. */
+  draft = new Draft();
   readonly questions = new Questions((id) => this.questionClosed(id));
   /** What it is about: the first message, or what the server makes of it. */
   title = "";
@@ -86,7 +89,7 @@ export class Session implements Disposable {
     return this.turns.isRunning;
   }
 
-  get state(): Omit<ChatState, "attachments" | "conversations" | "looking"> {
+  get state(): Omit<ChatState, "attachments" | "isEditing" | "conversations" | "looking"> {
     const { costBefore, status: { usage } = {} } = this;
     return {
       phase: this.phase(),
@@ -170,9 +173,9 @@ export class Session implements Disposable {
       return undefined; // another session's by now
     }
     this.transcript.cut(reviewed?.cutFrom ?? undefined);
-    const reverts = (params.action === "undo" && "redo") || (params.action === "redo" && "undo");
-    if (reverts && reviewed?.message != null) {
-      this.transcript.reverted(sentence(reviewed.message), reverts);
+    if ((params.action === "undo" || params.action === "redo") && reviewed?.message != null) {
+      const back = params.action === "redo" ? "undo" : reviewed.canRedo ? "redo" : undefined;
+      this.transcript.reverted(sentence(reviewed.message), back);
     }
     this.happened.fire({ type: "grew" });
     return reviewed;
@@ -321,7 +324,8 @@ export class Session implements Disposable {
     if (error !== undefined) {
       this.transcript.notice(l10n.t("Not sent; moved back to the input: {0}", failure(error).text));
     }
-    this.happened.fire({ type: "returned", message });
+    this.draft.add(message);
+    this.happened.fire({ type: "returned" });
   }
 
   private async pickMode(modeId: string): Promise<void> {
@@ -410,6 +414,7 @@ export class Session implements Disposable {
         break;
       case "session_info_update":
         this.title = update.title || this.title;
+        this.markCut(update._meta?.["tandem/stopped"]);
         break;
       case "user_message_chunk":
         this.repeated(update.content.text ?? "", update._meta);
@@ -419,6 +424,15 @@ export class Session implements Disposable {
         return this.happened.fire({ type: "grew" });
     }
     this.changed();
+  }
+
+  /** A turn of a saved conversation that did not end by itself. */
+  private markCut(reason: string | undefined): void {
+    const { text, remedies } = (reason !== undefined && ending(reason)) || {};
+    if (text !== undefined) {
+      this.transcript.finish();
+      this.transcript.notice(text, remedies);
+    }
   }
 
   /** Prompts of a saved conversation, and the instruction of an edit in place; other prompts come from the turns. */
@@ -481,14 +495,18 @@ function labels({ attachments }: Message): string[] {
 }
 
 /** The notice for a turn that did not end normally. */
-function ending(reason: protocol.StopReason): { text: string; remedies: readonly Remedy[] } | undefined {
+function ending(reason: string): { text: string; remedies: readonly Remedy[] } | undefined {
   switch (reason) {
     case "cancelled":
-      return { text: l10n.t("Stopped."), remedies: [] };
+      return { text: l10n.t("Stopped."), remedies: ["continue"] };
+    case "interrupted":
+      return { text: l10n.t("Interrupted: tandem ended before the answer was complete."), remedies: ["continue"] };
+    case "error":
+      return { text: l10n.t("This turn failed."), remedies: ["continue"] };
     case "max_tokens":
       return { text: l10n.t("The answer was cut off at the model's output limit."), remedies: ["continue"] };
     case "max_turn_requests":
-      return { text: l10n.t("Stopped after many steps."), remedies: ["continue"] };
+      return { text: l10n.t("Stopped: too many steps."), remedies: ["continue"] };
     case "refusal":
       return { text: l10n.t("The model declined to answer."), remedies: [] };
     default:

@@ -92,9 +92,9 @@ export class Transcript {
   }
 
   /** A turn was undone or redone: only the last such notice offers the way back. */
-  reverted(text: string, back: "undo" | "redo"): void {
+  reverted(text: string, back: "undo" | "redo" | undefined): void {
     this.withdraw((remedy) => remedy === "undo" || remedy === "redo");
-    this.notice(text, [back]);
+    this.notice(text, back === undefined ? [] : [back]);
   }
 
   /** Returns the id of its card. */

@@ -286,6 +286,8 @@ export interface Reviewed {
   readonly left: readonly Left[];
   /** The first turn that `restore` cut from the conversation: `undo` puts it back until the next prompt. */
   readonly cutFrom?: number | null;
+  /** Whether `redo` reverts what was done. */
+  readonly canRedo: boolean;
 }
 
 /** What is left of a turn's changes to a file. */

@@ -1,3 +1,4 @@
+import { Draft } from "../src/draft";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EventEmitter, Uri, type WebviewView } from "vscode";
@@ -14,7 +15,8 @@ import { Transcript } from "../src/transcript";
 
 /** Conversations that the test speaks for. */
 class Stage {
-  current = { transcript: new Transcript(), state: { phase: "ready" } };
+  readonly draft = new Draft();
+  current = { transcript: new Transcript(), state: { phase: "ready" }, draft: this.draft };
   asking = 0;
   labels = [];
   private readonly happened = new EventEmitter<SessionEvent>();
@@ -46,7 +48,7 @@ class Pane {
     this.visible = true;
     this.visibility.fire();
     this.received.length = 0;
-    return () => this.sent.fire({ type: "ready" });
+    return () => this.sent.fire({ type: "ready", draft: "" });
   }
 
   hide() {
@@ -87,11 +89,13 @@ function opened() {
 test("what comes back while the chat is hidden is in the input when it is shown", () => {
   const { session, chat, pane } = opened();
   pane.hide();
-  session.fire({ type: "returned", message: { text: "not sent", attachments: [] } });
+  session.draft.add({ text: "not sent", attachments: [] });
+  session.fire({ type: "returned" });
   const run = pane.show();
   assert.deepEqual(pane.types(), []);
   run();
-  assert.deepEqual(pane.types(), ["reset", "restore"]);
+  const [shown] = pane.received;
+  assert.equal(shown?.type === "reset" && shown.draft, "not sent");
   chat.dispose();
 });
 

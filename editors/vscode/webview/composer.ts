@@ -15,11 +15,6 @@ const PICKERS = ["mode", "model"];
 /** Instead of a model: one that the endpoint has and nobody configured. */
 const MORE = "";
 
-export interface Draft {
-  get(): string;
-  set(text: string): void;
-}
-
 export class Composer {
   readonly element: HTMLElement;
   private readonly input: HTMLTextAreaElement;
@@ -35,10 +30,12 @@ export class Composer {
   private kept = "";
   /** A turn runs: there is something to stop. */
   isBusy = false;
+  private isEditing = false;
+  private readonly editing = new Slot("editing");
 
   constructor(
     private readonly send: Send,
-    private readonly draft: Draft,
+    draft: string,
   ) {
     this.input = h("textarea", {
       rows: "1",
@@ -47,7 +44,7 @@ export class Composer {
       blur: () => this.suggestions.close(),
       keydown: (event) => this.key(event as KeyboardEvent),
     });
-    this.input.value = draft.get();
+    this.input.value = draft;
     const give = (event: Event, data: DataTransfer | null) => data !== null && takeFiles(data, send) && event.preventDefault();
     this.input.addEventListener("paste", (event) => give(event, event.clipboardData));
     addEventListener("dragover", (event) => event.preventDefault());
@@ -57,7 +54,7 @@ export class Composer {
     const complete = (request: number, query: string) => send({ type: "complete", request, query });
     this.suggestions = new Suggestions(this.input, complete, () => this.edited());
     const { element: list, status } = this.suggestions;
-    this.element = h("div", { class: "composer" }, list, status, this.chips.element, this.input, bar);
+    this.element = h("div", { class: "composer" }, list, status, this.editing.element, this.chips.element, this.input, bar);
   }
 
   /** Focuses the input once the view has the focus; never takes it from the rest of the window. */
@@ -69,20 +66,25 @@ export class Composer {
     }
   }
 
-  /** Appends an unsent text to the draft. */
-  restore(text: string): void {
-    const { value } = this.input;
-    this.input.value = value.trim() === "" ? text : `${value}\n\n${text}`;
-    this.edited();
+  get text(): string {
+    return this.input.value;
+  }
+
+  /** The draft of another conversation, or one that was changed. */
+  show(text: string): void {
+    this.recalled = 0;
+    this.input.value = text;
   }
 
   offer(request: number, items: readonly Completion[]): void {
     this.suggestions.offer(request, items);
   }
 
-  draw({ phase, attachments, looking, pickers, commands, usage }: ChatState): void {
+  draw({ phase, attachments, isEditing, looking, pickers, commands, usage }: ChatState): void {
     this.isBusy = phase === "running" || phase === "waiting";
+    this.isEditing = isEditing;
     this.suggestions.commands = commands;
+    this.editing.set(isEditing, () => (isEditing ? this.drawEditing() : []));
     this.input.placeholder = this.isBusy ? t("Queue a follow-up (Alt+Enter: send now)") : t("Ask tandem… (@ file, / command)");
     this.chips.set({ attachments, looking }, () => [
       ...looking.map((one) => this.lookingChip(one)),
@@ -92,6 +94,17 @@ export class Composer {
     this.pickers.set(offered, () => offered.map((picker) => this.picker(picker)));
     this.usage.set(usage, () => [usage && used(usage)]);
     this.action.set(this.isBusy, () => (this.isBusy ? [this.nowButton(), this.stopButton()] : [this.tryButton(), this.sendButton()]));
+  }
+
+  /** The draft replaces an earlier message. */
+  private drawEditing(): HTMLElement[] {
+    const cancel = iconButton("close", t("Cancel (Escape)"), () => this.cancelEdit());
+    return [h("span", {}, t("Editing an earlier message: sending it restores files and session to before it.")), cancel];
+  }
+
+  private cancelEdit(): void {
+    this.send({ type: "cancelEdit" });
+    this.input.focus();
   }
 
   private lookingChip({ what, label, isShared }: Looking): HTMLElement {
@@ -164,7 +177,7 @@ export class Composer {
   }
 
   private edited(byHand = false): void {
-    this.draft.set(this.input.value);
+    this.send({ type: "draft", text: this.input.value });
     if (byHand) {
       this.suggestions.update();
     }
@@ -177,6 +190,9 @@ export class Composer {
     if (this.suggestions.key(event)) {
       event.preventDefault();
       event.stopPropagation(); // Escape stops no turn while it closes the suggestions
+    } else if (event.key === "Escape" && this.isEditing) {
+      event.stopPropagation();
+      this.cancelEdit();
     } else if ((event.key === "ArrowUp" || event.key === "ArrowDown") && this.recall(event.key === "ArrowUp" ? 1 : -1)) {
       event.preventDefault();
     } else if (event.key === "Enter" && !event.shiftKey) {
@@ -200,7 +216,7 @@ export class Composer {
     }
     this.recalled = next;
     input.value = next === 0 ? this.kept : (prompts[prompts.length - next] ?? "");
-    this.draft.set(input.value);
+    this.edited();
     return true;
   }
 

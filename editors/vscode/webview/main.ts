@@ -27,6 +27,9 @@ const FOLLOW_PX = 40;
 const vscode = acquireVsCodeApi();
 const send = (message: FromView) => {
   following ||= message.type === "send"; // whoever sends a message wants to see what comes of it
+  if (message.type === "draft") {
+    vscode.setState({ draft: message.text });
+  }
   vscode.postMessage(message);
 };
 let following = true;
@@ -45,10 +48,7 @@ const jump = h(
   { type: "button", class: "jump", title: t("Scroll to the end"), "aria-label": t("Scroll to the end"), click: () => jumpToEnd() },
   icon("arrowDown"),
 );
-const composer = new Composer(send, {
-  get: () => vscode.getState()?.draft ?? "",
-  set: (draft) => vscode.setState({ draft }),
-});
+const composer = new Composer(send, vscode.getState()?.draft ?? "");
 const setup = new SetupForm(send, () => composer.focus());
 const tabs = new Tabs(send);
 /** The scroll position and sizes at the last check. */
@@ -69,7 +69,7 @@ addEventListener("message", ({ data }: MessageEvent<ToView>) => {
 list.element.addEventListener("click", (event) => follow(event));
 list.element.addEventListener("keydown", (event) => event.key === "Enter" && follow(event));
 addEventListener("keydown", ({ key, isComposing }) => key === "Escape" && !isComposing && composer.isBusy && send({ type: "stop" }));
-send({ type: "ready" });
+send({ type: "ready", draft: composer.text });
 
 function drawQueue(): void {
   const messages = queue;
@@ -89,13 +89,14 @@ function receive(message: ToView): void {
     case "reset":
       list.reset(message.items);
       following = true;
+      showDraft(message.draft);
       return drawState(message.state);
     case "changes":
       return message.changes.forEach((change) => list.apply(change));
     case "state":
       return drawState(message.state);
-    case "restore":
-      return composer.restore(message.text);
+    case "draft":
+      return showDraft(message.text);
     case "setup":
     case "setupModels":
     case "setupChecked":
@@ -109,6 +110,11 @@ function receive(message: ToView): void {
     case "try":
       return composer.try();
   }
+}
+
+function showDraft(draft: string): void {
+  vscode.setState({ draft });
+  composer.show(draft);
 }
 
 function drawState(state: ChatState): void {

@@ -17,6 +17,8 @@ pub struct Reviewed {
     pub left: Vec<Left>,
     /// The first turn cut from the conversation: undo restores it until the next prompt.
     pub cut_from: Option<u64>,
+    /// Whether this was an undo that `Redo` reverts.
+    pub can_redo: bool,
     /// A note for the model.
     pub(crate) note: Option<String>,
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Checkpoints;
 use super::change::{ByCommand, Change};
-use super::reviewed::{Left, ReviewError, Reviewed, nothing, refused, stayed};
-use super::{Checkpoints, size};
+use super::reviewed::{Left, ReviewError, Reviewed, refused, stayed};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::EntryChange;
 use crate::changes::revert::Reason;
@@ -30,29 +30,12 @@ pub(super) struct Undone {
     steps: Vec<Step>,
 }
 
-/// What a person rejected in one step.
-pub(super) struct Rejected {
-    /// When.
-    pub since: Instant,
-    /// The last turn that was under review then: what later ones changed is undone first.
-    last_turn: u64,
-    /// The changes, in the order in which they were undone.
-    undone: Vec<Undone>,
-}
-
-impl Rejected {
-    pub fn size(&self) -> usize {
-        let changes = self.undone.iter().map(|undone| size(&undone.changes));
-        changes.sum()
-    }
-}
-
 /// What became of undone changes that were applied again.
-struct Reapplied {
-    paths: Vec<PathBuf>,
-    left: Vec<Left>,
+pub(super) struct Reapplied {
+    pub paths: Vec<PathBuf>,
+    pub left: Vec<Left>,
     /// What the system refused.
-    rest: Option<Undone>,
+    pub rest: Option<Undone>,
 }
 
 impl Undone {
@@ -120,6 +103,7 @@ impl Checkpoints {
                     )),
                     note: Some(format!("(the user undid these changes of yours: {paths})")),
                     left,
+                    can_redo: true,
                     ..Reviewed::default()
                 });
             }
@@ -313,7 +297,7 @@ impl Checkpoints {
     }
 
     /// Reverts how changes were undone, and puts them under review again.
-    async fn reapply(&mut self, workspace: &Workspace, undone: Undone) -> Reapplied {
+    pub(super) async fn reapply(&mut self, workspace: &Workspace, undone: Undone) -> Reapplied {
         let Undone {
             turn,
             since,
@@ -335,59 +319,6 @@ impl Checkpoints {
         let Work { paths, left, .. } = work;
         self.add(turn, changes, git);
         Reapplied { paths, left, rest }
-    }
-
-    /// Notes what was rejected in one step, so that it can be undone.
-    pub(super) fn push_rejected(&mut self, last_turn: u64, undone: Vec<Undone>) {
-        self.rejected.push(Rejected {
-            since: Instant::now(),
-            last_turn,
-            undone,
-        });
-    }
-
-    /// What was rejected last, if no turn changed something since.
-    pub(super) fn to_unreject(&self) -> Option<&[Undone]> {
-        let last = self.rejected.last()?;
-        let is_later = |turn: u64| turn > last.last_turn;
-        let is_last = !self.entries.iter().any(|entry| is_later(entry.turn));
-        is_last.then_some(last.undone.as_slice())
-    }
-
-    /// Applies again what was rejected last.
-    pub(super) async fn unreject(
-        &mut self,
-        workspace: &Workspace,
-    ) -> Result<Reviewed, ReviewError> {
-        let Some(rejected) = self.rejected.pop() else {
-            return Err(nothing());
-        };
-        let (mut paths, mut left, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-        for undone in rejected.undone.into_iter().rev() {
-            let reapplied = self.reapply(workspace, undone).await;
-            let known: HashSet<PathBuf> = paths.iter().cloned().collect();
-            let mut new = reapplied.paths;
-            new.retain(|path| !known.contains(path));
-            paths.extend(new);
-            left.extend(reapplied.left);
-            rest.extend(reapplied.rest);
-        }
-        if !rest.is_empty() {
-            rest.reverse();
-            self.push_rejected(rejected.last_turn, rest);
-        }
-        if paths.is_empty() {
-            return Err(refused(workspace, "restored", &left));
-        }
-        let paths = workspace.named(paths.iter());
-        Ok(Reviewed {
-            message: Some(format!("restored: {paths}{}", stayed(workspace, &left))),
-            note: Some(format!(
-                "(the user restored these rejected changes of yours: {paths})"
-            )),
-            left,
-            ..Reviewed::default()
-        })
     }
 }
 

@@ -66,6 +66,9 @@ pub struct Reviewed {
     /// The first turn that `restore` cut from the conversation: `undo` puts it back until the next prompt.
     #[serde(rename = "cutFrom", skip_serializing_if = "Option::is_none")]
     pub cut_from: Option<u64>,
+    /// Whether `redo` reverts what was done.
+    #[serde(rename = "canRedo")]
+    pub can_redo: bool,
 }
 
 /// A path as text, whatever the bytes of its names.

@@ -149,7 +149,7 @@ impl Kept {
             Record::Taught { model, taught } => {
                 _ = self.taught.insert(model.clone(), taught.clone());
             }
-            Record::End { usage } => {
+            Record::End { usage, .. } => {
                 self.spent.add(usage);
                 if let Some(cost) = usage.cost {
                     *self.cost.get_or_insert_default() += cost;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::Entry;
+use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
 use crate::changes::stored::StoredReview;
 use crate::changes::texts::StoredChange;
@@ -98,6 +99,9 @@ pub(in crate::session) enum Record {
     End {
         /// All tokens of the turn.
         usage: Usage,
+        /// Why; `None` in journals of before this was recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Termination>,
     },
     /// An unknown record of a newer version, which may be ignored.
     #[serde(other)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::load::Shown;
 use super::record::{Call, Record};
 use crate::agent::APPLY;
-use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult};
+use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult, Termination};
 use crate::changes::stored::Remembered;
 use crate::changes::texts::Texts;
 use crate::domain::{FileDiff, Preview, ToolKind};
@@ -65,6 +65,7 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
         calls,
         names: HashMap::new(),
         begun: false,
+        is_open: false,
         events: Vec::new(),
     };
     if turns_before > 0 {
@@ -81,6 +82,8 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
                 message,
                 attached,
             } => {
+                replay.ended(None);
+                replay.is_open = true;
                 turns.push(replay.events.len());
                 let turn = u64::try_from(turns.len()).ok();
                 let attached = with_images(attached, message);
@@ -125,10 +128,12 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
             Record::Call(call) if !call.id.is_empty() && !asked.contains(&call.id) => {
                 replay.own_call(&call.id);
             }
+            Record::End { reason, .. } => replay.ended(reason.or(Some(Termination::EndTurn))),
             Record::Plan { entries } => replay.events.push(AgentEvent::Plan { entries }),
             _ => {}
         }
     }
+    replay.ended(None);
     replay.events
 }
 
@@ -205,6 +210,8 @@ struct Replay {
     names: HashMap<String, String>,
     /// Whether reasoning has begun the next answer.
     begun: bool,
+    /// Whether a turn has begun and not ended.
+    is_open: bool,
     events: Vec<AgentEvent>,
 }
 
@@ -217,6 +224,14 @@ impl Replay {
             turn,
             attached,
         });
+    }
+
+    /// The turn ended for this reason, or with the process.
+    fn ended(&mut self, reason: Option<Termination>) {
+        let was_open = std::mem::take(&mut self.is_open);
+        if was_open && reason != Some(Termination::EndTurn) {
+            self.events.push(AgentEvent::Interrupted { reason });
+        }
     }
 
     fn begin(&mut self) {

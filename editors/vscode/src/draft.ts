@@ -1,0 +1,71 @@
+/** The unsent message of a conversation: its text, what is sent along, and the earlier message that it replaces. Pure. */
+import type { Attachment } from "./context";
+import type { Message } from "./turns";
+
+interface Content {
+  readonly text: string;
+  readonly attachments: readonly Attachment[];
+}
+
+const EMPTY: Content = { text: "", attachments: [] };
+
+export class Draft {
+  private content = EMPTY;
+  /** The turn that begins with the message that is edited, and the draft of before. */
+  private replaced: { readonly turn: number; readonly before: Content } | undefined;
+
+  get text(): string {
+    return this.content.text;
+  }
+
+  set text(text: string) {
+    this.content = { ...this.content, text };
+  }
+
+  get attachments(): readonly Attachment[] {
+    return this.content.attachments;
+  }
+
+  get isEmpty(): boolean {
+    return this.text.trim() === "" && this.attachments.length === 0;
+  }
+
+  /** The turn to go back to when it is sent. */
+  get editing(): number | undefined {
+    return this.replaced?.turn;
+  }
+
+  /** In place of one of the same name. */
+  attach(attachment: Attachment): void {
+    const others = this.attachments.filter(({ label }) => label !== attachment.label);
+    this.content = { ...this.content, attachments: [...others, attachment] };
+  }
+
+  detach(index: number): void {
+    this.content = { ...this.content, attachments: this.attachments.filter((_, other) => other !== index) };
+  }
+
+  /** Adds a message that was not sent. */
+  add({ text, attachments }: Message): void {
+    this.text = this.text.trim() === "" ? text : `${this.text}\n\n${text}`;
+    attachments.forEach((attachment) => this.attach(attachment));
+  }
+
+  /** Begins to edit an earlier message, which begins this turn. */
+  edit({ text, attachments }: Message, turn: number): void {
+    this.replaced = { turn, before: this.replaced?.before ?? this.content };
+    this.content = { text, attachments };
+  }
+
+  /** Ends that, and restores the draft of before. */
+  cancelEdit(): void {
+    this.content = this.replaced?.before ?? this.content;
+    this.replaced = undefined;
+  }
+
+  /** It was sent: what is left is the draft of before an edit. */
+  clear(): void {
+    this.content = this.replaced?.before ?? EMPTY;
+    this.replaced = undefined;
+  }
+}

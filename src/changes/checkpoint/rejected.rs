@@ -1,0 +1,83 @@
+//! What a person rejected, and restoring it: an operation of its own, which undo reverts.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::reviewed::{ReviewError, Reviewed, nothing, refused, stayed};
+use super::undo::{Reapplied, Undone};
+use super::{Checkpoints, size};
+use crate::workspace::Workspace;
+
+/// What a person rejected in one step.
+pub(super) struct Rejected {
+    /// When.
+    pub since: Instant,
+    /// The last turn that was under review then: what later ones changed is undone first.
+    last_turn: u64,
+    /// The changes, in the order in which they were undone.
+    undone: Vec<Undone>,
+}
+
+impl Rejected {
+    pub fn size(&self) -> usize {
+        let changes = self.undone.iter().map(|undone| size(&undone.changes));
+        changes.sum()
+    }
+}
+
+impl Checkpoints {
+    /// Notes what was rejected in one step, so that it can be undone.
+    pub(super) fn push_rejected(&mut self, last_turn: u64, undone: Vec<Undone>) {
+        self.rejected.push(Rejected {
+            since: Instant::now(),
+            last_turn,
+            undone,
+        });
+    }
+
+    /// What was rejected last, if no turn changed something since.
+    pub(super) fn to_unreject(&self) -> Option<&[Undone]> {
+        let last = self.rejected.last()?;
+        let is_later = |turn: u64| turn > last.last_turn;
+        let is_last = !self.entries.iter().any(|entry| is_later(entry.turn));
+        is_last.then_some(last.undone.as_slice())
+    }
+
+    /// Applies again what was rejected last.
+    pub(super) async fn unreject(
+        &mut self,
+        workspace: &Workspace,
+    ) -> Result<Reviewed, ReviewError> {
+        let Some(rejected) = self.rejected.pop() else {
+            return Err(nothing());
+        };
+        let (mut paths, mut left, mut rest) = (BTreeSet::<PathBuf>::new(), Vec::new(), Vec::new());
+        for undone in rejected.undone.into_iter().rev() {
+            let Reapplied {
+                paths: more,
+                left: stays,
+                rest: refused,
+            } = self.reapply(workspace, undone).await;
+            paths.extend(more);
+            left.extend(stays);
+            rest.extend(refused);
+        }
+        if !rest.is_empty() {
+            rest.reverse();
+            self.push_rejected(rejected.last_turn, rest);
+        }
+        if paths.is_empty() {
+            return Err(refused(workspace, "restored", &left));
+        }
+        let paths = workspace.named(paths.iter());
+        Ok(Reviewed {
+            message: Some(format!("restored: {paths}{}", stayed(workspace, &left))),
+            note: Some(format!(
+                "(the user restored these rejected changes of yours: {paths})"
+            )),
+            left,
+            ..Reviewed::default()
+        })
+    }
+}
