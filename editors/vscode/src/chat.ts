@@ -14,6 +14,7 @@ import {
   window,
   workspace,
 } from "vscode";
+import type { Draft } from "./draft";
 import { type Attachment, attachmentOfFile, chooseAttachments, imageAttachment } from "./context";
 import type { Conversations } from "./conversations";
 import { useCode } from "./code";
@@ -51,8 +52,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private stateTimer: NodeJS.Timeout | undefined;
   private wantsFocus = false;
   private wantsTrial = false;
-  /** The view never was ready: it can have a draft from before the window was loaded again. */
-  private isNew = true;
+  /** The draft that the input has; none before the view was ready the first time. */
+  private shown: Draft | undefined;
   private readonly subscriptions: Disposable[];
   private readonly form: SetUp;
 
@@ -191,14 +192,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
     switch (message.type) {
       case "ready":
         this.listening = true;
-        if (this.isNew && this.draft.isEmpty) {
-          this.draft.text = message.draft;
+        if (this.shown === undefined && this.draft.isEmpty) {
+          this.draft.text = message.draft; // from before the window was loaded again
         }
-        this.isNew = false;
+        this.shown = this.draft.text === message.draft ? this.draft : undefined;
         this.reset();
         return this.giveFocus();
       case "draft":
-        this.draft.text = message.text;
+        if (this.shown !== undefined) {
+          this.shown.text = message.text;
+        }
         return;
       case "cancelEdit":
         this.draft.cancelEdit();
@@ -327,7 +330,10 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   private reset(): void {
     this.text.reset();
-    this.post({ type: "reset", items: this.session.transcript.all(), state: this.state(), draft: this.draft.text });
+    const { draft } = this;
+    const isOther = draft !== this.shown; // else what is typed meanwhile would be lost
+    this.shown = draft;
+    this.post({ type: "reset", items: this.session.transcript.all(), state: this.state(), ...(isOther && { draft: draft.text }) });
   }
 
   private stateChanged(): void {

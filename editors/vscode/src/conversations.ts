@@ -21,9 +21,7 @@ const MAX_OPEN = 8;
 
 interface Remembered {
   readonly current?: string;
-  readonly open: readonly { readonly id: string; readonly title: string }[];
-  /** There was something to review. */
-  readonly pending?: boolean;
+  readonly open: readonly { readonly id: string; readonly title: string; readonly pending?: boolean }[];
 }
 
 /** An open conversation; one restored after a reload has no session until it is shown. */
@@ -33,6 +31,8 @@ interface Open {
   readonly title: string;
   /** Its turn ended while another one was shown. */
   isNews: boolean;
+  /** It has something to review. */
+  pending?: boolean;
 }
 
 export class Conversations implements Disposable {
@@ -53,6 +53,7 @@ export class Conversations implements Disposable {
   /** Another conversation is shown. */
   readonly onSwitch = this.switched.event;
   private restored: Promise<void> | undefined;
+  private restoring = false;
   private switching: Promise<void> = Promise.resolve();
 
   constructor(
@@ -66,7 +67,7 @@ export class Conversations implements Disposable {
 
   /** Whether the window was left with changes to review. */
   get hadPending(): boolean {
-    return this.remembered().pending === true;
+    return this.remembered().open.some(({ pending }) => pending);
   }
 
   get sessions(): Session[] {
@@ -173,14 +174,23 @@ export class Conversations implements Disposable {
     );
   }
 
-  /** Remembers what is open, and whether there is something to review. */
-  remember(pending = this.remembered().pending ?? false): void {
-    const open = this.open.flatMap(({ session, id, title }) => {
+  /** Whether a conversation has something to review. */
+  setPending(session: Session, pending: boolean): void {
+    const one = this.open.find((other) => other.session === session);
+    if (one !== undefined && one.pending !== pending) {
+      one.pending = pending;
+      this.remember();
+    }
+  }
+
+  /** Remembers what is open, and where there is something to review. */
+  remember(): void {
+    const open = this.open.flatMap(({ session, id, title, pending }) => {
       const known = session === undefined ? id : session.transcript.isEmpty ? undefined : session.savedId;
-      return known === undefined ? [] : [{ id: known, title: (session?.title || title).slice(0, 200) }];
+      return known === undefined ? [] : [{ id: known, title: (session?.title || title).slice(0, 200), ...(pending && { pending }) }];
     });
     const current = this.current.transcript.isEmpty ? undefined : this.current.savedId;
-    this.memory.update(OPEN, { open, pending, ...(current !== undefined && { current }) } satisfies Remembered);
+    this.memory.update(OPEN, { open, ...(current !== undefined && { current }) } satisfies Remembered);
   }
 
   dispose(): void {
@@ -192,20 +202,19 @@ export class Conversations implements Disposable {
   }
 
   private restoredOnce(): Promise<void> {
-    this.restored ??= this.restore();
+    this.restored ??= this.restore().finally(() => (this.restoring = false));
     return this.restored;
   }
 
   private async restore(): Promise<void> {
     const { current, open } = this.remembered();
-    this.open.unshift(...open.map(({ id, title }) => ({ id, title, isNews: false })));
+    this.restoring = true;
+    this.open.unshift(...open.map((one) => ({ ...one, isNews: false })));
     if (current !== undefined) {
-      const { draft } = this.current; // what was written before the window was loaded again
-      this.current.draft = new Draft();
       await this.load(current);
-      this.current.draft = draft;
-      this.switched.fire();
     }
+    const waiting = this.open.filter(({ session, pending }) => session === undefined && pending);
+    await Promise.all(waiting.map((one) => this.bringIn(one)));
   }
 
   private async replace(sessionId: string): Promise<void> {
@@ -214,22 +223,33 @@ export class Conversations implements Disposable {
       this.show(known.session);
       return;
     }
+    const session = await this.bringIn(known ?? { id: sessionId, title: "", isNews: false });
+    if (session !== undefined) {
+      if (this.restoring) {
+        session.draft = this.current.draft; // what was written before the window was loaded again, and since
+        this.current.draft = new Draft();
+      }
+      this.show(session);
+    }
+  }
+
+  /** Loads a saved conversation, which is open then; one that cannot be loaded is not. */
+  private async bringIn(one: Open): Promise<Session | undefined> {
     const session = this.begin();
     try {
-      await session.load(sessionId);
+      await session.load(one.id ?? "");
     } catch (error) {
       session.dispose();
-      this.open = this.open.filter((one) => one !== known);
+      this.open = this.open.filter((other) => other !== one);
       this.current.transcript.notice(l10n.t("The session could not be opened: {0}", failure(error).text));
       this.happened.fire({ type: "changed" });
-      return;
+      return undefined;
     }
-    if (known !== undefined) {
-      known.session = session;
-    } else {
-      this.open.push({ session, title: "", isNews: false });
+    one.session = session;
+    if (!this.open.includes(one)) {
+      this.open.push(one);
     }
-    this.show(session);
+    return session;
   }
 
   private begin(): Session {

@@ -53,10 +53,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     ...registerReviewCommands(review, before),
     conversations.onEvent(({ type }) => type === "changed" && setContext(conversations)),
     conversations.onSwitch(() => setContext(conversations)),
-    review.onChange(() => {
-      void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0);
-      conversations.remember(review.count > 0);
-    }),
+    review.onChange(() => void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0)),
     renewal,
     secrets.onDidChange(() => renewal.soon(true)),
     workspace.onDidChangeConfiguration((event) => {

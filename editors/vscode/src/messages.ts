@@ -164,7 +164,8 @@ export interface Setup {
 export type CodeAction = "copy" | "insert" | "apply" | "run";
 
 export type ToView =
-  | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState; readonly draft: string }
+  /** With a draft where it is not the one that the input has. */
+  | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState; readonly draft?: string }
   /** Answered with "drawn", and nothing follows before. */
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }

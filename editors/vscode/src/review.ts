@@ -72,7 +72,9 @@ export class Review implements Disposable {
 
   async refresh(session = this.conversations.current): Promise<void> {
     const reviewed = await session.review({ action: "list" }).catch(() => undefined);
-    this.take(session, reviewed?.turns ?? []);
+    if (reviewed !== undefined) {
+      this.listed(session, reviewed.turns);
+    }
   }
 
   async keep(part: Part): Promise<void> {
@@ -136,7 +138,7 @@ export class Review implements Disposable {
         void window.showInformationMessage(l10n.t("tandem has not changed anything yet."));
         return false;
       }
-      this.take(session, reviewed.turns);
+      this.listed(session, reviewed.turns);
       void this.report(session, params, reviewed);
       return true;
     } catch (error) {
@@ -174,6 +176,11 @@ export class Review implements Disposable {
   private forgetClosed(): void {
     const closed = [...this.lists.keys()].filter((session) => !this.conversations.sessions.includes(session));
     closed.forEach((session) => this.take(session, []));
+  }
+
+  private listed(session: Session, turns: readonly ReviewedTurn[]): void {
+    this.conversations.setPending(session, turns.length > 0);
+    this.take(session, turns);
   }
 
   private take(session: Session, turns: readonly ReviewedTurn[]): void {

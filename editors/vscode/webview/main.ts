@@ -89,7 +89,9 @@ function receive(message: ToView): void {
     case "reset":
       list.reset(message.items);
       following = true;
-      showDraft(message.draft);
+      if (message.draft !== undefined) {
+        showDraft(message.draft);
+      }
       return drawState(message.state);
     case "changes":
       return message.changes.forEach((change) => list.apply(change));

@@ -56,18 +56,29 @@ export function shapeChecks({ bench, model, picture }) {
     await answer("Two is written.").waitFor();
     await bench.idle();
     assert.equal(notes(), "two");
+    await box.fill("A draft.");
     await said("Write two.").hover();
     await picture("actions");
     await said("Write two.").getByRole("button", { name: /^Edit/ }).click();
-    await chat.locator(".cut.answer", { hasText: "Two is written." }).waitFor();
+    await chat.locator(".composer .editing", { hasText: "Editing an earlier message" }).waitFor();
     await shows("Write two.");
-    assert.equal(notes(), "one", "the file is as it was before that message");
-    await picture("went-back");
+    assert.equal(notes(), "two", "nothing is reverted before the message is sent");
+    await box.fill("Write nothing.");
+    await box.press("Escape");
+    await shows("A draft.");
+    await chat.locator(".composer .editing").getByText("Editing").waitFor({ state: "detached" });
+    await said("Write two.").hover();
+    await said("Write two.").getByRole("button", { name: /^Edit/ }).click();
+    await shows("Write two.");
+    await picture("editing");
     await model.script([{ text: "Three it is." }]);
     await box.fill("Say three.");
     await box.press("Enter");
     await answer("Three it is.").waitFor();
     await bench.idle();
+    assert.equal(notes(), "one", "the file is as it was before the edited message");
+    await shows("A draft.");
+    await box.fill("");
     await exactly(answer("Two is written."), 0);
     const { requests } = await model.state();
     const sent = JSON.stringify(requests.at(-1).messages);
@@ -140,7 +151,7 @@ export function shapeChecks({ bench, model, picture }) {
   return [
     ["a command that failed is red, with its exit code and duration", failedCommand],
     ["Run in Terminal types a command and does not run it", inTerminal],
-    ["editing a message restores files and conversation to before it", backAndChanged],
+    ["an edited message restores files and conversation when it is sent, and Escape cancels", backAndChanged],
     ["a message can be sent again, and an answer copied", again],
     ["comments on lines are collected, and sent as one prompt", comments],
     ["a pasted image is sent, and a removed one is not", pasted],

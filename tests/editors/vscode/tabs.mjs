@@ -90,7 +90,75 @@ export function tabChecks({ bench, model, picture }) {
     await until(usage.locator("span"), ({ title }) => /tokens of context/.test(title));
   }
 
+  /** What is written stays with its conversation, and what is to be reviewed stays listed. */
+  async function ofEach() {
+    const box = chat.locator("textarea");
+    const shows = (text) => until(box, ({ value }, expected) => value === expected, text);
+    const changes = (text) => page.locator(".pane .monaco-list-row", { hasText: text });
+    const editing = async () => {
+      await bench.newSession();
+      await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+      await page.locator(".statusbar-item", { hasText: "tandem edit" }).waitFor();
+    };
+    await editing();
+    await model.script([{ call: { id: "call_e1", name: "write_file", arguments: { path: "first.txt", content: "first\n" } } }], [{ text: "The first." }]);
+    await bench.say("Write the first.");
+    await answer("The first.").waitFor();
+    await bench.idle();
+    await box.fill("For the first.");
+    await editing();
+    await shows("");
+    await changes("Write the first.").waitFor();
+    await model.script([{ call: { id: "call_e2", name: "write_file", arguments: { path: "second.txt", content: "second\n" } } }], [{ text: "The second." }]);
+    await bench.say("Write the second.");
+    await answer("The second.").waitFor();
+    await bench.idle();
+    await box.fill("For the second.");
+    await changes("Write the first.").waitFor();
+    await changes("second.txt").first().waitFor();
+    await picture("of-each");
+    await tab(/Write the first/).click();
+    await shows("For the first.");
+    await tab(/Write the second/).click();
+    await shows("For the second.");
+    await bench.reload();
+    await changes("Write the first.").waitFor();
+    await changes("Write the second.").waitFor();
+    await box.fill("");
+    await bench.command("tandem: Reject All");
+    await bench.answerDialog("in 2 files?", "Reject 2 Files");
+    await changes("Write the first.").waitFor({ state: "detached" });
+    await bench.command("Notifications: Clear All Notifications");
+    assert.ok(!existsSync(join(bench.project, "first.txt")) && !existsSync(join(bench.project, "second.txt")));
+  }
+
+  /** A cut answer says so, also after a reload, and goes on. */
+  async function cut() {
+    const stopped = chat.locator(".notice", { hasText: "Stopped." });
+    await bench.newSession();
+    await model.reset();
+    await model.script([{ text: "Half of it" }, { hang: true }], [{ text: "and the other half." }], [{ text: "Half again" }, { hang: true }]);
+    await bench.say("Tell me all.");
+    await answer("Half of it").waitFor();
+    await chat.getByRole("button", { name: "Stop" }).click();
+    await stopped.getByRole("button", { name: "Continue" }).waitFor();
+    await bench.reload();
+    await answer("Half of it").waitFor();
+    await picture("cut");
+    await stopped.getByRole("button", { name: "Continue" }).click();
+    await answer("and the other half.").waitFor();
+    await bench.idle();
+    await bench.say("Once more.");
+    await answer("Half again").waitFor();
+    await bench.reload();
+    await answer("Half again").waitFor();
+    await chat.locator(".notice", { hasText: /Stopped|Interrupted/ }).getByRole("button", { name: "Continue" }).waitFor();
+    await exactly(chat.getByRole("button", { name: "Continue" }), 1); // that of before is settled
+  }
+
   return [
+    ["each session has its draft, and the changes of all wait in one list", ofEach],
+    ["a cut answer is marked, after a reload too, and continues", cut],
     ["several conversations: one runs, one asks, and their tabs say so", sideBySide],
     ["tabs are changed and closed", byKeys],
     ["saved sessions are searched, renamed and deleted", listed],

@@ -84,7 +84,7 @@ export function undoChecks({ bench, model, picture }) {
     await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
   }
 
-  /** Nothing restores what is rejected in files that are not open: each way to reject several asks first. */
+  /** Each way to reject several files asks first, and undo restores them although they are not open. */
   async function rejected() {
     const { page } = bench;
     const pane = page.locator(".pane", { has: page.locator(".pane-header", { hasText: "Changes" }) });
@@ -120,6 +120,17 @@ export function undoChecks({ bench, model, picture }) {
     await bench.answerDialog("in 4 files?", "Reject 4 Files");
     await pane.waitFor({ state: "detached" });
     MADE.forEach((name) => assert.equal(read(`many/${name}.ts`), "export const count = 1;\n"));
+    const toast = page.locator(".notifications-toasts .notification-list-item", { hasText: "rejected:" }).first();
+    await picture("rejected");
+    await toast.getByRole("button", { name: "Undo" }).click();
+    await notice("Restored:").waitFor();
+    changed(MADE.slice(1));
+    await row("b.ts").waitFor(); // under review again
+    await bench.command("tandem: Undo Last Turn or Rejection");
+    await row("a.ts").waitFor();
+    changed(MADE);
+    await bench.command("tandem: Keep All");
+    await pane.waitFor({ state: "detached" });
     await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
   }
 
