@@ -8,7 +8,6 @@ use std::time::Instant;
 use super::Checkpoints;
 use super::change::{ByCommand, Change};
 use super::reviewed::{Left, ReviewError, Reviewed, refused, stayed};
-use crate::changes::ChangeSet;
 use crate::changes::change_set::EntryChange;
 use crate::changes::revert::Reason;
 use crate::changes::revert_in;
