@@ -1,6 +1,7 @@
 // Builds the extension and its webview into dist/ (`--production`: minified), or the tests into dist-test/ (`--test`).
 import { build, context } from "esbuild";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 
 const flags = new Set(process.argv.slice(2));
 const common = {
@@ -18,6 +19,8 @@ const extension = {
   platform: "node",
   target: "node20",
   external: ["vscode"],
+  // The clone that this is built in: it has the program's sources. A release, which CI builds, has the program.
+  define: { CLONE: JSON.stringify(process.env.CI ? "" : resolve("../..")) },
 };
 const webview = {
   ...common,

@@ -262,7 +262,7 @@ fn undo_restores_a_rejected_hunk_before_it_undoes_the_turn() {
     world.write("a.rs", "a\nb\n// mine\nc\nd\nE\n");
     let restored = undo(&mut client, &session);
     assert_eq!(
-        restored["result"]["message"], "restored: a.rs",
+        restored["result"]["message"], "restored what was rejected: a.rs",
         "{restored}"
     );
     assert_eq!(world.read("a.rs"), "A\nb\n// mine\nc\nd\nE\n");

@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { commands, type Disposable, EventEmitter, l10n, Range, type TextDocumentContentProvider, Uri, workspace } from "vscode";
 import { without } from "./hunks";
-import type { Part, Review } from "./review";
+import type { Hunk, Part, Review } from "./review";
 
 const SCHEME = "tandem-before";
 
@@ -20,17 +20,36 @@ export class Before implements TextDocumentContentProvider, Disposable {
     ];
   }
 
-  async show({ session, turn, file, hunk }: Part): Promise<void> {
+  async show(part: Part): Promise<void> {
+    const { file, hunk } = part;
     if (file === undefined) {
-      return;
+      return this.showTurn(part);
     }
-    const path = Uri.file(file.path);
-    const before = Uri.from({ scheme: SCHEME, path: path.path, query: addressOf(session, turn) });
-    const isThere = await textOf(path).then((text) => text !== undefined);
-    const after = isThere ? path : before.with({ query: "nothing" });
+    const [before, after] = await this.sides({ ...part, file });
     const line = hunk && Math.max(0, hunk.new.start - 1);
     const options = { preview: true, ...(line !== undefined && { selection: new Range(line, 0, line, 0) }) };
     await commands.executeCommand("vscode.diff", before, after, l10n.t("{0} (before tandem ↔ now)", basename(file.path)), options);
+  }
+
+  /** All files of a turn in one editor. */
+  async showTurn(part: Part): Promise<void> {
+    const resources = part.turn.files.map(async (file) => {
+      const [before, after] = await this.sides({ ...part, file });
+      return [Uri.file(file.path), before, after];
+    });
+    await commands.executeCommand(
+      "vscode.changes",
+      l10n.t("{0} (before tandem ↔ now)", this.review.title(part)),
+      await Promise.all(resources),
+    );
+  }
+
+  /** The file before the turn and now; one that is gone is empty. */
+  private async sides({ session, turn, file }: Part & Pick<Hunk, "file">): Promise<[Uri, Uri]> {
+    const path = Uri.file(file.path);
+    const before = Uri.from({ scheme: SCHEME, path: path.path, query: addressOf(session, turn) });
+    const isThere = (await textOf(path)) !== undefined;
+    return [before, isThere ? path : before.with({ query: "nothing" })];
   }
 
   async provideTextDocumentContent(uri: Uri): Promise<string> {

@@ -27,6 +27,7 @@ import type { Renewal } from "./renewal";
 import type { Review } from "./review";
 import { visible } from "./safe";
 import type { Server } from "./server";
+import { mentionedSources, sourcesFor } from "./sources";
 import type { SessionEvent } from "./session";
 import { SetUp } from "./setup";
 
@@ -39,6 +40,7 @@ const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
   folder: "workbench.action.files.openFolder",
   model: "tandem.setModel",
   setup: "tandem.setUp",
+  build: "tandem.buildProgram",
   program: "tandem.chooseProgram",
   settings: "tandem.openSettings",
   log: "tandem.showLog",
@@ -136,12 +138,12 @@ export class ChatView implements WebviewViewProvider, Disposable {
     this.stateChanged();
   }
 
-  private async attachFiles(uris: readonly string[]): Promise<void> {
+  async attachFiles(uris: readonly Uri[]): Promise<void> {
     for (const uri of uris) {
       try {
-        this.attach(await attachmentOfFile(Uri.parse(uri)));
+        this.attach(await attachmentOfFile(uri));
       } catch {
-        void window.showWarningMessage(l10n.t("{0} was not added: it could not be read.", uri));
+        void window.showWarningMessage(l10n.t("{0} was not added: it could not be read.", uri.toString()));
       }
     }
   }
@@ -227,7 +229,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "image":
         return this.attach(imageAttachment(this.unused(message.name), message.mimeType, message.data));
       case "attachFiles":
-        return this.attachFiles(message.uris);
+        return this.attachFiles(message.uris.map((uri) => Uri.parse(uri)));
       case "look":
         return this.looking.toggle(message.what);
       case "detach":
@@ -258,7 +260,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     const { session, draft } = this;
     draft.text = text;
     const { editing } = draft;
-    const attachments = [...draft.attachments, ...this.looking.problems()];
+    const attachments = [...draft.attachments, ...this.looking.problems(), ...(await mentionedSources(text))];
     if (editing !== undefined && !(await this.review.restore(session, editing))) {
       return this.showDraft(); // it was not sent
     }
@@ -290,7 +292,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private async complete(request: number, query: string): Promise<void> {
-    this.post({ type: "completions", request, items: await this.session.complete(query) });
+    this.post({ type: "completions", request, items: [...sourcesFor(query), ...(await this.session.complete(query))] });
   }
 
   private showDraft(): void {

@@ -8,13 +8,16 @@ import {
   l10n,
   type LogOutputChannel,
   type QuickPickItem,
+  type SourceControlResourceState,
   type Uri,
   window,
   workspace,
 } from "vscode";
 import type { ChatView } from "./chat";
 import { comment } from "./comment";
+import { buildProgram } from "./build";
 import { attachmentOf, currentEditor, rangeAttachment } from "./context";
+import { terminalAttachment } from "./sources";
 import { failure } from "./failure";
 import type { Choice, Phase } from "./messages";
 import * as protocol from "./protocol";
@@ -56,7 +59,15 @@ export function registerCommands(parts: Parts): Disposable[] {
     setEffort: () => pick(conversations, "effort", l10n.t("Reasoning Effort")),
     setUp: () => chat.setUp(),
     setApiKey: () => setApiKey(server),
+    buildProgram: () => buildProgram(conversations),
     chooseProgram: () => chooseProgram(),
+    addFiles: (uri?: Uri, uris?: readonly Uri[]) => addFiles(chat, uris ?? (uri === undefined ? [] : [uri])),
+    addResource: (...states: SourceControlResourceState[]) =>
+      addFiles(
+        chat,
+        states.map(({ resourceUri }) => resourceUri),
+      ),
+    addTerminal: () => addTerminal(chat),
     openSettings: () => openSettings(),
     showLog: () => log.show(true),
     restartServer: () => conversations.restart(),
@@ -74,6 +85,22 @@ async function askSelection(chat: ChatView): Promise<void> {
   if (editor !== undefined) {
     chat.attach(attachmentOf(editor));
   }
+  await chat.focus();
+}
+
+/** From the explorer or Source Control. */
+async function addFiles(chat: ChatView, uris: readonly Uri[]): Promise<void> {
+  await chat.attachFiles(uris);
+  await chat.focus();
+}
+
+async function addTerminal(chat: ChatView): Promise<void> {
+  const attachment = await terminalAttachment();
+  if (attachment === undefined) {
+    void window.showInformationMessage(l10n.t("tandem: the terminal is empty."));
+    return;
+  }
+  chat.attach(attachment);
   await chat.focus();
 }
 

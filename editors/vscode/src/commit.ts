@@ -54,7 +54,7 @@ async function run(server: Server, source: SourceControl | undefined): Promise<v
   }
 }
 
-async function repositoryOf(source: SourceControl | undefined): Promise<Repository | undefined> {
+export async function repositoryOf(source: SourceControl | undefined): Promise<Repository | undefined> {
   const git = await extensions.getExtension<Git>("vscode.git")?.activate();
   const repositories = git?.getAPI(1).repositories ?? [];
   return repositories.find(({ rootUri }) => rootUri.toString() === source?.rootUri?.toString()) ?? repositories[0];

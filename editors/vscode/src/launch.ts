@@ -1,6 +1,15 @@
-/** How the server process is found and what it is started with. Pure, so that every platform is tested on one. */
-import { posix, win32 } from "node:path";
+/** How the server process is found and what it is started with. Nothing of the machine but the clone, so that every platform is tested on one. */
+import { existsSync } from "node:fs";
+import { join, posix, win32 } from "node:path";
 import { l10n } from "vscode";
+
+/** Set by esbuild.mjs; empty in a release. */
+declare const CLONE: string;
+
+/** Where the program can be built; empty if it cannot. */
+export function cloneToBuild(): string {
+  return CLONE !== "" && existsSync(join(CLONE, "Cargo.toml")) ? CLONE : "";
+}
 
 export interface Settings {
   readonly serverPath: string;
@@ -17,11 +26,13 @@ export interface Host {
   readonly own: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isFile: (path: string) => boolean;
+  /** The clone in which the extension was built; empty for a release. */
+  readonly clone?: string;
 }
 
-export type Found = { readonly program: string } | { readonly problem: string };
+export type Found = { readonly program: string } | { readonly problem: string; readonly isMissing?: boolean };
 
-/** The program to run: the setting when there is one, else the one that came with the extension, else `tandem` on PATH. */
+/** The program to run: the setting when there is one, else the one that came with the extension, else an installed one. */
 export function findServer(setting: string, host: Host): Found {
   return setting.trim() === "" ? onPath(host) : atSetting(setting.trim(), host);
 }
@@ -42,16 +53,21 @@ function atSetting(setting: string, host: Host): Found {
     : { problem: l10n.t('The setting tandem.server.path names "{0}", which is not a file. Correct it, or clear it to use PATH.', program) };
 }
 
-function onPath({ platform, env, own, isFile }: Host): Found {
+/** With where Cargo installs programs, which is not on the PATH of every editor. */
+function onPath({ platform, home, env, own, isFile, clone = "" }: Host): Found {
   const windows = platform === "win32";
   const { isAbsolute, join, delimiter } = windows ? win32 : posix;
   const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
-  const program = [own, ...folders].map((folder) => join(folder, windows ? "tandem.exe" : "tandem")).find(isFile);
+  const built = clone === "" ? [] : [join(clone, "target/release")];
+  const program = [own, ...folders, join(home, ".cargo/bin"), ...built]
+    .map((folder) => join(folder, windows ? "tandem.exe" : "tandem"))
+    .find(isFile);
   return program === undefined
     ? {
         problem: l10n.t(
-          "The tandem program was not found on PATH. Install it (`cargo install --path .` in its repository), or set tandem.server.path to where it is.",
+          "The tandem executable was not found on PATH or in ~/.cargo/bin. Install it, or set tandem.server.path to where it is.",
         ),
+        isMissing: true,
       }
     : { program };
 }

@@ -24,6 +24,9 @@ export class Marks implements CodeLensProvider, Disposable {
   private readonly written = window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new ThemeColor("diffEditor.insertedLineBackground"),
+    borderStyle: "solid", // high contrast has no background for it
+    borderWidth: "0 0 0 3px",
+    borderColor: new ThemeColor("editorGutter.addedBackground"),
     overviewRulerColor: new ThemeColor("editorOverviewRuler.addedForeground"),
     overviewRulerLane: OverviewRulerLane.Left,
   });

@@ -76,7 +76,7 @@ export interface ErrorItem {
   readonly remedies: readonly Remedy[];
 }
 
-export type Remedy = "retry" | "continue" | "undo" | "redo" | "folder" | "model" | "setup" | "program" | "settings" | "log";
+export type Remedy = "retry" | "continue" | "undo" | "redo" | "folder" | "model" | "setup" | "build" | "program" | "settings" | "log";
 export type Item = (UserItem | TextItem | ToolItem | PlanItem | NoticeItem | ErrorItem) & {
   /** It is not part of the conversation any more, until an undo. */
   readonly isCut?: boolean;

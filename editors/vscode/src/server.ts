@@ -15,7 +15,7 @@ import {
 import { diagnostics } from "./diagnostics";
 import { StartError } from "./failure";
 import { language, languageOps } from "./language";
-import { environment, findServer, type Settings } from "./launch";
+import { cloneToBuild, environment, findServer, type Settings } from "./launch";
 import * as protocol from "./protocol";
 
 /** Of any model, and of a provider's. */
@@ -106,10 +106,18 @@ export class Server implements Disposable {
 
   private async launch(gone: () => void): Promise<LanguageClient> {
     const settings = readSettings();
-    const host = { platform: process.platform, home: homedir(), own: join(__dirname, "../server"), env: process.env, isFile: isExecutable };
+    const host = {
+      platform: process.platform,
+      home: homedir(),
+      own: join(__dirname, "../server"),
+      env: process.env,
+      isFile: isExecutable,
+      clone: cloneToBuild(),
+    };
     const found = findServer(settings.serverPath, host);
     if ("problem" in found) {
-      throw new StartError(found.problem);
+      const canBuild = found.isMissing === true && cloneToBuild() !== "";
+      throw new StartError(found.problem, [...(canBuild ? ["build" as const] : []), "program", "retry", "log"]);
     }
     const env = environment(settings, await this.apiKey(settings), process.env);
     const client = this.connect(found.program, env, settings, gone);

@@ -27,7 +27,7 @@ export interface Ids {
 }
 
 /** Remedies that a working setup makes obsolete. */
-const SETUP: readonly Remedy[] = ["setup", "program", "settings", "folder"];
+const SETUP: readonly Remedy[] = ["setup", "build", "program", "settings", "folder"];
 
 export class Transcript {
   private readonly entries = new Map<number, Entry>();

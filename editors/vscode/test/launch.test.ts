@@ -26,6 +26,8 @@ test("the server is the one of the setting, else the first on PATH", () => {
 
 test("a missing server is answered with the way out", () => {
   assert.match(find("", []), /not found on PATH.*tandem\.server\.path/);
+  assert.equal(find("", ["/home/me/.cargo/bin/tandem"]), "/home/me/.cargo/bin/tandem");
+  assert.equal(find("", ["/clone/target/release/tandem"], { clone: "/clone" }), "/clone/target/release/tandem");
   assert.match(find("/gone", ["/opt/bin/tandem"]), /"\/gone", which is not a file/);
   assert.match(find("bin/tandem", ["bin/tandem"]), /not an absolute path/);
 });

@@ -17,6 +17,7 @@ class Range {}
 export { Position, Range, Uri };
 
 const nothing = () => ({ dispose: () => undefined });
+export const ProgressLocation = {};
 export const ConfigurationTarget = { Global: 1 };
 export const commands = { executeCommand: async () => undefined };
 export const env = { language: "en" };

@@ -122,7 +122,8 @@ const remedyNames: Record<Remedy, string> = {
   folder: t("Open Folder"),
   model: t("Choose Model…"),
   setup: t("Set Up Model"),
-  program: t("Choose Program…"),
+  build: t("Build It (2–10 min)"),
+  program: t("Select Executable…"),
   settings: t("Open Settings"),
   log: t("Show Log"),
 };

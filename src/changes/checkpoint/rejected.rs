@@ -72,7 +72,10 @@ impl Checkpoints {
         }
         let paths = workspace.named(paths.iter());
         Ok(Reviewed {
-            message: Some(format!("restored: {paths}{}", stayed(workspace, &left))),
+            message: Some(format!(
+                "restored what was rejected: {paths}{}",
+                stayed(workspace, &left)
+            )),
             note: Some(format!(
                 "(the user restored these rejected changes of yours: {paths})"
             )),

@@ -83,11 +83,9 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
                 attached,
             } => {
                 replay.ended(None);
-                replay.is_open = true;
                 turns.push(replay.events.len());
-                let turn = u64::try_from(turns.len()).ok();
                 let attached = with_images(attached, message);
-                replay.asked(text, turn, attached);
+                replay.asked(text, u64::try_from(turns.len()).ok(), attached);
             }
             Record::Restored { turn, .. } => {
                 let begin = usize::try_from(turn.saturating_sub(1 + turns_before))
@@ -218,6 +216,7 @@ struct Replay {
 impl Replay {
     /// A message of the person; one that has no number joined a turn.
     fn asked(&mut self, content: String, turn: Option<u64>, attached: Vec<Value>) {
+        self.is_open |= turn.is_some();
         self.events.push(AgentEvent::UserMessage {
             content,
             prompt: None,

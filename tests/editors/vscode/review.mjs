@@ -164,6 +164,8 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.command("tandem: Reject Change");
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     await bench.command("tandem: Undo Last Turn");
+    await bench.editor.locator(".view-line", { hasText: "length < 1" }).waitFor(); // what was rejected last
+    await bench.command("tandem: Undo Last Turn");
     await view().waitFor({ state: "detached" });
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));

@@ -50,6 +50,10 @@ export function undoChecks({ bench, model, picture }) {
     await bench.goToEndOf("return pieces < 10");
     await bench.command("tandem: Reject Change");
     await bench.editor.locator(".view-line", { hasText: "return count < 10" }).waitFor();
+    await bench.command("tandem: Undo Last Turn or Rejection");
+    await notice("Restored what was rejected: src/stock.ts").waitFor();
+    await bench.bufferIs(changed);
+    await exactly(notice("Restored what was rejected").getByRole("button"), 0); // to reject it again, it is rejected again
     await bench.command("tandem: Undo Last Turn");
     await notice("Undid turn 1").getByRole("button", { name: "Redo" }).waitFor();
     await bench.bufferIs(typed);
@@ -123,7 +127,7 @@ export function undoChecks({ bench, model, picture }) {
     const toast = page.locator(".notifications-toasts .notification-list-item", { hasText: "rejected:" }).first();
     await picture("rejected");
     await toast.getByRole("button", { name: "Undo" }).click();
-    await notice("Restored:").waitFor();
+    await notice("Restored what was rejected:").last().waitFor();
     changed(MADE.slice(1));
     await row("b.ts").waitFor(); // under review again
     await bench.command("tandem: Undo Last Turn or Rejection");
