@@ -24,8 +24,8 @@ impl Mode {
     pub fn title(self) -> &'static str {
         match self {
             Self::Plan => "Plan",
-            Self::Ask => "Ask",
-            Self::Edit => "Edit",
+            Self::Ask => "Ask before edits",
+            Self::Edit => "Accept edits",
             Self::Auto => "Auto",
         }
     }

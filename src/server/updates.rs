@@ -240,7 +240,8 @@ fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
 }
 
 fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpdateFields {
-    let status = if result.is_error {
+    let exited_badly = result.exit.is_some_and(|exit| exit.code != Some(0));
+    let status = if result.is_error || exited_badly {
         acp::ToolCallStatus::Failed
     } else {
         acp::ToolCallStatus::Completed

@@ -33,7 +33,7 @@ export function badInputChecks({ bench, model }) {
       await open({ "tandem.server.path": path });
       await bench.command("tandem: New Session"); // what was open is not shown without a server
       const card = chat.locator(".welcome .error");
-      await card.getByRole("button", { name: "Choose Program…" }).waitFor();
+      await card.getByRole("button", { name: "Select Executable…" }).waitFor();
       await card.filter({ hasText: says }).waitFor();
     }
     await open({});

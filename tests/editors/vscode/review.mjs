@@ -169,7 +169,7 @@ export function reviewChecks({ bench, model, picture }) {
     await view().waitFor({ state: "detached" });
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
-    await bench.command("tandem: Redo Undone Turn");
+    await bench.command("tandem: Redo Last Undo");
     await row("cart.test.ts").waitFor();
     await bench.command("tandem: Reject All");
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
