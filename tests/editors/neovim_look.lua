@@ -179,7 +179,13 @@ function M.test(t, model, setup)
     local _, count = screen:text():gsub('Edit src/main%.rs', '')
     t.equal(count >= 2, true, screen:text())
     t.equal(screen:text():find('edit_file  ', 1, true), nil, screen:text())
-    for _ = 1, 2 do
+    for _, id in ipairs({ 'look-first', 'look-second' }) do
+      t.wait('the request for ' .. id, function()
+        return screen:lua([[
+          local question = require('tandem.permission').pending()
+          return question and question.call.toolCallId
+        ]]) == id
+      end)
       screens.calm(t, screen)
       command('Tandem reject')
     end
