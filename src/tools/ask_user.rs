@@ -26,8 +26,8 @@ pub(super) struct Arguments {
 impl TypedTool for AskUser {
     type Arguments = Arguments;
     const NAME: &'static str = "ask_user";
-    const DESCRIPTION: &'static str = "Ask the user for a fact or decision that the project does not hold, where a wrong \
-        guess is costly. The turn goes on with the answer.";
+    const DESCRIPTION: &'static str = "Ask the user for a fact or decision you can't find in the project when a wrong \
+        guess would be costly. Returns the answer.";
     const KIND: ToolKind = ToolKind::Think;
     const EXAMPLE: &'static str =
         r#"{"question": "Which database?", "options": ["SQLite", "PostgreSQL"]}"#;

@@ -36,8 +36,8 @@ impl Code {
 impl TypedTool for Code {
     type Arguments = Arguments;
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str = "Ask the editor's language servers, by a symbol's name or a place. More exact than \
-        grep for code. rename, quick_fixes and format change files.";
+    const DESCRIPTION: &'static str = "Query the editor's language servers by symbol name or position: definitions, \
+        references, callers, documentation. Prefer it to grep for code. rename, quick_fixes and format change files.";
     const KIND: ToolKind = ToolKind::Search;
     const EXAMPLE: &'static str = EXAMPLE;
 

@@ -16,16 +16,16 @@ pub(super) struct EditFile;
 pub(super) struct Arguments {
     /// File to change.
     path: String,
-    /// All are applied to the file as it is now, or none is.
+    /// Applied atomically. Every `old_text` refers to the current file, not to the result of earlier edits.
     edits: Vec<Edit>,
 }
 
 /// One replacement.
 #[derive(Deserialize, JsonSchema)]
 struct Edit {
-    /// Exact text of the file, with enough lines around it to be there only once.
+    /// Exact text to replace, with enough surrounding lines to be unique.
     old_text: String,
-    /// What replaces it.
+    /// The replacement.
     new_text: String,
     /// Replace every occurrence.
     #[serde(default)]

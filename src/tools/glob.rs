@@ -25,14 +25,15 @@ pub(super) struct Glob;
 pub(super) struct Arguments {
     /// Such as `*.rs` (at any depth), `src/**/*.{ts,tsx}`.
     pattern: String,
-    /// Folder to search; the workspace when absent.
+    /// Directory to search; by default the workspace.
     path: Option<String>,
 }
 
 impl TypedTool for Glob {
     type Arguments = Arguments;
     const NAME: &'static str = "glob";
-    const DESCRIPTION: &'static str = "Find files by name, without what .gitignore names.";
+    const DESCRIPTION: &'static str =
+        "Find files by glob pattern. Skips files ignored by .gitignore.";
     const KIND: ToolKind = ToolKind::Search;
     const EXAMPLE: &'static str = r#"{"pattern": "src/**/*.rs"}"#;
 

@@ -29,13 +29,13 @@ pub(super) struct Grep;
 pub(super) struct Arguments {
     /// Regular expression (Rust syntax) for one line.
     pattern: String,
-    /// File or folder; the workspace when absent.
+    /// File or directory; by default the workspace.
     path: Option<String>,
     /// Only files whose path matches, such as `*.rs`.
     glob: Option<String>,
     /// Lines to show around each match (0).
     context: Option<usize>,
-    /// Upper and lower case alike.
+    /// Case-insensitive.
     #[serde(default)]
     ignore_case: bool,
     /// Matching lines to show (100).
@@ -45,8 +45,7 @@ pub(super) struct Arguments {
 impl TypedTool for Grep {
     type Arguments = Arguments;
     const NAME: &'static str = "grep";
-    const DESCRIPTION: &'static str =
-        "Search file contents, unsaved changes included, without what .gitignore names.";
+    const DESCRIPTION: &'static str = "Search file contents with a regular expression. Includes unsaved changes; skips files ignored by .gitignore.";
     const KIND: ToolKind = ToolKind::Search;
     const EXAMPLE: &'static str = r#"{"pattern": "fn \\w+_test", "path": "src", "glob": "*.rs"}"#;
 

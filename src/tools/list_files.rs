@@ -25,16 +25,17 @@ pub(super) struct ListFiles;
 /// What to list.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// Folder; the workspace when absent.
+    /// Directory; by default the workspace.
     path: Option<String>,
-    /// Levels to show; as many as fit when absent.
+    /// Maximum depth; by default as deep as fits.
     depth: Option<usize>,
 }
 
 impl TypedTool for ListFiles {
     type Arguments = Arguments;
     const NAME: &'static str = "list_files";
-    const DESCRIPTION: &'static str = "List a folder as a tree, without what .gitignore names.";
+    const DESCRIPTION: &'static str =
+        "List a directory as a tree. Skips files ignored by .gitignore.";
     const KIND: ToolKind = ToolKind::Read;
     const EXAMPLE: &'static str = r#"{"path": "src", "depth": 2}"#;
 

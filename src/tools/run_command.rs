@@ -47,20 +47,20 @@ const BASH_ON_WINDOWS: &str = "Run a command in Git's bash on Windows, with appr
 /// What to run.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// For the shell. With `job`: `read` (default) waits for its news, `stop` ends it.
+    /// The command line. With `job`: `read` (default) waits for new output, `stop` kills it.
     #[serde(default)]
     command: String,
-    /// Folder to run in.
+    /// Directory to run in.
     cwd: Option<String>,
     /// Seconds until it is killed, 120 unless configured.
     timeout_s: Option<u64>,
-    /// Network access; the user is asked.
+    /// Allow network access. Requires the user's approval.
     #[serde(default)]
     network: bool,
-    /// Go on without waiting, for servers; gives a job number.
+    /// Run in the background (servers, watchers) and return a job number at once.
     #[serde(default)]
     background: bool,
-    /// A job in the background.
+    /// The number of a background job.
     job: Option<u32>,
 }
 
@@ -74,8 +74,8 @@ enum Action {
 impl TypedTool for RunCommand {
     type Arguments = Arguments;
     const NAME: &'static str = "run_command";
-    const DESCRIPTION: &'static str = "Run a shell command. It can change the workspace only, has no network, no \
-        terminal and no input; what it starts ends with it.";
+    const DESCRIPTION: &'static str = "Run a shell command in a sandbox: writes only inside the workspace, no network \
+        unless `network`, no terminal or stdin. Child processes are killed when it exits.";
     const KIND: ToolKind = ToolKind::Execute;
     const EXAMPLE: &'static str = r#"{"command": "cargo test", "timeout_s": 300}"#;
 

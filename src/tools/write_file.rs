@@ -15,9 +15,9 @@ pub(super) struct WriteFile;
 /// What to write.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// File to write; missing folders are made.
+    /// File to write; missing directories are created.
     path: String,
-    /// Its whole text.
+    /// The complete new content.
     content: String,
 }
 

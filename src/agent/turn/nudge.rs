@@ -6,6 +6,7 @@ use std::fmt;
 use super::{Message, State, words};
 use crate::agent::answer::End;
 use crate::agent::event::AgentEvent;
+use crate::agent::prompt::plans_only;
 use crate::agent::schedule::Outcome;
 use crate::model::{AssistantMessage, Part};
 use crate::tools::{PlanEntry, PlanStatus};
@@ -155,7 +156,13 @@ impl State {
             let asks = words(self.answer.as_deref())
                 .trim_end()
                 .ends_with(['?', '？']);
-            self.nudges.open_steps().filter(|_| !asks)
+            // In plan mode the plan is the answer, so its steps stay open.
+            let prompt = self
+                .messages
+                .iter()
+                .rfind(|entry| matches!(entry.outline(), Message::User { .. }));
+            let plans = prompt.is_some_and(|entry| plans_only(&entry.message()));
+            self.nudges.open_steps().filter(|_| !asks && !plans)
         });
         let Some(reason) = reason else { return false };
         if self.nudges.in_a_row >= TIMES {
