@@ -17,6 +17,7 @@ mod guard;
 mod guidance;
 mod live;
 pub mod prompt;
+mod repetition;
 mod schedule;
 mod steps;
 pub mod text;

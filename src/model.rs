@@ -29,6 +29,8 @@ mod fault;
 #[cfg(test)]
 mod faults;
 mod fill;
+mod finish;
+mod fragments;
 mod gather;
 mod host;
 mod http;
@@ -300,14 +302,16 @@ pub enum Finish {
     ToolCalls,
     /// The token limit cut the answer off.
     Length,
-    /// A content filter cut the answer off.
-    ContentFilter,
+    /// A content filter cut the answer off; in the provider's word.
+    ContentFilter(String),
     /// It refused.
     Refusal,
     /// It pauses: the same request with this answer appended continues it.
     Pause,
     /// It made a call that the provider could not parse.
     Malformed,
+    /// The provider failed in the middle of the answer; in its word.
+    Broken(String),
     /// Anything else, as the provider calls it.
     Other(String),
 }

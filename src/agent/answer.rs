@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::Entry;
 use super::event::{AgentEvent, CompleteCall};
 use super::live::Live;
+use super::repetition::Repetition;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
 use crate::calls::text::{Held, Quotation, TextCalls, Written};
@@ -36,10 +37,19 @@ pub(super) enum End {
     /// The provider wants the same request again, with this answer appended.
     Pause,
     Length,
-    Filtered,
+    /// By a content filter, in the provider's word.
+    Filtered(String),
     Refused,
     /// With a call that the provider could not parse.
     Malformed,
+    /// To have calls answered, but there are none.
+    NoCalls,
+    /// It was stopped because the model went on repeating itself.
+    Repeats,
+    /// For a reason only the provider knows, in its word.
+    Other(String),
+    /// The provider failed after the answer had begun.
+    Broken(ModelError),
     Failed(ModelError),
 }
 
@@ -82,6 +92,9 @@ pub(super) async fn listen(
                 continue;
             }
         };
+        if listener.repeats(&event) {
+            break Ok(());
+        }
         let mut handling = pin!(listener.on_event(event, schedule));
         tokio::select! {
             biased;
@@ -111,6 +124,8 @@ struct Listener<'a> {
     is_whole: bool,
     /// The calls as they stand in the text of an answer that has prose beside them.
     in_prose: Option<String>,
+    repetition: Repetition,
+    is_repetition: bool,
 }
 
 /// A call whose arguments are still streaming.
@@ -132,7 +147,19 @@ impl<'a> Listener<'a> {
             understood: HashMap::new(),
             is_whole: false,
             in_prose: None,
+            repetition: Repetition::default(),
+            is_repetition: false,
         }
+    }
+
+    /// Whether the model says nothing but the same any more.
+    fn repeats(&mut self, event: &ModelEvent) -> bool {
+        if let ModelEvent::Text(text) | ModelEvent::Reasoning(text) = event
+            && self.inputs.provider.endpoint().is_local_row()
+        {
+            self.is_repetition = self.repetition.add(text);
+        }
+        self.is_repetition
     }
 
     async fn on_event(&mut self, event: ModelEvent, schedule: &mut Schedule) {
@@ -449,24 +476,33 @@ impl<'a> Listener<'a> {
         } = collector.finish(end);
         let end = match outcome {
             _ if cancelled => End::Stop,
+            Outcome::Error(error)
+                if matches!(finish, Some(Finish::Broken(_)))
+                    && message != AssistantMessage::default() =>
+            {
+                End::Broken(error)
+            }
             Outcome::Error(error) => End::Failed(error),
             // An empty answer is not added to the conversation.
             Outcome::Truncated => End::Failed(
                 cut.filter(|_| message == AssistantMessage::default())
                     .unwrap_or_else(truncated),
             ),
+            Outcome::Ok if self.is_repetition => End::Repeats,
             Outcome::Ok => match finish {
                 Some(Finish::Pause) => End::Pause,
                 Some(Finish::Length) => End::Length,
-                Some(Finish::ContentFilter) => End::Filtered,
+                Some(Finish::ContentFilter(word)) => End::Filtered(word),
                 Some(Finish::Refusal) => End::Refused,
                 Some(Finish::Malformed) => End::Malformed,
                 _ if !message.refusal.is_empty() => End::Refused,
+                Some(Finish::ToolCalls) if message.calls.is_empty() => End::NoCalls,
+                Some(Finish::Other(word)) => End::Other(word),
                 _ => End::Stop,
             },
         };
         for (slot, call) in message.calls.iter().enumerate().skip(self.handed) {
-            if matches!(end, End::Failed(_)) {
+            if matches!(end, End::Failed(_) | End::Broken(_)) {
                 self.refuse(slot, call, schedule).await;
             } else {
                 let repaired = repaired.get(slot).is_some_and(|repaired| *repaired);

@@ -28,6 +28,9 @@ use crate::model::{
 };
 use crate::tools::{Tool, ToolContext};
 
+/// How many overflows in a row are answered by compaction: the size of a request is an estimate.
+const RECOVERIES: u32 = 2;
+
 /// The purpose of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
@@ -103,7 +106,7 @@ pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
         iteration: 0,
         counted: None,
         shortest: 0,
-        recovered: false,
+        recovered: 0,
         nudges: Nudges::default(),
         answer: None,
         learning: room::learning(&turn.provider),
@@ -155,8 +158,8 @@ struct State {
     counted: Option<(u64, usize)>,
     /// The size after the last compaction, in tokens.
     shortest: u64,
-    /// Whether an overflow was already answered by compaction; the next one is an error.
-    recovered: bool,
+    /// How many overflows in a row were answered by compaction; after [`RECOVERIES`] the next one is an error.
+    recovered: u32,
     nudges: Nudges,
     /// The model's last answer.
     answer: Option<Arc<Entry>>,
@@ -178,8 +181,15 @@ impl State {
             self.make_room().await;
             self.iteration += 1;
             let end = match self.iterate().await {
-                Err(error) if error.code == ErrorCode::ContextOverflow && !self.recovered => {
-                    self.recovered = true;
+                Err(error)
+                    if error.code == ErrorCode::ContextOverflow && self.recovered < RECOVERIES =>
+                {
+                    self.recovered += 1;
+                    self.note_overflow(&error).await;
+                    if let Some(why) = self.too_small() {
+                        let message = format!("{}; {why}", error.message);
+                        return Err(ModelError { message, ..error });
+                    }
                     if !self.compact(Cause::Overflow).await {
                         return Err(error);
                     }
@@ -189,7 +199,7 @@ impl State {
                 Err(error) if self.leave_out_images(&error).await => continue,
                 end => end?,
             };
-            self.recovered = false;
+            self.recovered = 0;
             let steered = matches!(end, None | Some(Termination::EndTurn)) && self.join().await;
             if let Some(reason) = end.filter(|_| !steered) {
                 return Ok(reason);
@@ -354,27 +364,38 @@ impl State {
     ) -> Result<Option<Termination>, ModelError> {
         let (reason, message) = match end {
             End::Failed(error) => return Err(error),
+            End::Broken(error) if self.nudges.are_used_up() => return Err(error),
             _ if tool_calls > 0 => return Ok(None),
             End::Pause => return Ok(None),
-            End::Stop | End::Malformed => return Ok(Some(Termination::EndTurn)),
+            End::Stop | End::Malformed | End::NoCalls => return Ok(Some(Termination::EndTurn)),
+            End::Broken(error) => (
+                Termination::EndTurn,
+                format!("{}; asking the model to continue", error.message),
+            ),
             End::Length => (
                 Termination::MaxTokens,
-                "the model's token limit cut the answer off; send \"continue\" to go on",
+                "the model's token limit cut the answer off; send \"continue\" to go on".to_owned(),
             ),
-            End::Filtered => (
+            End::Filtered(word) => (
                 Termination::Refusal,
-                "the provider's content filter cut the answer off; rephrase the prompt",
+                format!("the provider's content filter cut the answer off (`{word}`); rephrase the prompt"),
             ),
             End::Refused => (
                 Termination::Refusal,
-                "the model refused to answer; rephrase the prompt",
+                "the model refused to answer; rephrase the prompt".to_owned(),
+            ),
+            End::Repeats => (
+                Termination::MaxTokens,
+                "the model repeated itself without an end and was stopped; prompt again in other words, or choose another model".to_owned(),
+            ),
+            End::Other(word) => (
+                Termination::EndTurn,
+                format!(
+                    "the provider ended the answer with `{word}`, which says neither that it is complete nor why it is not; send \"continue\" if something is missing"
+                ),
             ),
         };
-        self.steps
-            .event(AgentEvent::Notice {
-                message: message.to_owned(),
-            })
-            .await;
+        self.steps.event(AgentEvent::Notice { message }).await;
         Ok(Some(reason))
     }
 

@@ -115,7 +115,7 @@ fn replay<'a>(
     let termination_reason = match (&collected.outcome, &collected.finish) {
         (Outcome::Error(_) | Outcome::Truncated, _) => Termination::Error,
         (Outcome::Ok, Some(Finish::Length)) => Termination::MaxTokens,
-        (Outcome::Ok, Some(Finish::Refusal | Finish::ContentFilter)) => Termination::Refusal,
+        (Outcome::Ok, Some(Finish::Refusal | Finish::ContentFilter(_))) => Termination::Refusal,
         (Outcome::Ok, _) => Termination::EndTurn,
     };
     let usage = collected.usage.unwrap_or_default();

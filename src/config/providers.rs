@@ -1,5 +1,7 @@
 //! Providers that need no configuration but a key. One row each; `[providers.NAME]` can change everything.
 
+use std::cmp::Reverse;
+
 use crate::domain::{Api, CompletionApi};
 
 /// A built-in provider.
@@ -21,7 +23,7 @@ pub struct Provider {
     /// choose this provider, because other programs use the same variable.
     pub default_model: &'static str,
     /// Patterns to choose a model by, best first: `#` is a version, of which the highest wins; `|` separates names of
-    /// one rank.
+    /// one rank, of which the first is taken where the version is the same.
     pub preferred: &'static [&'static str],
     /// How its models are asked for an inline completion.
     pub completion: CompletionApi,
@@ -99,18 +101,19 @@ impl Provider {
 pub const PROVIDERS: &[Provider] = &[
     hosted("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY")
         .speaking(Api::Responses)
-        .with_models("gpt-5.5", &["gpt-#", "gpt-#-codex", "o#"]),
+        .with_models("gpt-6-sol", &["gpt-#-sol|gpt-#", "gpt-#-terra", "gpt-#-codex", "o#"]),
     hosted("anthropic", "Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")
         .speaking(Api::Messages)
         .with_models("claude-sonnet-5", &["claude-sonnet-#", "claude-opus-#", "claude-haiku-#"]),
     hosted("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY").with_models(
         "anthropic/claude-sonnet-5",
-        &["anthropic/claude-sonnet-#", "openai/gpt-#", "deepseek/deepseek-v#-pro"],
+        &["anthropic/claude-sonnet-#", "openai/gpt-#-sol|openai/gpt-#", "deepseek/deepseek-v#-pro"],
     ),
     hosted("gemini", "Google Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY")
         .with_models(
-            "gemini-3.5-flash",
-            &["gemini-#-pro|gemini-#-pro-preview", "gemini-#-flash|gemini-#-flash-preview"],
+            "gemini-3.8-flash",
+            // `customtools` is made for agents with tools of their own.
+            &["gemini-#-pro-preview-customtools|gemini-#-pro|gemini-#-pro-preview|gemini-#-flash|gemini-#-flash-preview"],
         ),
     hosted("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY")
         .completing(CompletionApi::Deepseek)
@@ -121,14 +124,28 @@ pub const PROVIDERS: &[Provider] = &[
     hosted("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY")
         .with_models("openai/gpt-oss-120b", &["openai/gpt-oss-120b", "moonshotai/kimi-k#", "qwen/qwen#-32b"]),
     hosted("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY")
-        .with_models("grok-4.3", &["grok-#", "grok-#-reasoning|grok-#-fast-reasoning", "grok-code-fast-#"]),
+        .with_models("grok-4.6", &["grok-#", "grok-#-reasoning|grok-#-fast-reasoning", "grok-code-fast-#"]),
     hosted("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY").with_models(
         "openai/gpt-oss-120b",
         &["moonshotai/Kimi-K#", "deepseek-ai/DeepSeek-V#-Pro", "openai/gpt-oss-120b"],
     ),
     hosted("moonshot", "Moonshot (Kimi)", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY")
-        .with_models("kimi-k2.6", &["kimi-k#", "kimi-k#-code", "kimi-k#-thinking"]),
-    hosted("zai", "Z.ai (GLM)", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY").with_models("glm-5.2", &["glm-#"]),
+        .with_models("kimi-k3", &["kimi-k#", "kimi-k#-code", "kimi-k#-thinking"]),
+    hosted("zai", "Z.ai (GLM)", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY").with_models("glm-5.3", &["glm-#"]),
+    hosted("zai-coding", "Z.ai coding plan", "https://api.z.ai/api/coding/paas/v4", "ZAI_CODING_API_KEY")
+        .with_models("glm-5.3", &["glm-#"]),
+    hosted("minimax", "MiniMax", "https://api.minimax.io/anthropic/v1", "MINIMAX_API_KEY")
+        .speaking(Api::Messages)
+        .with_models("MiniMax-M3", &["MiniMax-M#"]),
+    hosted("dashscope", "Alibaba Cloud", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY")
+        .with_models("qwen3.7-max", &["qwen#-max", "qwen#-plus", "qwen#-coder-plus"]),
+    hosted("kimi-coding", "Kimi coding plan", "https://api.kimi.com/coding/v1", "KIMI_API_KEY")
+        .speaking(Api::Messages)
+        .with_models("k3", &["k#", "kimi-k#", "kimi-for-coding"]),
+    hosted("vercel", "Vercel AI Gateway", "https://ai-gateway.vercel.sh/v1", "AI_GATEWAY_API_KEY")
+        .with_models("anthropic/claude-sonnet-5", &["anthropic/claude-sonnet-#"]),
+    hosted("opencode", "opencode Zen", "https://opencode.ai/zen/v1", "OPENCODE_API_KEY")
+        .with_models("glm-5.2", &["glm-#", "kimi-k#"]),
     hosted("cerebras", "Cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY")
         .with_models("gpt-oss-120b", &["zai-glm-#", "gpt-oss-120b"]),
     hosted("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY")
@@ -158,17 +175,18 @@ pub fn best<'a>(
 ) -> Option<&'a str> {
     preferred.iter().find_map(|rank| {
         let fitting = offered.clone().filter_map(|name| {
-            let version = rank
-                .split('|')
-                .find_map(|pattern| version_of(pattern, without_date(name)))?;
+            let mut patterns = rank.split('|').enumerate();
+            let (version, place) = patterns.find_map(|(place, pattern)| {
+                Some((version_of(pattern, without_date(name))?, Reverse(place)))
+            })?;
             // Of one version, the name without a date is the one that is updated.
-            Some(((version, std::cmp::Reverse(name.len())), name))
+            Some(((version, place, Reverse(name.len())), name))
         });
         fitting.max_by_key(|(key, _)| *key).map(|(_, name)| name)
     })
 }
 
-/// The version in `name` in place of the `#` of `pattern`.
+/// The version in `name` in place of the `#` of `pattern`. Behind a dot stand decimals: 4.20 is older than 4.3.
 fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
     let Some((before, after)) = pattern.split_once('#') else {
         return (pattern == name).then_some((0, 0));
@@ -176,6 +194,7 @@ fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
     let version = name.strip_prefix(before)?.strip_suffix(after)?;
     let number = |text: &str| text.parse().ok().filter(|_| text.len() <= 2);
     match version.split_once(['.', '-']) {
+        Some((major, minor)) if minor.len() == 1 => Some((number(major)?, number(minor)? * 10)),
         Some((major, minor)) => Some((number(major)?, number(minor)?)),
         None => Some((number(version)?, 0)),
     }
@@ -256,7 +275,37 @@ mod tests {
                 "gemini-3.1-pro-preview",
                 "gemini-3.5-flash",
             ],
-            Some("gemini-3.1-pro-preview"),
+            Some("gemini-3.5-flash"),
+        );
+    }
+
+    #[test]
+    fn suffixes_and_decimals_of_versions_are_understood() {
+        check(
+            "gemini",
+            &[
+                "gemini-3.1-pro-preview",
+                "gemini-3.1-pro-preview-customtools",
+                "gemini-3-flash",
+            ],
+            Some("gemini-3.1-pro-preview-customtools"),
+        );
+        check(
+            "openai",
+            &[
+                "gpt-5.5",
+                "gpt-5.6-sol",
+                "gpt-5.6-luna",
+                "gpt-6-astra",
+                "gpt-6-luna",
+                "gpt-6-sol",
+            ],
+            Some("gpt-6-sol"),
+        );
+        check(
+            "xai",
+            &["grok-4.20", "grok-4.3", "grok-4.5", "grok-4.6"],
+            Some("grok-4.6"),
         );
         check(
             "xai",

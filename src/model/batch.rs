@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::ModelEvent;
+use super::{Finish, ModelError, ModelEvent, fault, finish};
 
 /// The events of one read, in order.
 #[derive(Debug, Default)]
@@ -48,6 +48,20 @@ impl Batch {
                 json: more.to_owned(),
             }),
         }
+    }
+
+    /// Adds why the model stopped, from the provider's word for it.
+    ///
+    /// # Errors
+    /// The context window is full, or the provider failed in the middle of the answer.
+    pub(super) fn finish(&mut self, word: &str) -> Result<(), ModelError> {
+        let finish = finish::read(word)?;
+        let broken = match &finish {
+            Finish::Broken(word) => Some(fault::broken_off(word)),
+            _ => None,
+        };
+        self.push(ModelEvent::Finish(finish));
+        broken.map_or(Ok(()), Err)
     }
 
     /// Adds an event as it is.

@@ -73,6 +73,8 @@ pub struct LocalServer {
     pub name: &'static str,
     /// The base URL of its chat dialect.
     pub base_url: String,
+    /// Whether it runs as another user, who could read what is sent.
+    pub foreign: bool,
     /// Its models: chat models first, and of those the loaded ones, whose window is known.
     pub models: Vec<ModelInfo>,
 }
@@ -84,7 +86,11 @@ const TIMEOUT: Duration = Duration::from_millis(400);
 
 /// Probes the well-known ports for model servers; takes less than half a second.
 pub async fn detect() -> Vec<LocalServer> {
-    let asked = SERVERS.map(|(name, port)| probe(name, format!("http://127.0.0.1:{port}/v1")));
+    let asked = SERVERS.map(|(name, port)| async move {
+        let server = probe(name, format!("http://127.0.0.1:{port}/v1")).await?;
+        let foreign = is_foreign(port);
+        Some(LocalServer { foreign, ..server })
+    });
     join_all(asked).await.into_iter().flatten().collect()
 }
 
@@ -108,7 +114,37 @@ async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
     Some(LocalServer {
         name,
         base_url,
+        foreign: false,
         models,
+    })
+}
+
+/// Whether somebody else but root listens on this port; `false` where the system does not say.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the system's own tables, not a file of the workspace"
+)]
+fn is_foreign(port: u16) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ours = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().nth(1));
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(std::fs::read_to_string);
+    let mut owners = tables
+        .iter()
+        .flatten()
+        .filter_map(|table| owner(table, port));
+    ours.is_some_and(|ours| owners.any(|owner| owner != ours && owner != "0"))
+}
+
+/// The user who listens on this port, by a table of the kernel: local address, remote address, state, …, user.
+fn owner(table: &str, port: u16) -> Option<&str> {
+    let port = format!(":{port:04X}");
+    table.lines().skip(1).find_map(|line| {
+        let mut fields = line.split_whitespace();
+        let is_local = fields.nth(1)?.ends_with(&port);
+        let listens = fields.nth(1)? == "0A";
+        fields.nth(3).filter(|_| is_local && listens)
     })
 }
 
@@ -428,6 +464,15 @@ mod tests {
             nearest("deepseek-chat", &models)[..2],
             ["deepseek-v4-flash", "deepseek-v4-pro"]
         );
+    }
+
+    #[test]
+    fn the_user_who_listens_is_found_in_the_kernels_table() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
+             0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 4711 1\n   \
+             1: 0100007F:2CAA 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1002        0 4712 1\n";
+        assert_eq!(owner(table, 8080), Some("1001"));
+        assert_eq!(owner(table, 11434), None);
     }
 
     #[test]

@@ -4,7 +4,6 @@ mod decode;
 mod details;
 mod encode;
 mod slots;
-mod whole;
 
 pub(super) use decode::Decoder;
 pub(super) use encode::{gap, message, preamble};

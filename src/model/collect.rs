@@ -112,7 +112,7 @@ impl<'a> Collector<'a> {
     pub fn is_whole(&self) -> bool {
         !matches!(
             self.finish,
-            Some(Finish::Length | Finish::ContentFilter | Finish::Refusal)
+            Some(Finish::Length | Finish::ContentFilter(_) | Finish::Refusal | Finish::Broken(_))
         )
     }
 
@@ -214,7 +214,7 @@ fn parse(json: &str, finish: Option<&Finish>) -> Option<(Map<String, Value>, boo
     let json = json.trim();
     if matches!(json, "" | "null" | "None") {
         return finish
-            .is_some_and(|finish| *finish != Finish::Length)
+            .is_some_and(|finish| !matches!(finish, Finish::Length | Finish::Broken(_)))
             .then(|| (Map::new(), false));
     }
     let is_whole = matches!(finish, Some(Finish::Stop | Finish::ToolCalls));

@@ -169,10 +169,10 @@ fn names(finish: &Finish) -> &[&str] {
         Finish::Stop => &["stop", "end_turn", "completed", "stop_sequence"],
         Finish::ToolCalls => &["tool_calls", "tool_use", "completed"],
         Finish::Length => &["length", "max_tokens", "incomplete"],
-        Finish::ContentFilter => &["content_filter", "incomplete"],
+        Finish::ContentFilter(_) => &["content_filter", "incomplete"],
         Finish::Refusal => &["refusal"],
         Finish::Pause => &["pause_turn"],
-        Finish::Malformed | Finish::Other(_) => &[],
+        Finish::Malformed | Finish::Broken(_) | Finish::Other(_) => &[],
     }
 }
 

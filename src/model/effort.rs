@@ -15,9 +15,24 @@ impl Effort {
             Family::Claude if known.at_least(4, 6) => {
                 &[Self::Low, Self::Medium, Self::High, Self::Max]
             }
+            Family::Gpt if known.at_least(6, 0) => {
+                &[Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max]
+            }
+            Family::Gpt if known.at_least(5, 6) => &[
+                Self::None,
+                Self::Low,
+                Self::Medium,
+                Self::High,
+                Self::Xhigh,
+                Self::Max,
+            ],
             Family::Gpt if known.at_least(5, 2) => {
                 &[Self::None, Self::Low, Self::Medium, Self::High, Self::Xhigh]
             }
+            Family::Gemini if known.at_least(3, 7) => &[Self::Low, Self::Medium, Self::High],
+            Family::Kimi if known.at_least(3, 0) => &[Self::Low, Self::High, Self::Max],
+            Family::Glm if known.at_least(5, 3) => &[Self::Low, Self::High, Self::Max],
+            Family::Glm if known.at_least(5, 2) => &[Self::None, Self::High, Self::Max],
             Family::Gemini if known.at_least(3, 0) => {
                 &[Self::Minimal, Self::Low, Self::Medium, Self::High]
             }

@@ -115,11 +115,11 @@ pub(super) fn window_full() -> ModelError {
     }
 }
 
-/// An answer that its provider ended with an unexplained error.
-pub(super) fn unexplained() -> ModelError {
+/// An answer that its provider ended with a word for a failure.
+pub(super) fn broken_off(word: &str) -> ModelError {
     ModelError {
         code: ErrorCode::Network,
-        message: "the answer ended with an error that the provider did not explain".to_owned(),
+        message: format!("the provider broke the answer off with `{word}`"),
         status: None,
         retryable: true,
     }

@@ -19,6 +19,10 @@ pub(super) enum Host {
     Groq,
     Xai,
     Zai,
+    /// Alibaba Cloud's compatible endpoint.
+    DashScope,
+    /// Vercel's gateway.
+    Vercel,
     Anthropic,
     /// A provider without special rules.
     Hosted,
@@ -39,10 +43,12 @@ impl Host {
             "mistral" => Self::Mistral,
             "groq" => Self::Groq,
             "xai" => Self::Xai,
-            "zai" | "zhipuai" => Self::Zai,
+            "zai" | "zai-coding" | "zhipuai" => Self::Zai,
+            "dashscope" => Self::DashScope,
+            "vercel" => Self::Vercel,
             "anthropic" => Self::Anthropic,
             "together" | "cerebras" | "fireworks" | "nvidia" | "github" | "huggingface"
-            | "bedrock" => Self::Hosted,
+            | "bedrock" | "minimax" | "kimi-coding" | "opencode" => Self::Hosted,
             _ => Self::Other,
         }
     }
@@ -55,6 +61,8 @@ pub(super) enum Echo {
     Never,
     /// Reasoning that came with calls: after a final answer, servers ignore or even refuse it.
     WithCalls,
+    /// All reasoning.
+    Everything,
     /// All reasoning, with an empty `reasoning_content` for calls without any.
     Always,
 }
@@ -71,11 +79,16 @@ impl Endpoint {
     /// Whether it is a self-hosted server: a model there has the window it was started with.
     #[must_use]
     pub fn is_own_server(&self) -> bool {
-        let local_row = matches!(
+        self.is_local_row() || self.provider == "custom" && self.is_local()
+    }
+
+    /// Whether its provider is one of the usual local servers, which end no answer by themselves.
+    #[must_use]
+    pub fn is_local_row(&self) -> bool {
+        matches!(
             self.provider.as_str(),
             "ollama" | "lmstudio" | "llamacpp" | "vllm"
-        );
-        local_row || self.provider == "custom" && self.is_local()
+        )
     }
 
     /// Whether it may be one of the usual local servers, which have their own APIs to report what they run.
@@ -87,7 +100,12 @@ impl Endpoint {
     pub(super) fn lists_windows(&self) -> bool {
         matches!(
             self.host(),
-            Host::OpenRouter | Host::Groq | Host::Mistral | Host::Hosted | Host::Other
+            Host::OpenRouter
+                | Host::Groq
+                | Host::Mistral
+                | Host::Vercel
+                | Host::Hosted
+                | Host::Other
         )
     }
 
@@ -108,8 +126,36 @@ impl Endpoint {
             Host::Hosted | Host::Other if matches!(family, Family::DeepSeek | Family::Kimi) => {
                 Echo::Always
             }
+            Host::Zai => Echo::Everything,
+            _ if self.template_switch().is_some() => Echo::Everything,
             _ => Echo::WithCalls,
         }
+    }
+
+    /// What makes the chat template of a self-hosted model keep the thoughts of earlier turns.
+    pub(super) fn template_switch(&self) -> Option<(&'static str, bool)> {
+        let known = self.known();
+        let takes_it = matches!(self.provider.as_str(), "llamacpp" | "vllm" | "custom");
+        match known.family {
+            _ if !takes_it || !self.is_own_server() || self.api != Api::Chat => None,
+            Family::Qwen if known.at_least(3, 6) => Some(("preserve_thinking", true)),
+            Family::Glm if known.at_least(4, 7) => Some(("clear_thinking", false)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is one of OpenAI's models that bill what they write into the cache, take marks of where to write, and
+    /// keep the reasoning of earlier turns if asked to.
+    pub(super) fn knows_cache_writes(&self) -> bool {
+        let known = self.known();
+        self.api == Api::Responses && known.family == Family::Gpt && known.at_least(5, 6)
+    }
+
+    /// How long OpenAI keeps the cache of older models, if it takes that.
+    pub(super) fn cache_retention(&self) -> Option<&'static str> {
+        let known = self.known();
+        let takes_it = known.family == Family::Gpt && known.at_least(4, 1);
+        (self.host() == Host::OpenAi && takes_it && !known.at_least(5, 6)).then_some("24h")
     }
 
     /// Whether call ids must be nine letters and digits, and an assistant message must come between `tool` and `user`.
@@ -139,6 +185,11 @@ impl Endpoint {
     pub(super) fn has_cache_key(&self) -> bool {
         self.api == Api::Responses
             || self.api == Api::Chat && matches!(self.host(), Host::OpenAi | Host::Azure)
+    }
+
+    /// Whether the conversation's id keeps it with the host that has its cache.
+    pub(super) fn has_session_id(&self) -> bool {
+        self.host() == Host::OpenRouter
     }
 
     /// The header that routes a conversation to the server with its cache.

@@ -1,8 +1,10 @@
 //! A model, as other modules use it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::timeout;
 
 use super::connection::{Connection, Wire};
 use super::http::Http;
@@ -13,6 +15,9 @@ use super::{
     Preamble, body, catalog, chat, messages, request, responses, silence,
 };
 use crate::domain::Prices;
+
+/// How long the first request waits for what a local server says of its model.
+const EARLY: Duration = Duration::from_millis(300);
 
 /// A model at an endpoint. Clones share one client and its connections.
 #[derive(Debug, Clone)]
@@ -250,6 +255,26 @@ impl Provider {
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.0.endpoint.is_local()
+    }
+
+    /// Asks a local server about its model before the first request, which depends on the window. A server that has not
+    /// loaded the model yet knows it only after the first answer. Returns whether the window became known.
+    pub async fn learn_early(&self) -> bool {
+        let Connection {
+            endpoint,
+            learned,
+            wire,
+        } = &*self.0;
+        if let Wire::Http(http) = &**wire
+            && endpoint.is_local()
+            && learned.info().is_none()
+            && let Ok(Some(info)) = timeout(EARLY, catalog::model(http, endpoint)).await
+            && info.context_window.is_some()
+        {
+            learned.set_info(info);
+            return true;
+        }
+        false
     }
 
     /// Asks the endpoint about its model. What it does not report stays unknown.

@@ -18,7 +18,8 @@ use super::connection::{Connection, Wire};
 use super::decoder::StreamDecoder;
 use super::fault::Remedy;
 use super::{
-    Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, Preamble, body, catalog, fault, whole,
+    Endpoint, ErrorCode, Finish, ModelError, ModelEvent, ModelStream, Preamble, body, catalog,
+    fault, whole,
 };
 
 /// The maximum number of attempts for one answer.
@@ -111,7 +112,10 @@ impl Request {
         if let ModelEvent::ReasoningItem(item) = &mut event {
             item.provider.clone_from(&self.provider.endpoint.provider);
         }
-        self.output |= !matches!(event, ModelEvent::Usage(_) | ModelEvent::Notice(_));
+        self.output |= !matches!(
+            event,
+            ModelEvent::Usage(_) | ModelEvent::Notice(_) | ModelEvent::Finish(Finish::Broken(_))
+        );
         self.size += size(&event);
         if self.size > LARGEST {
             self.phase = Phase::Over;

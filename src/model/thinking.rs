@@ -67,12 +67,17 @@ fn of_openai(endpoint: &Endpoint) -> Option<String> {
     if !reasons {
         return None;
     }
+    let hardest = if known.at_least(5, 6) {
+        Effort::Max
+    } else {
+        Effort::Xhigh
+    };
     if endpoint.model.contains("-pro") {
-        return Some(
-            chosen(endpoint, Effort::High, Effort::Xhigh).unwrap_or_else(|| "high".to_owned()),
-        );
+        return Some(chosen(endpoint, Effort::High, hardest).unwrap_or_else(|| "high".to_owned()));
     }
     let (least, most) = match known.family {
+        Family::Gpt if known.at_least(6, 0) => (Effort::Low, hardest),
+        Family::Gpt if known.at_least(5, 6) => (Effort::None, hardest),
         Family::Gpt if known.at_least(5, 2) => (Effort::None, Effort::Xhigh),
         Family::Gpt if known.at_least(5, 1) => (Effort::None, Effort::High),
         Family::Gpt => (Effort::Minimal, Effort::High),
@@ -86,12 +91,15 @@ fn of_openai(endpoint: &Endpoint) -> Option<String> {
 
 fn responses(endpoint: &Endpoint) -> Option<Value> {
     let effort = of_openai(endpoint)?;
-    let openai = matches!(endpoint.known().family, Family::Gpt | Family::OSeries);
-    Some(if openai {
-        json!({ "reasoning": { "effort": effort, "summary": "auto" } })
-    } else {
-        json!({ "reasoning": { "effort": effort } })
-    })
+    let mut reasoning = json!({ "effort": effort });
+    if matches!(endpoint.known().family, Family::Gpt | Family::OSeries) {
+        reasoning["summary"] = "auto".into();
+    }
+    if endpoint.knows_cache_writes() {
+        // Without it the server drops the reasoning of earlier turns.
+        reasoning["context"] = "all_turns".into();
+    }
+    Some(json!({ "reasoning": reasoning }))
 }
 
 fn chat(endpoint: &Endpoint) -> Option<Value> {
@@ -112,17 +120,34 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
                 Family::Claude => known.at_least(4, 6),
                 _ => false,
             };
-            let effort = word.or(default.then_some("medium"))?;
-            Some(json!({ "reasoning": { "effort": effort } }))
+            let effort = match known.family {
+                Family::Gpt | Family::OSeries if word.is_some() => of_openai(endpoint),
+                _ => word.or(default.then_some("medium")).map(str::to_owned),
+            };
+            Some(json!({ "reasoning": { "effort": effort? } }))
         }
+        Host::Vercel => Some(json!({ "reasoning": { "effort": word? } })),
         Host::DeepSeek if word? == "none" => Some(toggle(false)),
         Host::DeepSeek => Some(
             json!({ "reasoning_effort": chosen(endpoint, Effort::High, Effort::Max)?.replace("xhigh", "max") }),
         ),
         // It refuses `reasoning_effort` beside `thinking`, and older models know neither.
+        Host::Moonshot if known.at_least(3, 0) => {
+            Some(json!({ "reasoning_effort": of_three(endpoint)? }))
+        }
+        Host::Moonshot if known.at_least(2, 6) => {
+            // The coding models always think.
+            let thinks = word != Some("none") || endpoint.model.contains("code");
+            Some(if thinks {
+                json!({ "thinking": { "type": "enabled", "keep": "all" } })
+            } else {
+                toggle(false)
+            })
+        }
         Host::Moonshot if known.at_least(2, 5) => Some(toggle(word? != "none")),
         Host::Moonshot => None,
-        Host::Zai => Some(toggle(word? != "none")),
+        Host::Zai => glm(endpoint),
+        Host::DashScope => Some(json!({ "enable_thinking": word? != "none" })),
         Host::Mistral => {
             Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "high" } }))
         }
@@ -132,13 +157,73 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         Host::Groq => {
             Some(json!({ "reasoning_effort": chosen(endpoint, Effort::Low, Effort::High)? }))
         }
+        Host::Google if known.family == Family::Gemini => Some(gemini(endpoint)),
         Host::Google => {
             Some(json!({ "reasoning_effort": chosen(endpoint, Effort::None, Effort::High)? }))
         }
-        Host::Xai | Host::Anthropic | Host::Hosted | Host::Other => {
-            Some(json!({ "reasoning_effort": word? }))
-        }
+        Host::Xai | Host::Anthropic | Host::Hosted | Host::Other => own_server(endpoint),
     }
+}
+
+/// For models that know three efforts: low, high and max.
+fn of_three(endpoint: &Endpoint) -> Option<&'static str> {
+    match Effort::named(endpoint.effort.as_deref()?)? {
+        Effort::None | Effort::Minimal | Effort::Low => Some("low"),
+        Effort::Medium | Effort::High => Some("high"),
+        Effort::Xhigh | Effort::Max => Some("max"),
+    }
+}
+
+/// GLM forgets the thoughts of earlier turns unless it is told to keep them, and then misses its cache.
+fn glm(endpoint: &Endpoint) -> Option<Value> {
+    let (known, word) = (endpoint.known(), endpoint.effort.as_deref());
+    if !known.at_least(4, 7) {
+        let on = word? != "none";
+        return Some(json!({ "thinking": { "type": if on { "enabled" } else { "disabled" } } }));
+    }
+    // From 5.3 on it always thinks.
+    if word == Some("none") && !known.at_least(5, 3) {
+        return Some(json!({ "thinking": { "type": "disabled" } }));
+    }
+    let mut fields = json!({ "thinking": { "type": "enabled", "clear_thinking": false } });
+    let effort = of_three(endpoint).filter(|_| known.at_least(5, 2));
+    if let Some(effort) = effort {
+        let least = if known.at_least(5, 3) { "low" } else { "high" };
+        fields["reasoning_effort"] = effort.replace("low", least).into();
+    }
+    Some(fields)
+}
+
+/// Gemini shows its thoughts only where they are asked for.
+fn gemini(endpoint: &Endpoint) -> Value {
+    let known = endpoint.known();
+    let mut thinking = json!({ "include_thoughts": true });
+    if known.at_least(3, 0) {
+        let least = if known.at_least(3, 7) {
+            Effort::Low
+        } else {
+            Effort::Minimal
+        };
+        if let Some(level) = chosen(endpoint, least, Effort::High) {
+            thinking["thinking_level"] = level.into();
+        }
+    } else if let Some(effort) = endpoint.effort.as_deref().and_then(Effort::named) {
+        thinking["thinking_budget"] = effort.budget().into();
+    }
+    json!({ "extra_body": { "google": { "thinking_config": thinking } } })
+}
+
+/// Templates of models that people run themselves drop earlier thoughts unless told otherwise: then the request no longer
+/// begins like the one before, and the server reads it anew.
+fn own_server(endpoint: &Endpoint) -> Option<Value> {
+    let mut fields = Map::new();
+    if let Some(word) = &endpoint.effort {
+        fields.insert("reasoning_effort".into(), word.as_str().into());
+    }
+    if let Some((switch, value)) = endpoint.template_switch() {
+        fields.insert("chat_template_kwargs".into(), json!({ switch: value }));
+    }
+    (!fields.is_empty()).then(|| fields.into())
 }
 
 /// The dialect demands a limit of the answer, which counts the thoughts too.
@@ -158,7 +243,11 @@ fn messages(endpoint: &Endpoint) -> Value {
         let limit = endpoint
             .max_tokens
             .map_or(json!(LONGEST.min(most)), |tokens| json!(tokens));
-        if endpoint.effort.as_deref() == Some("none") {
+        let always_thinks = ["fable", "mythos"]
+            .iter()
+            .any(|line| endpoint.model.contains(line))
+            || endpoint.model.contains("opus") && known.at_least(5, 5);
+        if endpoint.effort.as_deref() == Some("none") && !always_thinks {
             return json!({ "max_tokens": limit, "thinking": { "type": "disabled" } });
         }
         let hardest = |effort: String| {
@@ -169,6 +258,10 @@ fn messages(endpoint: &Endpoint) -> Value {
             }
         };
         let mut fields = json!({ "max_tokens": limit, "thinking": { "type": "adaptive" } });
+        if known.at_least(4, 7) {
+            // By default they think in secret.
+            fields["thinking"]["display"] = "summarized".into();
+        }
         if let Some(effort) = chosen(endpoint, Effort::Low, Effort::Max).map(hardest) {
             fields["output_config"] = json!({ "effort": effort });
         }

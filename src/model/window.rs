@@ -19,6 +19,13 @@ impl Provider {
         check(self, sent, read)
     }
 
+    /// Takes the window from a provider's words about a request that does not fit: the smaller of the two numbers.
+    pub fn note_overflow(&self, message: &str) {
+        if let Some(window) = told(message) {
+            self.connection().learned.cut_at(window);
+        }
+    }
+
     /// How this server is given a larger window.
     #[must_use]
     pub fn larger_window(&self) -> &'static str {
@@ -51,6 +58,19 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
             remedy(provider)
         )
     })
+}
+
+/// The smaller of two numbers of tokens.
+fn told(message: &str) -> Option<u64> {
+    let numbers: Vec<u64> = message
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .filter(|number| (1_024..10_000_000).contains(number))
+        .collect();
+    match *numbers.as_slice() {
+        [one, other] if one != other => Some(one.min(other)),
+        _ => None,
+    }
 }
 
 /// How each server is given a larger window.

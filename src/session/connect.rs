@@ -262,7 +262,7 @@ pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
 /// There is none, or its key is missing.
 pub async fn ready(settings: &Settings) -> Result<(), NoProvider> {
     match provider(settings) {
-        Err(why) if why.unset => local().await.map(drop).ok_or(why),
+        Err(why) if why.unset => local(settings, why).await.map(drop),
         configured => configured.map(drop),
     }
 }
@@ -342,20 +342,49 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
     })
 }
 
-/// The first model of a local server.
-pub(super) async fn local() -> Option<Provider> {
+/// The first model of a local server, as its provider is configured. The server of another user is never chosen: what is
+/// sent there, that user can read.
+///
+/// # Errors
+/// There is none.
+pub(super) async fn local(settings: &Settings, why: NoProvider) -> Result<Provider, NoProvider> {
     let chats = |model: &ModelInfo| !model.is_other;
-    let server = crate::model::detect()
-        .await
-        .into_iter()
-        .find(|server| server.models.iter().any(chats))?;
-    let model = server.models.into_iter().find(chats)?;
-    Some(Provider::http(Endpoint {
-        context_window: model.context_window,
-        limits: TimeLimits {
-            first_byte: None,
-            ..TimeLimits::default()
+    let mut foreign = None;
+    for server in crate::model::detect().await {
+        let Some(model) = server.models.into_iter().find(chats) else {
+            continue;
+        };
+        let name = format!("{}/{}", server.name, model.id);
+        if server.foreign {
+            foreign.get_or_insert((name, server.base_url));
+            continue;
+        }
+        let configured = settings
+            .model_named(&name)
+            .ok()
+            .and_then(|model| endpoint(&model).ok());
+        let endpoint = configured.unwrap_or_else(|| Endpoint {
+            limits: TimeLimits {
+                first_byte: None,
+                ..TimeLimits::default()
+            },
+            ..Endpoint::new(server.name, Api::Chat, "", &model.id)
+        });
+        return Ok(Provider::http(Endpoint {
+            context_window: endpoint.context_window.or(model.context_window),
+            base_url: server.base_url,
+            ..endpoint
+        }));
+    }
+    Err(match foreign {
+        Some((name, url)) => NoProvider {
+            message: format!(
+                "{}; the server at {url} runs as another user, who could read your code: if you trust it, set \
+                 `model = \"{name}\"`",
+                why.message
+            ),
+            ..why
         },
-        ..Endpoint::new(server.name, Api::Chat, &server.base_url, &model.id)
-    }))
+        None => why,
+    })
 }

@@ -59,7 +59,7 @@ impl Rewrite {
         mut progress: impl FnMut(&str),
     ) -> Result<String, NotRewritten> {
         let provider = match provider(settings) {
-            Err(why) if why.unset => local().await.ok_or(why)?,
+            Err(why) if why.unset => local(settings, why).await?,
             configured => configured?,
         };
         let instructions = Instructions {

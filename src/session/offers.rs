@@ -194,7 +194,7 @@ pub(super) fn best(provider: &str, models: &[ModelInfo]) -> Option<String> {
 pub async fn chosen(settings: &Settings) -> Result<(Provider, String), NoProvider> {
     let configured = match connect::provider(settings) {
         Err(why) if why.unset => {
-            let found = connect::local().await.ok_or(why)?;
+            let found = connect::local(settings, why).await?;
             return Ok((
                 found,
                 "nothing is configured, and this server runs on this machine".to_owned(),

@@ -220,15 +220,29 @@ impl Actor {
             self.set_model(provider, self.effort);
         }
         self.look_for_a_server().await;
+        self.ask_for_the_window().await;
     }
 
     /// With nothing configured, a local model server is used, even one that was started only now.
     async fn look_for_a_server(&mut self) {
         if self.model.as_ref().is_err_and(|why| why.unset)
-            && let Some(provider) = connect::local().await
+            && let Err(why) = connect::provider(&self.settings)
         {
-            self.model = Ok(self.model_of(provider));
+            self.model = match connect::local(&self.settings, why).await {
+                Ok(provider) => Ok(self.model_of(provider)),
+                Err(why) => Err(why),
+            };
             self.choices = self.choose_from();
+        }
+    }
+
+    /// A small window gets a short system prompt, in every process of a conversation the same.
+    async fn ask_for_the_window(&mut self) {
+        if let Ok(model) = &self.model {
+            let provider = model.provider.clone();
+            if provider.learn_early().await {
+                self.model = Ok(self.model_of(provider));
+            }
         }
     }
 

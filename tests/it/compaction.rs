@@ -132,7 +132,7 @@ fn then_the_model_summarizes() {
 }
 
 #[test]
-fn context_overflow_is_recovered_once() {
+fn context_overflow_is_recovered_twice_in_a_row() {
     let world = World::new(json!([
         [{ "text": "Hello." }],
         [overflow()],
@@ -140,6 +140,8 @@ fn context_overflow_is_recovered_once() {
         [{ "text": "Again." }],
         [overflow()],
         [{ "text": "They said hello again." }],
+        [overflow()],
+        [{ "text": "Hello." }],
         [overflow()],
         [{ "text": "Still here." }],
     ]));
@@ -164,7 +166,7 @@ fn context_overflow_is_recovered_once() {
         failed["error"]["data"]["code"], "context_overflow",
         "{failed}"
     );
-    assert_eq!(world.rehearsal().requests().len(), 7);
+    assert_eq!(world.rehearsal().requests().len(), 9);
     assert_eq!(
         ask(&mut client, &session, "are you there?")["result"]["stopReason"],
         "end_turn"

@@ -65,5 +65,6 @@ mod strict;
 mod survival;
 mod turns;
 mod undo;
+mod variants;
 mod windows;
 mod wire_types;

@@ -23,6 +23,10 @@ const NOTHING: &str = "(no text)";
 pub(super) enum Reason {
     Empty,
     Malformed,
+    /// It announced calls and made none.
+    NoCalls,
+    /// The provider failed in the middle of it.
+    Broken,
     /// Its text looks like a call but is not one, for this reason.
     Unusable(String),
     /// These steps of the plan are open.
@@ -52,6 +56,11 @@ impl Nudges {
         }
     }
 
+    /// Whether the model is not asked again.
+    pub(super) fn are_used_up(&self) -> bool {
+        self.in_a_row >= TIMES
+    }
+
     fn open_steps(&self) -> Option<Reason> {
         let open = self
             .plan
@@ -67,9 +76,20 @@ impl Nudges {
 pub(super) fn reason(end: &End, is_empty: bool, unusable: Option<String>) -> Option<Reason> {
     match end {
         End::Malformed => Some(Reason::Malformed),
-        End::Stop if is_empty => Some(Reason::Empty),
-        End::Stop => unusable.map(Reason::Unusable),
-        End::Pause | End::Length | End::Filtered | End::Refused | End::Failed(_) => None,
+        End::Broken(_) => Some(Reason::Broken),
+        End::Stop | End::NoCalls | End::Other(_) if is_empty => Some(Reason::Empty),
+        End::Stop | End::NoCalls | End::Other(_) if unusable.is_some() => {
+            unusable.map(Reason::Unusable)
+        }
+        End::NoCalls => Some(Reason::NoCalls),
+        End::Stop
+        | End::Other(_)
+        | End::Repeats
+        | End::Pause
+        | End::Length
+        | End::Filtered(_)
+        | End::Refused
+        | End::Failed(_) => None,
     }
 }
 
@@ -94,6 +114,14 @@ impl fmt::Display for Reason {
                     "Your tool call could not be read. Make it again with valid JSON, or give the final answer."
                 )
             }
+            Self::NoCalls => write!(
+                f,
+                "Your answer ended to call a tool, but no call arrived. Make the call, or give the final answer in words."
+            ),
+            Self::Broken => write!(
+                f,
+                "Your last answer was cut off by a failure of the provider. Continue where it ended."
+            ),
             Self::Unusable(why) => write!(
                 f,
                 "A tool call in the text of your answer was not run: {why}. Call the tool itself, or give the final \
@@ -137,6 +165,14 @@ impl Reason {
                     "the model made {times} tool calls that the provider could not read; prompt again"
                 )
             }
+            Self::NoCalls => {
+                format!(
+                    "the model announced a tool call {times} times and made none; prompt again, or choose another model"
+                )
+            }
+            Self::Broken => {
+                format!("the provider broke {times} answers off; send \"continue\" to go on")
+            }
             Self::Unusable(why) => {
                 format!("the model wrote a tool call as text, which was not run: {why}")
             }
@@ -165,7 +201,7 @@ impl State {
             self.nudges.open_steps().filter(|_| !asks && !plans)
         });
         let Some(reason) = reason else { return false };
-        if self.nudges.in_a_row >= TIMES {
+        if self.nudges.are_used_up() {
             self.steps
                 .event(AgentEvent::Notice {
                     message: reason.notice(),

@@ -81,6 +81,28 @@ impl State {
         self.turn.provider.window() == before
     }
 
+    /// Takes the window from the provider's words about an overflow.
+    pub(super) async fn note_overflow(&mut self, error: &ModelError) {
+        self.turn.provider.note_overflow(&error.message);
+        self.note_window().await;
+    }
+
+    /// Why no shorter conversation would fit: nearly all of the request is instructions and tools.
+    pub(super) fn too_small(&self) -> Option<String> {
+        let (fixed, rest) = (
+            self.turn.preamble.bytes.len() as u64 / 4,
+            sum(&self.messages),
+        );
+        let provider = &self.turn.provider;
+        let window = provider.window()?;
+        (rest * 3 < fixed && window < fixed * 2).then(|| {
+            format!(
+                "the instructions and tools alone take about {fixed} tokens: {}",
+                provider.larger_window()
+            )
+        })
+    }
+
     /// Reports a changed window to everything that scales with it.
     async fn note_window(&mut self) {
         let window = self.turn.provider.window();
@@ -125,7 +147,9 @@ impl State {
                 Cause::Wish => messages.len(),
                 Cause::Full => compact::tail(&messages, window / 5).min(newest),
                 // How large the window really is remains unknown.
-                Cause::Overflow => compact::tail(&messages, sum(&messages) / 5).min(newest),
+                Cause::Overflow => {
+                    compact::tail(&messages, sum(&messages).min(window) / 5).min(newest)
+                }
             };
             let (old, new) = messages.split_at(cut);
             let new = if cause == Cause::Overflow {

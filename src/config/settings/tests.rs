@@ -366,7 +366,7 @@ command = ["sh"]
     assert_eq!(settings.mcp, BTreeMap::new());
     assert!(
         describe(&settings.model)
-            .starts_with("openai/gpt-5.5 Responses https://api.openai.com/v1 ")
+            .starts_with("openai/gpt-6-sol Responses https://api.openai.com/v1 ")
     );
 }
 
@@ -430,7 +430,7 @@ fn additional_models_can_be_configured_and_listed() {
     );
     assert_eq!(
         settings.known_models(),
-        ["ollama/qwen", "mine/a/b", "openai/gpt-5.5"]
+        ["ollama/qwen", "mine/a/b", "openai/gpt-6-sol"]
     );
     let check =
         |name: &str, expected: &str| assert_eq!(describe(&settings.model_named(name)), expected);

@@ -8,7 +8,7 @@ use super::details::Details;
 use super::slots::Slots;
 use crate::model::batch::Batch;
 use crate::model::lenient::{Index, Text};
-use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Api, ModelError, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
@@ -17,6 +17,11 @@ pub(in crate::model) struct Decoder {
     model: String,
     slots: Slots,
     details: Details,
+    /// The plain text and the plain reasoning so far, which a message may repeat.
+    text: String,
+    thoughts: String,
+    /// Whether any of it came in deltas.
+    deltas: bool,
     /// Whether a finish reason arrived.
     finished: bool,
     /// Whether the terminal marker arrived: what follows is not part of the answer.
@@ -43,6 +48,9 @@ struct Choice<'a> {
     index: Index,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
+    /// In place of a delta, or the whole answer at its end.
+    #[serde(borrow)]
+    message: Option<Delta<'a>>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     #[serde(borrow)]
@@ -84,6 +92,17 @@ struct Function<'a> {
     name: Text<'a>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
+}
+
+impl Delta<'_> {
+    fn says_something(&self) -> bool {
+        let texts = [&self.content, &self.reasoning_content, &self.reasoning];
+        texts.iter().any(|text| !text.plain().is_empty())
+            || self
+                .tool_calls
+                .as_ref()
+                .is_some_and(|calls| !calls.is_empty())
+    }
 }
 
 impl Decoder {
@@ -157,31 +176,69 @@ impl Decoder {
     }
 
     fn choice(&mut self, choice: Choice<'_>, out: &mut Batch) -> Result<(), ModelError> {
+        let is_last = !choice.finish_reason.plain().is_empty();
+        let beside = choice.delta.as_ref().is_some_and(Delta::says_something);
         if let Some(delta) = choice.delta {
+            self.deltas |= beside;
             self.delta(delta, out);
+        }
+        if let Some(message) = choice.message {
+            self.message(message, beside, is_last, out);
         }
         if let Some(error) = choice.error.filter(|error| is_error(error)) {
             return Err(fault::in_stream(error.get()));
         }
         let reason = choice.finish_reason.plain();
-        if reason == "error" {
-            return Err(fault::unexplained());
-        }
-        if !reason.is_empty() {
-            self.finished = true;
-            out.push(ModelEvent::Finish(finish(reason)));
-            self.slots.end(out);
-        }
         if let Some(usage) = choice.usage {
             report(usage, out);
         }
-        Ok(())
+        if reason.is_empty() {
+            return Ok(());
+        }
+        self.finished = true;
+        let ended = out.finish(reason);
+        self.slots.end(out);
+        ended
+    }
+
+    /// A message in place of a delta, or beside it. It has a piece of the answer, or all of it so far.
+    fn message(&mut self, mut message: Delta<'_>, beside: bool, is_last: bool, out: &mut Batch) {
+        let fields = [
+            (&mut message.content, &self.text),
+            (&mut message.reasoning_content, &self.thoughts),
+            (&mut message.reasoning, &self.thoughts),
+        ];
+        let is_known = beside || self.deltas;
+        for (field, before) in fields {
+            let more = match field.plain().strip_prefix(before.as_str()) {
+                // The same word twice is no repetition of everything.
+                Some("") if !is_known && !is_last => None,
+                more => more.map(str::to_owned),
+            };
+            if let Some(more) = more.or_else(|| is_known.then(String::new)) {
+                *field = Text::Plain(more.into());
+            }
+        }
+        if !self.thoughts.is_empty() {
+            message.reasoning_details = None;
+        }
+        if beside {
+            message.tool_calls = None;
+        }
+        let calls = (0..).zip(message.tool_calls.iter_mut().flatten());
+        for (position, call) in calls {
+            call.index = Index(call.index.0.or(Some(position)));
+        }
+        self.delta(message, out);
     }
 
     fn delta(&mut self, delta: Delta<'_>, out: &mut Batch) {
         self.reasoning(&delta, out);
         match delta.content {
-            Text::Plain(text) => out.text(&text),
+            Text::Plain(text) => {
+                self.text.push_str(&text);
+                out.text(&text);
+            }
             Text::Parts(parts) => self.parts(&parts, out),
             Text::Empty => {}
         }
@@ -202,6 +259,7 @@ impl Decoder {
         .find(|(_, text)| !text.is_empty());
         if let Some((field, text)) = plain {
             self.details.plain(field, text);
+            self.thoughts.push_str(text);
             out.reasoning(text);
         }
         let Some(details) = delta.reasoning_details else {
@@ -233,23 +291,21 @@ impl Decoder {
             .function
             .as_ref()
             .map_or("", |function| function.name.plain());
-        let slot = self
-            .slots
-            .slot(fragment.index.0, fragment.id.plain(), name, out);
-        if let Some(extra) = &fragment.extra_content {
-            self.details.extra(slot, extra);
-        }
-        let Some(raw) = fragment
+        let raw = fragment
             .function
             .as_ref()
             .and_then(|function| function.arguments)
-        else {
-            return;
+            .map_or("", RawValue::get);
+        let arguments = match serde_json::from_str::<Text<'_>>(raw) {
+            Ok(Text::Plain(text)) => text,
+            _ => raw.into(),
         };
-        match serde_json::from_str::<Text<'_>>(raw.get()) {
-            Ok(Text::Plain(text)) => self.slots.arguments(slot, &text, out),
-            _ => self.slots.arguments(slot, raw.get(), out),
+        let (index, id) = (fragment.index.0, fragment.id.plain());
+        let slot = self.slots.slot(index, id, name, &arguments, out);
+        if let Some(extra) = &fragment.extra_content {
+            self.details.extra(slot, extra);
         }
+        self.slots.arguments(slot, &arguments, out);
     }
 
     /// An invalid chunk does not end the answer. But arguments that lost a fragment must not run even if the rest
@@ -281,28 +337,6 @@ fn flat(text: &Value) -> String {
     }
 }
 
-/// Providers' names for a call they could not parse.
-const MALFORMED: [&str; 2] = ["malformed_function_call", "unexpected_tool_call"];
-
-fn finish(reason: &str) -> Finish {
-    match reason.to_ascii_lowercase().as_str() {
-        "stop" | "end_turn" | "eos" | "stop_sequence" => Finish::Stop,
-        "tool_calls" | "tool_call" | "tool_use" | "function_call" => Finish::ToolCalls,
-        "length" | "max_tokens" | "model_length" => Finish::Length,
-        "content_filter" | "safety" => Finish::ContentFilter,
-        "refusal" => Finish::Refusal,
-        // Gemini's message, which some gateways prefix.
-        reason
-            if MALFORMED
-                .iter()
-                .any(|malformed| reason.ends_with(malformed)) =>
-        {
-            Finish::Malformed
-        }
-        _ => Finish::Other(reason.to_owned()),
-    }
-}
-
 fn report(raw: &RawValue, out: &mut Batch) {
     if let Some(usage) = usage(raw) {
         out.push(ModelEvent::Usage(usage));
@@ -330,13 +364,13 @@ fn usage(raw: &RawValue) -> Option<Usage> {
             "/cached_tokens",
         ])
         .unwrap_or_default(),
+        written: number(&["/prompt_tokens_details/cache_write_tokens"]).unwrap_or_default(),
         reasoning: number(&[
             "/completion_tokens_details/reasoning_tokens",
             "/reasoning_tokens",
         ])
         .unwrap_or_default(),
         cost: usage["cost"].as_f64(),
-        ..Usage::default()
     })
 }
 

@@ -20,6 +20,12 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     if endpoint.has_cache_key() && !instructions.conversation.is_empty() {
         ours["prompt_cache_key"] = json!(instructions.conversation);
     }
+    if let Some(retention) = endpoint.cache_retention() {
+        ours["prompt_cache_retention"] = retention.into();
+    }
+    if endpoint.has_session_id() && !instructions.conversation.is_empty() {
+        ours["session_id"] = json!(instructions.conversation);
+    }
     if endpoint.wants_cache_control() {
         ours["cache_control"] = json!({ "type": "ephemeral" });
     }
@@ -173,7 +179,7 @@ fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str, ech
             "extra_content" | "content" => {}
             _ if echo == Echo::Never => {}
             "reasoning_details" => _ = fields.insert(field.clone(), value.clone()),
-            _ if beside_calls || echo == Echo::Always => {
+            _ if beside_calls || matches!(echo, Echo::Always | Echo::Everything) => {
                 _ = fields.insert(field.clone(), value.clone());
             }
             _ => {}

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::whole::Whole;
 use crate::model::ModelEvent;
 use crate::model::batch::Batch;
+use crate::model::fragments::Fragments;
 
 /// The calls of one answer, in order of appearance.
 #[derive(Debug, Default)]
@@ -20,7 +20,26 @@ pub(super) struct Slots {
 struct Call {
     id: String,
     name: String,
-    arguments: Whole,
+    arguments: Fragments,
+}
+
+impl Call {
+    /// Whether a fragment with the same index belongs to another call, which follows this one.
+    fn is_before(&self, id: &str, name: &str, arguments: &str) -> bool {
+        let ended = self.arguments.ended();
+        let is_same_tool = name.is_empty() || self.name.is_empty() || self.name == name;
+        match (self.id.is_empty(), id.is_empty()) {
+            (false, false) if self.id != id => !name.is_empty(),
+            // After an object nothing but another one can begin.
+            (true, true) if is_same_tool => {
+                ended
+                    && arguments.trim_start().starts_with('{')
+                    && !self.arguments.repeats(arguments)
+            }
+            (true, true) => true,
+            _ => ended && !is_same_tool,
+        }
+    }
 }
 
 impl Slots {
@@ -31,11 +50,23 @@ impl Slots {
         index: Option<i64>,
         id: &str,
         name: &str,
+        arguments: &str,
         out: &mut Batch,
     ) -> usize {
-        let Some(slot) = self.find(index, id, name) else {
-            return self.begin(index, id, name, out);
+        let Some(slot) = self.find(index, id, name, arguments) else {
+            // A server that marks no call at all goes on with the next one of the same tool.
+            let before = index.and_then(|index| self.by_index.get(&index));
+            let name = match before {
+                Some(slot) if name.is_empty() => self.calls[*slot].name.clone(),
+                _ => name.to_owned(),
+            };
+            return self.begin(index, id, &name, out);
         };
+        self.announce_again(slot, id, name, out);
+        slot
+    }
+
+    fn announce_again(&mut self, slot: usize, id: &str, name: &str, out: &mut Batch) {
         let call = &mut self.calls[slot];
         let (new_id, new_name) = (
             call.id.is_empty() && !id.is_empty(),
@@ -54,24 +85,29 @@ impl Slots {
                 name: call.name.clone(),
             });
         }
-        slot
     }
 
-    fn find(&self, index: Option<i64>, id: &str, name: &str) -> Option<usize> {
+    fn find(&self, index: Option<i64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
         let same_id = || {
             self.calls
                 .iter()
                 .rposition(|call| !id.is_empty() && call.id == id)
         };
         let Some(index) = index else {
-            return same_id().or_else(|| if name.is_empty() { self.last() } else { None });
+            let goes_on = |slot: &usize| {
+                let call = &self.calls[*slot];
+                let is_open = !call.arguments.is_empty() && !call.arguments.ended();
+                name.is_empty()
+                    || id.is_empty()
+                        && call.name == name
+                        && (is_open || call.arguments.repeats(arguments))
+            };
+            return same_id().or_else(|| self.last().filter(goes_on));
         };
         let Some(&slot) = self.by_index.get(&index) else {
             return if name.is_empty() { same_id() } else { None };
         };
-        let call = &self.calls[slot];
-        let another = !name.is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id;
-        (!another).then_some(slot)
+        (!self.calls[slot].is_before(id, name, arguments)).then_some(slot)
     }
 
     /// A call begins, so earlier ones have probably ended.
@@ -81,7 +117,7 @@ impl Slots {
         self.calls.push(Call {
             id: id.to_owned(),
             name: name.to_owned(),
-            arguments: Whole::default(),
+            arguments: Fragments::default(),
         });
         if let Some(index) = index {
             self.by_index.insert(index, slot);
@@ -97,9 +133,11 @@ impl Slots {
     /// Passes on a fragment of a call's arguments, and announces its end after the last one. A call without id or name
     /// may still get them.
     pub(super) fn arguments(&mut self, slot: usize, fragment: &str, out: &mut Batch) {
-        out.arguments(slot, fragment);
         let call = &mut self.calls[slot];
-        if call.arguments.ends_with(fragment) && !call.id.is_empty() && !call.name.is_empty() {
+        let had_ended = call.arguments.ended();
+        out.arguments(slot, &call.arguments.add(fragment));
+        let ends = !had_ended && call.arguments.ended();
+        if ends && !call.id.is_empty() && !call.name.is_empty() {
             out.push(ModelEvent::CallEnd { slot });
         }
     }
@@ -107,6 +145,7 @@ impl Slots {
     /// Announces the end of every open call.
     pub(super) fn end(&mut self, out: &mut Batch) {
         for slot in self.open..self.calls.len() {
+            out.arguments(slot, &self.calls[slot].arguments.end());
             out.push(ModelEvent::CallEnd { slot });
         }
         self.open = self.calls.len();

@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::model::batch::Batch;
+use crate::model::fragments::Fragments;
 use crate::model::lenient::{Index, Text};
-use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Api, ModelError, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
@@ -38,6 +39,7 @@ enum Block {
         slot: usize,
         /// Arguments sent in full at the start; fragments replace them, if there are any.
         whole: Option<String>,
+        fragments: Fragments,
     },
     /// Other blocks, such as tools the provider runs itself: they are sent back unchanged.
     Other {
@@ -124,7 +126,9 @@ impl Decoder {
             "message_start" => {
                 self.blocks.clear();
                 self.ended.clear();
-                self.usage(&value(parsed.message)["usage"], out);
+                let message = value(parsed.message);
+                self.usage(&message["usage"], out);
+                self.whole(&message, out);
             }
             "content_block_start" => self.start(parsed.index.0, value(parsed.content_block), out),
             "content_block_delta" => {
@@ -143,12 +147,25 @@ impl Decoder {
                     out,
                 )?;
             }
-            "message_stop" => self.done = true,
+            "message_stop" => {
+                self.whole(&value(parsed.message), out);
+                self.done = true;
+            }
             "error" => return Err(fault::in_stream(data)),
             _ if parsed.error.is_some() => return Err(fault::in_stream(data)),
             _ => {}
         }
         Ok(())
+    }
+
+    /// The blocks of a whole message, of those that did not come in events of their own.
+    fn whole(&mut self, message: &Value, out: &mut Batch) {
+        let known = self.ended.len() + self.blocks.len();
+        let blocks = message["content"].as_array().into_iter().flatten();
+        for (index, block) in (0..).zip(blocks).skip(known) {
+            self.start(Some(index), block.clone(), out);
+            self.stop(Some(index), out);
+        }
     }
 
     /// Ends the stream.
@@ -165,6 +182,10 @@ impl Decoder {
     }
 
     fn start(&mut self, index: Option<i64>, block: Value, out: &mut Batch) {
+        // Some hosts give every block the same index, and no end.
+        if self.blocks.contains_key(&index) {
+            self.stop(index, out);
+        }
         let text = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
         let state = match block["type"].as_str().unwrap_or_default() {
             "text" => {
@@ -189,6 +210,7 @@ impl Decoder {
                 Block::Call {
                     slot,
                     whole: whole.map(|_| block["input"].to_string()),
+                    fragments: Fragments::default(),
                 }
             }
             _ => Block::Other {
@@ -208,12 +230,16 @@ impl Decoder {
                 text.push_str(delta.thinking.plain());
                 signature.push_str(delta.signature.plain());
             }
-            Some(Block::Call { slot, whole }) => {
+            Some(Block::Call {
+                slot,
+                whole,
+                fragments,
+            }) => {
                 let fragment = delta.partial_json.plain();
                 if !fragment.is_empty() {
                     *whole = None;
                 }
-                out.arguments(*slot, fragment);
+                out.arguments(*slot, &fragments.add(fragment));
             }
             Some(Block::Other { input, .. }) => input.push_str(delta.partial_json.plain()),
             None => {}
@@ -227,7 +253,12 @@ impl Decoder {
                 self.ended
                     .push(json!({ "type": "thinking", "thinking": text, "signature": signature }));
             }
-            Some(Block::Call { slot, whole }) => {
+            Some(Block::Call {
+                slot,
+                whole,
+                mut fragments,
+            }) => {
+                out.arguments(slot, &fragments.end());
                 self.ended.push(json!({ "type": "tool_use", "slot": slot }));
                 out.arguments(slot, &whole.unwrap_or_default());
                 out.push(ModelEvent::CallEnd { slot });
@@ -262,20 +293,11 @@ impl Decoder {
     }
 
     fn finish(&mut self, reason: &str, out: &mut Batch) -> Result<(), ModelError> {
-        let finish = match reason {
-            "" => return Ok(()),
-            // Cut by the context window rather than the output limit: to continue, the conversation must get shorter.
-            "model_context_window_exceeded" => return Err(fault::window_full()),
-            "end_turn" | "stop_sequence" => Finish::Stop,
-            "tool_use" => Finish::ToolCalls,
-            "max_tokens" => Finish::Length,
-            "pause_turn" => Finish::Pause,
-            "refusal" => Finish::Refusal,
-            other => Finish::Other(other.to_owned()),
-        };
+        if reason.is_empty() {
+            return Ok(());
+        }
         self.finished = true;
-        out.push(ModelEvent::Finish(finish));
-        Ok(())
+        out.finish(reason)
     }
 
     fn usage(&mut self, usage: &Value, out: &mut Batch) {

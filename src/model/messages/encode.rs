@@ -34,6 +34,8 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
         );
     }
     if !instructions.system.trim().is_empty() {
+        // A configured lifetime holds for both: what lives longer has to come first.
+        let marker = fields.get("cache_control").cloned().unwrap_or(marker);
         let system =
             json!([{ "type": "text", "text": instructions.system, "cache_control": marker }]);
         fields.insert("system".into(), system);

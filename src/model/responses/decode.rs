@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 
 use super::CUSTOM;
 use crate::model::batch::Batch;
+use crate::model::fragments::Fragments;
 use crate::model::lenient::{Index, Text};
-use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Api, ModelError, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
@@ -34,6 +35,10 @@ struct Item {
     /// Whether any of it arrived.
     seen: bool,
     ended: bool,
+    kind: String,
+    /// The call's id and name.
+    call: (String, String),
+    arguments: Fragments,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +63,25 @@ struct Data<'a> {
     response: Option<Value>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+}
+
+impl Item {
+    /// Whether it is this call: of the same id, or of the same name where one of them has none.
+    fn is_call(&self, item: &Value) -> bool {
+        let text = |field: &str| item[field].as_str().unwrap_or_default();
+        let (id, name) = &self.call;
+        if id.is_empty() || text("call_id").is_empty() {
+            self.slot.is_some() && name == text("name")
+        } else {
+            id == text("call_id")
+        }
+    }
+
+    /// Whether an event with the same index is about another item.
+    fn is_before(&self, item: &Value, begins: bool) -> bool {
+        let is_other_kind = !self.kind.is_empty() && item["type"] != self.kind.as_str();
+        is_other_kind || self.slot.is_some() && !self.is_call(item) || begins && self.ended
+    }
 }
 
 impl Decoder {
@@ -85,17 +109,22 @@ impl Decoder {
         let kind = parsed.kind.plain();
         self.current = parsed.output_index.0.unwrap_or_else(|| self.place(kind));
         match kind {
-            "response.completed" | "response.incomplete" | "response.done" => {
-                self.complete(kind, parsed.response.unwrap_or_default(), out);
+            "response.completed"
+            | "response.incomplete"
+            | "response.done"
+            | "response.cancelled" => {
+                self.complete(kind, parsed.response.unwrap_or_default(), out)?;
             }
             "response.failed" | "error" => return Err(fault::in_stream(data)),
             "response.output_item.added" => {
                 if let Some(item) = parsed.item {
+                    self.set_aside(&item, true);
                     self.begin(&item, out);
                 }
             }
             "response.output_item.done" => {
                 if let Some(item) = parsed.item {
+                    self.set_aside(&item, false);
                     self.item(item, out);
                 }
             }
@@ -111,6 +140,20 @@ impl Decoder {
             Ok(())
         } else {
             Err(fault::truncated())
+        }
+    }
+
+    /// Some hosts give every item the same index: the one before makes way for another.
+    fn set_aside(&mut self, item: &Value, begins: bool) {
+        let another = |before: &&mut Item| before.is_before(item, begins);
+        if let Some(before) = self.items.get_mut(&self.current).filter(another) {
+            let before = std::mem::take(before);
+            let free = self
+                .items
+                .keys()
+                .max()
+                .map_or(0, |last| last.saturating_add(1));
+            self.items.insert(free, before);
         }
     }
 
@@ -146,7 +189,7 @@ impl Decoder {
             "response.refusal.done" => out.refusal(whole(data.refusal.plain())),
             "response.function_call_arguments.delta" => {
                 if let Some(slot) = item.slot {
-                    out.arguments(slot, delta);
+                    out.arguments(slot, &item.arguments.add(delta));
                 }
             }
             "response.custom_tool_call_input.delta" => {
@@ -175,6 +218,8 @@ impl Decoder {
     /// An item begins; a call is announced.
     fn begin(&mut self, item: &Value, out: &mut Batch) {
         let state = self.items.entry(self.current).or_default();
+        let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
+        state.kind = text("type");
         let custom = item["type"] == "custom_tool_call";
         if !custom && item["type"] != "function_call" || state.slot.is_some() {
             return;
@@ -182,8 +227,8 @@ impl Decoder {
         let slot = self.calls;
         self.calls += 1;
         state.slot = Some(slot);
-        let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
         let (id, name) = (text("call_id"), text("name"));
+        state.call = (id.clone(), name.clone());
         let opening = if name == "apply_patch" {
             "{\"patch\":\""
         } else {
@@ -213,8 +258,9 @@ impl Decoder {
             }
             "function_call" => {
                 let slot = state.slot.unwrap_or_default();
+                out.arguments(slot, &state.arguments.end());
                 if !seen {
-                    out.arguments(slot, item["arguments"].as_str().unwrap_or_default());
+                    out.arguments(slot, &arguments(&item));
                 }
                 out.push(ModelEvent::CallEnd { slot });
             }
@@ -239,15 +285,26 @@ impl Decoder {
         }
     }
 
-    /// The end. The list of items is used only if no item arrived on its own.
-    fn complete(&mut self, kind: &str, mut response: Value, out: &mut Batch) {
+    /// The end. Of the list of items only those count that did not arrive on their own: all, or calls.
+    fn complete(
+        &mut self,
+        kind: &str,
+        mut response: Value,
+        out: &mut Batch,
+    ) -> Result<(), ModelError> {
         self.done = true;
-        if self.items.is_empty()
-            && let Some(Value::Array(items)) = response.get_mut("output").map(Value::take)
-        {
+        let has_items = !self.items.is_empty();
+        if let Some(Value::Array(items)) = response.get_mut("output").map(Value::take) {
+            let is_call = |item: &Value| item["type"] == "function_call";
+            let none_came = self.calls == 0;
             for (index, item) in (0..).zip(items) {
-                self.current = index;
-                self.item(item, out);
+                let has_id = item["call_id"].as_str().is_some_and(|id| !id.is_empty());
+                let is_new = || has_id && !self.items.values().any(|known| known.is_call(&item));
+                let is_lost = is_call(&item) && (none_came || is_new());
+                if !has_items || is_lost {
+                    self.current = if has_items { -1 - index } else { index };
+                    self.item(item, out);
+                }
             }
         }
         if let Some(usage) = usage(&response["usage"]) {
@@ -256,14 +313,23 @@ impl Decoder {
         let cut = response
             .pointer("/incomplete_details/reason")
             .and_then(Value::as_str);
-        out.push(ModelEvent::Finish(match cut {
-            Some("max_output_tokens") => Finish::Length,
-            Some("content_filter") => Finish::ContentFilter,
-            Some(other) => Finish::Other(other.to_owned()),
-            None if kind == "response.incomplete" => Finish::Length,
-            None if self.calls > 0 => Finish::ToolCalls,
-            None => Finish::Stop,
-        }));
+        let status = response["status"].as_str().unwrap_or_default();
+        out.finish(match cut {
+            Some(word) => word,
+            None if kind == "response.incomplete" => "length",
+            None if matches!(status, "cancelled" | "failed") => status,
+            None if self.calls > 0 => "tool_calls",
+            None => "stop",
+        })
+    }
+}
+
+/// The arguments of a complete call: a string, or the object itself.
+fn arguments(item: &Value) -> String {
+    match &item["arguments"] {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
     }
 }
 
@@ -299,8 +365,8 @@ fn usage(usage: &Value) -> Option<Usage> {
         input: input.unwrap_or_default(),
         output: output.unwrap_or_default(),
         cached: number("/input_tokens_details/cached_tokens").unwrap_or_default(),
+        written: number("/input_tokens_details/cache_write_tokens").unwrap_or_default(),
         reasoning: number("/output_tokens_details/reasoning_tokens").unwrap_or_default(),
         cost: usage["cost"].as_f64(),
-        ..Usage::default()
     })
 }

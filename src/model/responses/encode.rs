@@ -21,6 +21,9 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     if endpoint.has_cache_key() && !instructions.conversation.is_empty() {
         ours["prompt_cache_key"] = json!(instructions.conversation);
     }
+    if let Some(retention) = endpoint.cache_retention() {
+        ours["prompt_cache_retention"] = retention.into();
+    }
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     if !instructions.tools.is_empty() {
         fields.insert(
@@ -28,10 +31,19 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
             instructions.tools.iter().map(tool).collect(),
         );
     }
-    if !instructions.system.is_empty() {
+    let mut input = Vec::new();
+    if endpoint.knows_cache_writes() && !instructions.system.is_empty() {
+        // Only a message can be marked, and without a mark the cache is written at the newest one alone.
+        let marked = json!({
+            "type": "input_text",
+            "text": instructions.system,
+            "prompt_cache_breakpoint": { "mode": "explicit" },
+        });
+        input.push(json!({ "type": "message", "role": "developer", "content": [marked] }));
+    } else if !instructions.system.is_empty() {
         fields.insert("instructions".into(), instructions.system.as_str().into());
     }
-    fields.insert("input".into(), json!([]));
+    fields.insert("input".into(), input.into());
     body::open(&fields)
 }
 

@@ -6,19 +6,23 @@ use tandem::model::Api;
 pub type Row = (&'static str, &'static str);
 
 /// Every provider that has a row in tandem, with the models whose rules differ.
-pub const ROWS: [Row; 29] = [
+pub const ROWS: [Row; 40] = [
     ("openai", "gpt-5.5"),
     ("openai", "gpt-4.1"),
+    ("openai", "gpt-5.6-terra"),
+    ("openai", "gpt-6-sol"),
     ("openai", "gpt-4o"),
     ("azure", "gpt-5.1"),
     ("anthropic", "claude-sonnet-4-6"),
     ("anthropic", "claude-opus-4-8"),
     ("anthropic", "claude-sonnet-4-5"),
+    ("anthropic", "claude-opus-5-5"),
     ("openrouter", "anthropic/claude-sonnet-5"),
     ("openrouter", "openai/gpt-5.5"),
     ("gemini", "gemini-3.5-flash"),
     ("deepseek", "deepseek-v4-pro"),
     ("moonshot", "kimi-k2.6"),
+    ("moonshot", "kimi-k3"),
     ("mistral", "mistral-large-latest"),
     ("xai", "grok-4.3"),
     ("groq", "openai/gpt-oss-120b"),
@@ -31,7 +35,14 @@ pub const ROWS: [Row; 29] = [
     ("bedrock", "openai.gpt-oss-120b"),
     ("vertex", "google/gemini-3.5-flash"),
     ("zai", "glm-5.2"),
+    ("zai-coding", "glm-5.3"),
+    ("minimax", "MiniMax-M3"),
+    ("dashscope", "qwen3.7-max"),
+    ("kimi-coding", "k3"),
+    ("vercel", "zai/glm-5.2"),
+    ("opencode", "glm-5.2"),
     ("vllm", "Qwen/Qwen3-Coder"),
+    ("vllm", "Qwen/Qwen3.6-27B"),
     ("vllm", "mistralai/Devstral-Small"),
     ("ollama", "qwen3-coder"),
     ("lmstudio", "qwen3-coder-30b"),
@@ -42,7 +53,7 @@ pub const ROWS: [Row; 29] = [
 pub fn api(provider: &str) -> Api {
     match provider {
         "openai" | "azure" => Api::Responses,
-        "anthropic" => Api::Messages,
+        "anthropic" | "minimax" | "kimi-coding" => Api::Messages,
         _ => Api::Chat,
     }
 }
@@ -51,7 +62,7 @@ pub fn api(provider: &str) -> Api {
 /// not at all.
 pub fn thoughts((provider, _): Row) -> Option<&'static str> {
     match provider {
-        "groq" | "cerebras" | "together" | "openrouter" => Some("reasoning"),
+        "groq" | "cerebras" | "together" | "openrouter" | "vercel" => Some("reasoning"),
         "github" | "gemini" | "vertex" | "mistral" => None,
         _ => Some("reasoning_content"),
     }
@@ -63,6 +74,11 @@ pub fn wants_thoughts((provider, model): (&str, &str)) -> bool {
     matches!(provider, "deepseek" | "moonshot")
         || matches!(provider, "fireworks" | "nvidia" | "huggingface")
             && (model.contains("kimi") || model.contains("deepseek"))
+}
+
+/// Whether a model's thoughts stand beside every answer in later requests, so that its cache holds.
+pub fn keeps_thoughts((provider, model): (&str, &str)) -> bool {
+    matches!(provider, "zai" | "zai-coding") || model.contains("Qwen3.6")
 }
 
 /// Whether a model checks the shape of ids and the order of roles as Mistral's templates do.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tandem::model::Api;
 
-use super::rows::{Row, api, call_id, thoughts};
+use super::rows::{Row, api, call_id, keeps_thoughts, thoughts};
 
 /// An answer.
 #[derive(Debug, Clone, Default)]
@@ -195,7 +195,9 @@ impl Answer {
                     "format": "anthropic-claude-v1", "index": 0 });
                 delta["reasoning_details"] = json!([detail]);
                 exact["reasoning_details"] = json!([detail]);
-            } else if field == "reasoning_content" && !self.calls.is_empty() {
+            } else if field == "reasoning_content"
+                && (!self.calls.is_empty() || keeps_thoughts(self.row))
+            {
                 exact[field] = json!(self.thought);
             }
             events.push(chunk(delta, Value::Null));

@@ -481,6 +481,47 @@ const WIRE: &[(&str, &[(&str, By)])] = &[
             ),
         ],
     ),
+    (
+        "kept between turns",
+        &[
+            (
+                "OpenAI since 5.6: the reasoning of all turns",
+                Rule("Reasoning of earlier turns is dropped"),
+            ),
+            (
+                "OpenAI since 5.6: a mark at the end of the instructions",
+                Rule("The cache is written at the end"),
+            ),
+            (
+                "OpenAI before: a day of cache",
+                Rule("The cache of older models"),
+            ),
+            (
+                "and nobody else is asked for it",
+                Rule("Unsupported parameter: prompt_cache_retention"),
+            ),
+            (
+                "OpenRouter: the conversation's id",
+                Rule("A conversation stays with the host that has its cache: session_id"),
+            ),
+            ("GLM keeps its thoughts", Rule("Without clear_thinking")),
+            ("Kimi too", Rule("Without thinking.keep")),
+            (
+                "and Qwen in its own template",
+                Rule("Qwen's template drops"),
+            ),
+            (
+                "the thoughts of every answer go back there",
+                Rule("The thoughts of every answer"),
+            ),
+            ("Kimi K3 takes an effort", Rule("kimi-k3 takes")),
+            (
+                "Claude shows its thoughts",
+                Rule("Thoughts are secret unless"),
+            ),
+            ("Gemini too", Rule("Thoughts are shown where")),
+        ],
+    ),
 ];
 
 /// The names of all tests in a folder of sources.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tandem::model::Api;
 
 use super::{Rule, fields, list};
-use crate::strict::rows::{is_mistral, wants_thoughts};
+use crate::strict::rows::{is_mistral, keeps_thoughts, wants_thoughts};
 use crate::strict::server::Request;
 
 pub const FIELDS: &[&str] = &[
@@ -23,10 +23,14 @@ pub const FIELDS: &[&str] = &[
 ];
 
 /// Fields at the top level that only some take.
-const OTHER_FIELDS: [(&str, &[&str]); 4] = [
-    ("reasoning", &["openrouter"]),
+const OTHER_FIELDS: [(&str, &[&str]); 8] = [
+    ("session_id", &["openrouter"]),
+    ("extra_body", &["gemini", "vertex"]),
+    ("chat_template_kwargs", &["vllm", "llamacpp"]),
+    ("enable_thinking", &["dashscope"]),
+    ("reasoning", &["openrouter", "vercel"]),
     ("cache_control", &["openrouter"]),
-    ("thinking", &["deepseek", "moonshot", "zai"]),
+    ("thinking", &["deepseek", "moonshot", "zai", "zai-coding"]),
     ("prompt_cache_key", &["openrouter", "moonshot"]),
 ];
 
@@ -38,6 +42,9 @@ const OF_MESSAGES: [(&str, &[&str]); 3] = [
             "deepseek",
             "moonshot",
             "zai",
+            "zai-coding",
+            "dashscope",
+            "opencode",
             "xai",
             "fireworks",
             "nvidia",
@@ -49,7 +56,10 @@ const OF_MESSAGES: [(&str, &[&str]); 3] = [
             "bedrock",
         ],
     ),
-    ("reasoning", &["openrouter", "cerebras", "together"]),
+    (
+        "reasoning",
+        &["openrouter", "cerebras", "together", "vercel"],
+    ),
     ("reasoning_details", &["openrouter"]),
 ];
 
@@ -361,6 +371,78 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
+        says: "A conversation stays with the host that has its cache: session_id",
+        of: |request| request.provider == "openrouter",
+        holds: |request, memory| {
+            let before = memory
+                .before
+                .as_ref()
+                .filter(|before| before.row() == request.row())
+                .map(|before| &before.body["session_id"]);
+            let id = &request.body["session_id"];
+            id.as_str().is_some_and(|id| !id.is_empty()) && before.is_none_or(|before| before == id)
+        },
+        spoil: |request, _| without(&mut request.body, "session_id"),
+    },
+    Rule {
+        says: "Thoughts are shown where include_thoughts asks for them",
+        of: is_google,
+        holds: |request, _| {
+            let thinking = &request.body["extra_body"]["google"]["thinking_config"];
+            thinking["include_thoughts"] == true
+        },
+        spoil: |request, _| without(&mut request.body, "extra_body"),
+    },
+    Rule {
+        says: "Without clear_thinking: false the thoughts of earlier turns are dropped, and the cache with them",
+        of: |request| request.provider.starts_with("zai"),
+        holds: |request, _| {
+            request.body["thinking"] == json!({ "type": "enabled", "clear_thinking": false })
+        },
+        spoil: |request, _| request.body["thinking"] = json!({ "type": "enabled" }),
+    },
+    Rule {
+        says: "Without thinking.keep the thoughts of earlier turns are dropped",
+        of: |request| request.provider == "moonshot" && request.model() == "kimi-k2.6",
+        holds: |request, _| request.body["thinking"] == json!({ "type": "enabled", "keep": "all" }),
+        spoil: |request, _| request.body["thinking"] = json!({ "type": "enabled" }),
+    },
+    Rule {
+        says: "kimi-k3 takes reasoning_effort, not thinking",
+        of: |request| request.model() == "kimi-k3",
+        holds: |request, _| request.body.get("thinking").is_none(),
+        spoil: |request, _| request.body["thinking"] = json!({ "type": "enabled" }),
+    },
+    Rule {
+        says: "Qwen's template drops the thoughts of earlier turns without preserve_thinking",
+        of: |request| request.model().contains("Qwen3.6"),
+        holds: |request, _| {
+            request.body["chat_template_kwargs"] == json!({ "preserve_thinking": true })
+        },
+        spoil: |request, _| without(&mut request.body, "chat_template_kwargs"),
+    },
+    Rule {
+        says: "The thoughts of every answer go back where the cache needs them",
+        of: |request| speaks(request) && keeps_thoughts(row(request)),
+        holds: |request, memory| {
+            let row = request.row();
+            let issued = memory.issued.iter().filter(|issued| issued.row == row);
+            issued
+                .filter_map(|issued| issued.exact.get("reasoning_content"))
+                .all(|exact| {
+                    let mut there = messages(request).iter();
+                    there.any(|message| message["reasoning_content"] == *exact)
+                })
+        },
+        spoil: |request, _| {
+            for message in list(request) {
+                if message.get("tool_calls").is_none() {
+                    without(message, "reasoning_content");
+                }
+            }
+        },
+    },
+    Rule {
         says: "Invalid request: thinking and reasoning_effort cannot be used together",
         of: |request| request.provider == "moonshot",
         holds: |request, _| request.body.get("reasoning_effort").is_none(),
@@ -475,7 +557,10 @@ pub const RULES: &[Rule] = &[
         says: "Nobody chose an effort",
         of: |request| {
             speaks(request)
-                && !matches!(request.provider.as_str(), "openrouter" | "xai" | "moonshot")
+                && !matches!(
+                    request.provider.as_str(),
+                    "openrouter" | "xai" | "moonshot" | "zai" | "zai-coding"
+                )
         },
         holds: |request, _| {
             request

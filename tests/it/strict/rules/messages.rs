@@ -20,6 +20,7 @@ pub const FIELDS: &[&str] = &[
     "metadata",
     "stop_sequences",
     "service_tier",
+    "temperature",
 ];
 
 fn speaks(request: &Request) -> bool {
@@ -27,7 +28,11 @@ fn speaks(request: &Request) -> bool {
 }
 
 fn is_adaptive(request: &Request) -> bool {
-    speaks(request) && request.model() != "claude-sonnet-4-5"
+    is_claude(request) && request.model() != "claude-sonnet-4-5"
+}
+
+fn is_claude(request: &Request) -> bool {
+    speaks(request) && request.model().starts_with("claude")
 }
 
 fn blocks(message: &Value) -> &[Value] {
@@ -88,14 +93,14 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "thinking.type.enabled is not supported for this model. Use thinking.type.adaptive",
         of: is_adaptive,
-        holds: |request, _| request.body["thinking"] == json!({ "type": "adaptive" }),
+        holds: |request, _| request.body["thinking"]["type"] == "adaptive",
         spoil: |request, _| {
             request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 2000 });
         },
     },
     Rule {
         says: "adaptive thinking is not supported on this model; budget_tokens is at least 1024 and leaves room in max_tokens",
-        of: |request| speaks(request) && !is_adaptive(request),
+        of: |request| is_claude(request) && !is_adaptive(request),
         holds: |request, _| {
             let budget = request.body["thinking"]["budget_tokens"]
                 .as_u64()
@@ -110,8 +115,21 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
+        says: "Thoughts are secret unless thinking.display asks for a summary, which only 4.7 and later take",
+        of: is_adaptive,
+        holds: |request, _| {
+            let display = &request.body["thinking"]["display"];
+            (*display == "summarized") == (request.model() != "claude-sonnet-4-6")
+        },
+        spoil: |request, _| {
+            let is_old = request.model() == "claude-sonnet-4-6";
+            request.body["thinking"]["display"] =
+                if is_old { "summarized" } else { "omitted" }.into();
+        },
+    },
+    Rule {
         says: "This model does not support the effort parameter.",
-        of: |request| speaks(request) && !is_adaptive(request),
+        of: |request| is_claude(request) && !is_adaptive(request),
         holds: |request, _| request.body.get("output_config").is_none(),
         spoil: |request, _| request.body["output_config"] = json!({ "effort": "high" }),
     },
@@ -214,7 +232,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         says: "Tools that write files stream their arguments",
-        of: |request| speaks(request) && !request.is_summary(),
+        of: |request| is_claude(request) && !request.is_summary(),
         holds: |request, _| {
             request.body["tools"]
                 .as_array()

@@ -17,6 +17,7 @@ pub const FIELDS: &[&str] = &[
     "include",
     "reasoning",
     "prompt_cache_key",
+    "prompt_cache_retention",
     "max_output_tokens",
     "parallel_tool_calls",
     "text",
@@ -36,6 +37,14 @@ fn speaks(request: &Request) -> bool {
 
 fn reasons(request: &Request) -> bool {
     speaks(request) && !request.model().starts_with("gpt-4")
+}
+
+/// Models that bill cache writes.
+fn writes_cache(request: &Request) -> bool {
+    speaks(request)
+        && ["gpt-5.6", "gpt-6"]
+            .iter()
+            .any(|name| request.model().starts_with(name))
 }
 
 fn items(request: &Request) -> &[Value] {
@@ -88,8 +97,41 @@ pub const RULES: &[Rule] = &[
                 .unwrap_or_default();
             ["low", "medium", "high"].contains(&effort)
                 || effort == "xhigh" && request.model() == "gpt-5.5"
+                || writes_cache(request) && ["xhigh", "max"].contains(&effort)
         },
         spoil: |request, _| request.body["reasoning"] = json!({ "effort": "minimal" }),
+    },
+    Rule {
+        says: "Reasoning of earlier turns is dropped without reasoning.context",
+        of: writes_cache,
+        holds: |request, _| request.body["reasoning"]["context"] == "all_turns",
+        spoil: |request, _| {
+            request.body["reasoning"] = json!({ "effort": "high", "summary": "auto" });
+        },
+    },
+    Rule {
+        says: "The cache is written at the end of the instructions only where a breakpoint says so",
+        of: writes_cache,
+        holds: |request, _| {
+            let first = &items(request)[0];
+            first["role"] == "developer"
+                && first["content"][0]["prompt_cache_breakpoint"] == json!({ "mode": "explicit" })
+        },
+        spoil: |request, _| drop(list(request).remove(0)),
+    },
+    Rule {
+        says: "The cache of older models is kept for a day only if asked for",
+        of: |request| request.provider == "openai" && request.model() == "gpt-4.1",
+        holds: |request, _| request.body["prompt_cache_retention"] == "24h",
+        spoil: |request, _| request.body["prompt_cache_retention"] = Value::Null,
+    },
+    Rule {
+        says: "Unsupported parameter: prompt_cache_retention",
+        of: |request| {
+            request.model() == "gpt-4o" || request.provider == "azure" || writes_cache(request)
+        },
+        holds: |request, _| request.body.get("prompt_cache_retention").is_none(),
+        spoil: |request, _| request.body["prompt_cache_retention"] = "24h".into(),
     },
     Rule {
         says: "A summary of the reasoning is asked for",
@@ -235,10 +277,10 @@ pub const RULES: &[Rule] = &[
                 .iter()
                 .filter(|item| item["type"] == "message")
                 .all(|message| {
-                    let kinds: &[&str] = if message["role"] == "user" {
-                        &["input_text", "input_image"]
-                    } else {
+                    let kinds: &[&str] = if message["role"] == "assistant" {
                         &["output_text", "refusal"]
+                    } else {
+                        &["input_text", "input_image"]
                     };
                     message["content"].as_array().is_some_and(|parts| {
                         !parts.is_empty()

@@ -1,0 +1,429 @@
+//! Streams as servers get them wrong, generated: every shape of a call in every API, cut into every kind of fragment; and
+//! every finish reason in every API. Decoded by the program itself (`tandem replay`); the test says which rate was met.
+
+use serde_json::{Value, json};
+use tandem::server::Transport;
+
+use crate::driver::World;
+
+const APIS: [&str; 3] = ["chat", "responses", "messages"];
+
+/// The calls that each stream makes.
+fn calls() -> [(&'static str, Value); 3] {
+    [
+        ("read_file", json!({ "path": "a.rs" })),
+        (
+            "edit_file",
+            json!({ "path": "b.rs", "edits": [{ "old_text": "{\"path\": 1}", "new_text": "é\n\"" }] }),
+        ),
+        ("read_file", json!({ "path": "c.rs" })),
+    ]
+}
+
+/// What is wrong with a stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shape {
+    /// Whether calls have ids, and an index of their own.
+    marked: bool,
+    /// Whether each fragment repeats what came before.
+    cumulative: bool,
+    /// Whether everything comes once more at the end.
+    whole_after: bool,
+    /// Where the calls are.
+    place: Place,
+    /// Bytes of a fragment.
+    size: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    Deltas,
+    Messages,
+    LastMessage,
+}
+
+fn shapes() -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    for place in [Place::Deltas, Place::Messages, Place::LastMessage] {
+        for marked in [true, false] {
+            for (cumulative, whole_after) in [(false, false), (true, false), (false, true)] {
+                for size in [1, 3, 8, 13, 1000] {
+                    shapes.push(Shape {
+                        marked,
+                        cumulative,
+                        whole_after,
+                        place,
+                        size,
+                    });
+                }
+            }
+        }
+    }
+    shapes
+}
+
+impl Shape {
+    /// The fragments of a text.
+    fn fragments(self, text: &str) -> Vec<String> {
+        let letters: Vec<char> = text.chars().collect();
+        let mut pieces: Vec<String> = letters
+            .chunks(self.size)
+            .map(|piece| piece.iter().collect())
+            .collect();
+        if self.cumulative {
+            pieces = (1..=pieces.len())
+                .map(|count| pieces[..count].concat())
+                .collect();
+        }
+        pieces.extend(self.whole_after.then(|| text.to_owned()));
+        pieces
+    }
+
+    fn id(self, at: usize) -> Value {
+        if self.marked {
+            format!("call_{at}").into()
+        } else {
+            Value::Null
+        }
+    }
+
+    fn index(self, at: usize) -> usize {
+        if self.marked { at } else { 0 }
+    }
+
+    fn chat(self) -> Vec<Value> {
+        let field = match self.place {
+            Place::Messages => "message",
+            Place::Deltas | Place::LastMessage => "delta",
+        };
+        let chunk = |field: &str, part: Value, finish: Option<&str>| json!({ "choices": [{ "index": 0, field: part, "finish_reason": finish }] });
+        let call = |at: usize, name: Value, arguments: &str| {
+            let function = json!({ "name": name, "arguments": arguments });
+            json!({ "index": self.index(at), "id": self.id(at), "type": "function", "function": function })
+        };
+        let mut events = vec![
+            chunk(
+                field,
+                json!({ "role": "assistant", "content": "Loo" }),
+                None,
+            ),
+            chunk(field, json!({ "content": "king." }), None),
+        ];
+        let mut all = Vec::new();
+        for (at, (name, arguments)) in calls().iter().enumerate() {
+            let text = arguments.to_string();
+            all.push(call(at, json!(name), &text));
+            for (number, fragment) in self.fragments(&text).iter().enumerate() {
+                let name = if number == 0 {
+                    json!(name)
+                } else {
+                    Value::Null
+                };
+                let calls = json!([call(at, name, fragment)]);
+                events.push(chunk(field, json!({ "tool_calls": calls }), None));
+            }
+        }
+        if self.place == Place::LastMessage {
+            events.truncate(2);
+            let message = json!({ "role": "assistant", "content": "Looking.", "tool_calls": all });
+            events.push(chunk("message", message, Some("tool_calls")));
+        } else {
+            events.push(chunk(field, json!({}), Some("tool_calls")));
+        }
+        events
+    }
+
+    fn responses(self) -> Vec<Value> {
+        let mut events = vec![
+            json!({ "type": "response.created", "response": { "id": "r" } }),
+            json!({ "type": "response.output_item.added", "output_index": 0, "item": { "type": "message", "content": [] } }),
+            json!({ "type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Looking." }),
+            json!({ "type": "response.output_item.done", "output_index": 0, "item": { "type": "message", "content": [{ "type": "output_text", "text": "Looking." }] } }),
+        ];
+        let mut all = vec![
+            json!({ "type": "message", "content": [{ "type": "output_text", "text": "Looking." }] }),
+        ];
+        for (at, (name, arguments)) in calls().iter().enumerate() {
+            let (text, index) = (arguments.to_string(), self.index(at + 1));
+            let item = |arguments: &str| json!({ "type": "function_call", "call_id": self.id(at), "name": name, "arguments": arguments });
+            all.push(item(&text));
+            if self.place == Place::Messages {
+                // Without a beginning and fragments of its own.
+                events.push(json!({ "type": "response.output_item.done", "output_index": index, "item": item(&text) }));
+                continue;
+            }
+            events.push(json!({ "type": "response.output_item.added", "output_index": index, "item": item("") }));
+            events.extend(self.fragments(&text).iter().map(|fragment| {
+                json!({ "type": "response.function_call_arguments.delta", "output_index": index, "delta": fragment })
+            }));
+            events.push(json!({ "type": "response.function_call_arguments.done", "output_index": index, "arguments": text }));
+            events.push(json!({ "type": "response.output_item.done", "output_index": index, "item": item(&text) }));
+        }
+        if self.place == Place::LastMessage {
+            events.truncate(4);
+        }
+        events.push(json!({ "type": "response.completed", "response": { "status": "completed", "output": all } }));
+        events
+    }
+
+    fn messages(self) -> Vec<Value> {
+        let mut events = vec![
+            json!({ "type": "message_start", "message": { "content": [], "usage": { "input_tokens": 1 } } }),
+            json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "Looking." } }),
+        ];
+        let stop = |index: usize| json!({ "type": "content_block_stop", "index": index });
+        // A server that marks nothing ends nothing either.
+        events.extend(self.marked.then(|| stop(0)));
+        let begun = events.len();
+        let mut all = vec![json!({ "type": "text", "text": "Looking." })];
+        for (at, (name, arguments)) in calls().iter().enumerate() {
+            let index = self.index(at + 1);
+            let block = |input: Value| json!({ "type": "tool_use", "id": self.id(at), "name": name, "input": input });
+            all.push(block(arguments.clone()));
+            let is_whole = self.place == Place::Messages;
+            let input = if is_whole {
+                arguments.clone()
+            } else {
+                json!({})
+            };
+            events.push(json!({ "type": "content_block_start", "index": index, "content_block": block(input) }));
+            if !is_whole {
+                events.extend(
+                    self.fragments(&arguments.to_string())
+                        .iter()
+                        .map(|fragment| {
+                            let delta =
+                                json!({ "type": "input_json_delta", "partial_json": fragment });
+                            json!({ "type": "content_block_delta", "index": index, "delta": delta })
+                        }),
+                );
+            }
+            events.extend(self.marked.then(|| stop(index)));
+        }
+        let mut last = json!({ "type": "message_stop" });
+        if self.place == Place::LastMessage {
+            events.truncate(begun);
+            last["message"] = json!({ "role": "assistant", "content": all });
+        }
+        events.push(json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" }, "usage": { "output_tokens": 1 } }));
+        events.push(last);
+        events
+    }
+}
+
+fn stream(api: &str, events: &[Value]) -> String {
+    let events: Vec<_> = events
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect();
+    let mut text = events.concat();
+    if api == "chat" {
+        text.push_str("data: [DONE]\n\n");
+    }
+    text
+}
+
+/// What the program makes of these streams, each as the lines of its events.
+fn replayed(world: &World, api: &str, streams: &[String]) -> Vec<Vec<Value>> {
+    let names: Vec<String> = (0..streams.len())
+        .map(|at| format!("{api}-{at}.sse"))
+        .collect();
+    for (name, stream) in names.iter().zip(streams) {
+        world.write(name, stream);
+    }
+    let paths: Vec<String> = names
+        .iter()
+        .map(|name| world.path().join(name).to_str().unwrap().to_owned())
+        .collect();
+    let mut arguments = vec!["replay", "--api", api];
+    arguments.extend(paths.iter().map(String::as_str));
+    let output = world.run(&arguments);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let mut replayed: Vec<Vec<Value>> = Vec::new();
+    for line in output.stdout.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        if event["type"] == "file" {
+            replayed.push(Vec::new());
+        } else {
+            replayed.last_mut().unwrap().push(event);
+        }
+    }
+    assert_eq!(replayed.len(), streams.len());
+    replayed
+}
+
+#[test]
+fn calls_are_read_from_every_shape_and_fragmentation() {
+    let world = World::new(json!([]));
+    let expected: Vec<(String, Value)> = calls()
+        .into_iter()
+        .map(|(name, arguments)| (name.to_owned(), arguments))
+        .collect();
+    let (mut wrong, mut all) = (Vec::new(), 0);
+    for api in APIS {
+        let shapes = shapes();
+        let streams: Vec<String> = shapes
+            .iter()
+            .map(|shape| {
+                let events = match api {
+                    "chat" => shape.chat(),
+                    "responses" => shape.responses(),
+                    _ => shape.messages(),
+                };
+                stream(api, &events)
+            })
+            .collect();
+        for (shape, events) in shapes.iter().zip(replayed(&world, api, &streams)) {
+            all += 1;
+            let made: Vec<(String, Value)> = events
+                .iter()
+                .filter(|event| event["type"] == "tool_call_complete")
+                .map(|event| {
+                    let call = &event["call"];
+                    (
+                        call["name"].as_str().unwrap().to_owned(),
+                        call["arguments"].clone(),
+                    )
+                })
+                .collect();
+            let done = events.last().unwrap();
+            if made != expected || done["final_text"] != "Looking." {
+                wrong.push(format!("{api} {shape:?}: {made:?} {done}"));
+            }
+        }
+    }
+    let right = all - wrong.len();
+    assert!(
+        wrong.is_empty(),
+        "{right} of {all} are right; {:#?}",
+        &wrong[..wrong.len().min(12)]
+    );
+}
+
+/// Words for an end, and how the program reports it.
+const ENDS: [(&str, &str); 4] = [
+    (
+        "end_turn",
+        "stop end_turn eos stop_sequence complete matched_eos tool_calls tool_use function_call pause_turn other something_new malformed_function_call",
+    ),
+    (
+        "max_tokens",
+        "length max_tokens max_output_tokens model_length token_limit",
+    ),
+    (
+        "refusal",
+        "content_filter content_filtered safety sensitive guardrail_intervened recitation blocklist prohibited_content spii refusal",
+    ),
+    (
+        "error",
+        "error network_error insufficient_system_resource abort cancelled timeout overloaded model_context_window_exceeded context_length_exceeded",
+    ),
+];
+
+#[test]
+fn every_finish_reason_is_read_in_every_api_and_spelling() {
+    let world = World::new(json!([]));
+    let (mut wrong, mut all) = (Vec::new(), 0);
+    for api in APIS {
+        let (mut cases, mut streams) = (Vec::new(), Vec::new());
+        for (expected, words) in ENDS {
+            for word in words.split(' ') {
+                for spelling in [
+                    word.to_owned(),
+                    word.to_uppercase(),
+                    word.replace('_', "-"),
+                    format!("gateway/{word}"),
+                ] {
+                    let text = json!({ "content": "Half" });
+                    let events = match api {
+                        "chat" => vec![
+                            json!({ "choices": [{ "index": 0, "delta": text }] }),
+                            json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": spelling }] }),
+                        ],
+                        "responses" => vec![
+                            json!({ "type": "response.output_text.delta", "output_index": 0, "delta": "Half" }),
+                            json!({ "type": "response.incomplete", "response": { "incomplete_details": { "reason": spelling } } }),
+                        ],
+                        _ => vec![
+                            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "Half" } }),
+                            json!({ "type": "message_delta", "delta": { "stop_reason": spelling } }),
+                            json!({ "type": "message_stop" }),
+                        ],
+                    };
+                    streams.push(stream(api, &events));
+                    cases.push((spelling, expected));
+                }
+            }
+        }
+        for ((word, expected), events) in cases.iter().zip(replayed(&world, api, &streams)) {
+            all += 1;
+            let done = events.last().unwrap();
+            if done["termination_reason"] != *expected || done["final_text"] != "Half" {
+                wrong.push(format!("{api} {word}: expected {expected}, got {done}"));
+            }
+        }
+    }
+    let right = all - wrong.len();
+    assert!(
+        wrong.is_empty(),
+        "{right} of {all} are right; {:#?}",
+        &wrong[..wrong.len().min(12)]
+    );
+}
+
+/// Plays two answers of which the first ends with this word; gives the notices, the requests and the end.
+fn played(first: Value) -> (String, usize, Value) {
+    let world = World::new(json!([first, [{ "text": "The rest." }], [{ "text": "The rest." }]]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let prompt = client.prompt(&session, "go");
+    let answer = client.answer(prompt)["result"]["stopReason"].clone();
+    let notices = client
+        .seen
+        .iter()
+        .filter_map(|message| message["params"]["message"].as_str());
+    let notices = notices.collect::<Vec<_>>().join("\n");
+    (notices, world.rehearsal().requests().len(), answer)
+}
+
+#[test]
+fn an_end_that_is_not_success_is_reported_or_repaired() {
+    let half = |word: &str| json!([{ "text": "Half" }, { "finish": word }]);
+    // The provider's failure: the model is asked to go on.
+    for word in ["network_error", "insufficient_system_resource", "abort"] {
+        let (notices, requests, end) = played(half(word));
+        assert!(notices.contains(&format!("`{word}`")), "{notices}");
+        assert_eq!((requests, end), (2, json!("end_turn")), "{word}: {notices}");
+    }
+    // Nothing was said yet: the same request is sent again.
+    let (_, requests, end) = played(json!([{ "finish": "network_error" }]));
+    assert_eq!((requests, end), (2, json!("end_turn")));
+    // A call that never came.
+    let (_, requests, end) = played(half("tool_calls"));
+    assert_eq!((requests, end), (2, json!("end_turn")));
+    for word in ["sensitive", "guardrail_intervened", "recitation"] {
+        let (notices, requests, end) = played(half(word));
+        assert!(notices.contains(&format!("`{word}`")), "{notices}");
+        assert_eq!((requests, end), (1, json!("refusal")), "{word}");
+    }
+    let (notices, requests, _) = played(half("something_new"));
+    assert!(
+        notices.contains("`something_new`") && notices.contains("continue") && requests == 1,
+        "{notices}"
+    );
+}
+
+#[test]
+fn a_local_model_that_repeats_itself_is_stopped() {
+    let world = World::new(json!([[{ "text": "I will do it now. ".repeat(2_000) }]]));
+    let mut client = world.stranger_on(Transport::Lsp, &[]);
+    let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    let llamacpp = json!({ "base-url": world.model.base_url(), "models": { "m": {} } });
+    params["initializationOptions"] =
+        json!({ "model": "llamacpp/m", "providers": { "llamacpp": llamacpp } });
+    client.shake_hands(params);
+    let session = client.session(&world);
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "max_tokens");
+}
