@@ -131,7 +131,8 @@ export function undoChecks({ bench, model, picture }) {
     changed(MADE.slice(1));
     await row("b.ts").waitFor(); // under review again
     await bench.command("tandem: Undo Last Turn or Rejection");
-    await row("a.ts").waitFor();
+    await notice("Restored what was rejected: many/a.ts").waitFor();
+    await page.locator(".statusbar-item", { hasText: /tandem auto\s*5/ }).waitFor(); // it is listed last, out of view
     changed(MADE);
     await bench.command("tandem: Keep All");
     await pane.waitFor({ state: "detached" });
