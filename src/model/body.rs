@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::{Api, Arguments, Endpoint, Preamble};
+use super::{Api, Arguments, Endpoint, Instructions, Preamble};
 
 /// Closes the body of every dialect: the list of messages is its last field.
 pub(super) const TAIL: &[u8] = b"]}";
@@ -46,6 +46,16 @@ pub(super) fn fields(
         fields.shift_remove("temperature");
     }
     fields
+}
+
+/// What keeps a conversation in OpenAI's cache.
+pub(super) fn cache(ours: &mut Value, endpoint: &Endpoint, instructions: &Instructions) {
+    if endpoint.has_cache_key() && !instructions.conversation.is_empty() {
+        ours["prompt_cache_key"] = json!(instructions.conversation);
+    }
+    if let Some(retention) = endpoint.cache_retention() {
+        ours["prompt_cache_retention"] = retention.into();
+    }
 }
 
 /// The body with these fields, left open: without [`TAIL`], which would close it.

@@ -1,7 +1,7 @@
 //! The arguments of a call, which arrive in fragments: what each adds, and where the object ends.
 //!
-//! A fragment is a continuation, or everything so far and more, or the whole once again at the end. JSON tells them
-//! apart: an object cannot go on with its own beginning. The end is found by counting brackets; whether it is valid JSON
+//! A fragment is a continuation, or everything so far and more, or the whole once again at the end. JSON
+//! distinguishes them: an object cannot go on with its own beginning. The end is found by counting brackets; whether it is valid JSON
 //! is found when it is parsed.
 
 use memchr::memchr2;

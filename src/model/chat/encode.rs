@@ -17,12 +17,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     if endpoint.takes_stream_options() {
         ours["stream_options"] = json!({ "include_usage": true });
     }
-    if endpoint.has_cache_key() && !instructions.conversation.is_empty() {
-        ours["prompt_cache_key"] = json!(instructions.conversation);
-    }
-    if let Some(retention) = endpoint.cache_retention() {
-        ours["prompt_cache_retention"] = retention.into();
-    }
+    body::cache(&mut ours, endpoint, instructions);
     if endpoint.has_session_id() && !instructions.conversation.is_empty() {
         ours["session_id"] = json!(instructions.conversation);
     }

@@ -18,12 +18,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     if reasons(endpoint) {
         ours["include"] = json!(["reasoning.encrypted_content"]);
     }
-    if endpoint.has_cache_key() && !instructions.conversation.is_empty() {
-        ours["prompt_cache_key"] = json!(instructions.conversation);
-    }
-    if let Some(retention) = endpoint.cache_retention() {
-        ours["prompt_cache_retention"] = retention.into();
-    }
+    body::cache(&mut ours, endpoint, instructions);
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     if !instructions.tools.is_empty() {
         fields.insert(
