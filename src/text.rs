@@ -3,6 +3,7 @@
 pub mod diff;
 pub mod display;
 pub mod fence;
+pub(crate) mod marks;
 pub mod middle;
 pub mod position;
 pub mod redact;

@@ -5,6 +5,7 @@
 
 mod coerce;
 mod foreign;
+mod leaks;
 mod words;
 
 use schemars::JsonSchema;

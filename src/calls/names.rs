@@ -3,6 +3,8 @@
 //! A model trained with another agent's tools uses their names. Permission, order and display are decided on the
 //! resolved tool, so that understanding a name never allows more than the tool itself.
 
+use crate::text::marks::{self, Kind};
+
 /// Our tools, the words that name each of them in other agents' tools (Claude Code, Codex, Gemini, Cursor, Copilot,
 /// Cline, Roo, Windsurf, `OpenHands`, Goose), and the words that may stand beside one of those. Of two rows that match
 /// the upper one does.
@@ -145,7 +147,14 @@ fn made_of<'a>(
 /// `read_file<|channel|>commentary`.
 #[must_use]
 pub(crate) fn bare(name: &str) -> &str {
-    let name = name.split(['<', '(', '{', '[']).next().unwrap_or_default();
+    let mut begins = marks::begins(&[Kind::Named]);
+    let name = begins
+        .find_map(|mark| marks::after(name, mark))
+        .unwrap_or(name);
+    let name = name
+        .split(['<', '>', '(', '{', '['])
+        .next()
+        .unwrap_or_default();
     let name = name.trim_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
     let name = match name.rsplit_once(':') {
         Some((before, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => before,

@@ -16,17 +16,16 @@ mod json;
 mod python;
 mod quoted;
 mod react;
-
-use std::ops::Range;
+mod search;
 
 use serde_json::{Map, Value};
 
-use self::beginning::{may_be_whole, whole_fence};
-use self::elements::is_word;
-use self::forms::{ENDS, TAGS, TOKENS};
+use self::beginning::whole_fence;
 use self::json::TextCall;
 pub(crate) use self::quoted::Quotation;
+use self::search::{MODULES, Search};
 use crate::calls::Catalog;
+use crate::text::marks;
 
 /// Why a call in a fence or as JSON after prose is not run.
 const EXAMPLE: &str = "beside other text it may be an example";
@@ -64,18 +63,7 @@ pub(crate) struct TextCalls<C> {
     text: String,
     /// How much of it was released.
     shown: usize,
-    /// Where a call seems to begin; nothing from there on is released.
-    begun: Option<usize>,
-    /// Whether a complete marker was found there.
-    is_certain: bool,
-    /// Where the unfinished line begins.
-    line: usize,
-    /// How far that line was scanned.
-    scanned: usize,
-    /// Whether the answer began as no call does.
-    is_prose: bool,
-    /// The marker of the open code fence.
-    fence: Option<String>,
+    search: Search,
     is_over: bool,
 }
 
@@ -86,12 +74,7 @@ impl<C: Catalog> TextCalls<C> {
             tools,
             text: String::new(),
             shown: 0,
-            begun: None,
-            is_certain: false,
-            line: 0,
-            scanned: 0,
-            is_prose: false,
-            fence: None,
+            search: Search::default(),
             is_over,
         }
     }
@@ -102,10 +85,8 @@ impl<C: Catalog> TextCalls<C> {
             return more.to_owned();
         }
         self.text.push_str(more);
-        if !self.is_certain {
-            self.begun = self.scan();
-        }
-        let until = self.begun.unwrap_or(self.text.len());
+        self.search.advance(&self.text, &self.tools);
+        let until = self.search.begun.unwrap_or(self.text.len());
         self.show(until)
     }
 
@@ -127,9 +108,9 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The answer is complete.
     pub(crate) fn settle(&mut self, is_quoted: IsQuoted<'_>) -> Held {
-        let begun = self.begun.unwrap_or(self.text.len());
+        let begun = self.search.begun.unwrap_or(self.text.len());
         let (before, tail) = self.text.split_at(begun);
-        if !tail.is_empty() && without_ends(tail).is_empty() {
+        if !tail.is_empty() && marks::without_ends(&self.text).len() <= begun {
             self.is_over = true;
             return Held::Text(before.split_at(self.shown.min(begun)).1.to_owned());
         }
@@ -213,7 +194,7 @@ impl<C: Catalog> TextCalls<C> {
             let why = self.tools.accept(&call.name, &call.arguments).err()?;
             Some((self.tools.resolve(&call.name).is_some(), why))
         });
-        let (prose, tail) = self.text.split_at(self.begun.unwrap_or_default());
+        let (prose, tail) = self.text.split_at(self.search.begun.unwrap_or_default());
         if let Some((is_known, why)) = wrong {
             // JSON that names something else is just JSON.
             return (is_known || !is_plain(tail)).then_some(Err(why));
@@ -244,10 +225,10 @@ impl<C: Catalog> TextCalls<C> {
         is_tool: &dyn Fn(&str) -> bool,
         is_quoted: IsQuoted<'_>,
     ) -> Option<String> {
-        if without_ends(tail).len() < tail.len() {
+        if search::ends(tail).len() < tail.len() {
             return None;
         }
-        if self.is_certain && !is_plain(tail) {
+        if self.search.is_certain && !is_plain(tail) {
             let (calls, rest) = forms::first_calls(tail, is_tool);
             if rest.starts_with(react::OBSERVATION) {
                 return Some("its result was made up".to_owned());
@@ -279,161 +260,13 @@ impl<C: Catalog> TextCalls<C> {
             .find(|at| text.split_at(*at).1.trim_start().starts_with('{') && text.ends_with('}'))?;
         forms::calls(text.split_at(begin).1, is_tool)
     }
+}
 
-    /// Looks for the beginning of a call in the text so far.
-    fn scan(&mut self) -> Option<usize> {
-        if !self.is_prose {
-            if may_be_whole(&self.text) || self.may_be_python() {
-                return Some(0);
-            }
-            self.is_prose = !self.text.trim().is_empty();
-        }
-        loop {
-            let from = self.line.max(self.scanned);
-            let end = self
-                .text
-                .get(from..)
-                .and_then(|rest| rest.find('\n'))
-                .map(|end| from + end);
-            let line = self.line..end.unwrap_or(self.text.len());
-            if let Some((at, is_certain)) = self.beginning(&line) {
-                self.is_certain = is_certain;
-                return Some(at);
-            }
-            let Some(end) = end else {
-                self.scanned = self.text.len();
-                return None;
-            };
-            self.turn_fence(&line);
-            self.line = end + 1;
-        }
-    }
-
-    /// Whether the answer can still be nothing but `NAME(…)` with the name of an offered tool.
-    fn may_be_python(&self) -> bool {
-        let text = self.text.trim();
-        if text == PRINT {
-            return true;
-        }
-        let text = text.strip_prefix(PRINT).unwrap_or(text);
-        let text = MODULES
-            .iter()
-            .find_map(|module| text.strip_prefix(module))
-            .unwrap_or(text);
-        if let Some((name, _)) = text.split_once('(') {
-            return self.tools.names().contains(&name);
-        }
-        let begins = |word: &str| !text.is_empty() && word.starts_with(text);
-        begins(PRINT)
-            || self.tools.names().into_iter().any(begins)
-            || MODULES.iter().any(|module| begins(module))
-    }
-
-    /// Opens or closes a code fence.
-    fn turn_fence(&mut self, line: &Range<usize>) {
-        let line = self.text.get(line.clone()).unwrap_or_default().trim();
-        let marks: String = line
-            .chars()
-            .take_while(|c| *c == '`' || *c == '~')
-            .collect();
-        let rest = line.strip_prefix(marks.as_str()).unwrap_or_default();
-        match &self.fence {
-            None if marks.len() >= 3 => self.fence = Some(marks),
-            Some(open) if marks.starts_with(open.as_str()) && rest.is_empty() => self.fence = None,
-            _ => {}
-        }
-    }
-
-    /// Where in a line of prose a call begins or may begin, and whether that is certain.
-    fn beginning(&self, line: &Range<usize>) -> Option<(usize, bool)> {
-        let text = self.text.get(line.clone())?;
-        if self.fence.is_some()
-            || text.trim_start().starts_with('>')
-            || text.starts_with("    ")
-            || text.starts_with('\t')
-        {
-            return None;
-        }
-        if let Some(found) = self.action(line, text) {
-            return Some(found);
-        }
-        // Earlier positions were decided with the earlier text, so that a long line is scanned only once.
-        let undecided = self
-            .text
-            .floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
-        let first = undecided.saturating_sub(line.start);
-        let starts = text
-            .get(first..)?
-            .match_indices(['<', '['])
-            .map(|(at, _)| first + at);
-        let free = starts.filter(|at| text.split_at(*at).0.matches('`').count() % 2 == 0);
-        let mut found = free.filter_map(|at| {
-            let (before, rest) = text.split_at(at);
-            let before = before.trim_end();
-            let is_numbered = before
-                .trim_end_matches('.')
-                .bytes()
-                .all(|byte| byte.is_ascii_digit());
-            let is_separate =
-                before.is_empty() || before.ends_with(['.', '!', '?', '…']) && !is_numbered;
-            let marks = || {
-                TOKENS
-                    .iter()
-                    .chain(ENDS)
-                    .chain(TAGS.iter().filter(|_| is_separate))
-            };
-            if marks().any(|mark| rest.starts_with(mark)) || before.is_empty() && self.is_tag(rest)
-            {
-                return Some((line.start + at, true));
-            }
-            // The line may be incomplete: the beginning of a marker may still become one.
-            let is_last = line.end == self.text.len();
-            let may_be_tag = before.is_empty() && rest.len() < LONGEST_TAG && is_tag_name(rest);
-            (is_last && (marks().any(|mark| mark.starts_with(rest)) || may_be_tag))
-                .then_some((line.start + at, false))
-        });
-        found.next()
-    }
-
-    /// Whether a line begins a `ReAct` call: `Action:` and a tool, with `Action Input:` after it, or JSON in place of both.
-    fn action(&self, line: &Range<usize>, text: &str) -> Option<(usize, bool)> {
-        let body = text.trim_start();
-        let at = line.end - body.len();
-        let is_last = line.end == self.text.len();
-        let Some(name) = body.strip_prefix(react::ACTION).map(str::trim) else {
-            return (is_last && !body.is_empty() && react::ACTION.starts_with(body))
-                .then_some((at, false));
-        };
-        if !name.is_empty()
-            && !"```".starts_with(name)
-            && !name.starts_with("```")
-            && self.tools.resolve(name.trim_matches('`')).is_none()
-            && !is_last
-        {
-            return None;
-        }
-        let next = self.text.split_at(line.end).1.trim_start();
-        if name.starts_with("```") {
-            return Some((at, true));
-        }
-        let wanted: &[&str] = if name.is_empty() {
-            &["{", "```"]
-        } else {
-            &[react::ACTION_INPUT]
-        };
-        let is_certain = wanted.iter().any(|begin| next.starts_with(begin));
-        (is_certain || wanted.iter().any(|begin| begin.starts_with(next)))
-            .then_some((at, is_certain))
-    }
-
-    /// Whether a text begins with a tool's name as a tag.
-    fn is_tag(&self, rest: &str) -> bool {
-        let name = rest
-            .strip_prefix('<')
-            .and_then(|rest| rest.split_once('>'))
-            .map(|(name, _)| name);
-        name.is_some_and(|name| is_word(name) && self.tools.resolve(name).is_some())
-    }
+/// The call that stands in the place of a tool's name, with its arguments, as GLM and others write it.
+pub(crate) fn packed(name: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<TextCall> {
+    let call = <[TextCall; 1]>::try_from(forms::calls(name, is_tool)?).ok()?;
+    call.into_iter()
+        .find(|call| !call.is_completed && is_tool(&call.name))
 }
 
 /// The arguments of a call whose only required argument, a text, came alone as a JSON string.
@@ -453,33 +286,9 @@ fn only_argument(schema: &Value, raw: &str) -> Option<Map<String, Value>> {
         .then(|| Map::from_iter([(name.to_owned(), text.into())]))
 }
 
-/// What some models write around a Python call.
-const PRINT: &str = "print(";
-/// What Python calls begin with.
-const MODULES: [&str; 3] = ["default_api.", "functions.", "tools."];
-
-/// What follows the tokens at the beginning of a text that end an answer.
-fn without_ends(text: &str) -> &str {
-    let mut rest = text;
-    while let Some(after) = ENDS.iter().find_map(|end| rest.strip_prefix(end)) {
-        rest = after.trim();
-    }
-    rest
-}
-
 /// Whether a text begins as JSON or a fence, which nothing marks as a call.
 fn is_plain(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[', '`'])
-}
-
-/// The longest marker or tag, in bytes.
-const LONGEST_MARK: usize = 64;
-/// The longest tool name as a tag, in bytes.
-const LONGEST_TAG: usize = 40;
-
-fn is_tag_name(text: &str) -> bool {
-    text.strip_prefix('<')
-        .is_some_and(|name| name.is_empty() || is_word(name))
 }
 
 #[cfg(test)]

@@ -8,37 +8,25 @@
 
 use super::ModelEvent;
 use super::batch::Batch;
-
-/// Markers at the beginning and end of reasoning.
-const MARKS: &[(&str, &str)] = &[
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<seed:think>", "</seed:think>"),
-    ("<THINK>", "</THINK>"),
-    ("<Think>", "</Think>"),
-    ("<scratchpad>", "</scratchpad>"),
-    ("<reflection>", "</reflection>"),
-    ("<antml:thinking>", "</antml:thinking>"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<|channel>thought\n", "<channel|>"),
-    ("<|channel|>commentary<|message|>", "<|end|>"),
-    ("<|thinking|>", "<|/thinking|>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-    ("<|channel|>analysis<|message|>", "<|end|>"),
-];
+use crate::text::marks::{self, Kind, MARKS};
 
 /// What a message begins with.
 const HEADER: &str = "<|start|>assistant";
+
 /// What stands before the answer proper and says nothing.
-const NOISE: &[&str] = &[
-    "</think>",
-    HEADER,
-    "<|channel|>final<|message|>",
-    "<|START_RESPONSE|>",
-];
+fn headers() -> impl Iterator<Item = &'static str> {
+    marks::begins(&[Kind::Header]).chain(["</think>"])
+}
+
+/// Ends of thoughts that no answer contains by accident.
+fn ends() -> impl Iterator<Item = &'static str> {
+    let is_tag = |end: &&str| end.starts_with("</") || end.starts_with("[/");
+    marks::ends(&[Kind::Thoughts]).filter(is_tag)
+}
+
+fn begins() -> impl Iterator<Item = &'static str> {
+    marks::begins(&[Kind::Thoughts])
+}
 
 /// Stands between a dialect and the way out.
 #[derive(Debug)]
@@ -150,13 +138,13 @@ impl Thoughts {
             State::Beginning => self.begin(out),
             State::Answering => self.answer(out),
             State::Thinking(end) => {
-                if let Some((thought, rest)) = self.held.split_once(end) {
-                    out.reasoning(thought);
-                    self.held = rest.to_owned();
+                if let Some((from, to)) = marks::find(&self.held, end) {
+                    out.reasoning(self.held.split_at(from).0);
+                    self.held.drain(..to);
                     self.state = State::Beginning;
                     return true;
                 }
-                let certain = self.held.len() - beginning_at_end(&self.held, end);
+                let certain = self.held.len() - marks::pending(&self.held, end);
                 let (thought, rest) = self.held.split_at(certain);
                 out.reasoning(thought);
                 self.held = rest.to_owned();
@@ -167,26 +155,27 @@ impl Thoughts {
 
     fn begin(&mut self, out: &mut Batch) -> bool {
         let text = self.held.trim_start();
-        if let Some((rest, end)) = MARKS
+        let thoughts = MARKS
             .iter()
-            .find_map(|(mark, end)| Some((text.strip_prefix(mark)?, end)))
+            .filter(|(_, _, kind, _)| *kind == Kind::Thoughts);
+        if let Some((rest, end)) = thoughts
+            .into_iter()
+            .find_map(|(mark, end, _, _)| Some((marks::after(text, mark)?, *end)))
         {
             (self.state, self.any) = (State::Thinking(end), true);
             self.held = rest.to_owned();
             return true;
         }
         // With a recipient after it the header is part of a call.
-        let is_header = text
-            .strip_prefix(HEADER)
-            .is_some_and(|rest| !rest.starts_with('<'));
-        let noise = || NOISE.iter().find_map(|noise| text.strip_prefix(noise));
-        if let Some(rest) = noise().filter(|_| !is_header) {
+        let is_header = marks::after(text, HEADER).is_some_and(|rest| !rest.starts_with('<'));
+        let header = headers().find_map(|header| marks::after(text, header));
+        if let Some(rest) = header.filter(|_| !is_header) {
             self.any = true;
             self.held = rest.to_owned();
             return true;
         }
-        let marks = MARKS.iter().map(|(mark, _)| mark).chain(NOISE);
-        if marks.clone().any(|mark| mark.starts_with(text)) || text == HEADER {
+        let mut marks = begins().chain(headers());
+        if text.is_empty() || marks.any(|mark| marks::may_become(text, mark)) {
             return false;
         }
         if self.any {
@@ -210,15 +199,9 @@ impl Thoughts {
             (self.held, self.any, self.state) = (rest.to_owned(), true, State::Beginning);
             return true;
         }
-        let marks = ENDS.iter().chain(MARKS.iter().map(|(begin, _)| begin));
-        let unclear = |mark: &str| {
-            if self.held.ends_with(mark) {
-                mark.len()
-            } else {
-                beginning_at_end(&self.held, mark)
-            }
-        };
-        let certain = self.held.len() - marks.map(|mark| unclear(mark)).max().unwrap_or(0);
+        let marks = ends().chain(begins());
+        let unclear = marks.map(|mark| marks::pending(&self.held, mark)).max();
+        let certain = self.held.len() - unclear.unwrap_or(0);
         let (text, rest) = self.held.split_at(certain);
         out.text(text);
         self.released.note(text);
@@ -248,16 +231,13 @@ const FENCE: &str = "```";
 
 fn mentions_beginning(text: &str) -> bool {
     memchr::memchr2(b'<', b'[', text.as_bytes()).is_some()
-        && MARKS.iter().any(|(begin, _)| text.contains(begin))
+        && begins().any(|begin| marks::find(text, begin).is_some())
 }
-
-/// Ends of thoughts that no answer contains by accident.
-const ENDS: [&str; 4] = ["</think>", "</thinking>", "</seed:think>", "[/THINK]"];
 
 /// The text before and after the end of thoughts: one that begins a line, or ends one without a blank before it. One that is
 /// mentioned stands in a sentence, in quotes or behind a beginning.
 fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
-    let is_end = |(before, _, after): &(&str, &str, &str)| {
+    let is_end = |(before, after): &(&str, &str)| {
         let fences = before
             .lines()
             .filter(|line| line.trim_start().starts_with(FENCE))
@@ -273,23 +253,9 @@ fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
     if released.has_beginning {
         return None;
     }
-    let ends = ENDS.iter().flat_map(|mark| text.match_indices(mark));
-    let parts =
-        ends.map(|(at, mark)| (text.split_at(at).0, mark, text.split_at(at + mark.len()).1));
-    parts
-        .filter(is_end)
-        .map(|(before, _, after)| (before, after))
-        .min_by_key(|(before, _)| before.len())
-}
-
-/// How many bytes at the end of `text` may be the beginning of `mark`.
-fn beginning_at_end(text: &str, mark: &str) -> usize {
-    let beginnings = mark.char_indices().map(|(at, _)| mark.split_at(at).0);
-    beginnings
-        .filter(|beginning| text.ends_with(beginning))
-        .map(str::len)
-        .max()
-        .unwrap_or(0)
+    let ends = ends().flat_map(|mark| marks::all(text, mark));
+    let parts = ends.map(|(from, to)| (text.split_at(from).0, text.split_at(to).1));
+    parts.filter(is_end).min_by_key(|(before, _)| before.len())
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ use self::reader::Reader;
 const LAYERS: usize = 3;
 
 /// What a patch begins and ends with.
-const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
+pub(crate) const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
 /// The argument that a patch is passed as.
-const PATCH_ARGUMENT: &str = "patch";
+pub(crate) const PATCH_ARGUMENT: &str = "patch";
 
 /// The object in `text`, and whether it had to be repaired. `is_whole`: the model ended it, rather than a limit.
 #[must_use]
@@ -52,6 +52,32 @@ fn bare(text: &str) -> Option<&str> {
 /// The object whose every quote was escaped, as inside a string: `{\"a\": 1}`.
 fn unescaped(text: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{}\"", text.trim())).ok()
+}
+
+/// A text with one level of backslash escapes resolved.
+pub(crate) fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        let escaped = if character == '\\' {
+            characters.clone().next()
+        } else {
+            None
+        };
+        let meant = match escaped {
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('r') => '\r',
+            Some(quoted @ ('"' | '\'' | '`' | '\\')) => quoted,
+            _ => {
+                plain.push(character);
+                continue;
+            }
+        };
+        characters.next();
+        plain.push(meant);
+    }
+    plain
 }
 
 /// The object that `text` is without its last brackets; `None` if anything else is missing.

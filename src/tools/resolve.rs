@@ -11,7 +11,7 @@ use super::apply_patch::ApplyPatch;
 use super::edit_file::EditFile;
 use super::run_command::RunCommand;
 use super::{Tool, TypedTool as _};
-use crate::calls::{Catalog, arguments, heredoc, names};
+use crate::calls::{Catalog, arguments, heredoc, names, text};
 
 /// A resolved call.
 #[derive(Clone)]
@@ -49,6 +49,13 @@ pub fn resolve(
     name: &str,
     mut arguments: Value,
 ) -> Result<Resolved, String> {
+    let is_empty = arguments.as_object().is_none_or(Map::is_empty);
+    if is_empty
+        && super::find(tools, name).is_none()
+        && let Some(call) = text::packed(name, &|name| tool(tools, name).is_some())
+    {
+        return resolve(tools, &call.name, Value::Object(call.arguments));
+    }
     let mut meant = tool(tools, name);
     // Anthropic's editor is several tools, of which an argument names one.
     if super::find(tools, name).is_none()

@@ -360,7 +360,14 @@ fn first_pass(
         let search = Search::new(text, edit, strategy);
         let chosen = choose(&find(&search), strategy)?;
         if !chosen.is_empty() {
-            return Ok(Some((strategy, search.hunks(&chosen))));
+            let hunks = search.hunks(&chosen).ok_or_else(|| {
+                MatchError(
+                    "its lines are indented otherwise than in the file, so that a new line has no certain place; copy \
+                     the lines with their indentation"
+                        .to_owned(),
+                )
+            })?;
+            return Ok(Some((strategy, hunks)));
         }
     }
     Ok(None)

@@ -5,6 +5,9 @@
 
 mod unified;
 
+use crate::text::repair::unescape;
+use crate::text::unfenced;
+
 /// The part of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch {
@@ -62,20 +65,26 @@ pub struct PatchError(String);
 /// # Errors
 /// The beginning is missing, a line belongs to no file, or a file has no changes.
 pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
-    if !patch.lines().any(|line| line.trim_end() == BEGIN)
+    // All of it escaped once more: no line of a patch is as long as it is.
+    let escaped = (!patch.trim().contains('\n') && patch.contains("\\n")).then(|| unescape(patch));
+    let patch = unfenced(escaped.as_deref().unwrap_or(patch));
+    let is_mark = |line: &str| matches!(mark(line), Some(Mark::Begin));
+    if !patch.lines().any(is_mark)
         && let Some(patch) = unified::as_v4a(patch)
     {
         return parse_v4a(&patch);
     }
-    if patch
-        .trim_start()
-        .lines()
-        .next()
-        .is_some_and(|line| heading(line).is_some())
-    {
-        return parse_v4a(&format!("{BEGIN}\n{}", patch.trim_start()));
+    if patch.lines().any(|line| is_mark(line.trim_start())) {
+        return parse_v4a(patch);
     }
-    parse_v4a(patch)
+    match patch.find(BEGIN) {
+        // Behind a command, such as `apply_patch`.
+        Some(at) => parse_v4a(patch.split_at(at).1),
+        None => match patch.trim_start().lines().next().and_then(heading) {
+            Some(_) => parse_v4a(&format!("{BEGIN}\n{}", patch.trim_start())),
+            None => parse_v4a(patch),
+        },
+    }
 }
 
 const BEGIN: &str = "*** Begin Patch";
@@ -83,6 +92,8 @@ const END: &str = "*** End Patch";
 
 fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let mut files: Vec<FilePatch> = Vec::new();
+    // Empty lines without a sign in a file to add, which count if another line follows.
+    let mut blank = 0;
     // Models sometimes forget the last line. What the token limit cuts is incomplete JSON and does not get this far.
     let (mut has_begun, mut is_open) = (false, false);
     let mut lines = patch.trim_end().lines().peekable();
@@ -90,10 +101,23 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         // No line of a file stands outside the patch: there its own two marks may be indented, as in Codex.
         let is_outside = !has_begun || lines.peek().is_none();
-        let line = match line.trim() {
-            bare @ (BEGIN | END) if is_outside => bare,
-            _ => line,
-        };
+        let bare = line.trim();
+        let is_mark = matches!(mark(bare), Some(Mark::Begin | Mark::End));
+        let line = if is_outside && is_mark { bare } else { line };
+        if let Some(FilePatch {
+            action: Action::Add(content),
+            ..
+        }) = files.last_mut()
+        {
+            if line.is_empty() && is_open {
+                blank += 1;
+                continue;
+            }
+            if line.starts_with('+') {
+                content.extend(std::iter::repeat_n('\n', blank));
+            }
+            blank = 0;
+        }
         match mark(line) {
             // A patch may be followed by another one.
             Some(Mark::Begin) => (has_begun, is_open) = (true, true),
@@ -126,15 +150,24 @@ enum Mark {
 }
 
 fn mark(line: &str) -> Option<Mark> {
-    match line.trim_end() {
+    match starless(line) {
         BEGIN => Some(Mark::Begin),
         END => Some(Mark::End),
-        line => heading(line).map(Mark::File),
+        _ => heading(line).map(Mark::File),
     }
 }
 
+/// A line that divides a patch, without the stars that some models write at its end too.
+fn starless(line: &str) -> &str {
+    let line = line.trim_end();
+    line.strip_suffix("***")
+        .filter(|line| !line.is_empty())
+        .unwrap_or(line)
+        .trim_end()
+}
+
 fn heading(line: &str) -> Option<FilePatch> {
-    let (keyword, path) = line.strip_prefix("*** ")?.split_once(':')?;
+    let (keyword, path) = starless(line).strip_prefix("*** ")?.split_once(':')?;
     let action = match keyword {
         "Add File" => Action::Add(String::new()),
         "Delete File" => Action::Delete,
@@ -169,7 +202,7 @@ fn body(file: Option<&mut FilePatch>, line: &str) -> Result<(), PatchError> {
         Action::Delete if line.trim().is_empty() => {}
         Action::Delete => return Err(stray()),
         Action::Update { chunks, moved_to } => match line.strip_prefix("*** Move to:") {
-            Some(path) => *moved_to = Some(path.trim().to_owned()),
+            Some(path) => *moved_to = Some(starless(path).trim().to_owned()),
             None => update(chunks, line),
         },
     }
@@ -182,7 +215,7 @@ fn update(chunks: &mut Vec<Chunk>, line: &str) {
         if chunks.last().is_none_or(|chunk| !chunk.lines.is_empty()) {
             chunks.push(Chunk::default());
         }
-        let anchor = anchor.trim().trim_end_matches("@@").trim();
+        let anchor = without_numbers(anchor.trim().trim_end_matches("@@").trim());
         if let Some(chunk) = chunks.last_mut().filter(|_| !anchor.is_empty()) {
             chunk.anchors.push(anchor.to_owned());
         }
@@ -194,8 +227,12 @@ fn update(chunks: &mut Vec<Chunk>, line: &str) {
     let Some(chunk) = chunks.last_mut() else {
         return;
     };
-    if line.trim_end() == "*** End of File" {
+    if starless(line) == "*** End of File" {
         chunk.at_end = true;
+        return;
+    }
+    // An empty line between the end of the file and the next section.
+    if chunk.at_end && line.is_empty() {
         return;
     }
     chunk.lines.push(match line.split_at_checked(1) {
@@ -205,7 +242,21 @@ fn update(chunks: &mut Vec<Chunk>, line: &str) {
     });
 }
 
+/// An anchor without the line numbers that a diff has there: `-1,2 +1,3 @@ fn main() {`.
+fn without_numbers(anchor: &str) -> &str {
+    let numbers = anchor.split("@@").next().unwrap_or_default().trim();
+    let is_number = |part: &str| {
+        let digits = part.trim_start_matches(['-', '+']);
+        digits.len() < part.len() && digits.bytes().all(|it| it.is_ascii_digit() || it == b',')
+    };
+    if numbers.is_empty() || !numbers.split(' ').all(is_number) {
+        return anchor;
+    }
+    anchor.split_once("@@").map_or("", |(_, rest)| rest.trim())
+}
+
 fn finished(files: Vec<FilePatch>) -> Result<Vec<FilePatch>, PatchError> {
+    let files = joined(files);
     if files.is_empty() {
         return Err(PatchError("it names no file".to_owned()));
     }
@@ -223,6 +274,28 @@ fn finished(files: Vec<FilePatch>) -> Result<Vec<FilePatch>, PatchError> {
         }
     }
     Ok(files)
+}
+
+/// The sections of a patch, those that change the same file as one.
+fn joined(files: Vec<FilePatch>) -> Vec<FilePatch> {
+    let mut joined: Vec<FilePatch> = Vec::new();
+    for file in files {
+        let same = joined.iter_mut().find(|before| before.path == file.path);
+        match (same.map(|before| &mut before.action), file.action) {
+            (
+                Some(Action::Update {
+                    chunks,
+                    moved_to: None,
+                }),
+                Action::Update {
+                    chunks: more,
+                    moved_to: None,
+                },
+            ) => chunks.extend(more),
+            (_, action) => joined.push(FilePatch { action, ..file }),
+        }
+    }
+    joined
 }
 
 impl Chunk {

@@ -325,7 +325,15 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     let path = url::Url::parse(trimmed)
         .ok()
         .and_then(|uri| uri.to_file_path().ok());
-    resolve_path(roots, &path.ok_or_else(|| outside(roots, Path::new(name)))?)
+    let exact = path
+        .ok_or_else(|| outside(roots, Path::new(name)))
+        .and_then(|path| resolve_path(roots, &path));
+    exact.or_else(|error| {
+        meant::resolve(roots, name)
+            .ok()
+            .filter(WorkspacePath::exists)
+            .ok_or(error)
+    })
 }
 
 /// [`resolve`] for a path in the system's encoding.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::names::squash;
 use super::foreign::{self, find, find_word};
+use super::leaks;
 use crate::text::repair;
 
 /// Converts values whose meaning is certain to what the schema requires; leaves the rest to [`super::check`].
@@ -160,6 +161,7 @@ fn coerce_object(value: &mut Value, schema: &Value) {
         return;
     };
     foreign::unwrap(fields, properties);
+    leaks::mend(fields, properties);
     foreign::rename(fields, properties);
     foreign::hoist(fields, properties);
     foreign::spread_paths(fields, properties);

@@ -1,6 +1,7 @@
 //! Whether an answer can still turn out to be nothing but a call. Pure.
 
-use super::forms::{TAGS, TOKENS};
+use crate::text::marks::{self, Kind};
+use crate::text::repair::PATCH;
 
 /// How the JSON of a call begins, without blanks.
 const JSON: &[&str] = &[
@@ -39,6 +40,8 @@ const LANGUAGES: &[&str] = &[
     "function_call",
     "function",
     "xml",
+    "diff",
+    "patch",
     "",
 ];
 /// What Phi writes before a list of calls.
@@ -60,7 +63,7 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         return match language.trim().to_lowercase().as_str() {
             "tool_code" => true,
             language if LANGUAGES.contains(&language) => {
-                may_be_json(code) || may_be_mark(code.trim_start())
+                may_be_json(code) || may_be_mark(code.trim_start()) || may_be_patch(code)
             }
             _ => false,
         };
@@ -70,12 +73,18 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || FUNCTOOLS.starts_with(text)
         || may_be_json(listed)
         || may_be_list(listed)
+        || may_be_patch(text)
+}
+
+/// Whether a text can be a patch: it has its first line, or only the beginning of it.
+pub(super) fn may_be_patch(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with(PATCH.0) || PATCH.0.starts_with(text)
 }
 
 fn may_be_mark(text: &str) -> bool {
-    TAGS.iter()
-        .chain(TOKENS)
-        .any(|mark| text.starts_with(mark) || mark.starts_with(text))
+    marks::begins(&[Kind::Calls, Kind::Named])
+        .any(|mark| marks::after(text, mark).is_some() || marks::may_become(text, mark))
 }
 
 /// `[{"name":` and `[f(`.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::json::{Found, TextCall, with_json};
+use crate::text::marks::{self, Kind};
 
 /// The calls in the element that names a tool, after its tag: one, or one for each file.
 pub(super) fn call<'a>(name: &str, text: &'a str) -> Found<'a> {
@@ -75,7 +76,7 @@ pub(super) fn function<'a>(
     let name = name.trim().trim_matches(['"', '\'']);
     let close = |rest: &'a str| {
         let rest = rest.trim_start();
-        rest.strip_prefix(end).unwrap_or(rest)
+        marks::after(rest, end).unwrap_or(rest)
     };
     if text.trim_start().starts_with('{') {
         let (calls, rest) = with_json(name, text)?;
@@ -95,32 +96,32 @@ pub(super) fn function<'a>(
 
 /// `<parameter=KEY>VALUE</parameter>`, with attributes after the key.
 pub(super) fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a str, &'a str)> {
-    let (key, rest) = text.strip_prefix(open)?.split_once('>')?;
+    let (key, rest) = marks::after(text, open)?.split_once('>')?;
     let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
     let (value, rest) = closed(rest).or_else(|| {
         // The last end is often forgotten; the function's own stays where it is.
-        let ends = ["</function>", "</invoke>", "</tool_call>"];
-        rest.split_at_checked(ends.iter().find_map(|end| rest.find(end))?)
+        let ends = marks::ends(&[Kind::Named, Kind::Calls]);
+        let end = ends.filter_map(|end| marks::find(rest, end)).min();
+        Some(rest.split_at(end?.0))
     })?;
     Some((key, value, rest))
 }
 
 /// A value up to the end of its parameter: the first end that another parameter or the end of the call follows.
 fn closed(text: &str) -> Option<(&str, &str)> {
-    const END: &str = "</parameter>";
-    let ends = text
-        .match_indices(END)
-        .map(|(at, _)| (text.split_at(at).0, text.split_at(at + END.len()).1));
+    let ends: Vec<(&str, &str)> = marks::all(text, "</parameter>")
+        .map(|(from, to)| (text.split_at(from).0, text.split_at(to).1))
+        .collect();
     let is_last = |rest: &str| {
         let rest = rest.trim_start();
+        let begins = |next: &&str| marks::after(rest, next).is_some();
         rest.is_empty()
             || ["<parameter", "</function", "</invoke", "</tool"]
                 .iter()
-                .any(|next| rest.starts_with(next))
+                .any(begins)
     };
-    ends.clone()
-        .find(|(_, rest)| is_last(rest))
-        .or_else(|| ends.into_iter().next())
+    let last = ends.iter().find(|(_, rest)| is_last(rest));
+    last.or(ends.first()).copied()
 }
 
 /// `<KEY>VALUE</KEY>`.
@@ -133,14 +134,20 @@ pub(super) fn element(text: &str) -> Option<(&str, &str, &str)> {
     Some((key, value, rest))
 }
 
-/// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
+/// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`. The beginning of a key may be missing, or be there twice.
 pub(super) fn pair(text: &str) -> Option<(&str, &str, &str)> {
-    let (key, rest) = text.strip_prefix("<arg_key>")?.split_once("</arg_key>")?;
-    let (value, rest) = rest
-        .trim_start()
-        .strip_prefix("<arg_value>")?
-        .split_once("</arg_value>")?;
-    Some((key, value, rest))
+    let mut rest = text;
+    while let Some(after) = marks::after(rest, "<arg_key>") {
+        rest = after.trim_start();
+    }
+    let (key, rest) = rest.split_once("</arg_key>")?;
+    let rest = marks::after(rest.trim_start(), "<arg_value>")?;
+    let (value, rest) = match rest.split_once("</arg_value>") {
+        Some(parts) => parts,
+        // The last end is often forgotten.
+        None => rest.split_at(marks::find(rest, "</tool_call>")?.0),
+    };
+    is_word(key.trim()).then_some((key, value, rest))
 }
 
 /// A value without its `CDATA` and the line breaks next to its tags.

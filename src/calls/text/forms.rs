@@ -5,88 +5,10 @@
 use serde_json::{Map, Value};
 
 use super::elements::{self, Argument, element, function, pair, parameter};
-use super::json::{Found, NOISE, TextCall, complete, of_json, with_json};
+use super::json::{Found, TextCall, complete, of_json, with_json};
 use super::{python, react};
+use crate::text::marks::{self, Kind, MARKS};
 use crate::text::repair;
-
-/// Tokens that never occur in prose: a call may follow them anywhere.
-pub(super) const TOKENS: &[&str] = &[
-    "[TOOL_CALLS]",
-    "<|python_tag|>",
-    "<|channel|>",
-    "<|start|>assistant",
-    "<|tool_calls_section_begin|>",
-    "<|tool_call_begin|>",
-    "<|tool_call|>",
-    "<|tool_calls|>",
-    "<|tool_call_section_begin|>",
-    "<|tool_call_start|>",
-    "<|tool_calls_begin|>",
-    "<|tool▁calls▁begin|>",
-    "<|tool▁call▁begin|>",
-    "<｜tool_calls_begin｜>",
-    "<|python_start|>",
-    "<|header_start|>assistant<|header_end|>",
-    "<|tools_prefix|>",
-    "<|tool_call>",
-    "<start_function_call>",
-    "<|START_ACTION|>",
-    "<|action_start|>",
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁call▁begin｜>",
-    "<｜DSML｜",
-    "<antml:",
-];
-
-/// Tags that contain calls; they count at the beginning of a line, or after a sentence.
-pub(super) const TAGS: &[&str] = &[
-    "<tool_call>",
-    "<tool_calls>",
-    "<toolcall>",
-    "<TOOLCALL>",
-    "<TOOL_CALL>",
-    "<tools>",
-    "<tool_use>",
-    "<function_call>",
-    "<function_calls>",
-    "<functioncall>",
-    "<function=",
-    "<invoke name=",
-    "<function name=",
-    "<tool name=",
-    "<call name=",
-    "<minimax:tool_call>",
-    "<seed:tool_call>",
-];
-
-/// Tokens that end an answer, which some servers leave in its text.
-pub(super) const ENDS: &[&str] = &[
-    "<|im_end|>",
-    "<|end|>",
-    "<|return|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|endoftext|>",
-    "<|END_RESPONSE|>",
-];
-
-/// `DeepSeek`'s tokens, which others write with other pipes and blanks.
-const PIPES: [&str; 5] = [
-    "tool_calls_begin",
-    "tool_calls_end",
-    "tool_call_begin",
-    "tool_call_end",
-    "tool_sep",
-];
-
-/// Tags that name a tool in an attribute, and their ends.
-const NAMED: [(&str, &str); 5] = [
-    ("<invoke name=", "</invoke>"),
-    ("<function name=", "</function>"),
-    ("<tool name=", "</tool>"),
-    ("<call name=", "</call>"),
-    ("<tool_call name=", "</tool_call>"),
-];
 
 /// The calls that make up `text`; `is_tool` recognizes tool names used as tags.
 pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
@@ -94,29 +16,13 @@ pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<Te
     (!calls.is_empty() && rest.is_empty()).then_some(calls)
 }
 
-/// The calls at the beginning of `text`, and the rest. Any namespace of tags is accepted.
-pub(super) fn first_calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> (Vec<TextCall>, String) {
-    let plain = PIPES.iter().fold(text.to_owned(), |text, token| {
-        let spelled =
-            |pipe: &str, blank: &str| format!("<{pipe}{}{pipe}>", token.replace('_', blank));
-        let ours = spelled("｜", "▁");
-        let text = text
-            .replace(&spelled("|", "▁"), &ours)
-            .replace(&spelled("｜", "_"), &ours);
-        if *token == "tool_sep" {
-            text.replace(&spelled("|", "_"), &ours)
-        } else {
-            text
-        }
-    });
-    let plain = ["antml:", "｜DSML｜", "steptml:"]
-        .iter()
-        .fold(plain, |text, namespace| {
-            text.replace(&format!("<{namespace}"), "<")
-                .replace(&format!("</{namespace}"), "</")
-        });
+/// The calls at the beginning of `text`, and the rest.
+pub(super) fn first_calls<'a>(
+    text: &'a str,
+    is_tool: &dyn Fn(&str) -> bool,
+) -> (Vec<TextCall>, &'a str) {
     let mut calls = Vec::new();
-    let mut rest = noise(&plain);
+    let mut rest = noise(text);
     while !rest.is_empty() {
         let Some((more, after)) = one(rest, is_tool) else {
             break;
@@ -124,7 +30,7 @@ pub(super) fn first_calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> (Vec<Te
         calls.extend(more);
         rest = noise(after);
     }
-    (calls, rest.to_owned())
+    (calls, rest)
 }
 
 /// The arguments of a native call to `name` that are not JSON but written as in a text: all of the call, or its
@@ -167,15 +73,22 @@ pub(super) fn fenced(
     }
 }
 
+/// What follows the marks around calls that a text begins with.
 fn noise(text: &str) -> &str {
+    let around = [Kind::Calls, Kind::Header];
+    let between = || {
+        marks::begins(&around)
+            .chain(marks::ends(&around))
+            .chain(marks::ends(&[Kind::Named, Kind::Stop]))
+            .chain([";"])
+    };
     let mut rest = text.trim_start();
     let mut is_inside = false;
     loop {
-        if let Some((noise, after)) = NOISE
-            .iter()
-            .find_map(|noise| Some((noise, rest.strip_prefix(noise)?)))
+        if let Some((mark, after)) =
+            between().find_map(|mark| Some((mark, marks::after(rest, mark)?)))
         {
-            is_inside = noise.starts_with("<tool");
+            is_inside = mark.starts_with("<tool");
             rest = after.trim_start();
             continue;
         }
@@ -198,26 +111,31 @@ fn noise(text: &str) -> &str {
 }
 
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
-    if let Some(rest) = text.strip_prefix("<function=") {
-        let (name, rest) = rest.split_once('>')?;
-        return function(name, rest, "</function>", &|text| {
-            parameter(text, "<parameter=")
-        });
-    }
-    if let Some((rest, end)) = NAMED
+    let tags = MARKS
         .iter()
-        .find_map(|(begin, end)| Some((text.strip_prefix(begin)?, end)))
+        .filter(|(begin, _, kind, _)| *kind == Kind::Named && begin.ends_with('='));
+    if let Some((rest, begin, end)) = tags
+        .into_iter()
+        .find_map(|(begin, end, _, _)| Some((marks::after(text, begin)?, *begin, *end)))
     {
         let (name, rest) = rest.split_once('>')?;
-        return function(name, rest, end, &|text| parameter(text, "<parameter name="));
+        let key = if begin.ends_with(" name=") {
+            "<parameter name="
+        } else {
+            "<parameter="
+        };
+        return function(name, rest, end, &|text| parameter(text, key));
     }
-    if text.starts_with("<|channel|>") || text.starts_with("to=") {
+    if marks::after(text, "<|channel|>").is_some() || text.starts_with("to=") {
         let (head, rest) = text.split_once("<|message|>")?;
         let name = head.split("to=").nth(1)?.split([' ', '<']).next()?;
         return with_json(name, rest);
     }
     if let Some(found) = tagged(text) {
         return Some(found);
+    }
+    if text.starts_with(repair::PATCH.0) {
+        return patch(text);
     }
     if let Some(rest) = text.strip_prefix("call:") {
         return escaped(rest);
@@ -253,6 +171,20 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     }
     named(text)
 }
+
+/// A patch in the V4A format (GPT), up to its last end.
+fn patch(text: &str) -> Found<'_> {
+    let (_, end) = repair::PATCH;
+    let ends = text.match_indices(end).map(|(at, _)| at + end.len());
+    let (patch, rest) = text.split_at(ends.last()?);
+    let arguments = Map::from_iter([(repair::PATCH_ARGUMENT.to_owned(), patch.into())]);
+    // Stars behind the mark are part of it.
+    let rest = rest.trim_start_matches([' ', '*']);
+    Some((vec![TextCall::new(PATCH_TOOL.to_owned(), arguments)], rest))
+}
+
+/// The tool that applies a patch.
+const PATCH_TOOL: &str = "apply_patch";
 
 /// `{"TOOL": {…}}`, one or a list of them.
 fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
@@ -329,14 +261,14 @@ fn named(text: &str) -> Found<'_> {
     let (name, rest) = text
         .split_at_checked(end)
         .filter(|(name, _)| !name.is_empty())?;
-    if let Some(rest) = rest.strip_prefix("<|tool_call_argument_begin|>") {
+    if let Some(rest) = marks::after(rest, "<|tool_call_argument_begin|>") {
         return with_json(name, rest);
     }
-    if let Some(rest) = rest.strip_prefix("<｜tool▁sep｜>") {
+    if let Some(rest) = marks::after(rest, "<|tool_sep|>") {
         if name != "function" {
             return with_json(name, rest);
         }
-        if rest.starts_with("<invoke name=") {
+        if marks::after(rest, "<invoke name=").is_some() {
             return one(rest, &|_| false);
         }
         let (name, rest) = rest.split_once('\n')?;
@@ -348,7 +280,7 @@ fn named(text: &str) -> Found<'_> {
         None => rest,
     };
     let rest = rest.strip_prefix("[ARGS]").unwrap_or(rest);
-    if rest.trim_start().starts_with("<arg_key>") {
+    if pair(rest.trim_start()).is_some() {
         return function(name, rest, "", &pair);
     }
     if rest.starts_with('(') {

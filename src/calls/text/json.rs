@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::text::marks::{self, Kind};
 use crate::text::repair;
 
 /// A call as it was written.
@@ -25,83 +26,6 @@ impl TextCall {
 }
 
 pub(super) type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
-
-/// Text around calls that has no meaning.
-pub(super) const NOISE: &[&str] = &[
-    "<tool_call>",
-    "</tool_call>",
-    "<tool_calls>",
-    "</tool_calls>",
-    "<toolcall>",
-    "</toolcall>",
-    "<TOOLCALL>",
-    "</TOOLCALL>",
-    "<TOOL_CALL>",
-    "</TOOL_CALL>",
-    "<tools>",
-    "</tools>",
-    "<tool_use>",
-    "</tool_use>",
-    "<function_call>",
-    "</function_call>",
-    "<function_calls>",
-    "</function_calls>",
-    "<functioncall>",
-    "</functioncall>",
-    "<minimax:tool_call>",
-    "</minimax:tool_call>",
-    "<seed:tool_call>",
-    "</seed:tool_call>",
-    "[TOOL_CALLS]",
-    "[/TOOL_CALLS]",
-    "<|python_tag|>",
-    "<|start|>assistant",
-    "<|tool_calls_section_begin|>",
-    "<|tool_calls_section_end|>",
-    "<|tool_call_begin|>",
-    "<|tool_call_end|>",
-    "<|tool_call|>",
-    "<|/tool_call|>",
-    "<|tool_calls|>",
-    "<|tool_call_section_begin|>",
-    "<|tool_call_section_end|>",
-    "<|tool_call_start|>",
-    "<|tool_calls_begin|>",
-    "<|tool_calls_end|>",
-    "<|python_start|>",
-    "<|python_end|>",
-    "<|header_start|>assistant<|header_end|>",
-    "<|tools_prefix|>",
-    "<|tools_suffix|>",
-    "<|tool_call>",
-    "<tool_call|>",
-    "<start_function_call>",
-    "<end_function_call>",
-    "<function>",
-    "<invoke>",
-    "</invoke>",
-    "<|return|>",
-    "<|END_RESPONSE|>",
-    "<|eot|>",
-    "<|START_ACTION|>",
-    "<|END_ACTION|>",
-    "<|action_start|>",
-    "<|plugin|>",
-    "<|action_end|>",
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁calls▁end｜>",
-    "<｜tool▁call▁begin｜>",
-    "<｜tool▁call▁end｜>",
-    "<｜end▁of▁sentence｜>",
-    "<|call|>",
-    "<|end|>",
-    "<|eom_id|>",
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|endoftext|>",
-    "</s>",
-    ";",
-];
 
 pub(super) const NAMES: &[&str] = &[
     "name",
@@ -168,16 +92,9 @@ pub(super) fn complete(text: &str) -> Option<(Value, &str, bool)> {
 
 /// An object without its last brackets, up to the mark that ends the call.
 fn unclosed(text: &str) -> Option<(Value, &str)> {
-    let is_end = |noise: &&&str| {
-        ["</", "<|", "[/"]
-            .iter()
-            .any(|begin| noise.starts_with(begin))
-    };
-    let ends = NOISE
-        .iter()
-        .filter(is_end)
-        .filter_map(|noise| text.find(noise));
-    let (inside, rest) = text.split_at(ends.min().unwrap_or(text.len()));
+    let ends = marks::ends(&[Kind::Calls, Kind::Named, Kind::Stop]);
+    let end = ends.filter_map(|end| marks::find(text, end)).min();
+    let (inside, rest) = text.split_at(end.map_or(text.len(), |(at, _)| at));
     Some((repair::unclosed(inside)?, rest))
 }
 

@@ -9,8 +9,10 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::json::{self, TextCall};
-use super::{forms, python};
+use super::python;
 use crate::calls::names;
+use crate::text::marks::MARKS;
+use crate::text::repair::PATCH;
 
 /// How many words may stand before the rest of a line: its number, a path.
 const PREFIX: usize = 16;
@@ -35,6 +37,9 @@ const INSIDE: &[&str] = &[
     "sep",
     "file",
     "true",
+    "dsml",
+    "minimax",
+    "seed",
 ];
 
 /// A word of a text, in lower case.
@@ -73,6 +78,16 @@ impl Quotation {
 /// The words of a call: its name, then each argument's key and values. The flag says that a part begins.
 fn parts(call: &TextCall) -> Vec<(String, bool)> {
     let mut parts = Vec::new();
+    // A patch is a call by itself: it stands in texts without the name of a tool.
+    let is_patch = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|it| it.trim_start().starts_with(PATCH.0))
+    };
+    if let Some(patch) = call.arguments.values().find(|value| is_patch(value)) {
+        add_value(&mut parts, patch);
+        return parts;
+    }
     add(&mut parts, names::bare(&call.name));
     for (key, value) in &call.arguments {
         add_member(&mut parts, key, value);
@@ -146,18 +161,10 @@ fn words(text: &str) -> Vec<Word> {
 
 /// The words of all marks.
 fn syntax() -> impl Iterator<Item = String> {
-    let marks = [
-        forms::TOKENS,
-        forms::TAGS,
-        forms::ENDS,
-        json::NOISE,
-        json::NAMES,
-        json::ARGUMENTS,
-        json::REST,
-        INSIDE,
-    ];
+    let marks = MARKS.iter().flat_map(|(begin, end, _, _)| [begin, end]);
+    let names = [json::NAMES, json::ARGUMENTS, json::REST, INSIDE];
     let words = |mark: &&str| words(mark).into_iter().map(|word| word.text);
-    marks.into_iter().flatten().flat_map(words)
+    marks.chain(names.into_iter().flatten()).flat_map(words)
 }
 
 /// Whether the words stand in a text in this order. Between two parts marks may stand, and before the rest of a line

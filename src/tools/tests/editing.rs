@@ -234,7 +234,8 @@ async fn apply_patch_changes_nothing_when_one_file_does_not_fit() {
         "c.rs does not exist. Did you mean",
     )
     .await;
-    check("*** Update File: a.rs\n-one\n+three\n", "names a.rs twice").await;
+    check("*** Update File: a.rs\n-one\n+three\n", "overlap").await;
+    check("*** Delete File: a.rs\n", "names a.rs twice").await;
     check("*** Add File: ../c.rs\n+d\n", "outside the workspace").await;
     check("*** Update File: b.rs\n b\n", "Example: ").await;
     place.write("latin1", b"caf\xe9\n");

@@ -2,80 +2,47 @@
 //!
 //! They are recognized by form: a comment, or words between dots, that says only that something is missing.
 
-/// How a comment begins.
-const COMMENTS: &[&str] = &["//", "#", "--", "/*", "<!--", "{/*", ";", "%", "[", "{#"];
-/// Words of which a line between dots contains at least one.
-const MISSING: &[&str] = &[
-    "rest",
-    "existing",
-    "remaining",
-    "remains",
-    "unchanged",
-    "same",
-    "previous",
-    "omitted",
-    "before",
+/// How a comment begins, or a note between brackets.
+const COMMENTS: &[&str] = &[
+    "//", "#", "--", "/*", "<!--", "{/*", ";", "%", "[", "{#", "(",
+];
+/// Words that say that something is missing.
+const MISSING: &str =
+    "rest remaining remainder existing unchanged omitted truncated previous same before";
+/// Words that say what becomes of it. Without dots there is one of them, or nothing but a kind of text.
+const STATES: &str = "unchanged omitted remain remains stay stays continue continues goes here above below same brevity keep";
+/// Kinds of text.
+const TEXTS: &str = "code file function functions method methods class classes implementation implementations content \
+    contents body logic lines section sections page component components imports tests definitions everything";
+/// Those of them that say it without dots or a state: `rest of the file`.
+const WHOLE: &[&str] = &[
     "code",
+    "file",
+    "function",
+    "class",
     "implementation",
-    "truncated",
+    "content",
 ];
-/// Beginnings of a line without leading dots.
-const BEGINNINGS: &[&str] = &[
-    "existing code",
-    "rest of the code",
-    "rest of code",
-    "rest of the file",
-    "rest of file",
-    "rest of the function",
-    "rest of the class",
-    "rest of the implementation",
-    "rest of the content",
-    "rest unchanged",
-    "remaining code",
-    "the rest of the code",
-    "the rest of the file",
-    "the rest remains",
-    "the rest is unchanged",
-    "previous code",
-    "other code",
-    "unchanged code",
-    "code unchanged",
-    "same as before",
-    "keep the rest",
-    "code omitted",
-    "rest omitted",
-    "omitted for brevity",
-    "other methods remain",
-    "other methods unchanged",
-    "other functions remain",
-    "other functions unchanged",
-    "previous implementation",
-    "unchanged",
-];
-/// Words that may follow without making it a sentence.
-const ENDS: &[&str] = &[
-    "unchanged",
-    "same",
-    "here",
-    "omitted",
-    "before",
-    "above",
-    "below",
-    "remains",
-    "stays",
-    "the",
-    "is",
-    "as",
-    "goes",
-    "continues",
-    "for",
-    "brevity",
-];
+/// Words between those.
+const BETWEEN: &str = "other the of is are as it its this in to all and for before with no not changes change todo will be was were";
 
 /// The first placeholder line of `new` that is not in `old`.
 pub(super) fn added<'a>(old: &str, new: &'a str) -> Option<&'a str> {
-    let mut found = new.lines().filter(|line| is_placeholder(line));
+    let mut before = "";
+    let mut found = new.lines().filter(|line| {
+        // Alone, dots are a body in Python.
+        let is_body =
+            before.ends_with([':', '"', '\'']) || before.is_empty() && line.starts_with(' ');
+        if !line.trim().is_empty() {
+            before = line.trim_end();
+        }
+        is_placeholder(line) || is_dots(line.trim()) && !is_body
+    });
     found.find(|line| !old.lines().any(|before| before.trim() == line.trim()))
+}
+
+fn is_dots(text: &str) -> bool {
+    matches!(text, "..." | "…")
 }
 
 fn is_placeholder(line: &str) -> bool {
@@ -84,44 +51,51 @@ fn is_placeholder(line: &str) -> bool {
         .iter()
         .find_map(|mark| line.strip_prefix(mark))
         .map(|rest| rest.trim_start_matches(['/', '*', '#', '-', '!']));
-    let has_dots = |text: &str| text.starts_with("...") || text.starts_with('…');
     let inside = match inside {
         Some(inside) => inside.trim(),
         // Without a following blank the dots are the spread operator.
         None if ["... ", "… "].iter().any(|dots| line.starts_with(dots)) => line,
         None => return false,
     };
+    let is_end = |c: char| c.is_whitespace() || "*/->})]%#".contains(c);
+    let inside = inside.trim_end_matches(is_end);
+    if is_dots(inside) {
+        return true;
+    }
     let words: Vec<String> = inside
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect();
-    if words.is_empty() || words.len() > 10 {
+    if words.is_empty() || words.len() > 12 {
         return false;
     }
-    let is_missing = words.iter().any(|word| MISSING.contains(&word.as_str()));
-    if has_dots(inside) {
-        // `... other functions ...`
-        let is_closed = inside.ends_with("...") || inside.ends_with('…');
-        return is_missing || is_closed && words.iter().any(|word| word == "other");
+    let has = |list: &str| {
+        words
+            .iter()
+            .any(|word| list.split_whitespace().any(|it| it == word))
+    };
+    let is_one_of = |word: &String| {
+        [MISSING, STATES, TEXTS, BETWEEN]
+            .iter()
+            .any(|list| list.split_whitespace().any(|it| it == word))
+    };
+    let begins = inside.starts_with("...") || inside.starts_with('…');
+    let ends = inside.ends_with("...") || inside.ends_with('…');
+    let is_only = words.iter().all(is_one_of);
+    if begins {
+        return has(MISSING) || is_only && (ends || has(TEXTS));
     }
     let said = words.join(" ");
-    let said = said.strip_prefix("todo ").unwrap_or(&said);
-    let begins = |word: &str| said.starts_with(word);
-    if said.ends_with("omitted for brevity")
-        || said.ends_with(" unchanged") && (begins("rest of ") || begins("the rest of "))
-    {
+    let is_rest = said.trim_start_matches("the ").starts_with("rest of ");
+    if said.ends_with("omitted for brevity") || is_rest && said.ends_with(" unchanged") {
         return true;
     }
-    BEGINNINGS.iter().any(|beginning| {
-        let rest = said
-            .strip_prefix(beginning)
-            .filter(|rest| rest.is_empty() || rest.starts_with(' '));
-        rest.is_some_and(|rest| {
-            rest.split(' ')
-                .all(|word| word.is_empty() || ENDS.contains(&word))
-        })
-    })
+    let is_whole = words
+        .last()
+        .is_some_and(|word| WHOLE.contains(&word.as_str()));
+    let is_state = has(STATES) && (has(TEXTS) || has(MISSING)) || is_whole || ends;
+    is_only && has(MISSING) && (is_state || words.len() == 1 && has("unchanged"))
 }
 
 #[cfg(test)]
@@ -154,6 +128,12 @@ mod tests {
             "// unchanged code above",
             "# [previous implementation continues]",
             "# (remaining functions omitted for brevity)",
+            "// rest of methods remain the same",
+            "(unchanged code ...)",
+            "<!-- ... -->",
+            "# ...",
+            "/* rest of the imports stay the same */",
+            "// (existing tests unchanged)",
         ] {
             assert!(is_placeholder(line), "{line}");
         }
@@ -195,5 +175,13 @@ mod tests {
             None
         );
         assert_eq!(added("x\n", "y\n# ... rest ...\n"), Some("# ... rest ..."));
+        assert_eq!(added("x\n", "y\n...\nz\n"), Some("..."));
+        for body in [
+            "def f():\n    ...\n",
+            "class A:\n    \"\"\"A.\"\"\"\n    ...\n",
+            "    ...\n",
+        ] {
+            assert_eq!(added("x\n", body), None);
+        }
     }
 }

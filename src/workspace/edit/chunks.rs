@@ -89,6 +89,11 @@ impl Context<'_> {
         {
             return Ok((Strategy::Exact, self.insertion(chunk)?));
         }
+        if let Some(anchor) = self.anchors.iter().find(|anchor| !self.mentions(anchor)) {
+            return Err(MatchError(format!(
+                "{anchor:?} after @@ is nowhere in the file; give a line of the file that stands before the chunk"
+            )));
+        }
         let readings = readings(chunk);
         for reading in &readings {
             let found = first_pass(self.text, reading, |places, strategy| {
@@ -104,6 +109,16 @@ impl Context<'_> {
             || MatchError("it has no lines".to_owned()),
             |first| explain::absent(self.text, first, Asked::Chunk),
         ))
+    }
+
+    /// Whether the letters of an anchor are in one line of the file.
+    fn mentions(&self, anchor: &str) -> bool {
+        let letters =
+            |text: &str| -> String { text.chars().filter(|c| c.is_alphanumeric()).collect() };
+        let anchor = letters(anchor);
+        self.text
+            .lines()
+            .any(|line| letters(line).contains(&anchor))
     }
 
     /// Lines inserted without context: after the anchor, else at the end of the file.

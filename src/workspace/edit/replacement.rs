@@ -2,7 +2,7 @@
 //! where the pass ignored those.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use similar::DiffOp;
 
 use super::view::{View, is_blank, plain_punctuation};
 use super::{Replacement, Strategy};
+use crate::text::repair::unescape;
 use crate::text::{Hunk, Tokens};
 use crate::workspace::content::LineEnding;
 
@@ -35,8 +36,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The replacements for `places`.
-    pub(super) fn hunks(&self, places: &[Range<usize>]) -> Vec<Hunk> {
+    /// The replacements for `places`; `None` where the file's indentation does not say how a new line is indented.
+    pub(super) fn hunks(&self, places: &[Range<usize>]) -> Option<Vec<Hunk>> {
         let has_lines = self.edit.new_text.contains(['\n', '\r']);
         let line_ending = if has_lines {
             LineEnding::of(self.text)
@@ -49,26 +50,25 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    fn hunk(&self, place: &Range<usize>, line_ending: LineEnding) -> Hunk {
+    fn hunk(&self, place: &Range<usize>, line_ending: LineEnding) -> Option<Hunk> {
         let new = self.edit.new_text.as_str();
         let new_text = match line_ending {
             _ if !self.strategy.is_literal() || line_ending == LineEnding::Mixed => {
-                self.by_lines(place, line_ending)
+                self.by_lines(place, line_ending)?
             }
-            LineEnding::Lf if self.strategy == Strategy::Exact => new.to_owned(),
             _ => new
                 .replace("\r\n", "\n")
                 .replace('\n', line_ending.as_str()),
         };
-        Hunk {
+        Some(Hunk {
             range: place.clone(),
             new_text,
-        }
+        })
     }
 
     /// The new text line by line: a line the edit does not change stays as in the file, a changed one is indented like
     /// the line it replaces, and each has the line ending of the line it replaces or follows.
-    fn by_lines(&self, place: &Range<usize>, line_ending: LineEnding) -> String {
+    fn by_lines(&self, place: &Range<usize>, line_ending: LineEnding) -> Option<String> {
         let found: Vec<(&str, &str)> =
             ended_lines(self.text.get(place.clone()).unwrap_or_default()).collect();
         let [old_text, new_text] =
@@ -94,6 +94,12 @@ impl<'a> Search<'a> {
                         text.push_str(theirs);
                     }
                     _ if index == 0 && !self.starts_line(place) => text.push_str(line),
+                    _ if levels.is_ambiguous(line) => {
+                        // Flat text says nothing of depth, the line that it replaces does.
+                        let (theirs, _) = op.old_range().nth(nth).and_then(|at| found.get(at))?;
+                        text.push_str(indentation(theirs));
+                        text.push_str(line.trim_start_matches([' ', '\t']));
+                    }
                     _ => levels.indent(line, &mut text),
                 }
                 if index + 1 < new.len() {
@@ -104,7 +110,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        text
+        Some(text)
     }
 
     /// A text of the edit with the file's quotes, dashes and blanks, where the pass ignored them.
@@ -201,15 +207,19 @@ impl<'a> Search<'a> {
 #[derive(Default)]
 struct Levels<'a> {
     known: HashMap<&'a str, &'a str>,
+    /// Indentation of the model's that stands for several of the file's.
+    ambiguous: HashSet<&'a str>,
     /// One more level in both, if one uses tabs and the other spaces.
     step: Option<(String, String)>,
 }
 
 impl<'a> Levels<'a> {
     fn new(pairs: &[(&'a str, &'a str)]) -> Self {
-        let mut known = HashMap::new();
+        let (mut known, mut ambiguous) = (HashMap::new(), HashSet::new());
         for (ours, theirs) in pairs {
-            known.entry(*ours).or_insert(*theirs);
+            if *known.entry(*ours).or_insert(*theirs) != *theirs {
+                ambiguous.insert(*ours);
+            }
         }
         let deeper = |pair: &(&'a str, &'a str)| {
             let (ours, theirs) = pairs.first()?;
@@ -219,7 +229,15 @@ impl<'a> Levels<'a> {
             .iter()
             .find_map(deeper)
             .or_else(|| pairs.iter().find_map(|(ours, theirs)| step(ours, theirs)));
-        Self { known, step }
+        Self {
+            known,
+            ambiguous,
+            step,
+        }
+    }
+
+    fn is_ambiguous(&self, line: &str) -> bool {
+        !line.trim().is_empty() && self.ambiguous.contains(indentation(line))
     }
 
     /// Adds `line` to `text`, indented as the file is.
@@ -298,31 +316,6 @@ pub(super) fn unescaped(edit: &Replacement) -> Option<Replacement> {
         new_text: unescape(&edit.new_text),
         replace_all: edit.replace_all,
     })
-}
-
-fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        let escaped = if character == '\\' {
-            characters.clone().next()
-        } else {
-            None
-        };
-        let meant = match escaped {
-            Some('n') => '\n',
-            Some('t') => '\t',
-            Some('r') => '\r',
-            Some(quoted @ ('"' | '\'' | '`' | '\\')) => quoted,
-            _ => {
-                plain.push(character);
-                continue;
-            }
-        };
-        characters.next();
-        plain.push(meant);
-    }
-    plain
 }
 
 fn indentation(line: &str) -> &str {

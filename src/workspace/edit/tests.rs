@@ -387,6 +387,10 @@ const DISAGREED: &[(&str, &str)] = &[
         "Roo-Code-e3d7b445d1",
         "the same; an empty replacement empties the line, as it does without a number",
     ),
+    (
+        "gemini-cli-c604ca0525",
+        "gives flat lines the indentation of the first line; here each has that of the line it replaces",
+    ),
 ];
 
 #[test]
@@ -552,4 +556,38 @@ fn marked(original: &str, ranges: &[(usize, usize)]) -> String {
         at = end;
     }
     marked + &text(at, units.len())
+}
+
+#[test]
+fn flat_text_takes_the_old_indentation_or_is_refused() {
+    let text = "a:\n  b:\n    c: 1\n  d: 2\n";
+    let edit = |old: &str, new: &str| {
+        let edit = Replacement {
+            old_text: old.to_owned(),
+            new_text: new.to_owned(),
+            replace_all: false,
+        };
+        apply(text, &Change::Edits(vec![edit])).map(|outcome| outcome.new_text.to_string())
+    };
+    assert_eq!(
+        edit("b:\nc: 1\nd: 2\n", "b:\nc: 3\nd: 4\n").unwrap(),
+        "a:\n  b:\n    c: 3\n  d: 4\n"
+    );
+    assert!(edit("b:\nc: 1\nd: 2\n", "b:\nc: 1\ne: 5\nf: 6\nd: 2\n").is_err());
+}
+
+#[test]
+fn new_lines_end_as_the_file_does() {
+    for (text, new, expected) in [
+        ("a\nb\n", "x\r\ny", "x\ny\nb\n"),
+        ("a\r\nb\r\n", "x\ny", "x\r\ny\r\nb\r\n"),
+    ] {
+        let edit = Replacement {
+            old_text: "a".to_owned(),
+            new_text: new.to_owned(),
+            replace_all: false,
+        };
+        let outcome = apply(text, &Change::Edits(vec![edit])).unwrap();
+        assert_eq!(&*outcome.new_text, expected);
+    }
 }

@@ -1,35 +1,63 @@
 //! Patches as `diff -u` and git write them, in the V4A format: the lines say what changes, their numbers are not needed.
 
 /// The same patch between `*** Begin Patch` and `*** End Patch`; `None` where `text` is no such patch, or says more than
-/// which lines come and go.
+/// that.
 pub(super) fn as_v4a(text: &str) -> Option<String> {
     let mut lines = text.trim_end().lines().peekable();
     let mut patch = String::from("*** Begin Patch\n");
-    let (mut is_inside, mut is_any) = (false, false);
+    let mut place = Place::Outside;
+    let (mut is_renamed, mut is_any) = (false, false);
     while let Some(line) = lines.next() {
         let after = line
             .strip_prefix("--- ")
             .zip(lines.peek().and_then(|next| next.strip_prefix("+++ ")));
         if let Some((old, new)) = after {
             lines.next();
-            patch.push_str(&heading(path(old), path(new))?);
-            (is_inside, is_any) = (false, true);
-        } else if line.starts_with("@@") {
-            is_inside = is_any;
-            patch.push_str("@@\n");
-        } else if ["rename ", "copy ", "GIT binary", "Binary files"]
+            if !std::mem::take(&mut is_renamed) {
+                patch.push_str(&heading(path(old), path(new))?);
+            }
+            place = match (path(old), path(new)) {
+                (None, _) => Place::New,
+                (_, None) => Place::Deleted,
+                _ => Place::Head,
+            };
+            is_any = true;
+        } else if let Some(old) = line.strip_prefix("rename from ") {
+            let new = lines.next()?.strip_prefix("rename to ")?;
+            patch.extend(["*** Update File: ", old, "\n*** Move to: ", new, "\n"]);
+            (is_renamed, is_any) = (true, true);
+        } else if ["copy ", "GIT binary", "Binary files"]
             .iter()
             .any(|start| line.starts_with(start))
         {
             return None;
-        } else if is_inside && !line.starts_with('\\') && !line.starts_with("diff --git ") {
+        } else if line.starts_with("diff --git ") {
+            (place, is_renamed) = (Place::Outside, false);
+        } else if line.starts_with("@@") && matches!(place, Place::Head | Place::Lines) {
+            place = Place::Lines;
+            patch.push_str("@@\n");
+        } else if !line.starts_with('\\')
+            && !line.starts_with("@@")
+            && matches!(place, Place::Lines | Place::New)
+        {
             patch.push_str(line);
             patch.push('\n');
-        } else if line.starts_with("diff --git ") {
-            is_inside = false;
         }
     }
     is_any.then(|| patch + "*** End Patch")
+}
+
+/// Where in a diff a line is.
+enum Place {
+    Outside,
+    /// Behind the names of a file that changes.
+    Head,
+    /// In its lines.
+    Lines,
+    /// In the lines of a new file.
+    New,
+    /// In those of a file that goes.
+    Deleted,
 }
 
 /// A name without the folder git puts in front and the time diff puts behind; `None` for no file.
@@ -42,10 +70,12 @@ fn path(name: &str) -> Option<&str> {
     (name != "/dev/null").then_some(plain)
 }
 
-/// `None` where a file gets another name: then what the person is shown would not be all.
+/// `None` where only the names say that a file gets another one: git says so itself.
 fn heading(old: Option<&str>, new: Option<&str>) -> Option<String> {
     match (old, new) {
         (Some(old), Some(new)) if old == new => Some(format!("*** Update File: {new}\n")),
+        (None, Some(new)) => Some(format!("*** Add File: {new}\n")),
+        (Some(old), None) => Some(format!("*** Delete File: {old}\n")),
         _ => None,
     }
 }
@@ -69,15 +99,24 @@ mod tests {
     }
 
     #[test]
+    fn files_come_go_and_move_as_git_says() {
+        let diff = "diff --git a/new b/new\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/new\n@@ -0,0 +1,2 @@\n+a\n+b\n\
+            diff --git a/old b/old\ndeleted file mode 100644\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
+            diff --git a/from b/to\nsimilarity index 90%\nrename from from\nrename to to\n--- a/from\n+++ b/to\n@@ -1 +1 @@\n-x\n+y\n\
+            diff --git a/here b/there\nsimilarity index 100%\nrename from here\nrename to there\n";
+        let expected = "*** Begin Patch\n*** Add File: new\n+a\n+b\n*** Delete File: old\n*** Update File: from\n\
+            *** Move to: to\n@@\n-x\n+y\n*** Update File: here\n*** Move to: there\n*** End Patch";
+        assert_eq!(as_v4a(diff).as_deref(), Some(expected));
+    }
+
+    #[test]
     fn diffs_with_inconsistent_counts_are_rejected() {
         for text in [
             "",
             "just words",
             "-a\n+b",
-            "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
-            "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n",
             "--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n",
-            "diff --git a/x b/y\nrename from x\nrename to y\n",
+            "diff --git a/x b/y\ncopy from x\ncopy to y\n",
         ] {
             assert_eq!(as_v4a(text), None, "{text}");
         }

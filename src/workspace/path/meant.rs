@@ -3,10 +3,12 @@
 //! Such a name is another spelling of an existing file, or of a new one in an existing folder. It is resolved like any
 //! other, so it reaches nothing that the exact spelling does not.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{PathError, Root, WorkspacePath, outside, resolve_path};
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::{PathError, Root, WorkspacePath, outside, place, resolve_path, tidy};
 
 /// The place that `name` means.
 pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, PathError> {
@@ -21,6 +23,12 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
             .filter_map(|spelling| resolve_path(roots, Path::new(spelling)).ok())
     };
     if let Some(there) = places().find(WorkspacePath::exists) {
+        return Ok(there);
+    }
+    if let Some(there) = spellings
+        .iter()
+        .find_map(|spelling| folded(roots, spelling))
+    {
         return Ok(there);
     }
     if literal.as_ref().is_ok_and(WorkspacePath::has_folder) && is_plain(roots, name) {
@@ -65,7 +73,11 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         .and_then(|root| root.path.file_name())
         .and_then(|name| name.to_str())
         .unwrap_or_default();
-    let changes: [&dyn Fn(&str) -> String; 8] = [
+    let changes: [&dyn Fn(&str) -> String; 12] = [
+        &|name| after_scheme(name).unwrap_or(name).to_owned(),
+        &|name| after_authority(name).unwrap_or(name).to_owned(),
+        &|name| decoded(name).unwrap_or_else(|| name.to_owned()),
+        &|name| unescaped(name),
         &|name| unwrapped(name).to_owned(),
         &|name| bare(name).to_owned(),
         &|name| name.trim_start_matches('@').to_owned(),
@@ -102,15 +114,113 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         },
     ];
     let mut spellings = vec![name.to_owned()];
-    for change in changes {
-        for at in 0..spellings.len() {
+    let mut at = 0;
+    while at < spellings.len().min(SPELLINGS) {
+        for change in changes {
             let changed = change(&spellings[at]);
             if !changed.is_empty() && !spellings.contains(&changed) {
                 spellings.push(changed);
             }
         }
+        at += 1;
     }
     spellings
+}
+
+/// How many spellings of a name are changed further.
+const SPELLINGS: usize = 32;
+
+/// What follows the scheme of a URL, without its query and fragment.
+fn after_scheme(name: &str) -> Option<&str> {
+    let (scheme, rest) = name.split_once("://")?;
+    let is_scheme = !scheme.is_empty()
+        && scheme
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b"+-.".contains(&it));
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    is_scheme.then_some(rest.split_at(end).0)
+}
+
+/// The path of a URL, from its first slash on: `vscode://file/home/me/a.rs`.
+fn after_authority(name: &str) -> Option<&str> {
+    let rest = after_scheme(name)?;
+    Some(rest.split_at(rest.find('/')?).1)
+}
+
+/// A name with its percent escapes resolved; `None` if it has none.
+fn decoded(name: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let mut ahead = rest.clone();
+        match (byte, digit(ahead.next()), digit(ahead.next())) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(u8::try_from(high * 16 + low).ok()?);
+                rest = ahead;
+            }
+            _ => bytes.push(byte),
+        }
+    }
+    (bytes.len() < name.len()).then(|| String::from_utf8(bytes).ok())?
+}
+
+/// A name without the backslashes that a shell wants before blanks and signs.
+fn unescaped(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    let mut characters = name.chars().peekable();
+    while let Some(character) = characters.next() {
+        let escapes = |next: &char| !next.is_alphanumeric() && !"\\/._-".contains(*next);
+        if character != '\\' || !characters.peek().is_some_and(escapes) {
+            plain.push(character);
+        }
+    }
+    plain
+}
+
+/// The existing file whose name looks the same: composed otherwise, or with other blanks, quotes and dashes. A model
+/// writes the name that it sees; where two files look the same it has to be exact.
+fn folded(roots: &[Arc<Root>], name: &str) -> Option<WorkspacePath> {
+    let (root, relative) = place(roots, Path::new(name))?;
+    let mut found = PathBuf::new();
+    for part in tidy(relative)?.components() {
+        let wanted = looks(part.as_os_str().to_str()?);
+        let folder = if found.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &found
+        };
+        if root.dir().symlink_metadata(found.join(part)).is_ok() {
+            found.push(part);
+            continue;
+        }
+        let entries = root.dir().read_dir(folder).ok()?.flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut same = names.filter(|name| looks(name) == wanted);
+        let (Some(one), None) = (same.next(), same.next()) else {
+            return None;
+        };
+        found.push(one);
+    }
+    if found.as_os_str().is_empty() {
+        return None;
+    }
+    resolve_path(roots, &root.path.join(found))
+        .ok()
+        .filter(WorkspacePath::exists)
+}
+
+/// A name as it looks: compatibility forms composed, without differences of blanks, quotes and dashes.
+fn looks(name: &str) -> String {
+    let plain = |character: char| match character {
+        '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}' => None,
+        blank if blank.is_whitespace() => Some(' '),
+        '‘' | '’' | '‛' | '′' | '`' | '´' => Some('\''),
+        '“' | '”' | '„' | '″' => Some('"'),
+        '‐' | '‑' | '‒' | '–' | '—' | '−' => Some('-'),
+        other => Some(other),
+    };
+    name.nfkc().filter_map(plain).nfc().collect()
 }
 
 /// A name without surrounding blanks, quotes and line numbers: `src/a.rs:12`, `src/a.rs#L3-L9`.

@@ -1,0 +1,158 @@
+//! What leaks into arguments from the envelope of a call: marks that end it, and other arguments. Pure.
+//!
+//! Servers cut an envelope apart by its marks, and models write marks in places where theirs do not expect them. What is
+//! cut off here has no beginning in the argument, so no file has it by itself.
+
+use serde_json::{Map, Value};
+
+use super::foreign::find;
+use crate::text::marks;
+
+/// How many arguments may have been swallowed.
+const SWALLOWED: usize = 8;
+
+/// Cuts marks off the ends of texts. An argument that another one has swallowed becomes its own again.
+pub(super) fn mend(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    let names: Vec<String> = fields.keys().cloned().collect();
+    for name in names {
+        for _ in 0..SWALLOWED {
+            let Some(Value::String(text)) = fields.get(&name) else {
+                break;
+            };
+            let is_missing = |key: &str| {
+                let meant = find(key, properties.keys().map(String::as_str));
+                meant.is_some_and(|ours| {
+                    !fields
+                        .keys()
+                        .any(|name| meant_by(name, properties) == Some(ours))
+                })
+            };
+            let Some((own, key, rest)) = swallowed(text, &name, &is_missing) else {
+                break;
+            };
+            let (own, key, rest) = (own.to_owned(), key.to_owned(), rest.to_owned());
+            fields.insert(name.clone(), own.into());
+            fields.insert(key, rest.into());
+        }
+    }
+    let is_document = fields
+        .values()
+        .any(|value| value.as_str().is_some_and(is_document));
+    for (name, value) in fields.iter_mut() {
+        let Some(ours) = meant_by(name, properties) else {
+            continue;
+        };
+        let Value::String(text) = &*value else {
+            continue;
+        };
+        let clean = without_marks(text, ours, properties);
+        let clean = if ours == "content" {
+            unfenced(clean, is_document)
+        } else {
+            clean
+        };
+        if clean.len() < text.len() && !clean.trim().is_empty() {
+            // A line break before the mark is the mark's, but for a file's.
+            let clean = if ours == "content" {
+                clean
+            } else {
+                clean.strip_suffix('\n').unwrap_or(clean)
+            };
+            *value = clean.into();
+        }
+    }
+}
+
+fn meant_by<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a str> {
+    find(name, properties.keys().map(String::as_str))
+}
+
+/// A text without the marks at its end that nothing in it begins: those of a family, the end of the argument's own tag,
+/// and the tags that end behind one of them.
+fn without_marks<'a>(text: &'a str, ours: &str, properties: &Map<String, Value>) -> &'a str {
+    let (mut clean, mut rest) = (text, text);
+    loop {
+        let before = marks::without_ends(rest);
+        if before.len() < rest.len() {
+            (clean, rest) = (before, before);
+            continue;
+        }
+        let tag = rest
+            .trim_end()
+            .strip_suffix('>')
+            .and_then(|rest| rest.rsplit_once("</"));
+        let is_name = |tag: &str| {
+            tag.chars()
+                .all(|c| c.is_alphanumeric() || "_-:".contains(c))
+        };
+        match tag {
+            Some((before, tag)) if is_name(tag) && !before.contains(&format!("<{tag}")) => {
+                rest = before;
+                if meant_by(tag, properties) == Some(ours) {
+                    clean = before;
+                }
+            }
+            _ => return clean,
+        }
+    }
+}
+
+/// The argument's own text, and the key and the text of the one that it swallowed: one that the call does not have, in
+/// the form of a family and after the end of the argument.
+fn swallowed<'a>(
+    text: &'a str,
+    name: &str,
+    is_missing: &dyn Fn(&str) -> bool,
+) -> Option<(&'a str, &'a str, &'a str)> {
+    let ends = [
+        "</parameter>".to_owned(),
+        "</arg_value>".to_owned(),
+        format!("</{name}>"),
+    ];
+    let own = |at: usize| {
+        let before = text.split_at(at).0.trim_end();
+        ends.iter().find_map(|end| {
+            let (from, to) = marks::all(before, end).last()?;
+            (to == before.len()).then(|| before.split_at(from).0)
+        })
+    };
+    text.match_indices('<').find_map(|(at, _)| {
+        let rest = text.split_at(at).1;
+        let begins = ["<parameter name=", "<parameter="];
+        let (key, value) = begins
+            .iter()
+            .find_map(|begin| marks::after(rest, begin)?.split_once('>'))
+            .or_else(|| {
+                let (key, rest) = marks::after(rest, "<arg_key>")?.split_once("</arg_key>")?;
+                Some((key, marks::after(rest.trim_start(), "<arg_value>")?))
+            })
+            .or_else(|| rest.strip_prefix('<')?.split_once('>'))?;
+        let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
+        let key = key.trim().trim_matches(['"', '\'']);
+        is_missing(key).then(|| Some((own(at)?, key, value.strip_prefix('\n').unwrap_or(value))))?
+    })
+}
+
+/// Whether a name is one of a text in which code fences are part of what it says.
+fn is_document(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    ["md", "mdx", "markdown", "rst", "adoc", "txt"]
+        .contains(&extension.to_ascii_lowercase().as_str())
+}
+
+/// The text of a file without the code fence around it, or the one that only ends it.
+fn unfenced(text: &str, is_document: bool) -> &str {
+    const FENCE: &str = "```";
+    let fences = text
+        .lines()
+        .filter(|line| line.trim_start().starts_with(FENCE))
+        .count();
+    let trimmed = text.trim_end();
+    match trimmed.strip_suffix(FENCE) {
+        Some(inside) if fences == 1 && inside.ends_with('\n') => inside,
+        Some(inside) if fences == 2 && !is_document && text.starts_with(FENCE) => inside
+            .split_once('\n')
+            .map_or(text, |(_language, inside)| inside),
+        _ => text,
+    }
+}

@@ -1,0 +1,250 @@
+//! Where in the text of an answer a call begins, or may begin. Pure.
+//!
+//! Text that is a quotation by its form (in a fence, indented, behind `>`, between backticks) is passed over.
+
+use std::ops::Range;
+
+use super::beginning::{may_be_patch, may_be_whole};
+use super::elements::is_word;
+use super::react;
+use crate::calls::Catalog;
+use crate::text::marks::{self, Kind};
+use crate::text::repair::PATCH;
+
+/// What some models write around a Python call.
+const PRINT: &str = "print(";
+/// What Python calls begin with.
+pub(super) const MODULES: [&str; 3] = ["default_api.", "functions.", "tools."];
+/// The longest marker, in bytes.
+const LONGEST_MARK: usize = 64;
+/// The longest tool name as a tag, in bytes.
+const LONGEST_TAG: usize = 40;
+
+/// The kinds of marks that begin a call, and those that may end an answer.
+const BEGINS: &[Kind] = &[Kind::Calls, Kind::Named];
+const ENDS: &[Kind] = &[
+    Kind::Calls,
+    Kind::Named,
+    Kind::Argument,
+    Kind::Header,
+    Kind::Stop,
+];
+
+/// The search, as far as the text has come.
+#[derive(Default)]
+pub(super) struct Search {
+    /// Where a call seems to begin; nothing from there on is released.
+    pub begun: Option<usize>,
+    /// Whether a complete marker was found there.
+    pub is_certain: bool,
+    /// Where the unfinished line begins.
+    line: usize,
+    /// How far that line was scanned.
+    scanned: usize,
+    /// Whether the answer began as no call does.
+    is_prose: bool,
+    /// The marker of the open code fence.
+    fence: Option<String>,
+}
+
+/// The text of an answer so far, and the tools that it may call.
+struct Answer<'a, C> {
+    text: &'a str,
+    tools: &'a C,
+}
+
+impl Search {
+    /// Goes on to the end of the text so far.
+    pub(super) fn advance(&mut self, text: &str, tools: &impl Catalog) {
+        if !self.is_certain {
+            self.begun = self.scan(&Answer { text, tools });
+        }
+    }
+
+    fn scan<C: Catalog>(&mut self, answer: &Answer<'_, C>) -> Option<usize> {
+        let text = answer.text;
+        if !self.is_prose {
+            if may_be_whole(text) || answer.may_be_python() {
+                return Some(0);
+            }
+            self.is_prose = !text.trim().is_empty();
+        }
+        loop {
+            let from = self.line.max(self.scanned);
+            let end = text
+                .get(from..)
+                .and_then(|rest| rest.find('\n'))
+                .map(|end| from + end);
+            let line = self.line..end.unwrap_or(text.len());
+            if let Some((at, is_certain)) = self.beginning(answer, &line) {
+                self.is_certain = is_certain;
+                return Some(at);
+            }
+            let Some(end) = end else {
+                self.scanned = text.len();
+                return None;
+            };
+            self.turn_fence(text.get(line).unwrap_or_default().trim());
+            self.line = end + 1;
+        }
+    }
+
+    /// Opens or closes a code fence.
+    fn turn_fence(&mut self, line: &str) {
+        let marks: String = line
+            .chars()
+            .take_while(|c| *c == '`' || *c == '~')
+            .collect();
+        let rest = line.strip_prefix(marks.as_str()).unwrap_or_default();
+        match &self.fence {
+            None if marks.len() >= 3 => self.fence = Some(marks),
+            Some(open) if marks.starts_with(open.as_str()) && rest.is_empty() => self.fence = None,
+            _ => {}
+        }
+    }
+
+    /// Where in a line of prose a call begins or may begin, and whether that is certain.
+    fn beginning<C: Catalog>(
+        &self,
+        answer: &Answer<'_, C>,
+        line: &Range<usize>,
+    ) -> Option<(usize, bool)> {
+        let text = answer.text.get(line.clone())?;
+        if self.fence.is_some()
+            || text.trim_start().starts_with('>')
+            || text.starts_with("    ")
+            || text.starts_with('\t')
+        {
+            return None;
+        }
+        if let Some(found) = answer.action(line, text) {
+            return Some(found);
+        }
+        let body = text.trim_start();
+        let is_whole = line.end < answer.text.len() || body.starts_with(PATCH.0);
+        if !body.is_empty() && may_be_patch(body) && (body.starts_with(PATCH.0) || !is_whole) {
+            return Some((line.end - body.len(), is_whole));
+        }
+        // Earlier positions were decided with the earlier text, so that a long line is scanned only once.
+        let undecided = answer
+            .text
+            .floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
+        let first = undecided.saturating_sub(line.start);
+        let starts = text.get(first..)?.match_indices(['<', '[']);
+        let mut starts = starts.map(|(at, _)| first + at);
+        starts.find_map(|at| {
+            let (before, rest) = text.split_at(at);
+            let is_free = before.matches('`').count() % 2 == 0;
+            // The line may be incomplete: the beginning of a marker may still become one.
+            let is_last = line.end == answer.text.len();
+            let is_certain = answer
+                .decide(before.trim_end(), rest, is_last)
+                .filter(|_| is_free);
+            let at = line.start + at;
+            let may_end = || is_free && may_be_ends(answer.text.split_at(at).1);
+            is_certain
+                .or_else(|| may_end().then_some(false))
+                .map(|is_certain| (at, is_certain))
+        })
+    }
+}
+
+impl<C: Catalog> Answer<'_, C> {
+    /// Whether it is certain that a call begins with `rest`; `None` if none does.
+    fn decide(&self, before: &str, rest: &str, is_last: bool) -> Option<bool> {
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_numbered = is_number(before.trim_end_matches('.'));
+        let is_separate =
+            before.is_empty() || before.ends_with(['.', '!', '?', '…']) && !is_numbered;
+        // Tokens occur in no prose, tags do.
+        let mut marks = marks::begins(BEGINS).filter(|mark| is_separate || marks::is_token(mark));
+        let is_mark = marks.clone().any(|mark| marks::after(rest, mark).is_some())
+            || marks::after(rest, "<|start|>assistant").is_some();
+        if is_mark || before.is_empty() && self.is_tag(rest) {
+            return Some(true);
+        }
+        let may_be_tag = before.is_empty() && rest.len() < LONGEST_TAG && is_tag_name(rest);
+        (is_last && (may_be_tag || marks.any(|mark| marks::may_become(rest, mark))))
+            .then_some(false)
+    }
+
+    /// Whether the answer can still be nothing but `NAME(…)` with the name of an offered tool.
+    fn may_be_python(&self) -> bool {
+        let text = self.text.trim();
+        if text == PRINT {
+            return true;
+        }
+        let text = text.strip_prefix(PRINT).unwrap_or(text);
+        let text = MODULES
+            .iter()
+            .find_map(|module| text.strip_prefix(module))
+            .unwrap_or(text);
+        if let Some((name, _)) = text.split_once('(') {
+            return self.tools.names().contains(&name);
+        }
+        let begins = |word: &str| !text.is_empty() && word.starts_with(text);
+        begins(PRINT)
+            || self.tools.names().into_iter().any(begins)
+            || MODULES.iter().any(|module| begins(module))
+    }
+
+    /// Whether a line begins a `ReAct` call: `Action:` and a tool, with `Action Input:` after it, or JSON in place of both.
+    fn action(&self, line: &Range<usize>, text: &str) -> Option<(usize, bool)> {
+        let body = text.trim_start();
+        let at = line.end - body.len();
+        let is_last = line.end == self.text.len();
+        let Some(name) = body.strip_prefix(react::ACTION).map(str::trim) else {
+            return (is_last && !body.is_empty() && react::ACTION.starts_with(body))
+                .then_some((at, false));
+        };
+        if !name.is_empty()
+            && !"```".starts_with(name)
+            && !name.starts_with("```")
+            && self.tools.resolve(name.trim_matches('`')).is_none()
+            && !is_last
+        {
+            return None;
+        }
+        let next = self.text.split_at(line.end).1.trim_start();
+        if name.starts_with("```") {
+            return Some((at, true));
+        }
+        let wanted: &[&str] = if name.is_empty() {
+            &["{", "```"]
+        } else {
+            &[react::ACTION_INPUT]
+        };
+        let is_certain = wanted.iter().any(|begin| next.starts_with(begin));
+        (is_certain || wanted.iter().any(|begin| begin.starts_with(next)))
+            .then_some((at, is_certain))
+    }
+
+    /// Whether a text begins with a tool's name as a tag.
+    fn is_tag(&self, rest: &str) -> bool {
+        let name = rest
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once('>'))
+            .map(|(name, _)| name);
+        name.is_some_and(|name| is_word(name) && self.tools.resolve(name).is_some())
+    }
+}
+
+fn is_tag_name(text: &str) -> bool {
+    text.strip_prefix('<')
+        .is_some_and(|name| name.is_empty() || is_word(name))
+}
+
+/// What follows the ends of marks that a text begins with.
+pub(super) fn ends(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(after) = marks::ends(ENDS).find_map(|end| marks::after(rest, end)) {
+        rest = after.trim();
+    }
+    rest
+}
+
+/// Whether a text is nothing but ends of marks, the last of which may be incomplete.
+fn may_be_ends(text: &str) -> bool {
+    let rest = ends(text);
+    rest.is_empty() || marks::ends(ENDS).any(|end| marks::may_become(rest, end))
+}
