@@ -103,7 +103,7 @@ impl Backup {
             .find_map(|dir| Some(dir.symlink_metadata(name).ok()?.len()))
     }
 
-    /// Sets apart what the repository no longer has.
+    /// Keeps elsewhere what the repository no longer has.
     pub(crate) fn lose(&self, name: &str) {
         let moved = self.dir.rename(name, &self.lost, name);
         let marked = moved.and_then(|()| {
@@ -117,10 +117,7 @@ impl Backup {
 
     /// Whether the file `other` has the bytes that are stored under this name.
     pub(crate) fn has_same(&self, name: &str, other: &mut impl Read) -> bool {
-        let own = self
-            .dir
-            .open(name)
-            .or_else(|_set_apart| self.lost.open(name));
+        let own = self.dir.open(name).or_else(|_lost| self.lost.open(name));
         own.is_ok_and(|mut own| is_same(&mut own, other))
     }
 
@@ -177,7 +174,7 @@ pub(crate) fn open(backups: &Path, image: &str, size: u64) -> io::Result<File> {
     let dir = Dir::open_ambient_dir(backups, ambient_authority())?.open_dir(id)?;
     let file = dir
         .open(name)
-        .or_else(|_set_apart| dir.open_dir(LOST)?.open(name))?;
+        .or_else(|_lost| dir.open_dir(LOST)?.open(name))?;
     if file.metadata()?.len() == size {
         Ok(file.into_std())
     } else {

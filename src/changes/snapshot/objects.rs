@@ -19,7 +19,7 @@ use crate::workspace::{Root, mode};
 
 /// The folder of packs; every other one is named by the first two digits of its objects.
 const PACKS: &str = "pack";
-/// Of so many objects of a folder in which no name has changed, a look checks that they were not overwritten in place:
+/// Of this many objects of a folder in which no name has changed, a look checks that they were not overwritten in place:
 /// git makes objects read-only, and packs them long before a folder has more.
 const CHECKED: usize = 16;
 /// A larger log or setting, in bytes, is not stored.
