@@ -23,7 +23,7 @@ mod steps;
 pub mod text;
 mod turn;
 
-pub use ask::{APPLY, whether_to_apply};
+pub use ask::{APPLY, person, whether_to_apply};
 pub use entry::Entry;
 pub use guidance::{FILE as INSTRUCTIONS_FILE, Guidance, Rules};
 pub use steps::Step;

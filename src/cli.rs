@@ -10,6 +10,7 @@ mod init;
 mod logging;
 mod logs;
 mod man;
+mod mcp;
 mod models;
 mod permissions;
 mod replay;
@@ -61,6 +62,8 @@ enum Command {
     Eval(eval::Args),
     /// List the models you can use
     Models(models::Args),
+    /// List the MCP servers, log in and out, and check them
+    Mcp(mcp::Args),
     /// List the permission rules of a workspace, and remove rules
     Permissions(permissions::Args),
     /// List, show, export and remove saved conversations
@@ -140,6 +143,7 @@ impl Cli {
             Command::Eval(args) => shown(eval::run(args, &environment).await),
             Command::Sessions(args) => done(sessions::run(args, &environment).await),
             Command::Models(args) => shown(models::run(args, &environment).await),
+            Command::Mcp(args) => mcp::run(args, &environment).await,
             Command::Permissions(args) => done(permissions::run(args, &environment).await),
             Command::Logs(args) => done(logs::run(&args, &environment, &mut io::stdout())),
             Command::Replay(args) => {

@@ -221,7 +221,7 @@ impl Server {
             Transport::Acp => Box::new(AcpClient::new(
                 self.peer.clone(),
                 id,
-                self.client.shows_forms,
+                self.client.elicitation,
             )),
         }
     }

@@ -7,18 +7,23 @@
 //! stopped by a guard asks in the same way whether to continue.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::event::{About, AgentEvent, Permission};
 use super::steps::{Step, Steps};
-use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind};
+use crate::tools::{Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, ToolKind};
 
 /// Stands where a request about a call has the name of its tool.
 const PAUSE: &str = "go_on";
 /// The same of a request to apply what was tried.
 pub const APPLY: &str = "apply";
+/// The same of a question of an MCP server's.
+const SERVER: &str = "mcp";
 
 /// A call waiting for permission.
 pub(super) struct Wish<'a> {
@@ -96,7 +101,8 @@ pub(super) async fn ask(
             ..context.clone()
         }),
         Permission::Reject if is_question => Ok(context.clone()),
-        Permission::Reject => Err(
+        // A form is filled in only where one was shown, which no call does.
+        Permission::Reject | Permission::Filled(_) => Err(
             "the user said no to this call; nothing was changed.\nDo not repeat it: ask what they \
                                    want instead, or go another way"
                 .to_owned(),
@@ -154,30 +160,20 @@ pub(super) async fn go_on(
     cancel: &CancellationToken,
     steps: &Steps,
 ) -> bool {
-    let call_id = format!("{PAUSE}-{place}");
-    let (reply, answer) = oneshot::channel();
     let preview = Preview {
         title: format!("Continue? The turn paused {why}"),
         caution: Some("answering no ends the turn; changes so far are kept".to_owned()),
         ..Preview::default()
     };
-    let question = AgentEvent::PermissionRequested {
+    let question = Question {
         about: About::Pause,
-        call_id: call_id.clone(),
-        name: PAUSE.to_owned(),
+        call_id: format!("{PAUSE}-{place}"),
+        name: PAUSE,
         kind: ToolKind::Think,
-        preview: Box::new(preview),
-        rule: None,
-        reply: Some(reply),
-        asked: None,
+        preview,
     };
-    steps.event(question).await;
-    let outcome = decision(answer, cancel).await;
-    let goes_on = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
-    steps
-        .event(AgentEvent::PermissionResolved { call_id, outcome })
-        .await;
-    goes_on
+    let outcome = question.put(steps, cancel, &CancellationToken::new()).await;
+    matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
 }
 
 /// Asks whether to apply what a turn changed in a copy of the workspace. Only the person can decide this, no mode and no
@@ -189,12 +185,12 @@ pub async fn whether_to_apply(
     steps: &mpsc::Sender<Step>,
 ) -> Permission {
     let steps = Steps(steps.clone());
-    let (id, kind, name) = (call_id.to_owned(), ToolKind::Edit, APPLY.to_owned());
+    let (id, kind) = (call_id.to_owned(), ToolKind::Edit);
     steps
         .event(AgentEvent::ToolCallStart {
             index: 0,
             id: id.clone(),
-            name: name.clone(),
+            name: APPLY.to_owned(),
             kind,
         })
         .await;
@@ -205,26 +201,100 @@ pub async fn whether_to_apply(
             preview: preview.clone(),
         })
         .await;
-    let (reply, answer) = oneshot::channel();
-    let request = AgentEvent::PermissionRequested {
+    let question = Question {
         about: About::Apply,
-        call_id: id.clone(),
-        name,
+        call_id: id,
+        name: APPLY,
         kind,
-        preview: Box::new(preview),
-        rule: None,
-        reply: Some(reply),
-        asked: None,
+        preview,
     };
-    steps.event(request).await;
-    let outcome = decision(answer, cancel).await;
-    steps
-        .event(AgentEvent::PermissionResolved {
-            call_id: id,
-            outcome: outcome.clone(),
-        })
-        .await;
-    outcome
+    question
+        .put(&steps, cancel, &CancellationToken::new())
+        .await
+}
+
+/// The person of a turn, for questions named after `place`, which is unique in its session.
+#[must_use]
+pub fn person(place: &str, cancel: &CancellationToken, steps: &mpsc::Sender<Step>) -> Person {
+    Person::new(Asking {
+        place: place.to_owned(),
+        asked: AtomicU32::new(0),
+        cancel: cancel.clone(),
+        steps: Steps(steps.clone()),
+    })
+}
+
+struct Asking {
+    place: String,
+    /// How many questions there were.
+    asked: AtomicU32,
+    cancel: CancellationToken,
+    steps: Steps,
+}
+
+impl Ask for Asking {
+    fn ask(&self, preview: Preview, withdrawn: CancellationToken) -> BoxFuture<'static, Reply> {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let question = Question {
+            about: About::Server,
+            call_id: format!("{SERVER}-{}-{number}", self.place),
+            name: SERVER,
+            kind: ToolKind::Think,
+            preview,
+        };
+        let (steps, cancel) = (self.steps.clone(), self.cancel.clone());
+        async move {
+            match question.put(&steps, &cancel, &withdrawn).await {
+                Permission::AllowOnce => Reply::Yes,
+                Permission::Answered(text) => Reply::Text(text),
+                Permission::Filled(form) => Reply::Form(*form),
+                _ => Reply::No,
+            }
+        }
+        .boxed()
+    }
+}
+
+/// A question that is not about a call of the model's.
+struct Question {
+    about: About,
+    call_id: String,
+    name: &'static str,
+    kind: ToolKind,
+    preview: Preview,
+}
+
+impl Question {
+    async fn put(
+        self,
+        steps: &Steps,
+        cancel: &CancellationToken,
+        withdrawn: &CancellationToken,
+    ) -> Permission {
+        let (reply, answer) = oneshot::channel();
+        let request = AgentEvent::PermissionRequested {
+            about: self.about,
+            call_id: self.call_id.clone(),
+            name: self.name.to_owned(),
+            kind: self.kind,
+            preview: Box::new(self.preview),
+            rule: None,
+            reply: Some(reply),
+            asked: None,
+        };
+        steps.event(request).await;
+        let outcome = withdrawn
+            .run_until_cancelled(decision(answer, cancel))
+            .await
+            .unwrap_or(Permission::Reject);
+        steps
+            .event(AgentEvent::PermissionResolved {
+                call_id: self.call_id,
+                outcome: outcome.clone(),
+            })
+            .await;
+        outcome
+    }
 }
 
 /// The person's answer. "Cancelled" means the turn (ACP), and may arrive before the cancellation itself does.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use crate::changes::ChangeSet;
@@ -307,6 +307,8 @@ pub enum About {
     Pause,
     /// Whether what a turn changed in a copy of the workspace is applied.
     Apply,
+    /// A form or an address of an MCP server.
+    Server,
 }
 
 /// The answer to a permission request.
@@ -319,6 +321,8 @@ pub enum Permission {
     AllowAlways(#[serde(skip)] Grant),
     /// What the person answers to a question of the model's.
     Answered(String),
+    /// A form, filled in.
+    Filled(Box<Map<String, Value>>),
     /// No.
     Reject,
     /// No answer: the turn was cancelled.

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::advice::{advise, another_path};
-use super::ask::{Wish, ask, show};
+use super::ask::{Wish, ask, person, show};
 use super::event::{AgentEvent, ExecutionResult};
 use super::guidance::Guidance;
 use super::steps::Steps;
@@ -417,6 +417,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     let begun = Instant::now();
     let context = ToolContext {
         live: Live::default(),
+        person: person(&call.id, &context.cancel, &steps.0),
         ..context
     };
     let answer = tokio::select! {

@@ -16,7 +16,7 @@ use crate::process::{Sandbox, Surroundings};
 use crate::session::check::{self, Finding, Verdict};
 use crate::session::{self};
 use crate::text::display;
-use crate::tools::mcp;
+use crate::tools::{Redactor, mcp};
 
 /// Arguments of `tandem doctor`.
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         report.add(finding)?;
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;
-    for server in session::mcp_servers(&settings, &workspaces) {
+    for server in session::mcp_servers(&settings, &workspaces, &Redactor::default()) {
         report.add(mcp_server(&server).await)?;
     }
     let surroundings = session::surroundings(&settings);

@@ -142,6 +142,11 @@ pub struct McpOptions {
     pub url: Option<BaseUrl>,
     /// HTTP headers for `url`.
     pub headers: BTreeMap<String, String>,
+    /// The OAuth client id to log in to `url` with: the one you were given, or the address of a client metadata document.
+    /// Most servers need none.
+    pub client_id: Option<String>,
+    /// The secret that belongs to `client-id`, if there is one.
+    pub client_secret: Option<String>,
 }
 
 /// Inline completion.

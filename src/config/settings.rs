@@ -89,6 +89,12 @@ pub enum McpServer {
         url: String,
         /// HTTP headers for it.
         headers: BTreeMap<String, String>,
+        /// The OAuth client id to log in with.
+        client_id: Option<String>,
+        /// The secret that belongs to it.
+        client_secret: Option<String>,
+        /// Whether the editor supplied the server.
+        is_supplied: bool,
     },
 }
 
@@ -264,6 +270,14 @@ impl Settings {
         self.environment.harmless()
     }
 
+    /// Whether the person is in a session of a desktop, which has a keyring.
+    #[must_use]
+    pub fn has_keyring(&self) -> bool {
+        ["DBUS_SESSION_BUS_ADDRESS", "SECURITYSESSIONID"]
+            .iter()
+            .any(|name| self.environment.get(name).is_some())
+    }
+
     /// Every value that is set, with its origin.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
@@ -304,6 +318,10 @@ impl Settings {
             McpServer::Command { env, .. } => env,
             McpServer::Url { headers, .. } => headers,
         });
+        let clients = self.mcp.values().filter_map(|server| match server {
+            McpServer::Url { client_secret, .. } => client_secret.clone(),
+            McpServer::Command { .. } => None,
+        });
         let written = headers
             .chain(servers)
             .flatten()
@@ -314,6 +332,7 @@ impl Settings {
             .chain(keys)
             .chain(written)
             .map(str::to_owned)
+            .chain(clients)
             .collect()
     }
 
@@ -397,12 +416,17 @@ fn mcp_server(options: &McpOptions) -> Result<McpServer, &'static str> {
         cwd,
         url,
         headers,
+        client_id,
+        client_secret,
     } = options.clone();
     match (command, url) {
         (Some(command), None) => Ok(McpServer::Command { command, env, cwd }),
         (None, Some(url)) => Ok(McpServer::Url {
             url: url.as_str().to_owned(),
             headers,
+            client_id,
+            client_secret,
+            is_supplied: false,
         }),
         _ => Err("an MCP server needs either `command` or `url`"),
     }

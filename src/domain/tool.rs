@@ -67,6 +67,12 @@ pub struct Preview {
     /// The title is a question to the person, with these answers to choose from: nothing is to be allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Vec<String>>,
+    /// The JSON Schema of a form to fill in. A front end without forms asks for its first field, as in `answers`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<Box<serde_json::Value>>,
+    /// The address the person is asked to open in a browser.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
 }
 
 /// A command to run.

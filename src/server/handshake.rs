@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::capabilities::Capabilities;
 use super::client_files::FileAccess;
 use super::dispatch::{Answer, error, read};
+use super::front_end::Elicitation;
 use super::lsp::{Abilities, LspEditor, operations};
 use super::wire::failure;
 use super::{Phase, Server};
@@ -30,8 +31,8 @@ pub(super) struct Client {
     process_id: Option<u32>,
     /// Whether it accepts `session/*` messages; otherwise it is an LSP-only client.
     pub speaks_acp: bool,
-    /// Whether it shows forms (`elicitation/create`).
-    pub shows_forms: bool,
+    /// How it asks its person for more than a permission.
+    pub elicitation: Elicitation,
     /// Which `fs/*` methods it offers.
     pub files: FileAccess,
     /// What it can do as a language client.
@@ -74,7 +75,7 @@ impl Server {
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
-            shows_forms: false,
+            elicitation: Elicitation::default(),
             files: handshake
                 .capability("experimental.tandem")
                 .map(FileAccess::of)
@@ -150,12 +151,9 @@ impl Server {
             ));
         }
         let files = FileAccess::of(&params["clientCapabilities"]);
-        let shows_forms = params
-            .pointer("/clientCapabilities/elicitation/form")
-            .is_some_and(Value::is_object);
         self.client = Client {
             speaks_acp: true,
-            shows_forms,
+            elicitation: Elicitation::of(&params["clientCapabilities"]),
             files,
             ..Client::default()
         };

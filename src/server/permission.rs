@@ -1,5 +1,6 @@
 //! Pending permission requests: one table for all conversations and front ends.
 
+use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
@@ -50,17 +51,21 @@ impl Request {
                 ("allow_once", "Apply", Permission::AllowOnce),
                 ("reject_once", "Discard", Permission::Reject),
             ]
-            .map(|(id, title, permission)| Choice {
-                id: id.to_owned(),
-                title: title.to_owned(),
-                permission,
-            })
+            .map(Choice::from)
             .into();
         }
-        self.preview
-            .answers
-            .as_deref()
-            .map_or_else(|| choices(self.rule.as_deref()), answers)
+        if self.preview.link.is_some() {
+            return [
+                ("allow_once", "Open in the Browser", Permission::AllowOnce),
+                ("reject_once", "Not Now", Permission::Reject),
+            ]
+            .map(Choice::from)
+            .into();
+        }
+        match &self.preview.answers {
+            Some(options) => answers(options, self.preview.form.is_some()),
+            None => choices(self.rule.as_deref()),
+        }
     }
 }
 
@@ -72,56 +77,55 @@ pub(super) struct Choice {
     pub permission: Permission,
 }
 
+impl From<(&str, &str, Permission)> for Choice {
+    fn from((id, title, permission): (&str, &str, Permission)) -> Self {
+        Self {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            permission,
+        }
+    }
+}
+
 /// The choices, from narrow to wide, the refusal last. Titles begin with how long they apply, because menus truncate.
 pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
-    let choice = |id: &str, title: &str, permission| Choice {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        permission,
-    };
-    let mut choices = vec![choice("allow_once", "Allow", Permission::AllowOnce)];
+    let mut choices = vec![Choice::from(("allow_once", "Allow", Permission::AllowOnce))];
     if let Some(rule) = rule.map(display::escape_line) {
         let always = [
             ("allow_always", "session", Scope::Session),
             ("allow_always_project", "project", Scope::Project),
         ];
         choices.extend(always.map(|(id, place, scope)| {
-            choice(
+            Choice::from((
                 id,
-                &format!("Always ({place}): {rule}"),
+                &*format!("Always ({place}): {rule}"),
                 Permission::AllowAlways(Grant::offered(scope)),
-            )
+            ))
         }));
     }
-    choices.push(choice("reject_once", "Reject", Permission::Reject));
+    choices.push(("reject_once", "Reject", Permission::Reject).into());
     choices
 }
 
 /// What the model reads when the person wants to write the answer, for clients that offer only choices.
 const IN_CHAT: &str = "in their next message. End your turn now by repeating the question, and go on when it is answered";
 
-/// The answers to a question of the model's, and the ways to write another one or none.
-fn answers(options: &[String]) -> Vec<Choice> {
+/// The answers to a question, and the ways to write another one or none. What the person writes in the chat is the answer
+/// to a form; for a question of the model's it is a message.
+fn answers(options: &[String], is_form: bool) -> Vec<Choice> {
     let answer = |(number, option): (usize, &String)| Choice {
         id: format!("answer_{number}"),
         title: display::escape_line(option).into_owned(),
         permission: Permission::Answered(option.clone()),
     };
-    let in_chat = Choice {
-        id: "answer_in_chat".to_owned(),
-        title: "Answer in the Chat".to_owned(),
-        permission: Permission::Answered(IN_CHAT.to_owned()),
-    };
-    let none = Choice {
-        id: "reject_once".to_owned(),
-        title: "No Answer".to_owned(),
-        permission: Permission::Reject,
-    };
+    let in_chat = Permission::Answered(IN_CHAT.to_owned());
+    let in_chat = Choice::from(("answer_in_chat", "Answer in the Chat", in_chat));
     options
         .iter()
         .enumerate()
         .map(answer)
-        .chain([in_chat, none])
+        .chain((!is_form).then_some(in_chat))
+        .chain([("reject_once", "No Answer", Permission::Reject).into()])
         .collect()
 }
 
@@ -265,6 +269,19 @@ impl Server {
         call_id: &str,
         decision: &Permission,
     ) {
+        let link = self
+            .requests
+            .open()
+            .find(|request| request.session == *id && request.call_id == call_id)
+            .and_then(|request| request.preview.link.clone());
+        // A client of the Agent Client Protocol opened it before it answered.
+        if let Some(link) = link
+            && *decision == Permission::AllowOnce
+            && self.client.can.shows_documents
+        {
+            let params = json!({ "uri": link, "external": true });
+            drop(self.peer.request("window/showDocument", &params));
+        }
         self.requests.remove(id, call_id);
         if let Some(conversation) = self.conversations.get_mut(id) {
             conversation.front.resolved(call_id, decision);

@@ -90,6 +90,9 @@ pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> 
                 McpServer::Url {
                     url: server.url,
                     headers,
+                    client_id: None,
+                    client_secret: None,
+                    is_supplied: true,
                 },
             ))
         }

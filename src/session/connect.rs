@@ -115,6 +115,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         .as_ref()
         .map_or(Editing::Replacements, |model| editing(&model.model));
     let surroundings = surroundings(settings);
+    let secrets = Redactor::new(settings.secrets());
     Setup {
         id,
         provider: provider(settings),
@@ -122,12 +123,16 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         tools: tools::offered(editing, surroundings.shell().dialect, &workspace, &skills),
         skills,
         workspace,
-        servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.command_timeout),
+        servers: mcp::Servers::new(
+            mcp_servers(settings, &roots, &secrets),
+            settings.command_timeout,
+            secrets.clone(),
+        ),
         server_timeout: settings.connect_timeout,
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny),
         remembered,
-        secrets: Redactor::new(settings.secrets()),
+        secrets,
         limits: settings.limits,
         checkpoints: settings.state_dir.as_deref().map(images::folder),
         journal: settings.state_dir.as_deref().map(store::folder),
@@ -162,9 +167,11 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
 /// The configured MCP servers, for a workspace with these folders.
 ///
 /// A configured program runs in the home directory unless its `cwd` says otherwise: in the workspace, a repository
-/// could shadow it.
+/// could shadow it. `secrets` learns the tokens of logins.
 #[must_use]
-pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
+pub fn mcp_servers(settings: &Settings, roots: &[PathBuf], secrets: &Redactor) -> Vec<mcp::Server> {
+    let state = settings.state_dir.as_deref();
+    let vault = mcp::Vault::new(state, settings.has_keyring());
     let inherited = settings.harmless_environment();
     let home = ["HOME", "USERPROFILE"]
         .into_iter()
@@ -173,7 +180,7 @@ pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
     let home = home
         .filter(|home| home.is_dir())
         .unwrap_or_else(|| PathBuf::from("/"));
-    let way = |server: &McpServer| match server {
+    let way = |name: &str, server: &McpServer| match server {
         McpServer::Command { command, env, cwd } => {
             let mut environment = inherited.clone();
             environment.extend(env.clone());
@@ -187,15 +194,29 @@ pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
                 folder,
             }
         }
-        McpServer::Url { url, headers } => mcp::Way::Url {
-            url: url.clone(),
-            headers: headers.clone(),
-        },
+        McpServer::Url {
+            url,
+            headers,
+            client_id,
+            client_secret,
+            is_supplied,
+        } => {
+            let registered = mcp::Registered {
+                id: client_id.clone(),
+                secret: client_secret.clone(),
+                is_supplied: *is_supplied,
+            };
+            let login = mcp::Login::new(name, url, registered, vault.clone(), secrets.clone());
+            mcp::Way::Url(mcp::Address {
+                url: url.clone(),
+                headers: headers.clone(),
+                // Connecting says what is wrong with an address.
+                login: login.ok().map(Arc::new),
+            })
+        }
     };
-    let server = |(name, server): (&String, &McpServer)| mcp::Server {
-        name: name.clone(),
-        way: way(server),
-        roots: roots.to_vec(),
+    let server = |(name, server): (&String, &McpServer)| {
+        mcp::Server::new(name, way(name, server), roots, state)
     };
     settings.mcp.iter().map(server).collect()
 }

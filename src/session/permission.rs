@@ -106,8 +106,9 @@ impl Facts {
             .collect();
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
-        // No mode and no rule applies a trial.
-        let cautious = preview.caution.is_some() || empties || about == About::Apply;
+        // No mode and no rule applies a trial, or answers a server.
+        let cautious =
+            preview.caution.is_some() || empties || matches!(about, About::Apply | About::Server);
         let (command, follows_up) = (command.map(Line::new), preview.follows_up);
         let is_question = preview.answers.is_some();
         Self {
@@ -126,7 +127,7 @@ impl Facts {
     fn rule_name(&self) -> &str {
         match &self.about {
             About::Call { rule_name, .. } => rule_name,
-            About::Pause | About::Apply => &self.tool,
+            About::Pause | About::Apply | About::Server => &self.tool,
         }
     }
 

@@ -26,6 +26,8 @@ struct Open {
     call_id: String,
     kind: ToolKind,
     facts: Facts,
+    /// Whether a message of the person is the answer itself.
+    is_form: bool,
     /// Where the turn waits; `None` once it has an answer.
     reply: Option<oneshot::Sender<Permission>>,
     answer: oneshot::Receiver<Permission>,
@@ -58,17 +60,29 @@ impl Questions {
 }
 
 impl Actor {
+    fn open_question(&self) -> Option<&Open> {
+        self.running.as_ref()?.questions.open.as_ref()
+    }
+
     /// The person writes while the model asks them something: what they write is the answer, and joins the turn.
     pub(super) fn answer_by_message(&mut self) {
-        let open = self
-            .running
-            .as_ref()
-            .and_then(|running| running.questions.open.as_ref());
-        if open.is_some_and(|open| open.facts.is_question()) {
+        if self
+            .open_question()
+            .is_some_and(|open| open.facts.is_question())
+        {
             self.decided(Permission::Answered(
                 "see the message that follows".to_owned(),
             ));
         }
+    }
+
+    /// Takes a message as the answer to an open form of a server: the model does not read it.
+    pub(super) fn fill_in_by_message(&mut self, words: &str) -> bool {
+        let takes = self.open_question().is_some_and(|open| open.is_form);
+        if takes {
+            self.decided(Permission::Answered(words.to_owned()));
+        }
+        takes
     }
 
     /// Decides about a call, or asks the person after all earlier requests.
@@ -132,12 +146,14 @@ impl Actor {
                 }
                 Verdict::Ask => {
                     let rule = self.policy.offer(&facts);
+                    let is_form = preview.form.is_some();
                     let (person, answer) = oneshot::channel();
                     let (id, reply) = (call_id.clone(), Some(reply));
                     running.questions.open = Some(Open {
                         call_id: id,
                         kind,
                         facts,
+                        is_form,
                         reply,
                         answer,
                     });
@@ -178,11 +194,7 @@ impl Actor {
 
     /// The mode changed: answers an open request that it forbids.
     pub(super) fn reconsider(&mut self) {
-        let open = self
-            .running
-            .as_ref()
-            .and_then(|running| running.questions.open.as_ref());
-        if let Some(open) = open
+        if let Some(open) = self.open_question()
             && matches!(
                 self.policy.decide(self.mode, &open.facts),
                 Verdict::Forbid(_)

@@ -26,9 +26,13 @@ pub(super) async fn run_turn(
 ) {
     if !joining.is_empty() {
         let cancel = turn.context.cancel.clone();
-        let _cancelled = cancel
-            .run_until_cancelled(wait(&mut joining, server_timeout, &steps))
-            .await;
+        let person = agent::person(&turn.id, &cancel, &steps);
+        let ready = async {
+            wait(&mut joining, server_timeout, &steps).await;
+            let _late = timeout(server_timeout, joining.refresh()).await;
+            joining.log_in(&person).await;
+        };
+        let _cancelled = cancel.run_until_cancelled(ready).await;
         let (more, notices) = joining.offer();
         for text in notices {
             notice(&steps, text).await;

@@ -332,6 +332,12 @@ impl Actor {
             return self.give_back(id, said, reason);
         };
         let words = prompt.words();
+        if self.fill_in_by_message(&words)
+            && let Some(running) = &self.running
+        {
+            let turn = running.name.clone();
+            return self.report(&id, PromptState::Joined { turn });
+        }
         if !self.attached(&mut prompt, &cancel).await {
             return self.give_back(id, said, ReturnReason::Cancelled);
         }

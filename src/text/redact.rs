@@ -4,7 +4,7 @@
 //! from ordinary words are not treated as secrets.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
@@ -13,13 +13,14 @@ const SHORTEST: usize = 8;
 /// Replaces a secret.
 const MASK: &str = "[secret]";
 
-/// Finds known secrets. Cheap to clone; the default redactor knows none.
+/// Finds known secrets. Cheap to clone; clones share what they know. The default redactor knows none.
 #[derive(Debug, Clone, Default)]
-pub struct Redactor(Option<Arc<Known>>);
+pub struct Redactor(Arc<RwLock<Known>>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Known {
-    finder: AhoCorasick,
+    /// `None` without secrets.
+    finder: Option<AhoCorasick>,
     secrets: Vec<String>,
 }
 
@@ -27,7 +28,14 @@ impl Redactor {
     /// A redactor for these values, except those that are too short.
     #[must_use]
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
-        let mut known = Vec::new();
+        let redactor = Self::default();
+        redactor.add(secrets);
+        redactor
+    }
+
+    /// Adds values that became known, for all clones.
+    pub fn add<S: AsRef<str>>(&self, secrets: impl IntoIterator<Item = S>) {
+        let mut fresh = Vec::new();
         for secret in secrets {
             let secret = secret.as_ref().trim();
             if secret.len() < SHORTEST {
@@ -36,33 +44,32 @@ impl Redactor {
             let quoted = serde_json::Value::from(secret).to_string();
             let as_json = quoted.trim_matches('"');
             if as_json != secret {
-                known.push(as_json.to_owned());
+                fresh.push(as_json.to_owned());
             }
-            known.push(secret.to_owned());
+            fresh.push(secret.to_owned());
         }
-        if known.is_empty() {
-            return Self::default();
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        fresh.retain(|secret| !known.secrets.contains(secret));
+        if fresh.is_empty() {
+            return;
         }
+        known.secrets.extend(fresh);
         // The longest first: no rest of one stays where another begins it.
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
-            .build(&known);
-        Self(finder.ok().map(|finder| {
-            Arc::new(Known {
-                finder,
-                secrets: known,
-            })
-        }))
+            .build(&known.secrets);
+        known.finder = finder.ok();
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `text` without the secrets.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let finder = self
-            .0
-            .as_ref()
-            .map(|known| &known.finder)
-            .filter(|finder| finder.is_match(text));
+        let known = self.known();
+        let finder = known.finder.as_ref().filter(|finder| finder.is_match(text));
         let Some(finder) = finder else {
             return Cow::Borrowed(text);
         };
@@ -87,13 +94,9 @@ impl Redactor {
                     .is_some_and(|begin| text.ends_with(begin))
             })
         };
-        let held = self
-            .0
-            .iter()
-            .flat_map(|known| &known.secrets)
-            .filter_map(begun)
-            .max()
-            .unwrap_or(0);
+        let known = self.known();
+        let held = known.secrets.iter().filter_map(begun).max().unwrap_or(0);
+        drop(known);
         let rest = text.split_off(text.len() - held);
         let mut shown = std::mem::replace(text, rest);
         self.clean(&mut shown);

@@ -3,9 +3,10 @@
 //! Invariants: events do not depend on how the bytes are split; every byte is examined once, so one-byte reads cost no
 //! more than one large read; a line or event longer than [`MAX_EVENT`] is an error.
 //!
-//! `id` and `retry` serve reconnection, which does not apply to an answer: they are ignored.
+//! `id` and `retry` say where a stream can be continued ([`Resume`]).
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::{memchr, memchr2};
@@ -46,9 +47,20 @@ pub enum SseError {
     Io(#[from] std::io::Error),
 }
 
+/// Where and when a stream that ended can be continued.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// The id of the last event; `None` if the stream cannot be continued.
+    pub id: Option<String>,
+    /// The pause before.
+    pub pause: Option<Duration>,
+}
+
 /// The decoder; one for each stream.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
+    /// Where the stream can be continued.
+    pub resume: Resume,
     /// Where the search for a line end continues.
     scanned: usize,
     /// Whether the position of a byte order mark was passed.
@@ -147,6 +159,17 @@ impl SseDecoder {
             }
             b"event" => {
                 self.name = name(line.get(value..).unwrap_or_default());
+                src.advance(end);
+            }
+            b"id" => {
+                let id = String::from_utf8_lossy(line.get(value..).unwrap_or_default());
+                self.resume.id = Some(id.into_owned()).filter(|id| !id.is_empty());
+                src.advance(end);
+            }
+            b"retry" => {
+                let text = std::str::from_utf8(line.get(value..).unwrap_or_default());
+                let pause = text.ok().and_then(|text| text.parse().ok());
+                self.resume.pause = pause.map(Duration::from_millis).or(self.resume.pause);
                 src.advance(end);
             }
             _ => src.advance(end),
@@ -254,6 +277,15 @@ mod tests {
             "data: a\r\n\ndata: b\n\rdata: c\r\r\n",
             &[("", "a"), ("", "b"), ("", "c")],
         );
+    }
+
+    #[test]
+    fn a_stream_says_where_it_can_be_continued() {
+        let mut decoder = SseDecoder::default();
+        let mut buf = BytesMut::from("id: 7\nretry: 500\ndata:\n\nretry: soon\ndata: {}\n\n");
+        while decoder.decode(&mut buf).unwrap().is_some() {}
+        let (id, pause) = (Some("7".to_owned()), Some(Duration::from_millis(500)));
+        assert_eq!(decoder.resume, Resume { id, pause });
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandLine, Live, Preview, ToolError};
+use super::{CommandLine, Live, Person, Preview, ToolError};
 use crate::process::Shell;
 use crate::text::Redactor;
 use crate::workspace::{Workspace, WorkspacePath};
@@ -28,6 +28,8 @@ pub struct ToolContext {
     pub window: Option<u64>,
     /// What the person answered, where the call is a question to them.
     pub answer: Option<String>,
+    /// The person, for questions that come up while the call runs.
+    pub person: Person,
 }
 
 impl ToolContext {
@@ -43,6 +45,7 @@ impl ToolContext {
             decided: None,
             window: None,
             answer: None,
+            person: Person::default(),
         }
     }
 

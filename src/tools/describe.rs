@@ -26,6 +26,11 @@ impl Preview {
                 .as_deref()
                 .map(|note| escape_line(note).into_owned()),
         );
+        lines.extend(
+            self.link
+                .as_deref()
+                .map(|link| escape_line(link).into_owned()),
+        );
         lines.extend(self.diffs.iter().filter_map(unseen));
         lines.extend(self.lookalike());
         lines

@@ -13,31 +13,42 @@ mod bounded;
 mod call;
 mod child;
 mod connection;
+mod era;
 mod exchange;
+mod headers;
 mod http;
+mod input;
 mod keep;
 mod line;
 mod listing;
+mod login;
+mod store;
 
 use crate::domain::lock;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Tool;
+use super::{Person, Redactor, Tool};
 use call::McpTool;
 use connection::{Broken, Connection, list};
+use era::Eras;
 use keep::{State, Status, keep};
 use listing::{Listing, Names};
+pub use login::{Challenge, Login, Registered, Vault};
+use store::Store;
 
 /// The maximum number of tools of all servers: some providers accept 128 per request.
 const MOST_TOOLS: usize = 100;
+/// The maximum number of logins at a server before a prompt: it may name another issuer, or want more permissions.
+const MAX_LOGINS: usize = 3;
 /// The maximum number of different notices in a session.
 const MOST_NOTICES: usize = 100;
 
@@ -50,20 +61,63 @@ pub struct Server {
     pub way: Way,
     /// The folders of the workspace, for servers that ask.
     pub roots: Vec<PathBuf>,
+    eras: Eras,
 }
 
 impl Server {
+    /// A server; what is remembered of it is in this state directory.
+    #[must_use]
+    pub fn new(name: &str, way: Way, roots: &[PathBuf], state: Option<&Path>) -> Self {
+        Self {
+            name: name.to_owned(),
+            way,
+            roots: roots.to_vec(),
+            eras: Eras(Store::new(state, "eras.json")),
+        }
+    }
+
+    /// The login at the server, if it has a URL.
+    #[must_use]
+    pub fn login(&self) -> Option<&Arc<Login>> {
+        match &self.way {
+            Way::Url(address) => address.login.as_ref(),
+            Way::Command { .. } => None,
+        }
+    }
+
+    /// What its era is remembered by: the program with its file, or the origin.
+    fn identity(&self) -> String {
+        let identity = match &self.way {
+            Way::Command { words, .. } => {
+                let file = words
+                    .first()
+                    .and_then(|program| std::fs::metadata(program).ok());
+                let file = file.map(|file| (file.len(), file.modified().ok()));
+                format!("{words:?} {file:?}")
+            }
+            Way::Url(Address { url, .. }) => {
+                let url = url::Url::parse(url).ok();
+                format!("{:?}", url.map(|url| url.origin()))
+            }
+        };
+        digest(&identity)
+    }
+
     /// Identifies a server by its program or URL, whatever its name: with another command or URL it is a different
     /// server, and permissions for one do not apply to the other.
     fn fingerprint(&self) -> String {
         let identity = match &self.way {
             Way::Command { words, .. } => serde_json::json!(words),
-            Way::Url { url, .. } => serde_json::json!(url),
+            Way::Url(Address { url, .. }) => serde_json::json!(url),
         };
-        let digest = ring::digest::digest(&ring::digest::SHA256, identity.to_string().as_bytes());
-        let begin = digest.as_ref().first_chunk().copied().unwrap_or_default();
-        format!("{:016x}", u64::from_be_bytes(begin))
+        digest(&identity.to_string())
     }
+}
+
+fn digest(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    let begin = digest.as_ref().first_chunk().copied().unwrap_or_default();
+    format!("{:016x}", u64::from_be_bytes(begin))
 }
 
 /// The transport of a server.
@@ -79,12 +133,18 @@ pub enum Way {
         folder: PathBuf,
     },
     /// Streamable HTTP.
-    Url {
-        /// The URL.
-        url: String,
-        /// Headers sent with every request.
-        headers: BTreeMap<String, String>,
-    },
+    Url(Address),
+}
+
+/// A server at a URL.
+#[derive(Clone)]
+pub struct Address {
+    /// The URL.
+    pub url: String,
+    /// Headers sent with every request.
+    pub headers: BTreeMap<String, String>,
+    /// The person's login there.
+    pub login: Option<Arc<Login>>,
 }
 
 /// Without environment and headers, which may contain keys.
@@ -92,7 +152,7 @@ impl fmt::Debug for Way {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command { words, .. } => formatter.debug_tuple("Command").field(words).finish(),
-            Self::Url { url, .. } => formatter.debug_tuple("Url").field(url).finish(),
+            Self::Url(address) => formatter.debug_tuple("Url").field(&address.url).finish(),
         }
     }
 }
@@ -113,17 +173,44 @@ pub struct Servers {
 struct Kept {
     server: Arc<Server>,
     status: watch::Receiver<Status>,
+    /// Begins again after a login, or lists the tools again.
+    nudge: Arc<Notify>,
+    /// Whether the person did not log in when they were asked to.
+    declined: Arc<AtomicBool>,
+}
+
+impl Kept {
+    /// Waits until a server that waited for a login runs or not.
+    async fn begun(&mut self) {
+        let left = |status: &Status| !matches!(status.state, State::Login(_));
+        if self.status.wait_for(left).await.is_ok() {
+            let settled = |status: &Status| !matches!(status.state, State::Starting);
+            let _keeper_gone = self.status.wait_for(settled).await;
+        }
+    }
+
+    /// What a login requires that the server waits for, unless the person did not log in before.
+    fn wanted(&self) -> Option<(Arc<Login>, Arc<Challenge>)> {
+        let State::Login(challenge) = self.status.borrow().state.clone() else {
+            return None;
+        };
+        let login = Arc::clone(self.server.login()?);
+        (!self.declined.load(Ordering::Relaxed)).then_some((login, challenge))
+    }
 }
 
 impl Servers {
     /// Servers to start when they are needed; a call may take `limit` without an answer or a progress report.
     #[must_use]
-    pub fn new(servers: Vec<Server>, limit: Duration) -> Self {
+    pub fn new(servers: Vec<Server>, limit: Duration, secrets: Redactor) -> Self {
         Self {
             configured: servers.into_iter().map(Arc::new).collect(),
             limit,
             kept: Vec::new(),
-            notices: Arc::default(),
+            notices: Arc::new(Notices {
+                secrets,
+                reported: Mutex::default(),
+            }),
             tasks: JoinSet::new(),
             end: CancellationToken::new(),
         }
@@ -135,15 +222,19 @@ impl Servers {
         if first {
             for server in &self.configured {
                 let (sender, status) = watch::channel(Status::new());
+                let nudge = Arc::new(Notify::new());
                 self.tasks.spawn(keep(
                     Arc::clone(server),
                     sender,
+                    Arc::clone(&nudge),
                     Arc::clone(&self.notices),
                     self.end.clone(),
                 ));
                 self.kept.push(Kept {
                     server: Arc::clone(server),
                     status,
+                    nudge,
+                    declined: Arc::default(),
                 });
             }
         }
@@ -193,6 +284,42 @@ impl Joining {
             .collect()
     }
 
+    /// Lists the tools again of servers whose list has expired, and waits for that.
+    pub async fn refresh(&mut self) {
+        let now = Instant::now();
+        for kept in &mut self.kept {
+            let is_stale = |status: &Status| status.stale.is_some_and(|stale| stale <= now);
+            let is_running = matches!(kept.status.borrow().state, State::Running(_));
+            if is_running && is_stale(&kept.status.borrow()) {
+                kept.nudge.notify_one();
+                let listed = |status: &Status| {
+                    !is_stale(status) || !matches!(status.state, State::Running(_))
+                };
+                let _keeper_gone = kept.status.wait_for(listed).await;
+            }
+        }
+    }
+
+    /// Asks the person to log in where a server waits for that, and waits until it runs. Somebody who declines is not
+    /// asked again in this session.
+    pub async fn log_in(&mut self, person: &Person) {
+        for kept in &mut self.kept {
+            for _attempt in 0..MAX_LOGINS {
+                let Some((login, challenge)) = kept.wanted() else {
+                    break;
+                };
+                if let Err(why) = login.log_in(&challenge, person).await {
+                    kept.declined.store(true, Ordering::Relaxed);
+                    let name = &kept.server.name;
+                    self.notices.say(format!("MCP server `{name}` {why}"));
+                    break;
+                }
+                kept.nudge.notify_one();
+                kept.begun().await;
+            }
+        }
+    }
+
     /// Waits until [`Self::starting`] is empty.
     pub async fn settled(&mut self) {
         for kept in self.kept.iter_mut().filter(|_| self.first) {
@@ -208,7 +335,13 @@ impl Joining {
     pub fn offer(&self) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
         let mut names = Names::default();
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        for Kept { server, status } in &self.kept {
+        for Kept {
+            server,
+            status,
+            nudge,
+            ..
+        } in &self.kept
+        {
             let listing = Arc::clone(&status.borrow().listing);
             let room = MOST_TOOLS - tools.len();
             if let Some(more) = listing
@@ -233,6 +366,8 @@ impl Joining {
                             server: server.name.clone(),
                             origin: server.fingerprint(),
                             listed: listed.clone(),
+                            login: server.login().cloned(),
+                            nudge: Arc::clone(nudge),
                             status: status.clone(),
                             limit: self.limit,
                         })
@@ -243,9 +378,11 @@ impl Joining {
     }
 }
 
-/// Notices about servers; each is reported once per session.
-#[derive(Default)]
-struct Notices(Mutex<Reported>);
+/// Notices about servers; each is reported once per session, without the secrets a server may repeat.
+struct Notices {
+    secrets: Redactor,
+    reported: Mutex<Reported>,
+}
 
 #[derive(Default)]
 struct Reported {
@@ -254,16 +391,17 @@ struct Reported {
 }
 
 impl Notices {
-    fn say(&self, notice: String) {
+    fn say(&self, mut notice: String) {
+        self.secrets.clean(&mut notice);
         tracing::warn!("{notice}");
-        let mut reported = lock(&self.0);
+        let mut reported = lock(&self.reported);
         if reported.all.len() < MOST_NOTICES && reported.all.insert(notice.clone()) {
             reported.fresh.push(notice);
         }
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.0).fresh)
+        std::mem::take(&mut lock(&self.reported).fresh)
     }
 }
 
@@ -287,8 +425,9 @@ pub async fn try_out(server: &Server) -> Result<Tried, String> {
     let connection = Connection::open(server).await.map_err(why)?;
     let listed = list(&connection.line).await;
     let name = connection.name.clone();
+    let mirrors = connection.line.is_modern() && connection.line.is_http();
     connection.close().await;
-    let Listing { tools, notices } = Listing::new(listed.map_err(why)?);
+    let Listing { tools, notices } = Listing::new(listed.map_err(why)?.tools, mirrors);
     Ok(Tried {
         name,
         tools: tools.len(),

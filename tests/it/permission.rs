@@ -645,7 +645,11 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
         keeps_mode: true,
         models: None,
         own_files: None,
-        servers: Servers::new(Vec::new(), Duration::ZERO),
+        servers: Servers::new(
+            Vec::new(),
+            Duration::ZERO,
+            tandem::tools::Redactor::default(),
+        ),
         server_timeout: Duration::ZERO,
         surroundings: Surroundings::default(),
         settings: Settings::load(

@@ -3,7 +3,7 @@
 # Prints its folder: node_modules/, and python/ with a virtual environment.
 . "$(dirname "$0")/../editors/common.sh"
 
-NPM=(@copilotkit/aimock@1.43.0 openai-mock-api@0.4.0 @agentclientprotocol/sdk@2.4.0 @modelcontextprotocol/server-everything@2026.8.31 acpx@0.19.1)
+NPM=(@copilotkit/aimock@1.43.0 openai-mock-api@0.4.0 @agentclientprotocol/sdk@2.4.0 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/conformance@0.2.0-alpha.12 acpx@0.19.1)
 PYPI=(agent-client-protocol==0.12.1 lsprotocol==2025.0.0)
 DEST=$CACHE/peers
 environment=$("$(dirname "$0")/../editors/get-node24.sh")

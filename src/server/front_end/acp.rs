@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::updates::Updates;
 use super::{Answering, FrontEnd};
 use crate::agent::event::{AgentEvent, Grant, Permission};
+use crate::domain::Preview;
 use crate::protocol::acp;
 use crate::rpc::Peer;
 use crate::server::permission::{Choice, Request};
@@ -15,15 +16,32 @@ use crate::session::{Offered, SessionId};
 /// A client without tandem's extensions.
 pub(in crate::server) struct AcpClient {
     updates: Updates,
-    /// Whether it has `elicitation/create`.
-    shows_forms: bool,
+    elicitation: Elicitation,
+}
+
+/// Which modes of `elicitation/create` a client has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::server) struct Elicitation {
+    pub form: bool,
+    pub url: bool,
+}
+
+impl Elicitation {
+    /// What the capabilities of a client announce.
+    pub fn of(capabilities: &Value) -> Self {
+        let has = |mode: &str| capabilities["elicitation"][mode].is_object();
+        Self {
+            form: has("form"),
+            url: has("url"),
+        }
+    }
 }
 
 impl AcpClient {
-    pub fn new(peer: Peer, id: &SessionId, shows_forms: bool) -> Self {
+    pub fn new(peer: Peer, id: &SessionId, elicitation: Elicitation) -> Self {
         Self {
             updates: Updates::new(peer, id),
-            shows_forms,
+            elicitation,
         }
     }
 }
@@ -51,8 +69,18 @@ impl FrontEnd for AcpClient {
     }
 
     fn ask(&mut self, request: &Request) -> Answering {
-        match &request.preview.answers {
-            Some(answers) if self.shows_forms => ask_by_form(&self.updates, request, answers),
+        let Preview {
+            answers,
+            form,
+            link,
+            ..
+        } = &request.preview;
+        match (link, form, answers) {
+            (Some(link), ..) if self.elicitation.url => open_link(&self.updates, request, link),
+            (_, Some(form), _) if self.elicitation.form => fill_in(&self.updates, request, form),
+            (_, None, Some(answers)) if self.elicitation.form => {
+                ask_by_form(&self.updates, request, answers)
+            }
             _ => request_permission(&mut self.updates, request),
         }
     }
@@ -71,33 +99,58 @@ fn ask_by_form(updates: &Updates, request: &Request, answers: &[String]) -> Answ
         fields["other"] = json!({ "type": "string", "title": "Another answer" });
         required = json!([]);
     }
-    let params = json!({
-        "sessionId": request.session,
-        "toolCallId": request.call_id,
-        "mode": "form",
-        "message": request.title(),
-        "requestedSchema": { "type": "object", "properties": fields, "required": required },
-    });
-    let answer = updates.peer().request("elicitation/create", &params);
-    Box::pin(async move {
-        Some(
-            answer
-                .await
-                .map_or(Permission::Reject, |answer| filled_in(&answer)),
-        )
+    let schema = json!({ "type": "object", "properties": fields, "required": required });
+    let call = json!({ "toolCallId": request.call_id });
+    let form = json!({ "mode": "form", "requestedSchema": schema });
+    elicit(updates, request, [call, form], |content| {
+        let written = |field: &str| {
+            content[field]
+                .as_str()
+                .filter(|words| !words.trim().is_empty())
+        };
+        match written("other").or(written("answer")) {
+            Some(words) => Permission::Answered(words.to_owned()),
+            None => Permission::Reject,
+        }
     })
 }
 
-fn filled_in(answer: &Value) -> Permission {
-    let written = |field: &str| {
-        answer["content"][field]
-            .as_str()
-            .filter(|words| !words.trim().is_empty())
-    };
-    match written("other").or(written("answer")) {
-        Some(words) if answer["action"] == "accept" => Permission::Answered(words.to_owned()),
-        _ => Permission::Reject,
-    }
+/// The form of a server as it is: the fields of both protocols are the same.
+fn fill_in(updates: &Updates, request: &Request, schema: &Value) -> Answering {
+    let form = json!({ "mode": "form", "requestedSchema": schema });
+    elicit(updates, request, [form], |content| {
+        Permission::Filled(Box::new(content.as_object().cloned().unwrap_or_default()))
+    })
+}
+
+/// The client opens the address; its answer says whether the person agreed to that.
+fn open_link(updates: &Updates, request: &Request, link: &str) -> Answering {
+    let mode = json!({ "mode": "url", "elicitationId": request.key, "url": link });
+    elicit(updates, request, [mode], |_content| Permission::AllowOnce)
+}
+
+/// `elicitation/create`; anything but an accepted one is a no.
+fn elicit<const N: usize>(
+    updates: &Updates,
+    request: &Request,
+    fields: [Value; N],
+    accepted: fn(&Value) -> Permission,
+) -> Answering {
+    let mut message = vec![request.title()];
+    message.extend(request.preview.description());
+    let message = json!({ "sessionId": request.session, "message": message.join("\n") });
+    let params: Map<String, Value> = std::iter::once(message)
+        .chain(fields)
+        .filter_map(|fields| fields.as_object().cloned())
+        .flatten()
+        .collect();
+    let answer = updates.peer().request("elicitation/create", &params);
+    Box::pin(async move {
+        Some(match answer.await {
+            Ok(answer) if answer["action"] == "accept" => accepted(&answer["content"]),
+            _ => Permission::Reject,
+        })
+    })
 }
 
 /// `session/request_permission`.

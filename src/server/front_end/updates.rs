@@ -29,7 +29,7 @@ pub(super) struct Updates {
     proposed: HashMap<String, Vec<FileDiff>>,
     /// The output of the running call.
     said: updates::Said,
-    /// The open request to continue the turn: a call of ours, not the model's.
+    /// The open request that is not about a call of the model's.
     pause: Option<String>,
     state: Option<State>,
 }
@@ -157,9 +157,9 @@ impl Updates {
         self.send(acp::SessionUpdate::AvailableCommandsUpdate(update));
     }
 
-    /// Clients show no permission request without a call, so the request to continue a turn gets its own.
+    /// Clients show no permission request without a call, so a request that is not about one of the model's gets its own.
     pub fn announce(&mut self, request: &Request) {
-        if request.about == About::Pause {
+        if matches!(request.about, About::Pause | About::Server) {
             self.pause = Some(request.call_id.clone());
             self.send(updates::pause(&request.call_id, &request.preview));
         }

@@ -406,6 +406,7 @@ impl Asked {
                 )
             }
             Permission::Answered(answer) => format!("answered `{}`", display::escape_line(answer)),
+            Permission::Filled(_) => "filled in".to_owned(),
             Permission::Reject | Permission::Forbidden(_) => "rejected".to_owned(),
             Permission::Cancelled => "not answered".to_owned(),
         };

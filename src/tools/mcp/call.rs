@@ -1,17 +1,25 @@
 //! A server's tool: each call requires approval like a change (the server's own claims grant nothing), long results are
-//! truncated, and a cancel is passed on.
+//! truncated, and a cancel is passed on. What the server asks for meanwhile goes to the person.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
-use super::exchange::{Answer, Fault};
+use super::connection::list;
+use super::era::HEADER_MISMATCH;
+use super::exchange::{Answer, Fault, Refusal};
+use super::headers::Mirrored;
+use super::input::Request;
 use super::keep::{State, Status};
 use super::line::Line;
 use super::listing::Listed;
+use super::login::{Challenge, Login};
 use crate::text::without_middle;
 use crate::tools::{Pending, Picture, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
@@ -28,6 +36,12 @@ const GOODBYE: Duration = Duration::from_millis(500);
 /// A server that only reports progress times out after this many times the limit.
 const MAX_PROGRESS: u32 = 10;
 
+/// The maximum number of times a server asks for input, or for a login, during one call.
+const MAX_ROUNDS: usize = 8;
+const MAX_LOGINS: usize = 2;
+/// A server's error: a page must be opened first (2025-11-25).
+const OPEN_FIRST: i64 = -32042;
+
 /// A tool of a server.
 pub(super) struct McpTool {
     /// What the model calls it.
@@ -37,6 +51,9 @@ pub(super) struct McpTool {
     /// Identifies the server, whatever its name.
     pub origin: String,
     pub listed: Listed,
+    pub login: Option<Arc<Login>>,
+    /// Lets the task of the server begin again after a login, or list its tools again.
+    pub nudge: Arc<Notify>,
     pub status: watch::Receiver<Status>,
     /// How long a call may go without an answer or a progress report.
     pub limit: Duration,
@@ -101,22 +118,123 @@ impl McpTool {
         arguments: &Value,
     ) -> Result<ToolOutput, ToolError> {
         let arguments = object(arguments)?;
-        let answer = match self.ask(context, &arguments).await? {
-            // The server did not look at the call, and begins a new session.
-            Err(Fault::Expired) => self.ask(context, &arguments).await?,
-            answer => answer,
+        let mut params = json!({ "name": self.listed.name, "arguments": arguments });
+        let mut mirrored = self.listed.mirrored.clone().unwrap_or_default();
+        let (mut rounds, mut logins, mut restarts, mut lists) = (0, 0, 0, 0);
+        loop {
+            let fault = match self.ask(context, &params, &mirrored).await? {
+                Ok(answer) => match answer["resultType"].as_str() {
+                    None | Some("complete") => {
+                        return understood(&answer, context.room(LARGEST));
+                    }
+                    Some("input_required") if rounds < MAX_ROUNDS => {
+                        rounds += 1;
+                        self.fill_in(&answer, &mut params, context).await;
+                        continue;
+                    }
+                    Some("input_required") => Fault::invalid("it asks for input again and again"),
+                    Some(kind) => {
+                        Fault::invalid(&format!("its result is of an unknown type, {kind}"))
+                    }
+                },
+                Err(fault) => fault,
+            };
+            match fault {
+                // The server did not look at the call, and begins a new session.
+                Fault::Expired if restarts == 0 => restarts += 1,
+                Fault::Login(challenge) if logins < MAX_LOGINS => {
+                    logins += 1;
+                    self.log_in(&challenge, context).await?;
+                }
+                Fault::Refused(refusal) if refusal.code == HEADER_MISMATCH && lists == 0 => {
+                    lists += 1;
+                    mirrored = self.mirrored_now().await.unwrap_or(mirrored);
+                }
+                Fault::Refused(refusal) if refusal.code == OPEN_FIRST && rounds < MAX_ROUNDS => {
+                    rounds += 1;
+                    let wanted = refusal.data["elicitations"].as_array();
+                    for params in wanted.into_iter().flatten() {
+                        let answer = self.request("elicitation/create", params, context).await;
+                        if !answer.is_ok_and(|answer| answer["action"] == "accept") {
+                            return Err(self.failed(Fault::Refused(refusal)));
+                        }
+                    }
+                }
+                fault => return Err(self.failed(fault)),
+            }
+        }
+    }
+
+    /// Gathers the input a server asked for instead of a result; its state goes back as it came.
+    async fn fill_in(&self, answer: &Value, params: &mut Value, context: &ToolContext) {
+        let mut responses = Map::new();
+        for (key, request) in answer["inputRequests"].as_object().into_iter().flatten() {
+            let method = request["method"].as_str().unwrap_or_default();
+            if let Ok(result) = self.request(method, &request["params"], context).await {
+                responses.insert(key.clone(), result);
+            }
+        }
+        let Value::Object(params) = params else {
+            return;
         };
-        understood(
-            &answer.map_err(|fault| self.failed(fault))?,
-            context.room(LARGEST),
-        )
+        for (field, value) in [
+            (
+                "inputResponses",
+                (!responses.is_empty()).then_some(Value::Object(responses)),
+            ),
+            ("requestState", answer.get("requestState").cloned()),
+        ] {
+            match value {
+                Some(value) => drop(params.insert(field.to_owned(), value)),
+                None => drop(params.shift_remove(field)),
+            }
+        }
+    }
+
+    /// The person's answer to a request of the server.
+    async fn request(
+        &self,
+        method: &str,
+        params: &Value,
+        context: &ToolContext,
+    ) -> Result<Value, Value> {
+        let request = Request {
+            server: &self.server,
+            method,
+            params,
+        };
+        request
+            .answer(&context.person, &CancellationToken::new())
+            .await
+    }
+
+    async fn log_in(&self, challenge: &Challenge, context: &ToolContext) -> Result<(), ToolError> {
+        let failed = |why: &str| ToolError(format!("the MCP server `{}` {why}", self.server));
+        let login = self
+            .login
+            .as_ref()
+            .ok_or_else(|| failed("requires a login"))?;
+        let done = login.log_in(challenge, &context.person).await;
+        done.map_err(|why| failed(&why))?;
+        self.nudge.notify_one();
+        Ok(())
+    }
+
+    /// The mirrored parameters as the server lists them now.
+    async fn mirrored_now(&self) -> Option<Mirrored> {
+        let line = self.line().await.ok()?;
+        let list = list(&line).await.ok()?;
+        let mut tools = list.tools.into_iter().flatten();
+        let tool = tools.find(|tool| tool.name == self.listed.name)?;
+        tool.mirrored.ok()
     }
 
     /// Sends the call once.
     async fn ask(
         &self,
         context: &ToolContext,
-        arguments: &Map<String, Value>,
+        params: &Value,
+        mirrored: &Mirrored,
     ) -> Result<Answer, ToolError> {
         let line = tokio::select! {
             biased;
@@ -124,12 +242,43 @@ impl McpTool {
             line = self.line() => line?,
         };
         let id = line.next_id();
-        let params = json!({ "name": self.listed.name, "arguments": arguments, "_meta": id.progress_token() });
-        let unanswered = tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => self.cancelled(),
-            answer = line.request(id, "tools/call", params) => return Ok(answer),
-            () = silence(line.progress(), self.limit) => self.late(),
+        let mut params = params.clone();
+        params["_meta"] = id.progress_token();
+        let headers = if line.is_modern() && line.is_http() {
+            mirrored.headers(&params["arguments"])
+        } else {
+            HeaderMap::new()
+        };
+        let mut requests = line.requests(id);
+        let answer = line.request_with(id, "tools/call", params, headers);
+        tokio::pin!(answer);
+        let unanswered = loop {
+            let request = tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => break self.cancelled(),
+                answer = &mut answer => return Ok(answer),
+                request = requests.next() => request,
+                () = silence(line.progress(), self.limit) => break self.late(),
+            };
+            // The call goes on while the person thinks, and may end before they answer.
+            let withdrawn = CancellationToken::new();
+            let asked = Request {
+                server: &self.server,
+                method: request["method"].as_str().unwrap_or_default(),
+                params: &request["params"],
+            };
+            let asked = asked.answer(&context.person, &withdrawn);
+            tokio::pin!(asked);
+            let result = tokio::select! {
+                biased;
+                result = &mut asked => result,
+                answer = &mut answer => {
+                    withdrawn.cancel();
+                    let _withdrawn = asked.await;
+                    return Ok(answer);
+                }
+            };
+            let _gone = line.respond(&request["id"], result).await;
         };
         let _does_not_listen = timeout(GOODBYE, line.give_up(id)).await;
         Err(unanswered)
@@ -141,7 +290,7 @@ impl McpTool {
         let settled = status.wait_for(|status| match &status.state {
             // It crashed, and its task is about to notice.
             State::Running(line) => !line.is_over(),
-            State::GivenUp(_) => true,
+            State::GivenUp(_) | State::Login(_) => true,
             State::Starting | State::Broken => false,
         });
         let state = match timeout(AGAIN, settled).await {
@@ -152,6 +301,10 @@ impl McpTool {
             State::Running(line) => Ok(line),
             State::GivenUp(why) => Err(ToolError(format!(
                 "the MCP server `{}` {why}; find another way",
+                self.server
+            ))),
+            State::Login(_) => Err(ToolError(format!(
+                "the MCP server `{}` requires a login; find another way",
                 self.server
             ))),
             _ => Err(ToolError(format!(
@@ -173,9 +326,12 @@ impl McpTool {
                 )
             }
             Fault::Denied(why) => format!("the MCP server `{server}` {why}"),
-            Fault::Refused(why) => format!(
+            Fault::Refused(Refusal { message, .. }) => format!(
                 "the MCP server `{server}` answered: {}",
-                capped(why, LARGEST)
+                capped(message, LARGEST)
+            ),
+            Fault::Login(_) => format!(
+                "the MCP server `{server}` requires a login with more permissions than the person gave"
             ),
             Fault::Unreachable(why) => format!(
                 "the MCP server `{server}` cannot be reached: {}",

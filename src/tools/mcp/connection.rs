@@ -6,20 +6,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::child::Child;
-use super::exchange::{Exchange, Fault};
+use super::era::{self, Era};
+use super::exchange::{Exchange, Fault, Refusal};
 use super::http::Http;
 use super::line::Line;
 use super::listing::Listed;
+use super::login::Challenge;
 use super::{Server, Way};
 
-/// The offered protocol version. Tools are the same in all versions with `initialize`.
-const VERSION: &str = "2025-11-25";
 /// Timeout for `initialize`; a server that has to be downloaded first takes a while.
 const START: Duration = Duration::from_mins(1);
+/// How long a program may take to answer `server/discover` before it is taken for one that expects a handshake. One that
+/// starts more slowly is still recognized by its answer.
+const PROBE: Duration = Duration::from_secs(5);
+/// The pause before changes are subscribed to again.
+const BETWEEN_SUBSCRIPTIONS: Duration = Duration::from_secs(5);
+/// How long a server may take to open its stream of events before it is used.
+const STREAM: Duration = Duration::from_secs(1);
 /// Timeout for listing its tools.
 const LIST: Duration = Duration::from_secs(30);
 /// Timeout for closing.
@@ -34,6 +42,8 @@ pub(super) struct Broken {
     pub why: String,
     /// Whether a retry may help.
     pub again: bool,
+    /// What a login requires, where one may help.
+    pub login: Option<Box<Challenge>>,
 }
 
 impl Broken {
@@ -41,6 +51,7 @@ impl Broken {
         Self {
             why: why.into(),
             again: true,
+            login: None,
         }
     }
 
@@ -48,11 +59,19 @@ impl Broken {
         Self {
             why: why.into(),
             again: false,
+            login: None,
+        }
+    }
+
+    fn login(challenge: Box<Challenge>) -> Self {
+        Self {
+            login: Some(challenge),
+            ..Self::for_good("requires a login")
         }
     }
 }
 
-/// A server that answered `initialize`.
+/// A server that is ready for requests.
 pub(super) struct Connection {
     pub line: Line,
     pub exchange: Arc<Exchange>,
@@ -73,13 +92,14 @@ impl Connection {
     /// Starts or contacts a server, and initializes the connection.
     pub async fn open(server: &Server) -> Result<Self, Broken> {
         let mut connection = Self::reach(server)?;
-        match timeout(START, connection.greet()).await {
+        match timeout(START, connection.agree(server)).await {
             Ok(Ok(())) => Ok(connection),
             Ok(Err(Fault::Over | Fault::Expired)) => Err(Broken::again(connection.ended().await)),
             Ok(Err(Fault::Denied(why))) => Err(Broken::for_good(why)),
-            Ok(Err(Fault::Refused(why))) => {
-                Err(Broken::again(format!("refused the connection: {why}")))
-            }
+            Ok(Err(Fault::Login(challenge))) => Err(Broken::login(challenge)),
+            Ok(Err(Fault::Refused(Refusal { message, .. }))) => Err(Broken::for_good(format!(
+                "refused the connection: {message}"
+            ))),
             Ok(Err(Fault::Unreachable(why))) => {
                 Err(Broken::again(format!("cannot be reached: {why}")))
             }
@@ -103,9 +123,9 @@ impl Connection {
                 tasks.spawn(writing);
                 (line, End::Program(Box::new(child)))
             }
-            Way::Url { url, headers } => {
-                let http =
-                    Arc::new(Http::new(&server.name, url, headers).map_err(Broken::for_good)?);
+            Way::Url(address) => {
+                let http = Http::new(&server.name, address).map_err(Broken::for_good)?;
+                let http = Arc::new(http);
                 (
                     Line::over_http(&exchange, Arc::clone(&http)),
                     End::Http(http),
@@ -121,30 +141,112 @@ impl Connection {
         })
     }
 
+    /// Finds out which era the server speaks, and gets ready for requests.
+    async fn agree(&mut self, server: &Server) -> Result<(), Fault> {
+        let known = server.identity();
+        if server.eras.is_legacy(&known) {
+            match self.greet().await {
+                // Such as a newer version at the same address.
+                Err(Fault::Refused(_)) => server.eras.set_legacy(&known, false),
+                greeted => return greeted,
+            }
+        }
+        match self.probe().await {
+            Ok(Era::Modern(found)) => {
+                self.subscribe(&found);
+                return Ok(());
+            }
+            Ok(Era::Legacy) => {}
+            Err(Fault::Over) if !self.line.is_http() => {
+                // The question may have been too much for it: it is not asked again.
+                server.eras.set_legacy(&known, true);
+                return Err(Fault::Over);
+            }
+            Err(fault) => return Err(fault),
+        }
+        server.eras.set_legacy(&known, true);
+        Ok(())
+    }
+
+    /// Asks the server to describe itself. One that expects a handshake is greeted.
+    async fn probe(&mut self) -> Result<Era, Fault> {
+        let line = self.line.clone();
+        let mut params = json!({});
+        era::describe(&mut params);
+        let asked = line.request(line.next_id(), "server/discover", params);
+        tokio::pin!(asked);
+        let answer = if line.is_http() {
+            Ok(asked.as_mut().await)
+        } else {
+            timeout(PROBE, asked.as_mut()).await
+        };
+        let is_late = answer.is_err();
+        let verdict = match answer {
+            Ok(answer) => Era::of(answer)?,
+            Err(_late) => Era::Legacy,
+        };
+        if let Era::Legacy = verdict {
+            match self.greet().await {
+                // It only started slowly.
+                Err(Fault::Refused(refusal)) if is_late => match Era::of(asked.await)? {
+                    Era::Legacy => return Err(Fault::Refused(refusal)),
+                    modern @ Era::Modern(_) => return Ok(modern),
+                },
+                greeted => greeted?,
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// A server without a handshake: listens to changes of its tools, if it tells them.
+    fn subscribe(&mut self, found: &Value) {
+        self.line.speak_modern();
+        self.name = era::server_name(found);
+        if found["capabilities"]["tools"]["listChanged"] != true {
+            return;
+        }
+        let line = self.line.clone();
+        self.tasks.spawn(async move {
+            let params = json!({ "notifications": { "toolsListChanged": true } });
+            loop {
+                let listening =
+                    line.request(line.next_id(), "subscriptions/listen", params.clone());
+                match listening.await {
+                    Ok(_) | Err(Fault::Unreachable(_)) => sleep(BETWEEN_SUBSCRIPTIONS).await,
+                    Err(fault) => {
+                        tracing::debug!("no changes of an MCP server: {fault:?}");
+                        return;
+                    }
+                }
+            }
+        });
+    }
+
     async fn greet(&mut self) -> Result<(), Fault> {
-        let tandem = json!({ "name": "tandem", "version": env!("CARGO_PKG_VERSION") });
-        let params = json!({ "protocolVersion": VERSION, "capabilities": { "roots": {} }, "clientInfo": tandem });
+        let mut capabilities = era::capabilities();
+        capabilities["roots"] = json!({});
+        let params = json!({ "protocolVersion": era::LEGACY, "capabilities": capabilities, "clientInfo": era::client() });
         let answer = self
             .line
             .request(self.line.next_id(), "initialize", params)
             .await?;
         if !answer["capabilities"].is_object() {
-            return Err(Fault::Refused("its answer is not MCP".to_owned()));
+            return Err(Fault::invalid("its answer is not MCP"));
         }
-        let info = &answer["serverInfo"];
-        self.name = info["name"]
-            .as_str()
-            .zip(info["version"].as_str())
-            .map(|(name, version)| format!("{name} {version}"));
+        self.name = era::server_name(&answer);
         if let End::Http(http) = &self.end {
-            http.agree(answer["protocolVersion"].as_str().unwrap_or(VERSION));
+            http.agree(answer["protocolVersion"].as_str().unwrap_or(era::LEGACY));
         }
         self.line
             .notify("notifications/initialized", json!({}))
             .await?;
         if let End::Http(http) = &self.end {
             let (http, exchange) = (Arc::clone(http), Arc::clone(&self.exchange));
-            self.tasks.spawn(async move { http.listen(exchange).await });
+            let (opening, opened) = oneshot::channel();
+            self.tasks
+                .spawn(async move { http.listen(exchange, opening).await });
+            // A server forgets what it sends before its stream is open, such as a question during the first call.
+            let _open_or_slow = timeout(STREAM, opened).await;
         }
         Ok(())
     }
@@ -170,9 +272,18 @@ impl Connection {
     }
 }
 
-/// The tools a server lists; `None` for one that cannot be called.
-pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, Broken> {
+/// What a server lists.
+pub(super) struct List {
+    /// Its tools; `None` for one that cannot be called.
+    pub tools: Vec<Option<Listed>>,
+    /// How long the list is valid, if the server says so.
+    pub fresh: Option<Duration>,
+}
+
+/// The tools a server lists.
+pub(super) async fn list(line: &Line) -> Result<List, Broken> {
     let mut tools = Vec::new();
+    let mut fresh: Option<Duration> = None;
     let mut params = json!({});
     for _page in 0..PAGES {
         let asked = line.request(line.next_id(), "tools/list", params);
@@ -189,20 +300,26 @@ pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, Broken> {
                 ));
             }
         }
+        if let Some(ttl) = answer["ttlMs"].as_i64() {
+            let ttl = Duration::from_millis(ttl.try_into().unwrap_or_default());
+            fresh = Some(fresh.map_or(ttl, |fresh| fresh.min(ttl)));
+        }
         match answer["nextCursor"].take() {
             Value::String(cursor) => params = json!({ "cursor": cursor }),
             _ => break,
         }
     }
-    Ok(tools)
+    Ok(List { tools, fresh })
 }
 
 /// Why there is no list.
 fn listless(fault: Fault) -> Broken {
     let why = match fault {
         Fault::Denied(why) => return Broken::for_good(why),
+        Fault::Login(challenge) => return Broken::login(challenge),
         Fault::Over | Fault::Expired => "the connection was closed".to_owned(),
-        Fault::Refused(why) | Fault::Unreachable(why) => why,
+        Fault::Refused(Refusal { message, .. }) => message,
+        Fault::Unreachable(why) => why,
     };
     Broken::again(format!("does not list its tools: {why}"))
 }

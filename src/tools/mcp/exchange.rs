@@ -9,26 +9,50 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-/// JSON-RPC's error code for an unknown method.
-const METHOD_NOT_FOUND: i32 = -32601;
+use super::input::METHOD_NOT_FOUND;
+use super::login::Challenge;
+
+/// How many requests of a server may wait for a call that answers them.
+const ASKED: usize = 4;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The connection was closed.
     Over,
-    /// The server answered with an error, with its message.
-    Refused(String),
+    /// The server answered with an error.
+    Refused(Refusal),
     /// The server answered with an HTTP status that another attempt would not change; the text completes `MCP server x …`.
     Denied(String),
+    /// The server requires a login, or one with more permissions.
+    Login(Box<Challenge>),
     /// The server no longer knows the session, and did not look at the request.
     Expired,
     /// The server cannot be reached, with a reason such as `connection refused`.
     Unreachable(String),
+}
+
+/// An error of JSON-RPC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub code: i64,
+    pub message: String,
+    pub data: Value,
+}
+
+impl Fault {
+    /// An answer that is not valid.
+    pub fn invalid(why: &str) -> Self {
+        Self::Refused(Refusal {
+            code: 0,
+            message: why.to_owned(),
+            data: Value::Null,
+        })
+    }
 }
 
 /// The answer to a request.
@@ -39,6 +63,8 @@ pub(super) struct Exchange {
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     /// The workspace folders, as the protocol represents them.
     roots: Value,
+    /// The calls that take requests of the server, oldest first, by their ids.
+    calls: Mutex<Vec<(u64, mpsc::Sender<Value>)>>,
     /// Notified when the server's tools changed.
     pub changes: Notify,
     /// Changes with every progress report.
@@ -58,6 +84,7 @@ impl Exchange {
         Arc::new(Self {
             waiting: Mutex::default(),
             roots: roots.collect(),
+            calls: Mutex::default(),
             changes,
             progress,
             over,
@@ -88,6 +115,14 @@ impl Exchange {
                     json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": self.roots } }),
                 );
             }
+            (Some("elicitation/create"), id) => {
+                // The protocol does not say which call a request is for; with one call at a time there is no doubt.
+                let newest = lock(&self.calls).last().map(|(_, call)| call.clone());
+                if newest.is_none_or(|call| call.try_send(message.clone()).is_err()) {
+                    let result = json!({ "action": "cancel" });
+                    return Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+                }
+            }
             (Some(method), id) => {
                 let error = json!({ "code": METHOD_NOT_FOUND, "message": format!("tandem has no method `{method}`") });
                 return Some(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
@@ -98,6 +133,17 @@ impl Exchange {
             }
         }
         None
+    }
+
+    /// The requests of the server while the call with this id runs.
+    pub fn requests(self: &Arc<Self>, id: u64) -> Requests {
+        let (sender, asked) = mpsc::channel(ASKED);
+        lock(&self.calls).push((id, sender));
+        Requests {
+            id,
+            asked,
+            exchange: Arc::clone(self),
+        }
     }
 
     fn on_notification(&self, notification: &str) {
@@ -148,11 +194,42 @@ impl Drop for Expected {
     }
 }
 
-fn answer(message: &Value) -> Answer {
-    match (message.get("result"), &message["error"]["message"]) {
-        (Some(result), _) => Ok(result.clone()),
-        (None, Value::String(message)) => Err(Fault::Refused(message.clone())),
-        (None, _) => Err(Fault::Refused("an error without a message".to_owned())),
+/// The requests of a server during a call.
+pub(super) struct Requests {
+    id: u64,
+    asked: mpsc::Receiver<Value>,
+    exchange: Arc<Exchange>,
+}
+
+impl Requests {
+    /// The next request.
+    pub async fn next(&mut self) -> Value {
+        match self.asked.recv().await {
+            Some(request) => request,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        lock(&self.exchange.calls).retain(|(id, _)| *id != self.id);
+    }
+}
+
+/// The answer in a message.
+pub(super) fn answer(message: &Value) -> Answer {
+    let error = &message["error"];
+    match message.get("result") {
+        Some(result) => Ok(result.clone()),
+        None => Err(Fault::Refused(Refusal {
+            code: error["code"].as_i64().unwrap_or_default(),
+            message: error["message"]
+                .as_str()
+                .unwrap_or("an error without a message")
+                .to_owned(),
+            data: error["data"].clone(),
+        })),
     }
 }
 
@@ -172,7 +249,7 @@ mod tests {
         take(json!({ "id": 1, "result": 1 }));
         take(json!({ "id": 1, "result": "twice" }));
         assert_eq!(one.come().await, Ok(json!(1)));
-        assert_eq!(two.come().await, Err(Fault::Refused("no".to_owned())));
+        assert_eq!(two.come().await, Err(Fault::invalid("no")));
     }
 
     #[tokio::test]

@@ -1,4 +1,5 @@
-//! A server at a URL: [streamable HTTP](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
+//! A server at a URL: [streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http),
+//! and the same [with sessions](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
 //!
 //! Invariant: what is configured for one origin is sent to no other, and secrets are sent unencrypted only to this
 //! machine.
@@ -11,22 +12,36 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
 use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tokio_util::codec::Decoder as _;
 
+use super::Address;
 use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
-use super::exchange::{Answer, Exchange, Expected, Fault};
+use super::era;
+use super::exchange::{Answer, Exchange, Expected, Fault, answer};
+use super::headers::describing;
+use super::login::{Challenge, Login};
 use crate::domain::is_loopback;
-use crate::text::sse::SseDecoder;
+use crate::text::sse::{Resume, SseDecoder};
 
 /// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
+/// How long a connection is kept for the next request: less than servers do (Node: 5 s), which may close it just then.
+const IDLE: Duration = Duration::from_secs(3);
 /// The pause before a stream of events is requested again.
 const BETWEEN_STREAMS: Duration = Duration::from_secs(5);
+/// The same before the rest of an answer, unless the server names another.
+const BETWEEN_PARTS: Duration = Duration::from_secs(1);
+/// The longest pause a server can ask for.
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// The longest error that is read, in bytes.
+const LONGEST_ERROR: usize = 64 << 10;
 
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const EVENTS: &str = "text/event-stream";
@@ -38,6 +53,7 @@ pub(super) struct Http {
     name: String,
     url: Url,
     headers: HeaderMap,
+    login: Option<Arc<Login>>,
     /// The server's session id, if any.
     session: OnceLock<HeaderValue>,
     /// Whether a request was answered in this session.
@@ -48,7 +64,12 @@ pub(super) struct Http {
 
 impl Http {
     /// A server that was not contacted yet; the error completes `MCP server x …`.
-    pub fn new(name: &str, url: &str, headers: &BTreeMap<String, String>) -> Result<Self, String> {
+    pub fn new(name: &str, address: &Address) -> Result<Self, String> {
+        let Address {
+            url,
+            headers,
+            login,
+        } = address;
         let url = Url::parse(url).map_err(|error| format!("has no valid URL: {error}"))?;
         let loopback = is_loopback(&url);
         if !matches!(url.scheme(), "http" | "https") {
@@ -67,6 +88,7 @@ impl Http {
         let mut client = Client::builder()
             .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT)
+            .pool_idle_timeout(IDLE)
             .redirect(redirect::Policy::custom(same_origin));
         if loopback {
             client = client.no_proxy();
@@ -75,12 +97,14 @@ impl Http {
             .build()
             .map_err(|error| format!("cannot be reached: {error}"))?;
         let (name, headers) = (name.to_owned(), read(headers)?);
+        let login = login.clone();
         let (session, worked, version) = (OnceLock::new(), AtomicBool::new(false), OnceLock::new());
         Ok(Self {
             client,
             name,
             url,
             headers,
+            login,
             session,
             worked,
             version,
@@ -92,30 +116,41 @@ impl Http {
         let _said_before = HeaderValue::try_from(version).map(|version| self.version.set(version));
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its answer. `parameters` are the headers that mirror its arguments.
     pub async fn ask(
         &self,
-        message: String,
+        message: &Value,
+        parameters: HeaderMap,
         exchange: &Exchange,
         expected: &mut Expected,
     ) -> Answer {
-        let response = self.post(message).await.inspect_err(|fault| {
+        let response = self.post(message, parameters).await.inspect_err(|fault| {
             if *fault == Fault::Expired {
                 exchange.close();
             }
         })?;
+        let is_modern = era::version(message).is_some();
         if self.session.get().is_some() {
             self.worked.store(true, Ordering::Relaxed);
         }
-        if let Some(session) = response.headers().get(SESSION) {
+        if let Some(session) = response.headers().get(SESSION).filter(|_| !is_modern) {
             let _named_before = self.session.set(session.clone());
         }
+        let received = async {
+            if is_modern {
+                return self.receive(response, exchange).await.map(drop);
+            }
+            self.receive_parts(response, exchange).await
+        };
         tokio::select! {
             biased;
             answer = expected.come() => answer,
-            received = self.receive(response, exchange) => match (received, expected.come_by_now()) {
+            received = received => match (received, expected.come_by_now()) {
                 (_, Some(answer)) => answer,
                 (Err(fault), None) => Err(fault),
+                (Ok(()), None) if is_modern => {
+                    Err(Fault::Unreachable("it closed the stream without an answer".to_owned()))
+                }
                 // The answer may arrive on the stream of events.
                 (Ok(()), None) => expected.come().await,
             },
@@ -123,51 +158,124 @@ impl Http {
     }
 
     /// Sends a message that has no answer.
-    pub async fn tell(&self, message: String) -> Result<(), Fault> {
-        self.post(message).await.map(drop)
+    pub async fn tell(&self, message: &Value) -> Result<(), Fault> {
+        self.post(message, HeaderMap::new()).await.map(drop)
     }
 
-    /// Receives the server's own messages, as long as it offers that.
-    pub async fn listen(&self, exchange: Arc<Exchange>) {
+    /// Receives the server's own messages, as long as it offers that; drops `opening` once it is known whether it does.
+    pub async fn listen(&self, exchange: Arc<Exchange>, opening: oneshot::Sender<()>) {
+        let mut opening = Some(opening);
+        let mut resume = Resume::default();
         loop {
-            let request = self.request(Method::GET).header(ACCEPT, EVENTS);
-            match request.send().await {
-                Ok(response) if response.status().is_success() => {
-                    if let Err(fault) = self.receive(response, &exchange).await {
+            let response = self.events(&resume).await;
+            opening = opening.and(None);
+            match response {
+                Ok(response) => match self.receive(response, &exchange).await {
+                    Ok(next) => resume = next,
+                    Err(fault) => {
                         tracing::debug!("an MCP server's events ended early: {fault:?}");
                     }
+                },
+                Err(Fault::Unreachable(why)) => {
+                    tracing::debug!("no events of an MCP server: {why}");
                 }
-                Ok(_no_events) => return,
-                Err(error) => tracing::debug!("no events of an MCP server: {error}"),
+                Err(_no_events) => return,
             }
-            sleep(BETWEEN_STREAMS).await;
+            sleep(resume.pause.unwrap_or(BETWEEN_STREAMS).min(LONGEST_PAUSE)).await;
         }
     }
 
     /// Ends the session.
     pub async fn leave(&self) {
         if self.session.get().is_some() {
-            let _goodbye = self.request(Method::DELETE).send().await;
+            let _goodbye = self.request(Method::DELETE).await.send().await;
         }
     }
 
-    async fn post(&self, message: String) -> Result<Response, Fault> {
-        let request = self
-            .request(Method::POST)
-            .header(CONTENT_TYPE, "application/json");
-        let request = request
-            .header(ACCEPT, "application/json, text/event-stream")
-            .body(message);
+    /// Receives an answer that a server may send in several parts, each by a request that names the last event.
+    async fn receive_parts(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
+        let mut resume = self.receive(response, exchange).await?;
+        while resume.id.is_some() {
+            sleep(resume.pause.unwrap_or(BETWEEN_PARTS).min(LONGEST_PAUSE)).await;
+            let response = self.events(&resume).await?;
+            let next = self.receive(response, exchange).await?;
+            resume = Resume {
+                id: next.id.or(resume.id),
+                pause: next.pause.or(resume.pause),
+            };
+        }
+        Ok(())
+    }
+
+    /// Requests a stream of events, or the rest of one.
+    async fn events(&self, resume: &Resume) -> Result<Response, Fault> {
+        let mut request = self.request(Method::GET).await.header(ACCEPT, EVENTS);
+        if let Some(id) = &resume.id {
+            request = request.header(LAST_EVENT, id);
+        }
         let response = request.send().await.map_err(unreachable)?;
         match response.status() {
             status if status.is_success() => Ok(response),
-            StatusCode::NOT_FOUND if self.worked.load(Ordering::Relaxed) => Err(Fault::Expired),
+            status => Err(Fault::Denied(self.denied(status))),
+        }
+    }
+
+    async fn post(&self, message: &Value, parameters: HeaderMap) -> Result<Response, Fault> {
+        let mut headers = parameters;
+        if let Some(version) = era::version(message) {
+            headers.extend(describing(message));
+            headers.extend(HeaderValue::try_from(version).map(|version| (VERSION, version)));
+        }
+        let body = message.to_string();
+        let mut may_renew = true;
+        loop {
+            let request = self
+                .request(Method::POST)
+                .await
+                .header(CONTENT_TYPE, "application/json")
+                .header(ACCEPT, "application/json, text/event-stream")
+                .headers(headers.clone())
+                .body(body.clone());
+            let response = request.send().await.map_err(unreachable)?;
+            let status = response.status();
+            if status.is_success() {
+                return Ok(response);
+            }
+            if let Some(login) = self.login_in_use() {
+                let challenge = Challenge::of(response.headers());
+                if status == StatusCode::UNAUTHORIZED {
+                    if std::mem::take(&mut may_renew) && login.renewed().await {
+                        continue;
+                    }
+                    return Err(Fault::Login(Box::new(challenge)));
+                }
+                if status == StatusCode::FORBIDDEN && challenge.is_step_up {
+                    return Err(Fault::Login(Box::new(challenge)));
+                }
+            }
+            return Err(self.fault(response).await);
+        }
+    }
+
+    /// The person's login, unless the headers have credentials.
+    fn login_in_use(&self) -> Option<&Login> {
+        let login = self.login.as_deref()?;
+        (!self.headers.contains_key(AUTHORIZATION)).then_some(login)
+    }
+
+    /// Why a request was not carried out.
+    async fn fault(&self, response: Response) -> Fault {
+        match response.status() {
+            StatusCode::NOT_FOUND if self.worked.load(Ordering::Relaxed) => Fault::Expired,
             // Later it may answer otherwise.
             status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => {
-                Err(unreached(status))
+                unreached(status)
             }
-            status if status.is_client_error() => Err(Fault::Denied(self.denied(status))),
-            status => Err(unreached(status)),
+            status if status.is_client_error() => match error_in(response).await {
+                Some(refused) => refused,
+                None => Fault::Denied(self.denied(status)),
+            },
+            status => unreached(status),
         }
     }
 
@@ -175,14 +283,14 @@ impl Http {
     fn denied(&self, status: StatusCode) -> String {
         let name = &self.name;
         let remedy = match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if self.headers.is_empty() => {
-                format!(
-                    "set its credentials in mcp.{name}.headers, such as {{ Authorization = \"Bearer …\" }}"
-                )
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if !self.headers.is_empty() => {
+                "it does not accept the credentials in its headers".to_owned()
             }
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                format!("it does not accept the credentials in mcp.{name}.headers")
-            }
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => self
+                .login
+                .as_ref()
+                .map(|login| login.remedy())
+                .unwrap_or_default(),
             StatusCode::NOT_FOUND if self.session.get().is_some() => {
                 "it began a session and does not continue it".to_owned()
             }
@@ -194,20 +302,25 @@ impl Http {
         format!("answers with HTTP status {status}: {remedy}")
     }
 
-    fn request(&self, method: Method) -> RequestBuilder {
+    async fn request(&self, method: Method) -> RequestBuilder {
         let mut headers = self.headers.clone();
         for (name, value) in [(SESSION, &self.session), (VERSION, &self.version)] {
             if let Some(value) = value.get() {
                 headers.insert(name, value.clone());
             }
         }
+        if let Some(login) = self.login_in_use()
+            && let Some(authorization) = login.authorization().await
+        {
+            headers.insert(AUTHORIZATION, authorization);
+        }
         self.client
             .request(method, self.url.clone())
             .headers(headers)
     }
 
-    /// Handles all messages of a response.
-    async fn receive(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
+    /// Handles all messages of a response; returns where it can be continued. A stream that breaks off can be, too.
+    async fn receive(&self, response: Response, exchange: &Exchange) -> Result<Resume, Fault> {
         let kind = response
             .headers()
             .get(CONTENT_TYPE)
@@ -220,7 +333,11 @@ impl Http {
         let mut meter = Meter::new();
         let mut body = response.bytes_stream();
         while let Some(piece) = body.next().await {
-            let piece = piece.map_err(unreachable)?;
+            let piece = match piece {
+                Ok(piece) => piece,
+                Err(_broke_off) if decoder.resume.id.is_some() => break,
+                Err(error) => return Err(unreachable(error)),
+            };
             meter.count(&piece).map_err(objection)?;
             pending.extend_from_slice(&piece);
             while is_stream && let Some(event) = decoder.decode(&mut pending).map_err(too_long)? {
@@ -236,7 +353,7 @@ impl Http {
         if !is_stream {
             self.take(&pending, exchange).await;
         }
-        Ok(())
+        Ok(decoder.resume)
     }
 
     /// Handles one message; what is not JSON is ignored.
@@ -245,11 +362,26 @@ impl Http {
             return;
         };
         if let Some(answer) = exchange.take(&message)
-            && let Err(fault) = Box::pin(self.tell(answer.to_string())).await
+            && let Err(fault) = Box::pin(self.tell(&answer)).await
         {
             tracing::debug!("an MCP server did not take an answer: {fault:?}");
         }
     }
+}
+
+/// The error of JSON-RPC in a response.
+async fn error_in(response: Response) -> Option<Fault> {
+    let mut body = Vec::new();
+    let mut stream = response.bytes_stream();
+    while let Some(Ok(piece)) = stream.next().await {
+        body.extend_from_slice(&piece);
+        if body.len() > LONGEST_ERROR {
+            return None;
+        }
+    }
+    let message: Value = serde_json::from_slice(&body).ok()?;
+    message["error"]["code"].is_i64().then_some(())?;
+    answer(&message).err()
 }
 
 fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
@@ -291,11 +423,15 @@ fn unreached(status: StatusCode) -> Fault {
     Fault::Unreachable(format!("HTTP status {status}"))
 }
 
-/// The innermost cause is the most specific.
 fn unreachable(error: reqwest::Error) -> Fault {
+    Fault::Unreachable(cause(error))
+}
+
+/// The innermost cause, which is the most specific.
+pub(super) fn cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = std::iter::successors(Some(&error as &dyn Error), |&cause| cause.source());
-    Fault::Unreachable(causes.last().map(ToString::to_string).unwrap_or_default())
+    causes.last().map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -306,7 +442,12 @@ mod tests {
     fn secrets_are_never_sent_unencrypted() {
         let check = |url: &str, header: &str, expected: Option<&str>| {
             let headers = BTreeMap::from([(header.to_owned(), "x".to_owned())]);
-            let refused = Http::new("x", url, &headers).err();
+            let address = Address {
+                url: url.to_owned(),
+                headers,
+                login: None,
+            };
+            let refused = Http::new("x", &address).err();
             assert_eq!(refused.as_deref(), expected, "{url} {header}");
         };
         let unencrypted = Some("would get the header Authorization unencrypted: use https");

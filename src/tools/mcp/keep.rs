@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Broken, Connection, list};
+use super::connection::{Broken, Connection, List, list};
 use super::line::Line;
 use super::listing::Listing;
+use super::login::Challenge;
 use super::{Notices, Server};
 
 /// Starts in a row before a server is given up.
@@ -34,6 +35,8 @@ pub(super) enum State {
     Broken,
     /// Not restarted any more, and why.
     GivenUp(Arc<str>),
+    /// Waiting for a login with these permissions.
+    Login(Arc<Challenge>),
 }
 
 /// The state of a server and its tools.
@@ -41,6 +44,8 @@ pub(super) enum State {
 pub(super) struct Status {
     pub state: State,
     pub listing: Arc<Listing>,
+    /// When the list expires, if the server said so.
+    pub stale: Option<Instant>,
 }
 
 impl Status {
@@ -48,6 +53,7 @@ impl Status {
         Self {
             state: State::Starting,
             listing: Arc::default(),
+            stale: None,
         }
     }
 }
@@ -56,15 +62,26 @@ impl Status {
 pub(super) async fn keep(
     server: Arc<Server>,
     status: watch::Sender<Status>,
+    nudge: Arc<Notify>,
     notices: Arc<Notices>,
     end: CancellationToken,
 ) {
     let mut starts = 0;
     loop {
         let begun = Instant::now();
-        let Some(Broken { why, again }) = live(&server, &status, &notices, &end).await else {
+        let alive = Box::pin(live(&server, &status, &nudge, &notices, &end));
+        let Some(broken) = alive.await else {
             return;
         };
+        let Broken { why, again, login } = broken;
+        if let Some(challenge) = login {
+            status.send_modify(|status| status.state = State::Login(challenge.into()));
+            if end.run_until_cancelled(nudge.notified()).await.is_none() {
+                return;
+            }
+            status.send_modify(|status| status.state = State::Starting);
+            continue;
+        }
         starts = if begun.elapsed() >= STEADY {
             1
         } else {
@@ -95,15 +112,19 @@ pub(super) async fn keep(
 async fn live(
     server: &Server,
     status: &watch::Sender<Status>,
+    nudge: &Notify,
     notices: &Notices,
     end: &CancellationToken,
 ) -> Option<Broken> {
-    let mut connection = match end.run_until_cancelled(Connection::open(server)).await? {
+    let mut connection = match end
+        .run_until_cancelled(Box::pin(Connection::open(server)))
+        .await?
+    {
         Ok(connection) => connection,
         Err(broken) => return Some(broken),
     };
     let why = end
-        .run_until_cancelled(serve(&mut connection, server, status, notices))
+        .run_until_cancelled(serve(&mut connection, server, status, nudge, notices))
         .await;
     connection.close().await;
     why
@@ -114,26 +135,30 @@ async fn serve(
     connection: &mut Connection,
     server: &Server,
     status: &watch::Sender<Status>,
+    nudge: &Notify,
     notices: &Notices,
 ) -> Broken {
     loop {
         let line = connection.line.clone();
-        let listed = match list(&line).await {
+        let List { tools, fresh } = match list(&line).await {
             Ok(listed) => listed,
             Err(_closed) if line.is_over() => return Broken::again(connection.ended().await),
             Err(broken) => return broken,
         };
-        let listing = Listing::new(listed);
+        let listing = Listing::new(tools, line.is_modern() && line.is_http());
         for notice in &listing.notices {
             notices.say(format!("MCP server `{}` {notice}", server.name));
         }
         status.send_replace(Status {
             state: State::Running(line),
             listing: Arc::new(listing),
+            stale: fresh.and_then(|fresh| Instant::now().checked_add(fresh)),
         });
         let exchange = Arc::clone(&connection.exchange);
         tokio::select! {
             why = connection.ended() => return Broken::again(why),
+            // The list is stale, and a prompt waits for a new one.
+            () = nudge.notified() => {}
             () = async {
                 exchange.changes.notified().await;
                 tokio::time::sleep(BETWEEN_LISTS).await;

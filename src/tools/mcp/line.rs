@@ -1,14 +1,16 @@
 //! Requests to a server and their answers, over either transport.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
 use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, watch};
 
-use super::exchange::{Answer, Exchange, Fault};
+use super::era;
+use super::exchange::{Answer, Exchange, Fault, Requests};
 use super::http::Http;
 
 /// How many messages may be queued for a server.
@@ -20,6 +22,8 @@ pub(super) struct Line {
     exchange: Arc<Exchange>,
     transport: Transport,
     last_id: Arc<AtomicU64>,
+    /// Whether each request describes itself; otherwise there was a handshake.
+    is_modern: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -63,6 +67,7 @@ impl Line {
             exchange: Arc::clone(exchange),
             transport,
             last_id: Arc::default(),
+            is_modern: Arc::default(),
         }
     }
 
@@ -81,31 +86,89 @@ impl Line {
         self.exchange.progress.subscribe()
     }
 
+    /// Makes all later requests describe themselves.
+    pub fn speak_modern(&self) {
+        self.is_modern.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether requests describe themselves.
+    pub fn is_modern(&self) -> bool {
+        self.is_modern.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server is at a URL.
+    pub fn is_http(&self) -> bool {
+        matches!(self.transport, Transport::Http(_))
+    }
+
     /// Sends a request, and waits for the answer however long it takes.
-    pub async fn request(&self, RequestId(id): RequestId, method: &str, params: Value) -> Answer {
+    pub async fn request(&self, id: RequestId, method: &str, params: Value) -> Answer {
+        self.request_with(id, method, params, HeaderMap::new())
+            .await
+    }
+
+    /// [`Self::request`] with headers that mirror its arguments.
+    pub async fn request_with(
+        &self,
+        RequestId(id): RequestId,
+        method: &str,
+        mut params: Value,
+        parameters: HeaderMap,
+    ) -> Answer {
+        if self.is_modern() {
+            era::describe(&mut params);
+        }
         let mut expected = self.exchange.expect(id);
-        let message =
-            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         match &self.transport {
             Transport::Program(outbox) => {
-                outbox.send(message).await.map_err(|_gone| Fault::Over)?;
+                let sent = outbox.send(message.to_string()).await;
+                sent.map_err(|_gone| Fault::Over)?;
                 expected.come().await
             }
-            Transport::Http(http) => http.ask(message, &self.exchange, &mut expected).await,
+            Transport::Http(http) => {
+                http.ask(&message, parameters, &self.exchange, &mut expected)
+                    .await
+            }
         }
     }
 
     /// Sends a notification.
     pub async fn notify(&self, method: &str, params: Value) -> Result<(), Fault> {
-        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
+        self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+            .await
+    }
+
+    /// Answers a request of the server.
+    pub async fn respond(&self, id: &Value, answer: Result<Value, Value>) -> Result<(), Fault> {
+        let (field, value) = match answer {
+            Ok(result) => ("result", result),
+            Err(error) => ("error", error),
+        };
+        self.send(json!({ "jsonrpc": "2.0", "id": id, field: value }))
+            .await
+    }
+
+    async fn send(&self, message: Value) -> Result<(), Fault> {
         match &self.transport {
-            Transport::Program(outbox) => outbox.send(message).await.map_err(|_gone| Fault::Over),
-            Transport::Http(http) => http.tell(message).await,
+            Transport::Program(outbox) => {
+                let sent = outbox.send(message.to_string()).await;
+                sent.map_err(|_gone| Fault::Over)
+            }
+            Transport::Http(http) => http.tell(&message).await,
         }
     }
 
-    /// Tells the server that a request was cancelled.
+    /// The requests of the server while the request with this id runs.
+    pub fn requests(&self, RequestId(id): RequestId) -> Requests {
+        self.exchange.requests(id)
+    }
+
+    /// Tells the server that a request was cancelled. Where each request describes itself, closing its stream does.
     pub async fn give_up(&self, RequestId(id): RequestId) -> Result<(), Fault> {
+        if self.is_modern() && self.is_http() {
+            return Ok(());
+        }
         self.notify("notifications/cancelled", json!({ "requestId": id }))
             .await
     }

@@ -7,6 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::headers::Mirrored;
 use crate::text::display;
 
 /// The longest description, in characters.
@@ -26,10 +27,14 @@ const DESCRIBING: [&str; 6] = [
     "$comment",
     "$schema",
 ];
-/// Keywords that no provider accepts at the top level of a schema.
+/// Keywords that providers do not accept at the top level of a schema: the model is told them in words.
 const NOT_AT_THE_TOP: [&str; 8] = [
-    "$schema", "$id", "oneOf", "anyOf", "allOf", "not", "enum", "if",
+    "oneOf", "anyOf", "allOf", "not", "enum", "if", "then", "else",
 ];
+/// Keywords there that some providers do not accept, and that say nothing about the arguments.
+const IDENTIFYING: [&str; 2] = ["$schema", "$id"];
+/// The longest such text, in bytes.
+const ALTERNATIVES: usize = 1000;
 
 /// The tools of a server.
 #[derive(Debug, Default, PartialEq)]
@@ -46,21 +51,37 @@ pub(super) struct Listed {
     pub name: String,
     pub description: String,
     pub schema: Value,
+    /// Its parameters in headers, or why they are not valid.
+    pub mirrored: Result<Mirrored, String>,
 }
 
 impl Listing {
     /// The tools to offer; `None` stands for one that cannot be called.
-    pub fn new(listed: Vec<Option<Listed>>) -> Self {
+    pub fn new(listed: Vec<Option<Listed>>, mirrors: bool) -> Self {
         let offered = listed.len();
         let mut tools: Vec<Listed> = listed.into_iter().flatten().collect();
+        let nameless = offered - tools.len();
+        let mut notices = Vec::new();
+        if mirrors {
+            tools.retain(|tool| match &tool.mirrored {
+                Ok(_) => true,
+                Err(why) => {
+                    let name = display::escape_line(&tool.name);
+                    let why = display::escape_line(why);
+                    notices.push(format!(
+                        "offers `{name}` with an `x-mcp-header` that is not valid ({why}); left out"
+                    ));
+                    false
+                }
+            });
+        }
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         let named = tools.len();
         tools.dedup_by(|one, other| one.name == other.name);
-        let mut notices = Vec::new();
-        if named < offered {
+        if nameless > 0 {
             notices.push(format!(
                 "offers {} without a usable name; left out",
-                count(offered - named)
+                count(nameless)
             ));
         }
         if tools.len() < named {
@@ -101,7 +122,10 @@ impl Listed {
             .into_iter()
             .find_map(Value::as_str);
         let mut description = described.map_or_else(String::new, brief);
-        let schema = schema(tool["inputSchema"].take()).unwrap_or_else(|| {
+        let mirrored = Mirrored::of(&tool["inputSchema"]);
+        let schema = tool["inputSchema"].take();
+        description.extend(alternatives(&schema));
+        let schema = schema_of(schema).unwrap_or_else(|| {
             description.push_str(" (Its arguments are too many to be listed here.)");
             json!({ "type": "object", "properties": {} })
         });
@@ -109,6 +133,7 @@ impl Listed {
             name,
             description,
             schema,
+            mirrored,
         })
     }
 
@@ -136,12 +161,15 @@ fn brief(text: &str) -> String {
 }
 
 /// A schema that every provider accepts; `None` if it is too long even without its descriptions.
-fn schema(value: Value) -> Option<Value> {
+fn schema_of(value: Value) -> Option<Value> {
     let mut schema = match value {
         Value::Object(schema) if schema.get("type").is_none_or(|of| of == "object") => schema,
         _ => Map::new(),
     };
-    schema.retain(|key, _| !NOT_AT_THE_TOP.contains(&key.as_str()));
+    schema.retain(|key, _| {
+        let key = key.as_str();
+        !NOT_AT_THE_TOP.contains(&key) && !IDENTIFYING.contains(&key)
+    });
     schema.insert("type".to_owned(), json!("object"));
     if !schema.get("properties").is_some_and(Value::is_object) {
         schema.insert("properties".to_owned(), json!({}));
@@ -159,6 +187,23 @@ fn schema(value: Value) -> Option<Value> {
         thin(&mut schema);
     }
     (length(&schema) <= SCHEMA).then_some(schema)
+}
+
+/// What a schema requires by the keywords that are left out of it.
+fn alternatives(schema: &Value) -> Option<String> {
+    let left_out: Map<String, Value> = schema
+        .as_object()?
+        .iter()
+        .filter(|(keyword, _)| NOT_AT_THE_TOP.contains(&keyword.as_str()))
+        .map(|(keyword, value)| (keyword.clone(), value.clone()))
+        .collect();
+    let text = Value::Object(left_out.clone()).to_string();
+    (!left_out.is_empty() && text.len() <= ALTERNATIVES).then(|| {
+        format!(
+            "\nThe arguments also satisfy this JSON Schema: {}",
+            display::escape(&text)
+        )
+    })
 }
 
 /// Removes descriptions, here and in every inner schema.
@@ -243,7 +288,7 @@ mod tests {
     }
 
     fn check_schema(given: &Value, expected: &Value) {
-        assert_eq!(schema(given.clone()).as_ref(), Some(expected), "{given}");
+        assert_eq!(schema_of(given.clone()).as_ref(), Some(expected), "{given}");
     }
 
     #[test]
@@ -269,14 +314,15 @@ mod tests {
         let mut expected = given.clone();
         expected["properties"]["description"]["items"] = json!({ "type": "string" });
         check_schema(&given, &expected);
-        assert_eq!(schema(json!({ "properties": { long: {} } })), None);
+        assert_eq!(schema_of(json!({ "properties": { long: {} } })), None);
     }
 
     #[test]
     fn omitted_tools_are_reported() {
         let tool =
             |name: &str, size: usize| json!({ "name": name, "description": "d".repeat(size) });
-        let list = |tools: Vec<Value>| Listing::new(tools.into_iter().map(Listed::read).collect());
+        let list =
+            |tools: Vec<Value>| Listing::new(tools.into_iter().map(Listed::read).collect(), false);
         let listing = list(vec![
             tool("b", 1),
             json!(7),
@@ -340,7 +386,7 @@ mod tests {
         /// Whatever a server claims as its schema, the model gets an object with properties.
         #[test]
         fn any_schema_becomes_valid(value in any_value()) {
-            let schema = schema(value).unwrap();
+            let schema = schema_of(value).unwrap();
             prop_assert_eq!(&schema["type"], "object");
             prop_assert!(schema["properties"].is_object());
         }

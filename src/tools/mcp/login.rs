@@ -1,0 +1,580 @@
+//! Logins at servers: OAuth 2.1 with codes, in the person's browser.
+//!
+//! Invariants: a token is sent to the server it was issued for and, to be renewed, to its issuer, and nowhere else; no
+//! token is logged or shown; a server that names another issuer is logged in to anew.
+
+mod callback;
+mod challenge;
+mod discovery;
+mod vault;
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use reqwest::header::HeaderValue;
+use reqwest::{Client, StatusCode, Url};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::lock;
+use crate::text::{Redactor, display};
+use crate::tools::{Person, Preview, Reply};
+use callback::{Callback, Expected};
+pub use challenge::Challenge;
+use discovery::{Authorization, AuthorizationServer};
+pub use vault::Vault;
+use vault::{ClientId, Tokens};
+
+/// How long a login waits for the browser.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// A token that expires within this many seconds is renewed first.
+const SOON: u64 = 30;
+/// The permission to renew tokens.
+const OFFLINE: &str = "offline_access";
+
+/// What the configuration says about logins at a server.
+#[derive(Clone, Default)]
+pub struct Registered {
+    /// The client id: one that the person was given, or the address of a client metadata document.
+    pub id: Option<String>,
+    /// The secret that belongs to the id.
+    pub secret: Option<String>,
+    /// Whether the editor supplied the server, so that the configuration does not have it.
+    pub is_supplied: bool,
+}
+
+/// The login at one server.
+pub struct Login {
+    /// Its name in the configuration.
+    name: String,
+    server: Url,
+    registered: Registered,
+    vault: Vault,
+    /// Learns every token.
+    secrets: Redactor,
+    tokens: Mutex<Loaded>,
+}
+
+/// The tokens in memory.
+#[derive(Default)]
+enum Loaded {
+    #[default]
+    NotYet,
+    None,
+    Tokens(Arc<Tokens>),
+}
+
+/// Without anything secret.
+impl fmt::Debug for Login {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Login").field(&self.name).finish()
+    }
+}
+
+impl Login {
+    /// The login at the server at `url`; the tokens are looked up when they are needed.
+    ///
+    /// # Errors
+    /// The URL is not valid.
+    pub fn new(
+        name: &str,
+        url: &str,
+        registered: Registered,
+        vault: Vault,
+        secrets: Redactor,
+    ) -> Result<Self, String> {
+        secrets.add(registered.secret.as_deref());
+        Ok(Self {
+            name: name.to_owned(),
+            server: Url::parse(url).map_err(|error| error.to_string())?,
+            registered,
+            vault,
+            secrets,
+            tokens: Mutex::default(),
+        })
+    }
+
+    /// The `Authorization` of a request, with a token that is still valid.
+    pub(super) async fn authorization(&self) -> Option<HeaderValue> {
+        let tokens = self.current().await?;
+        let is_old = tokens
+            .expires
+            .is_some_and(|expires| expires <= now() + SOON);
+        let tokens = if is_old && self.renew(&tokens).await {
+            self.current().await?
+        } else {
+            tokens
+        };
+        let mut value = HeaderValue::try_from(format!("Bearer {}", tokens.access)).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Renews the tokens after the server refused them; false if a new login is necessary.
+    pub(super) async fn renewed(&self) -> bool {
+        match self.current().await {
+            Some(tokens) => self.renew(&tokens).await,
+            None => false,
+        }
+    }
+
+    async fn current(&self) -> Option<Arc<Tokens>> {
+        match &*lock(&self.tokens) {
+            Loaded::NotYet => {}
+            Loaded::None => return None,
+            Loaded::Tokens(tokens) => return Some(Arc::clone(tokens)),
+        }
+        let tokens = self.vault.load(self.server.as_str()).await;
+        self.set(tokens.clone());
+        tokens.map(Arc::new)
+    }
+
+    fn set(&self, tokens: Option<Tokens>) {
+        if let Some(tokens) = &tokens {
+            let Tokens {
+                access,
+                refresh,
+                client,
+                ..
+            } = tokens;
+            let all = [Some(access), refresh.as_ref(), client.secret.as_ref()];
+            self.secrets.add(all.into_iter().flatten());
+        }
+        *lock(&self.tokens) =
+            tokens.map_or(Loaded::None, |tokens| Loaded::Tokens(Arc::new(tokens)));
+    }
+
+    /// Renews tokens; false if they cannot be.
+    async fn renew(&self, tokens: &Tokens) -> bool {
+        // Another process may have renewed them: a refresh token is often valid once.
+        if let Some(stored) = self.vault.load(self.server.as_str()).await
+            && stored.access != tokens.access
+        {
+            self.set(Some(stored));
+            return true;
+        }
+        let Some(refresh) = &tokens.refresh else {
+            return false;
+        };
+        let Ok(client) = discovery::client(&self.server) else {
+            return false;
+        };
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh),
+            ("resource", &tokens.resource),
+        ];
+        match request_tokens(&client, tokens, &form).await {
+            Ok(renewed) => {
+                self.keep(renewed).await;
+                true
+            }
+            Err(why) => {
+                tracing::debug!(
+                    "a login at an MCP server was not renewed: {}",
+                    self.secrets.redact(&why)
+                );
+                false
+            }
+        }
+    }
+
+    async fn keep(&self, tokens: Tokens) {
+        self.set(Some(tokens.clone()));
+        if let Err(error) = self.vault.save(self.server.as_str(), &tokens).await {
+            tracing::warn!(
+                "the login at an MCP server lasts only as long as this session: {error}"
+            );
+        }
+    }
+
+    /// Where the person is logged in.
+    #[must_use]
+    pub fn issuer(&self) -> Option<String> {
+        self.vault.issuer(self.server.as_str())
+    }
+
+    /// Forgets the tokens; whether there were any.
+    ///
+    /// # Errors
+    /// They cannot be removed.
+    pub async fn log_out(&self) -> std::io::Result<bool> {
+        *lock(&self.tokens) = Loaded::None;
+        self.vault.remove(self.server.as_str()).await
+    }
+
+    /// Logs in: asks the person to open the page of the authorization server, and waits until they are back.
+    ///
+    /// # Errors
+    /// They declined, or it failed; the text completes `MCP server x …`.
+    pub async fn log_in(&self, challenge: &Challenge, person: &Person) -> Result<(), String> {
+        let name = &self.name;
+        let client = discovery::client(&self.server)?;
+        let found = discovery::discover(&client, &self.server, challenge).await;
+        let found = found.map_err(|why| {
+            let why = self.secrets.redact(&why).into_owned();
+            let remedy = self.remedy();
+            format!("requires a login, and {why}: {remedy}")
+        })?;
+        let tokens = self.tokens_of_person(&client, found, challenge, person);
+        let tokens = tokens.await.map_err(|why| {
+            let why = self.secrets.redact(&why).into_owned();
+            let again = if self.registered.is_supplied {
+                "the next conversation asks again".to_owned()
+            } else {
+                format!("`tandem mcp login {name}` tries again")
+            };
+            format!("requires a login, which failed: {why}. {again}")
+        })?;
+        self.keep(tokens).await;
+        Ok(())
+    }
+
+    /// Where credentials are set, for a server without logins.
+    pub(super) fn remedy(&self) -> String {
+        let name = &self.name;
+        if self.registered.is_supplied {
+            return "the editor supplies this server, so set its credentials there".to_owned();
+        }
+        format!(
+            "set its credentials in mcp.{name}.headers, such as {{ Authorization = \"Bearer …\" }}"
+        )
+    }
+
+    async fn tokens_of_person(
+        &self,
+        client: &Client,
+        found: Authorization,
+        challenge: &Challenge,
+        person: &Person,
+    ) -> Result<Tokens, String> {
+        let Authorization {
+            resource,
+            scopes,
+            server,
+        } = found;
+        let callback = Callback::open().await;
+        let callback = callback.map_err(|error| format!("no port of this machine: {error}"))?;
+        let scope = self.scope(challenge, scopes.as_deref(), &server).await;
+        let id = self.client_id(client, &server, &callback.address()).await?;
+        self.secrets.add(id.secret.as_deref());
+        let expected = Expected {
+            state: random()?,
+            issuer: server.issuer.clone(),
+            names_issuer: server.authorization_response_iss_parameter_supported,
+        };
+        let verifier = random()?;
+        let proof = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
+        let page = Url::parse(&server.authorization_endpoint);
+        let mut page = page.map_err(|error| error.to_string())?;
+        page.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &id.id)
+            .append_pair("redirect_uri", &callback.address())
+            .append_pair("code_challenge", &URL_SAFE_NO_PAD.encode(proof))
+            .append_pair("code_challenge_method", "S256")
+            .append_pair("state", &expected.state)
+            .append_pair("resource", &resource)
+            .extend_pairs(scope.iter().map(|scope| ("scope", scope)));
+        let code = self.code(page, &expected, &callback, person).await?;
+        self.secrets.add([&code, &verifier]);
+        let login = Tokens {
+            issuer: server.issuer,
+            token_endpoint: server.token_endpoint,
+            resource,
+            client: id,
+            scope,
+            ..Tokens::default()
+        };
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", &code),
+            ("redirect_uri", &callback.address()),
+            ("code_verifier", &verifier),
+            ("resource", &login.resource),
+        ];
+        request_tokens(client, &login, &form).await
+    }
+
+    /// The code the person brings back from the page.
+    async fn code(
+        &self,
+        page: Url,
+        expected: &Expected,
+        callback: &Callback,
+        person: &Person,
+    ) -> Result<String, String> {
+        let declined = || "it was declined".to_owned();
+        let name = display::escape_line(&self.name);
+        let end = CancellationToken::new();
+        let request = Preview {
+            title: format!("Log in to the MCP server {name} at {}", expected.issuer),
+            link: Some(page.into()),
+            ..Preview::default()
+        };
+        if person.ask(request, end.clone()).await != Reply::Yes {
+            return Err(declined());
+        }
+        let address = json!({ "type": "string", "title": "Address", "description": "The address the browser ends at" });
+        let waiting = Preview {
+            title: format!("Waiting for the login to {name} in the browser"),
+            note: Some(
+                "if the browser cannot reach this machine, paste the address it ends at".to_owned(),
+            ),
+            answers: Some(Vec::new()),
+            form: Some(Box::new(
+                json!({ "type": "object", "properties": { "address": address } }),
+            )),
+            ..Preview::default()
+        };
+        let pasted = async {
+            loop {
+                let pasted = match person.ask(waiting.clone(), end.clone()).await {
+                    Reply::Text(pasted) => pasted,
+                    Reply::Form(form) => match form.get("address").and_then(Value::as_str) {
+                        Some(pasted) => pasted.to_owned(),
+                        // The browser is still under way.
+                        None => return std::future::pending().await,
+                    },
+                    Reply::Yes | Reply::No => return Err(declined()),
+                };
+                if let Some(code) = expected.pasted(&pasted) {
+                    return code;
+                }
+            }
+        };
+        tokio::pin!(pasted);
+        let code = tokio::select! {
+            biased;
+            code = callback.code(expected) => code,
+            code = &mut pasted => return code,
+            () = tokio::time::sleep(PATIENCE) => Err("nobody came back within 5 minutes".to_owned()),
+        };
+        // The question must be gone before the next one.
+        end.cancel();
+        let _withdrawn = tokio::time::timeout(Duration::from_secs(1), pasted).await;
+        code
+    }
+
+    /// The permissions to ask for: what the server wants now and what was asked for before, or else what it documents.
+    async fn scope(
+        &self,
+        challenge: &Challenge,
+        documented: Option<&[String]>,
+        server: &AuthorizationServer,
+    ) -> Option<String> {
+        let before = self.current().await.and_then(|tokens| tokens.scope.clone());
+        let before = before.filter(|_| challenge.is_step_up).unwrap_or_default();
+        let wanted = match (&challenge.scope, documented) {
+            (Some(scope), _) => scope.clone(),
+            (None, Some(documented)) => documented.join(" "),
+            (None, None) => String::new(),
+        };
+        let offered = server.scopes_supported.iter().flatten();
+        let mut scopes: Vec<&str> = Vec::new();
+        for scope in before
+            .split_whitespace()
+            .chain(wanted.split_whitespace())
+            .chain(
+                offered
+                    .map(String::as_str)
+                    .filter(|scope| *scope == OFFLINE),
+            )
+        {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        (!scopes.is_empty()).then(|| scopes.join(" "))
+    }
+
+    /// How the authorization server is to know tandem: as the configuration says, by the address of a metadata document,
+    /// or by a registration of its own.
+    async fn client_id(
+        &self,
+        client: &Client,
+        server: &AuthorizationServer,
+        callback: &str,
+    ) -> Result<ClientId, String> {
+        let issuer = &server.issuer;
+        match &self.registered.id {
+            Some(id) if !id.starts_with("https://") => {
+                let before = self.vault.issuer(self.server.as_str());
+                if let Some(before) = before.filter(|before| before != issuer) {
+                    return Err(format!(
+                        "it names {issuer} now, but the client id belongs to {before}; check that, and log out first"
+                    ));
+                }
+                let secret = self.registered.secret.clone();
+                let methods = server.token_endpoint_auth_methods_supported.as_deref();
+                let is_basic = methods.is_none_or(|methods| supports(methods, BASIC));
+                return Ok(ClientId {
+                    id: id.clone(),
+                    secret,
+                    is_basic,
+                });
+            }
+            Some(id) if server.client_id_metadata_document_supported => {
+                return Ok(ClientId {
+                    id: id.clone(),
+                    ..ClientId::default()
+                });
+            }
+            _ => {}
+        }
+        let Some(endpoint) = &server.registration_endpoint else {
+            let name = &self.name;
+            return Err(format!(
+                "{issuer} registers no programs: register tandem there, and set mcp.{name}.client-id"
+            ));
+        };
+        register(client, endpoint, server, callback).await
+    }
+}
+
+const BASIC: &str = "client_secret_basic";
+const POST: &str = "client_secret_post";
+
+fn supports(methods: &[String], wanted: &str) -> bool {
+    methods.iter().any(|method| method == wanted)
+}
+
+/// Registers tandem for this login (RFC 7591).
+async fn register(
+    client: &Client,
+    endpoint: &str,
+    server: &AuthorizationServer,
+    callback: &str,
+) -> Result<ClientId, String> {
+    let methods = server.token_endpoint_auth_methods_supported.as_deref();
+    let method = methods.and_then(|methods| {
+        ["none", BASIC, POST]
+            .into_iter()
+            .find(|method| supports(methods, method))
+    });
+    let tandem = json!({
+        "client_name": "tandem",
+        "application_type": "native",
+        "redirect_uris": [callback],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method.unwrap_or("none"),
+    });
+    let request = client
+        .post(endpoint)
+        .header("content-type", "application/json")
+        .body(tandem.to_string());
+    let response = request
+        .send()
+        .await
+        .map_err(|error| discovery::unreachable(endpoint, error))?;
+    let status = response.status();
+    let answer = discovery::json(response)
+        .await
+        .map_err(|why| format!("{endpoint} {why}"))?;
+    let Some(id) = answer["client_id"].as_str().filter(|_| status.is_success()) else {
+        return Err(format!(
+            "{endpoint} does not register tandem: {}",
+            reason(status, &answer)
+        ));
+    };
+    let secret = answer["client_secret"].as_str();
+    Ok(ClientId {
+        id: id.to_owned(),
+        secret: secret.map(str::to_owned),
+        is_basic: match answer["token_endpoint_auth_method"].as_str().or(method) {
+            Some(method) => method == BASIC,
+            None => true,
+        },
+    })
+}
+
+/// Asks an issuer for tokens; what the answer leaves out stays as it is.
+async fn request_tokens(
+    client: &Client,
+    login: &Tokens,
+    form: &[(&str, &str)],
+) -> Result<Tokens, String> {
+    let ClientId {
+        id,
+        secret,
+        is_basic,
+    } = &login.client;
+    let endpoint = &login.token_endpoint;
+    let mut request = client
+        .post(endpoint)
+        .header("accept", "application/json")
+        .header("content-type", "application/x-www-form-urlencoded");
+    let mut form = form.to_vec();
+    match secret {
+        Some(secret) if *is_basic => {
+            let encode = |text: &str| {
+                url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
+            };
+            let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
+            request = request.header("authorization", format!("Basic {pair}"));
+        }
+        secret => {
+            form.push(("client_id", id));
+            form.extend(
+                secret
+                    .iter()
+                    .map(|secret| ("client_secret", secret.as_str())),
+            );
+        }
+    }
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(form)
+        .finish();
+    let response = request.body(body).send().await;
+    let response = response.map_err(|error| discovery::unreachable(endpoint, error))?;
+    let status = response.status();
+    let answer = discovery::json(response)
+        .await
+        .map_err(|why| format!("{endpoint} {why}"))?;
+    let is_bearer = answer["token_type"]
+        .as_str()
+        .is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
+    let access = answer["access_token"].as_str();
+    let Some(access) = access.filter(|_| status.is_success() && is_bearer) else {
+        return Err(format!(
+            "{endpoint} gives no token: {}",
+            reason(status, &answer)
+        ));
+    };
+    let refresh = answer["refresh_token"].as_str().map(str::to_owned);
+    Ok(Tokens {
+        access: access.to_owned(),
+        refresh: refresh.or_else(|| login.refresh.clone()),
+        expires: answer["expires_in"].as_u64().map(|seconds| now() + seconds),
+        ..login.clone()
+    })
+}
+
+/// What an error of OAuth says, without the rest of the answer.
+fn reason(status: StatusCode, answer: &Value) -> String {
+    let parts = [&answer["error"], &answer["error_description"]];
+    let words: Vec<_> = parts.into_iter().filter_map(Value::as_str).collect();
+    if words.is_empty() {
+        status.to_string()
+    } else {
+        words.join(", ")
+    }
+}
+
+/// A value that nobody can guess.
+fn random() -> Result<String, String> {
+    let mut bytes = [0; 32];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| "the system has no random numbers".to_owned())?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
