@@ -1,6 +1,7 @@
 //! Tools of MCP servers: found, asked about, called; and servers that die, hang, flood, talk nonsense or change.
 
 mod http;
+mod login;
 mod server;
 
 use std::io::{Read as _, Write as _};
@@ -146,6 +147,70 @@ fn mcp_tools_are_offered_approved_and_called() {
         .find(|tool| tool["function"]["name"] == "tricks__echo")
         .unwrap();
     assert_eq!(echo["function"]["description"], "Does echo.");
+}
+
+#[test]
+fn both_eras_are_spoken_to_programs() {
+    // A server of today knows no handshake; one of yesterday may keep silent when it is asked to describe itself.
+    for role in ["modern", "silent"] {
+        let (results, _) = play(role, &["echo", "heard"]);
+        assert_eq!(results[0], "\"hi\" said", "{role}");
+        let was_greeted = results[1].contains("notifications/initialized");
+        assert_eq!(was_greeted, role == "silent", "{role}: {results:?}");
+    }
+}
+
+#[test]
+fn the_era_of_a_program_is_remembered() {
+    let world = World::new(with_prompts(2, &["echo", "heard"]));
+    configure(&world, "noting");
+    for expected in [true, false] {
+        let mut client = world.client();
+        let session = client.session(&world);
+        prompt(&mut client, &session);
+        assert_eq!(client.end(), tandem::server::Ended::Well);
+        client.finish();
+        let results = results(&world);
+        let was_asked = results.last().unwrap().contains("server/discover");
+        assert_eq!(was_asked, expected, "{results:?}");
+    }
+}
+
+/// A script for several prompts in which the model calls these tools.
+fn with_prompts(prompts: usize, names: &[&str]) -> Value {
+    let script = calls(names);
+    let answers = script.as_array().unwrap();
+    std::iter::repeat_n(answers, prompts)
+        .flatten()
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn a_server_asks_the_person_and_gets_its_state_back() {
+    let world = World::new(calls(&["ask", "heard"]));
+    configure(&world, "modern");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    let allow = |client: &mut Client, title: &str, option: &str| {
+        let question = client.next("session/request_permission");
+        let shown = question["params"]["toolCall"]["title"].as_str().unwrap();
+        assert!(shown.starts_with(title), "{shown}");
+        client.respond(
+            &question,
+            json!({ "outcome": { "outcome": "selected", "optionId": option } }),
+        );
+    };
+    allow(&mut client, "tricks: ask", "allow_once");
+    allow(&mut client, "tricks asks: Which color?", "answer_1");
+    allow(&mut client, "tricks: heard", "allow_once");
+    client.answer(id);
+    let results = results(&world);
+    assert_eq!(
+        results[0],
+        r#"{"action":"accept","content":{"color":"blue"}} with opaque  stäte"#
+    );
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub use vault::Vault;
 use vault::{ClientId, Tokens};
 
 /// How long a login waits for the browser.
-const PATIENCE: Duration = Duration::from_mins(5);
+const TIMEOUT: Duration = Duration::from_mins(5);
 /// A token that expires within this many seconds is renewed first.
 const SOON: u64 = 30;
 /// The permission to renew tokens.
@@ -300,7 +300,7 @@ impl Login {
         request_tokens(client, &login, &form).await
     }
 
-    /// The code the person brings back from the page.
+    /// The code that the page gives the person.
     async fn code(
         &self,
         page: Url,
@@ -352,7 +352,7 @@ impl Login {
             biased;
             code = callback.code(expected) => code,
             code = &mut pasted => return code,
-            () = tokio::time::sleep(PATIENCE) => Err("nobody came back within 5 minutes".to_owned()),
+            () = tokio::time::sleep(TIMEOUT) => Err("nobody came back within 5 minutes".to_owned()),
         };
         // The question must be gone before the next one.
         end.cancel();
@@ -468,14 +468,7 @@ async fn register(
         .post(endpoint)
         .header("content-type", "application/json")
         .body(tandem.to_string());
-    let response = request
-        .send()
-        .await
-        .map_err(|error| discovery::unreachable(endpoint, error))?;
-    let status = response.status();
-    let answer = discovery::json(response)
-        .await
-        .map_err(|why| format!("{endpoint} {why}"))?;
+    let (status, answer) = discovery::send(request, endpoint).await?;
     let Some(id) = answer["client_id"].as_str().filter(|_| status.is_success()) else {
         return Err(format!(
             "{endpoint} does not register tandem: {}",
@@ -530,12 +523,7 @@ async fn request_tokens(
     let body = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(form)
         .finish();
-    let response = request.body(body).send().await;
-    let response = response.map_err(|error| discovery::unreachable(endpoint, error))?;
-    let status = response.status();
-    let answer = discovery::json(response)
-        .await
-        .map_err(|why| format!("{endpoint} {why}"))?;
+    let (status, answer) = discovery::send(request.body(body), endpoint).await?;
     let is_bearer = answer["token_type"]
         .as_str()
         .is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));

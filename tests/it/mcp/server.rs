@@ -57,7 +57,22 @@ impl Server {
         }
         for line in std::io::stdin().lock().lines() {
             let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            let answer = match message["method"].as_str().unwrap_or("an answer") {
+            let method = message["method"].as_str().unwrap_or("an answer");
+            if self.refuses(method) {
+                let error = json!({ "code": -32601, "message": "unknown method" });
+                say(&json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }));
+                if self.role == "noting" {
+                    self.heard.push(message.clone());
+                }
+                continue;
+            }
+            let answer = match method {
+                "server/discover" if self.role == "modern" => Some(json!({
+                    "resultType": "complete",
+                    "supportedVersions": ["2026-07-28"],
+                    "capabilities": { "tools": {} },
+                })),
+                "server/discover" => None,
                 "initialize" if self.role == "mute" => None,
                 "initialize" => Some(json!({
                     "protocolVersion": message["params"]["protocolVersion"],
@@ -82,6 +97,15 @@ impl Server {
         }
     }
 
+    /// What each era does not know. One of yesterday may also keep silent.
+    fn refuses(&self, method: &str) -> bool {
+        match self.role.as_str() {
+            "modern" => matches!(method, "initialize" | "notifications/initialized" | "ping"),
+            "silent" | "mute" => false,
+            _ => method == "server/discover",
+        }
+    }
+
     fn tools(&self) -> Value {
         let tool = |name: &str| json!({ "name": name, "description": format!("Does {name}."), "inputSchema": { "type": "object" } });
         match self.role.as_str() {
@@ -97,6 +121,7 @@ impl Server {
                 "nonsense",
             ]),
             _ if self.renamed => json!([tool("echoed")]),
+            _ if self.role == "modern" => ["ask", "echo", "heard"].map(tool).into_iter().collect(),
             _ => [
                 "echo",
                 "environment",
@@ -116,6 +141,13 @@ impl Server {
 
     fn call(&mut self, message: &Value) -> Option<Value> {
         let arguments = &message["params"]["arguments"];
+        if self.role == "modern" {
+            let version = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+            assert_eq!(version, "2026-07-28");
+        }
+        if message["params"]["name"] == "ask" {
+            return Some(ask(&message["params"]));
+        }
         Some(text(&match message["params"]["name"].as_str().unwrap() {
             "echo" | "echoed" | "e.cho" => format!("{} said", arguments["text"]),
             "environment" => {
@@ -156,6 +188,23 @@ impl Server {
             other => panic!("there is no {other}"),
         }))
     }
+}
+
+/// Asks for a color first, and then repeats the answer and the state.
+fn ask(params: &Value) -> Value {
+    if let Some(answer) = params["inputResponses"].get("color") {
+        let state = params["requestState"].as_str().unwrap();
+        return text(&format!("{answer} with {state}"));
+    }
+    let color = json!({ "type": "string", "enum": ["red", "blue"] });
+    let schema =
+        json!({ "type": "object", "properties": { "color": color }, "required": ["color"] });
+    let wanted = json!({ "message": "Which color?", "requestedSchema": schema });
+    json!({
+        "resultType": "input_required",
+        "inputRequests": { "color": { "method": "elicitation/create", "params": wanted } },
+        "requestState": "opaque  stäte",
+    })
 }
 
 fn text(text: &str) -> Value {

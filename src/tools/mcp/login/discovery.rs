@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url, redirect};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -216,27 +216,28 @@ fn without_fragment(url: &Url) -> String {
 async fn document(client: &Client, address: Url) -> Result<Option<Value>, String> {
     let shown = address.to_string();
     let request = client.get(address).header("accept", "application/json");
-    let response = request
-        .send()
-        .await
-        .map_err(|error| unreachable(&shown, error))?;
-    match response.status() {
-        StatusCode::OK => {}
-        status if status.is_server_error() => return Err(format!("{shown} answers {status}")),
-        _ => return Ok(None),
+    match send(request, &shown).await? {
+        (StatusCode::OK, document) => Ok(document.is_object().then_some(document)),
+        (status, _) if status.is_server_error() => Err(format!("{shown} answers {status}")),
+        _ => Ok(None),
     }
-    let document = json(response)
-        .await
-        .map_err(|why| format!("{shown} {why}"))?;
-    Ok(document.is_object().then_some(document))
 }
 
-pub(super) fn unreachable(address: &str, error: reqwest::Error) -> String {
-    format!("{address} cannot be reached: {}", cause(error))
+/// Sends a request; returns the status and, as far as it is JSON, the body.
+pub(super) async fn send(
+    request: RequestBuilder,
+    address: &str,
+) -> Result<(StatusCode, Value), String> {
+    let response = request.send().await;
+    let response = response
+        .map_err(|error| format!("{address} cannot be reached: {}", cause(error)))?;
+    let status = response.status();
+    let answer = json(response).await.map_err(|why| format!("{address} {why}"))?;
+    Ok((status, answer))
 }
 
 /// The body of a response, as far as it is JSON.
-pub(super) async fn json(response: Response) -> Result<Value, String> {
+async fn json(response: Response) -> Result<Value, String> {
     let mut body = Vec::new();
     let mut stream = response.bytes_stream();
     while let Some(piece) = stream.next().await {

@@ -1,0 +1,298 @@
+//! A server that requires a login: one in the browser, tokens that expire, and a server that gives away what it is sent.
+
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{add, call, prompt, results};
+use crate::driver::{Client, World};
+use crate::loopback::{self, Request};
+
+/// A token, and what renews it.
+const TOKEN: &str = "token-CANARY-0123456789";
+const RENEWAL: &str = "renewal-CANARY-0123456789";
+
+/// What a server and the authorization server beside it were sent: the path and the credentials.
+type Asked = Arc<Mutex<Vec<(String, String)>>>;
+
+/// Serves both on one port; a request of the session that is answered with a redirect leads to `elsewhere`.
+fn serve(elsewhere: String) -> (String, Asked) {
+    let asked = Asked::default();
+    let seen = Arc::clone(&asked);
+    let port = loopback::listen(move |request, stream| {
+        let origin = format!("http://{}", request.header("host").unwrap_or_default());
+        let authorization = request.header("authorization").unwrap_or_default();
+        let path = request
+            .path
+            .split('?')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let sent = format!("{authorization} {}", request.body);
+        seen.lock().unwrap().push((path.clone(), sent));
+        match path.as_str() {
+            "/mcp" if authorization != format!("Bearer {TOKEN}") => {
+                let challenge = "WWW-Authenticate: Bearer scope=\"tools\"\r\n";
+                loopback::answer(stream, 401, challenge, "")
+            }
+            "/mcp" => answer(&request, stream, &elsewhere),
+            "/.well-known/oauth-protected-resource/mcp" => {
+                let found = json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [origin] });
+                loopback::document(stream, 200, &found)
+            }
+            "/.well-known/oauth-authorization-server" => loopback::document(
+                stream,
+                200,
+                &json!({
+                    "issuer": origin,
+                    "authorization_endpoint": format!("{origin}/authorize"),
+                    "token_endpoint": format!("{origin}/token"),
+                    "registration_endpoint": format!("{origin}/register"),
+                    "code_challenge_methods_supported": ["S256"],
+                }),
+            ),
+            "/register" => loopback::document(stream, 201, &json!({ "client_id": "c1" })),
+            "/token" => loopback::document(
+                stream,
+                200,
+                &json!({ "access_token": TOKEN, "token_type": "Bearer", "refresh_token": RENEWAL, "expires_in": 3600 }),
+            ),
+            _ => loopback::answer(stream, 404, "", ""),
+        }
+    });
+    (format!("http://127.0.0.1:{port}/mcp"), asked)
+}
+
+/// A server of today, whose tools repeat what they were sent.
+fn answer(request: &Request, stream: &TcpStream, elsewhere: &str) -> std::io::Result<()> {
+    let message: Value = serde_json::from_str(&request.body).unwrap();
+    let sent = request.header("authorization").unwrap_or_default();
+    let result = match (
+        message["method"].as_str().unwrap(),
+        message["params"]["name"].as_str(),
+    ) {
+        ("server/discover", _) => {
+            json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
+        }
+        ("tools/list", _) => {
+            json!({ "tools": [{ "name": "repeat" }, { "name": "fail" }, { "name": "redirect" }] })
+        }
+        (_, Some("redirect")) => {
+            let location = format!("Location: {elsewhere}\r\n");
+            return loopback::answer(stream, 307, &location, "");
+        }
+        (_, Some("fail")) => {
+            let error = json!({ "code": -32000, "message": format!("not with {sent}") });
+            let failed = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
+            return loopback::document(stream, 200, &failed);
+        }
+        _ => json!({ "content": [{ "type": "text", "text": format!("you sent {sent}") }] }),
+    };
+    let answered = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+    loopback::document(stream, 200, &answered)
+}
+
+/// What the browser does: the page of a login sends it back with a code.
+fn come_back(page: &str, changed: &[(&str, &str)]) -> String {
+    let page = Url::parse(page).unwrap();
+    let field = |name: &str| {
+        page.query_pairs()
+            .find(|(key, _)| key == name)
+            .unwrap()
+            .1
+            .into_owned()
+    };
+    let mut back = Url::parse(&field("redirect_uri")).unwrap();
+    let mut fields = vec![
+        ("code", "code-CANARY-0123".to_owned()),
+        ("state", field("state")),
+    ];
+    fields.retain(|(name, _)| !changed.iter().any(|(other, _)| other == name));
+    fields.extend(
+        changed
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned())),
+    );
+    back.query_pairs_mut().extend_pairs(fields);
+    back.into()
+}
+
+/// Visits an address of this machine; gives the status line.
+fn visit(address: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let url = Url::parse(address).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", url.port().unwrap())).unwrap();
+    let target = address
+        .split_once(&format!(":{}", url.port().unwrap()))
+        .unwrap()
+        .1;
+    write!(stream, "GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The address of the login that a client of the Agent Client Protocol is asked to open.
+fn page(client: &mut Client) -> String {
+    let asked = client.next("elicitation/create");
+    assert_eq!(asked["params"]["mode"], "url", "{asked}");
+    client.respond(&asked, json!({ "action": "accept" }));
+    asked["params"]["url"].as_str().unwrap().to_owned()
+}
+
+fn start(world: &World) -> (Client, String) {
+    let mut client = world.acp();
+    let elicitation = json!({ "elicitation": { "form": {}, "url": {} } });
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": elicitation }),
+    );
+    let session = client.session(world);
+    (client, session)
+}
+
+/// Every file below a folder.
+fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .flat_map(|entry| match entry.path() {
+            path if path.is_dir() => files(&path),
+            path => vec![path],
+        })
+        .collect()
+}
+
+#[test]
+fn tokens_reach_their_server_and_nothing_else() {
+    let calls = ["repeat", "fail", "redirect"].map(|name| call(&format!("web__{name}"), json!({})));
+    let world = World::new(
+        calls
+            .into_iter()
+            .chain([json!([{ "text": "done" }])])
+            .collect(),
+    );
+    let (stranger, stranger_asked) = serve(String::new());
+    let (url, asked) = serve(stranger);
+    add(&world, &format!("[mcp.web]\nurl = {url:?}\n"));
+    let (mut client, session) = start(&world);
+    let id = client.prompt(&session, "go");
+    let page = page(&mut client);
+    assert!(
+        page.contains("code_challenge_method=S256") && page.contains("scope=tools"),
+        "{page}"
+    );
+    let waiting = client.next("elicitation/create");
+    assert_eq!(waiting["params"]["mode"], "form");
+    // Others knock at the port; only the answer to this login opens.
+    assert!(visit(&come_back(&page, &[("state", "guessed")])).contains("404"));
+    assert!(visit(&come_back(&page, &[])).contains("200"));
+    for _call in 0..3 {
+        let question = client.next("session/request_permission");
+        client.respond(
+            &question,
+            json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+        );
+    }
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    let results = results(&world);
+    assert_eq!(results[0], "you sent Bearer [secret]");
+    assert!(
+        results[1].contains("not with Bearer [secret]"),
+        "{results:?}"
+    );
+    let shown = client.seen.iter().map(Value::to_string).collect::<String>();
+    let requests = format!("{:?}", world.rehearsal().requests());
+    for canary in [TOKEN, RENEWAL, "code-CANARY-0123"] {
+        assert!(
+            !shown.contains(canary) && !requests.contains(canary),
+            "{canary}"
+        );
+    }
+    assert_eq!(client.end(), tandem::server::Ended::Well);
+    client.finish();
+    assert!(
+        stranger_asked.lock().unwrap().is_empty(),
+        "{stranger_asked:?}"
+    );
+    for (path, sent) in asked
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|(path, _)| path != "/mcp")
+    {
+        assert!(!sent.contains(TOKEN), "{path}: {sent}");
+    }
+    for file in files(&world.path().join(".home")) {
+        let is_vault = file.ends_with("mcp/logins.json");
+        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        assert_eq!(text.contains("CANARY"), is_vault, "{}", file.display());
+        #[cfg(unix)]
+        if is_vault {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+}
+
+#[test]
+fn a_login_is_asked_for_once_and_lasts() {
+    let script = || json!([call("web__repeat", json!({})), [{ "text": "done" }]]);
+    let world = World::new(
+        script()
+            .as_array()
+            .unwrap()
+            .iter()
+            .chain(script().as_array().unwrap())
+            .cloned()
+            .collect(),
+    );
+    let (url, _) = serve(String::new());
+    add(&world, &format!("[mcp.web]\nurl = {url:?}\n"));
+    let (mut client, session) = start(&world);
+    let id = client.prompt(&session, "go");
+    let page = page(&mut client);
+    // Over SSH the browser cannot come back: its address is pasted.
+    let waiting = client.next("elicitation/create");
+    let address = come_back(&page, &[]);
+    client.respond(
+        &waiting,
+        json!({ "action": "accept", "content": { "address": address } }),
+    );
+    let question = client.next("session/request_permission");
+    client.respond(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
+    client.answer(id);
+    let next = client.session(&world);
+    prompt(&mut client, &next);
+    assert_eq!(results(&world), ["you sent Bearer [secret]"]);
+}
+
+#[test]
+fn a_declined_login_is_said_and_not_repeated() {
+    let world = World::new(json!([[{ "text": "one" }], [{ "text": "two" }]]));
+    let (url, _) = serve(String::new());
+    add(&world, &format!("[mcp.web]\nurl = {url:?}\n"));
+    let (mut client, session) = start(&world);
+    let id = client.prompt(&session, "go");
+    let asked = client.next("elicitation/create");
+    client.respond(&asked, json!({ "action": "decline" }));
+    client.answer(id);
+    let notices = client.seen.iter().map(Value::to_string).collect::<String>();
+    assert!(
+        notices.contains("requires a login, which failed: it was declined"),
+        "{notices}"
+    );
+    let id = client.prompt(&session, "again");
+    client.answer(id);
+    assert!(
+        !client
+            .seen
+            .iter()
+            .any(|message| message["method"] == "elicitation/create")
+    );
+}
