@@ -41,7 +41,7 @@ impl Request {
         match self.about {
             About::Call { .. } if self.preview.answers.is_none() => "Allow?",
             About::Apply => "Apply?",
-            About::Call { .. } | About::Pause => "tandem asks:",
+            About::Call { .. } | About::Pause | About::Server => "tandem asks:",
         }
     }
 

@@ -526,6 +526,9 @@ fn all_configured_keys_are_secrets() {
     let mut secrets = settings.secrets();
     secrets.sort();
     assert_eq!(secrets, ["of a", "of b", "of c", "plain", "some"]);
+    client_id: None,
+    client_secret: None,
+    is_supplied: false,
 }
 
 #[test]

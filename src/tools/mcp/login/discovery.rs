@@ -229,10 +229,12 @@ pub(super) async fn send(
     address: &str,
 ) -> Result<(StatusCode, Value), String> {
     let response = request.send().await;
-    let response = response
-        .map_err(|error| format!("{address} cannot be reached: {}", cause(error)))?;
+    let response =
+        response.map_err(|error| format!("{address} cannot be reached: {}", cause(error)))?;
     let status = response.status();
-    let answer = json(response).await.map_err(|why| format!("{address} {why}"))?;
+    let answer = json(response)
+        .await
+        .map_err(|why| format!("{address} {why}"))?;
     Ok((status, answer))
 }
 
