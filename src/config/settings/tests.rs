@@ -521,14 +521,14 @@ fn all_configured_keys_are_secrets() {
         McpServer::Url {
             url: "http://localhost".to_owned(),
             headers,
+            client_id: None,
+            client_secret: None,
+            is_supplied: false,
         },
     );
     let mut secrets = settings.secrets();
     secrets.sort();
     assert_eq!(secrets, ["of a", "of b", "of c", "plain", "some"]);
-    client_id: None,
-    client_secret: None,
-    is_supplied: false,
 }
 
 #[test]

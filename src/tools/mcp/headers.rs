@@ -170,8 +170,8 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    fn check(schema: Value, expected: Result<&[&str], &str>) {
-        let named = Mirrored::of(&schema).map(|mirrored| {
+    fn check(schema: &Value, expected: Result<&[&str], &str>) {
+        let named = Mirrored::of(schema).map(|mirrored| {
             let names = mirrored
                 .0
                 .iter()
@@ -187,35 +187,35 @@ mod tests {
         let of = |kind: &str, name: Value| json!({ "type": kind, KEYWORD: name });
         let tool = |property: Value| json!({ "type": "object", "properties": { "a": property } });
         check(
-            tool(of("string", json!("Region"))),
+            &tool(of("string", json!("Region"))),
             Ok(&["mcp-param-region"]),
         );
         let nested = tool(tool(of("boolean", json!("Deep"))));
-        check(nested, Ok(&["mcp-param-deep"]));
-        check(tool(json!({ "type": "string" })), Ok(&[]));
+        check(&nested, Ok(&["mcp-param-deep"]));
+        check(&tool(json!({ "type": "string" })), Ok(&[]));
         let named = json!({ "properties": { KEYWORD: { "type": "string" } } });
-        check(named, Ok(&[]));
-        check(tool(json!({ "default": { KEYWORD: "x" } })), Ok(&[]));
+        check(&named, Ok(&[]));
+        check(&tool(json!({ "default": { KEYWORD: "x" } })), Ok(&[]));
         let simple = Err("`a` is not a simple value");
-        check(tool(of("number", json!("N"))), simple);
-        check(tool(of("object", json!("N"))), simple);
-        check(tool(of("null", json!("N"))), simple);
-        check(tool(json!({ KEYWORD: "N" })), simple);
+        check(&tool(of("number", json!("N"))), simple);
+        check(&tool(of("object", json!("N"))), simple);
+        check(&tool(of("null", json!("N"))), simple);
+        check(&tool(json!({ KEYWORD: "N" })), simple);
         for name in ["", "a b", "a\r\nb", "ä", "a:b"] {
             let why = format!("{name:?} is not the name of a header");
-            check(tool(of("string", json!(name))), Err(&why));
+            check(&tool(of("string", json!(name))), Err(&why));
         }
         check(
-            tool(of("string", json!(7))),
+            &tool(of("string", json!(7))),
             Err("\"\" is not the name of a header"),
         );
         let twice = json!({ "properties": { "a": of("string", json!("X")), "b": of("string", json!("x")) } });
-        check(twice, Err("\"x\" is used twice"));
-        check(of("string", json!("X")), Err("it is not on a parameter"));
+        check(&twice, Err("\"x\" is used twice"));
+        check(&of("string", json!("X")), Err("it is not on a parameter"));
         for keyword in ["items", "anyOf", "if", "not", "$defs"] {
             let why = format!("it is below `{keyword}`");
             check(
-                tool(json!({ keyword: [of("string", json!("X"))] })),
+                &tool(json!({ keyword: [of("string", json!("X"))] })),
                 Err(&why),
             );
         }
