@@ -12,6 +12,7 @@ mod emptying;
 mod programs;
 pub mod remembered;
 mod rule;
+mod touch;
 mod windows;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use emptying::Uncovered;
 pub use rule::Rule;
 use rule::{NETWORK, may_be_short, of_path, of_words};
+use touch::Touch;
 
 use crate::agent::event::About;
 use crate::config::Mode;
@@ -55,7 +57,9 @@ struct Target {
 /// A command line that a call runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
-    /// `None` if the line is not understood.
+    /// `None` if the line cannot be read.
+    read: Option<shell::Line>,
+    /// `None` if it is not understood.
     commands: Option<Vec<Words>>,
     dialect: Dialect,
     sandboxed: bool,
@@ -235,11 +239,10 @@ impl Line {
 
     /// A line as its shell reads it, with nothing that holds it.
     fn read(line: &str, dialect: Dialect, network: bool, undo: Undo) -> Self {
-        let commands = shell::read(line, dialect)
-            .and_then(|line| line.plain())
-            .ok();
+        let read = shell::read(line, dialect).ok();
         Self {
-            commands,
+            commands: read.as_ref().and_then(|line| line.plain().ok()),
+            read,
             dialect,
             sandboxed: false,
             network,
@@ -252,56 +255,15 @@ impl Line {
         if rule.is_bare() {
             return Touch::Surely;
         }
-        let Some(commands) = &self.commands else {
-            return Touch::Perhaps;
-        };
-        let touched = commands.iter().map(|words| match self.dialect {
-            Dialect::Posix => touched(rule, words),
-            Dialect::PowerShell | Dialect::Cmd => touched_on_windows(rule, words),
-        });
-        touched.max().unwrap_or(Touch::Perhaps)
-    }
-}
-
-/// How certainly a rule that restricts speaks of a simple command.
-fn touched(rule: &Rule, words: &[String]) -> Touch {
-    // `/bin/rm` is `rm`, and so is `RM` where the disk does not care about case.
-    let base = words
-        .first()
-        .map(|program| shell::program_name(program))
-        .unwrap_or_default();
-    let by_name: Vec<String> = std::iter::once(base)
-        .chain(words.iter().skip(1).cloned())
-        .collect();
-    if rule.has_words(words) || rule.has_words(&by_name) {
-        Touch::Surely
-    } else if programs::runs_others(words) {
-        Touch::Perhaps
-    } else {
-        Touch::Not
-    }
-}
-
-/// The same where a program has several names, case never counts, and options can be shortened.
-fn touched_on_windows(rule: &Rule, words: &[String]) -> Touch {
-    let Some((program, arguments)) = words.split_first() else {
-        return Touch::Perhaps;
-    };
-    let arguments = arguments.iter().map(|word| word.to_lowercase());
-    let canonical: Vec<String> = std::iter::once(windows::canonical(program))
-        .chain(arguments)
-        .collect();
-    let rule = rule.on_windows();
-    if rule.has_words(&canonical) {
-        Touch::Surely
-    } else if windows::runs_others(program)
-        || canonical
-            .first()
-            .is_some_and(|program| rule.is_about_program(program))
-    {
-        Touch::Perhaps
-    } else {
-        Touch::Not
+        match (&self.read, self.dialect, &self.commands) {
+            (Some(line), Dialect::Posix, _) => touch::touched(rule, line),
+            (_, Dialect::PowerShell | Dialect::Cmd, Some(commands)) => commands
+                .iter()
+                .map(|words| touch::touched_on_windows(rule, words))
+                .max()
+                .unwrap_or(Touch::Perhaps),
+            _ => Touch::Perhaps,
+        }
     }
 }
 
@@ -318,15 +280,6 @@ fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
     };
     emptying::has_candidate(&line.command, wipes)
         || uncovered.is_some_and(|uncovered| emptying::may_empty(&line.command, uncovered))
-}
-
-/// Whether a rule matches a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Touch {
-    Not,
-    /// Cannot be decided.
-    Perhaps,
-    Surely,
 }
 
 /// The decision about a call.

@@ -36,34 +36,21 @@ const WRAPPERS: &[&str] = &[
     "autoload",
     "bind",
     "builtin",
-    "cd",
     "command",
     "compdef",
+    "compgen",
     "complete",
-    "declare",
     "emulate",
     "enable",
     "eval",
     "exec",
-    "export",
+    "fc",
     "hash",
-    "local",
-    "mapfile",
-    "popd",
-    "pushd",
-    "read",
-    "readarray",
-    "readonly",
-    "set",
-    "setopt",
-    "shopt",
+    "jobs",
+    "let",
     "source",
     "trap",
-    "typeset",
-    "ulimit",
-    "umask",
     "unalias",
-    "unset",
     "zcompile",
     "zmodload",
     // run another program, possibly as another user, elsewhere, later or repeatedly
@@ -72,6 +59,7 @@ const WRAPPERS: &[&str] = &[
     "chroot",
     "chrt",
     "chronic",
+    "capsh",
     "cpulimit",
     "crontab",
     "dbus-run-session",
@@ -81,14 +69,17 @@ const WRAPPERS: &[&str] = &[
     "entr",
     "env",
     "expect",
+    "faketime",
     "fakeroot",
     "firejail",
     "flatpak",
     "flock",
+    "ftp",
     "gdb",
     "ionice",
     "kubectl",
     "launchctl",
+    "lftp",
     "lldb",
     "ltrace",
     "machinectl",
@@ -113,6 +104,8 @@ const WRAPPERS: &[&str] = &[
     "setarch",
     "setpriv",
     "setsid",
+    "sg",
+    "socat",
     "softlimit",
     "ssh",
     "start",
@@ -124,6 +117,7 @@ const WRAPPERS: &[&str] = &[
     "taskset",
     "tmux",
     "torify",
+    "time",
     "timeout",
     "unbuffer",
     "unshare",
@@ -133,12 +127,16 @@ const WRAPPERS: &[&str] = &[
     "wsl",
     "xargs",
     "xdg-open",
+    "xvfb-run",
     // languages whose code is an argument
     "awk",
+    "dc",
     "ed",
     "emacs",
     "ex",
     "gawk",
+    "gnuplot",
+    "m4",
     "mawk",
     "nawk",
     "nvim",
@@ -149,12 +147,77 @@ const WRAPPERS: &[&str] = &[
     "view",
 ];
 
-/// Arguments that make a program run others: the program, and the beginning of the argument.
-const RUNNING: &[(&str, &[&str])] = &[
-    ("find", &["-exec", "-ok", "-delete", "-fprint", "-fls"]),
-    ("fd", &["-x", "-X", "--exec"]),
+/// Built-ins that only change what later commands mean.
+const CONTEXT: [&str; 8] = [
+    "cd", "popd", "pushd", "set", "setopt", "shopt", "ulimit", "umask",
+];
+/// Built-ins that take names of variables, whose subscripts the shell evaluates; the first five change nothing else.
+const NAMING: [&str; 14] = [
+    "[",
+    "getopts",
+    "printf",
+    "test",
+    "wait",
+    "declare",
+    "export",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "typeset",
+    "unset",
+];
+/// Variables whose value a shell, a loader or many programs evaluate; beginnings and ends of others.
+const EVALUATED: [&str; 12] = [
+    "BROWSER",
+    "EDITOR",
+    "ENV",
+    "FCEDIT",
+    "IFS",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MAKEFLAGS",
+    "PAGER",
+    "PATH",
+    "SHELL",
+    "VISUAL",
+];
+const EVALUATED_BEGINNINGS: [&str; 11] = [
+    "BASH",
+    "DYLD_",
+    "GIT_",
+    "LD_",
+    "NODE_OPTIONS",
+    "PERL",
+    "PROMPT_COMMAND",
+    "PS",
+    "PYTHON",
+    "RUBY",
+    "RUSTC",
+];
+const EVALUATED_ENDS: [&str; 9] = [
+    "_COMMAND",
+    "_EDITOR",
+    "_LAUNCHER",
+    "_PAGER",
+    "_RSH",
+    "_WRAPPER",
+    "OPT",
+    "OPTIONS",
+    "OPTS",
+];
+
+/// Arguments that make a program run others: the program, one-letter options, and others. Of the others, `--long` also
+/// stands for its abbreviations, `-word` and what begins or ends with a sign for what begins so, and `*text` for what
+/// contains the text.
+const RUNNING: &[(&str, &str, &[&str])] = &[
+    ("find", "", &["-exec", "-ok", "-delete", "-fprint", "-fls"]),
+    ("fd", "xX", &["--exec", "--exec-batch"]),
+    ("fdfind", "xX", &["--exec", "--exec-batch"]),
     (
         "git",
+        "",
         &[
             "-c",
             "-C",
@@ -162,9 +225,10 @@ const RUNNING: &[(&str, &[&str])] = &[
             "-x",
             "--config-env",
             "--exec",
+            "--exec-path",
             "--ext-diff",
             "--git-dir",
-            "--open-files",
+            "--open-files-in-pager",
             "--output",
             "--paginate",
             "--receive-pack",
@@ -176,73 +240,369 @@ const RUNNING: &[(&str, &[&str])] = &[
             "difftool",
             "ext::",
             "filter-branch",
+            "hook",
             "mergetool",
             "submodule",
         ],
     ),
-    ("hg", &["--config"]),
-    ("go", &["-exec", "-toolexec", "-vettool", "generate", "run"]),
-    ("cargo", &["--config"]),
+    ("git clone", "cu", &["--config", "--template"]),
+    ("git grep", "O", &[]),
+    ("git init", "", &["--template"]),
+    ("git rebase", "x", &[]),
     (
-        "tar",
+        "git send-email",
+        "",
+        &["--smtp-server", "--sendmail-cmd", "--to-cmd", "--cc-cmd"],
+    ),
+    ("hg", "", &["--config", "--ssh", "--remotecmd"]),
+    (
+        "svn",
+        "",
         &[
-            "--checkpoint",
-            "--to-command",
-            "--use-compress",
-            "--rsh",
-            "--info-script",
-            "--new-volume",
-            "-I",
-            "-F",
+            "--config-option",
+            "--diff-cmd",
+            "--diff3-cmd",
+            "--editor-cmd",
+            "--merge-tool",
         ],
     ),
-    ("rsync", &["-e", "--rsh"]),
-    ("scp", &["-S", "-o"]),
-    ("sftp", &["-S", "-o"]),
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("sort", &["--compress-prog"]),
-    ("zip", &["-T", "--unzip-command"]),
-    ("man", &["-P", "--pager", "-H", "--html"]),
-    ("less", &["+!"]),
-    ("make", &["--eval", "SHELL="]),
+    (
+        "go",
+        "",
+        &[
+            "-exec",
+            "-toolexec",
+            "-vettool",
+            "generate",
+            "run",
+            "*-extld",
+        ],
+    ),
+    ("cargo", "", &["--config"]),
+    ("rustc", "", &["*link"]),
+    ("tar", "IF", TAR),
+    ("bsdtar", "IF", TAR),
+    ("gtar", "IF", TAR),
+    ("rsync", "eM", &["--rsh", "--rsync-path", "--remote-option"]),
+    ("scp", "DFSo", &[]),
+    ("sftp", "DFSo", &[]),
+    ("rg", "", &["--pre", "--hostname-bin"]),
+    ("sort", "", &["--compress-program"]),
+    ("split", "", &["--filter"]),
+    ("install", "", &["--strip-program"]),
+    ("sdiff", "", &["--diff-program"]),
+    ("diff3", "", &["--diff-program"]),
+    ("patch", "eg", &["--ed", "--get"]),
+    ("zip", "T", &["--unzip-command"]),
+    ("man", "PH", &["--pager", "--html"]),
+    (
+        "less",
+        "k",
+        &["+", "--lesskey-content", "--lesskey-file", "--lesskey-src"],
+    ),
+    ("make", "E", MAKE),
+    ("gmake", "E", MAKE),
+    ("cmake", "", &["-E", "-P", "*COMPILER=", "*LAUNCHER="]),
+    ("cc", "", CC),
+    ("c++", "", CC),
+    ("gcc", "", CC),
+    ("g++", "", CC),
+    ("clang", "", CC),
+    ("clang++", "", CC),
+    ("ld", "", &["-plugin", "--plugin"]),
+    ("java", "", &["-XX:On", "-agent", "-javaagent"]),
+    ("wget", "e", &["--execute", "--use-askpass", "--config"]),
+    ("nc", "ce", &[]),
+    ("ncat", "ce", &["--exec", "--sh-exec", "--lua-exec"]),
+    ("nmap", "A", &["--script", "-sC"]),
+    ("tcpdump", "z", &[]),
+    ("rpm", "E", &["--eval", "--pipe"]),
+    (
+        "npm",
+        "c",
+        &["--call", "--script-shell", "exec", "explore", "x"],
+    ),
+    ("npx", "c", &["--call"]),
+    (
+        "sqlite3",
+        "",
+        &["-cmd", "-init", "*load_extension", "*edit("],
+    ),
+    ("psql", "", &["*\\", "*program", "*PROGRAM", "-f", "--file"]),
+    ("mysql", "", &["*\\", "*system", "*source"]),
+];
+const TAR: &[&str] = &[
+    "--checkpoint-action",
+    "--info-script",
+    "--new-volume-script",
+    "--rmt-command",
+    "--rsh-command",
+    "--to-command",
+    "--use-compress-program",
+];
+const MAKE: &[&str] = &[
+    "--eval",
+    "SHELL=",
+    "MAKE=",
+    "MAKEFLAGS=",
+    ".SHELLFLAGS=",
+    "*$",
+    "*`",
+];
+const CC: &[&str] = &[
+    "-wrapper", "-B", "-specs", "--specs", "-fplugin", "-fuse-ld", "-Xclang", "-load", "@",
+];
+/// Harmless commands of `sqlite3`; those that it does not tell from an abbreviation are not among them.
+const SQLITE: [&str; 8] = [
+    ".databases",
+    ".dump",
+    ".fullschema",
+    ".headers",
+    ".indexes",
+    ".mode",
+    ".schema",
+    ".tables",
 ];
 
-/// Programs that run the text after one of these arguments.
-const INTERPRETERS: &[&str] = &[
-    "bun", "deno", "julia", "lua", "luajit", "node", "perl", "php", "pypy", "python", "r",
-    "rscript", "ruby",
+/// Programs that run code: one-letter options for it, other options and words. Behind the first operand the arguments
+/// are those of the script.
+const INTERPRETERS: [(&str, &str, &[&str]); 13] = [
+    (
+        "bun",
+        "ep",
+        &["--eval", "--print", "--preload", "exec", "x"],
+    ),
+    ("deno", "", &["eval", "repl"]),
+    ("julia", "eELi", &["--eval", "--print", "--load"]),
+    ("lua", "eil", &[]),
+    ("luajit", "eil", &[]),
+    ("node", "epri", NODE),
+    ("nodejs", "epri", NODE),
+    ("perl", "eEMmdx", &[]),
+    (
+        "php",
+        "rRBEa",
+        &[
+            "--run",
+            "--process-code",
+            "--process-begin",
+            "--process-end",
+            "--interactive",
+        ],
+    ),
+    ("pypy", "c", &[]),
+    ("python", "c", &[]),
+    ("r", "e", &[]),
+    ("ruby", "er", &[]),
 ];
-const INLINE: &[&str] = &[
-    "-c", "-e", "-E", "-p", "-r", "-M", "--eval", "--print", "eval", "-",
+const NODE: &[&str] = &[
+    "--eval",
+    "--print",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "--interactive",
 ];
 
-/// Options may have a suffix; a word has to match exactly.
-fn is_meant(start: &str, word: &str) -> bool {
-    let is_open = start.len() > 1 && (start.starts_with(['-', '+']) || start.ends_with([':', '=']));
-    if is_open {
-        word.starts_with(start)
-    } else {
-        word == start
+/// What a command may run besides its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// Nothing that its words do not show.
+    Itself,
+    /// Nothing, but later commands may mean something else.
+    Later,
+    /// Anything.
+    Others,
+}
+
+/// Whether a word has one of these marks; see [`RUNNING`].
+fn has_mark(letters: &str, marks: &[&str], word: &str) -> bool {
+    let long = |word: &str| {
+        word.strip_prefix("--")
+            .map(|long| long.split('=').next().unwrap_or(long).to_owned())
+    };
+    let letters_of = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    letters_of.is_some_and(|rest| rest.contains(|letter| letters.contains(letter)))
+        || marks.iter().any(|mark| {
+            if let Some(text) = mark.strip_prefix('*') {
+                word.contains(text)
+            } else if let Some(full) = long(mark) {
+                long(word).is_some_and(|name| {
+                    !name.is_empty() && (full.starts_with(&name) || name.starts_with(&full))
+                })
+            } else if mark.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && !mark.ends_with([':', '='])
+            {
+                word == *mark
+            } else {
+                word.starts_with(mark)
+            }
+        })
+}
+
+/// Whether an interpreter runs code that is no file: of an option, of its input, or typed.
+fn runs_code(letters: &str, marks: &[&str], is_python: bool, arguments: &[String]) -> bool {
+    let mut may_be_value = false;
+    for word in arguments {
+        if word == "-" || marks.contains(&word.as_str()) {
+            return true;
+        }
+        let (options, module) = match word.split_once('m') {
+            Some((before, _)) if is_python && word.starts_with('-') && !word.starts_with("--") => {
+                (before, true)
+            }
+            _ => (word.as_str(), false),
+        };
+        if has_mark(letters, marks, options) {
+            return true;
+        }
+        if module || !(word.starts_with('-') || may_be_value) {
+            return false;
+        }
+        may_be_value = word.starts_with('-');
+    }
+    !arguments
+        .iter()
+        .any(|word| ["--version", "--help", "-V", "-v", "-h"].contains(&word.as_str()))
+}
+
+/// Whether a shell or a loader evaluates this variable's value.
+pub(super) fn is_evaluated(variable: &str) -> bool {
+    EVALUATED.contains(&variable)
+        || EVALUATED_BEGINNINGS
+            .iter()
+            .any(|begin| variable.starts_with(begin))
+        || EVALUATED_ENDS.iter().any(|end| variable.ends_with(end))
+}
+
+/// Whether a built-in evaluates one of the names it is given.
+fn evaluates_names(name: &str, arguments: &[String]) -> bool {
+    let has_flag = |letters: &[char]| {
+        arguments
+            .iter()
+            .any(|word| word.starts_with(['-', '+']) && word.contains(letters))
+    };
+    let has_subscript = || arguments.iter().any(|word| word.contains('['));
+    match name {
+        "printf" => {
+            arguments
+                .first()
+                .is_some_and(|first| first.starts_with("-v"))
+                && {
+                    arguments.iter().take(2).any(|word| {
+                        word.contains('[') || is_evaluated(word.trim_start_matches("-v"))
+                    })
+                }
+        }
+        "test" | "[" => has_flag(&['v', 'R']) && has_subscript(),
+        "getopts" | "wait" => has_subscript(),
+        _ => {
+            let evaluates = match name {
+                "mapfile" | "readarray" => has_flag(&['C']),
+                "declare" | "local" | "typeset" => has_flag(&['i', 'n']),
+                _ => false,
+            };
+            let is_special =
+                |word: &String| is_evaluated(word.split(['=', '+']).next().unwrap_or(word));
+            evaluates || has_subscript() || arguments.iter().any(is_special)
+        }
     }
 }
 
-/// Whether the command may run something its first words do not show.
-pub(super) fn runs_others(words: &[String]) -> bool {
+/// The row of a program: `gcc-12` and `x86_64-linux-gnu-gcc` are `gcc`.
+fn row<'a, T>(rows: &'a [(&str, &'a str, T)], name: &str) -> Option<(&'a str, &'a T)> {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let last = plain.rsplit('-').next().unwrap_or(plain);
+    let names = [name, plain, last];
+    let row = names
+        .iter()
+        .find_map(|name| rows.iter().find(|(program, _, _)| program == name));
+    row.map(|(_, letters, marks)| (*letters, marks))
+}
+
+/// Whether it depends on a program's options what it runs.
+pub(super) fn depends_on_options(program: &str) -> bool {
+    let name = name(program);
+    row(RUNNING, &name).is_some()
+        || row(&INTERPRETERS, &name).is_some()
+        || NAMING.contains(&name.as_str())
+}
+
+/// What the command may run that its first words do not show.
+pub(super) fn runs(words: &[String]) -> Runs {
     let Some((program, arguments)) = words.split_first() else {
-        return true;
+        return Runs::Others;
     };
     let name = name(program);
-    let has = |starts: &[&str]| {
-        arguments
+    if let Some(at) = NAMING.iter().position(|naming| *naming == name) {
+        return match at {
+            _ if evaluates_names(&name, arguments) => Runs::Others,
+            0..5 => Runs::Itself,
+            _ => Runs::Later,
+        };
+    }
+    if CONTEXT.contains(&name.as_str()) {
+        return Runs::Later;
+    }
+    if let Some((letters, marks)) = row(&INTERPRETERS, &name) {
+        let is_python = name.starts_with("py");
+        return if runs_code(letters, marks, is_python, arguments) {
+            Runs::Others
+        } else {
+            Runs::Itself
+        };
+    }
+    let command = arguments.iter().find(|word| !word.starts_with('-'));
+    let with_command = command
+        .map(|command| format!("{name} {command}"))
+        .unwrap_or_default();
+    // The first word of `tar` may be its options without a dash.
+    let old_options = arguments
+        .first()
+        .filter(|first| name.ends_with("tar") && !first.starts_with('-'));
+    let old_options = old_options.map(|first| format!("-{first}"));
+    let mut words = arguments.iter().chain(&old_options);
+    let is_marked = words.any(|word| {
+        [
+            row(RUNNING, &name),
+            RUNNING
+                .iter()
+                .find(|row| row.0 == with_command)
+                .map(|row| (row.1, &row.2)),
+        ]
+        .iter()
+        .flatten()
+        .any(|(letters, marks)| has_mark(letters, marks, word))
+    });
+    let is_odd_sqlite = name == "sqlite3" && {
+        let mut texts = arguments
             .iter()
-            .any(|word| starts.iter().any(|start| is_meant(start, word)))
+            .filter(|word| !word.starts_with('-'))
+            .skip(1)
+            .peekable();
+        let is_odd = |text: &String| {
+            let mut lines = text
+                .lines()
+                .map(str::trim)
+                .filter(|line| line.starts_with('.'));
+            lines.any(|line| {
+                !SQLITE.contains(&line.split(' ').next().unwrap_or(line)) || line.contains('|')
+            })
+        };
+        // Without a command it reads its input.
+        texts.peek().is_none() || texts.any(is_odd)
     };
-    let interpreter = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    WRAPPERS.contains(&name.as_str())
-        || RUNNING
-            .iter()
-            .any(|(program, starts)| *program == name && has(starts))
-        || (INTERPRETERS.contains(&interpreter) && (arguments.is_empty() || has(INLINE)))
+    if WRAPPERS.contains(&name.as_str()) || is_marked || is_odd_sqlite {
+        Runs::Others
+    } else {
+        Runs::Itself
+    }
+}
+
+/// Whether the command may run something its first words do not show, or change what later ones mean.
+pub(super) fn runs_others(words: &[String]) -> bool {
+    runs(words) != Runs::Itself
 }
 
 /// Whether the command removes or moves one of `roots`, or a parent folder of one.

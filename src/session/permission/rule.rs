@@ -11,9 +11,9 @@ use std::fmt;
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use super::touch::Touch;
 use super::{programs, windows};
-use crate::text::shell;
-use crate::text::shell::Dialect;
+use crate::text::shell::{self, Dialect, Word};
 use crate::tools::COMMAND;
 use crate::workspace::protect;
 
@@ -171,6 +171,35 @@ impl Rule {
                         Slot::Is(text) => text == word,
                     })
             }
+        }
+    }
+
+    /// Whether it matches words that may depend on more than the line.
+    pub(super) fn touches(&self, words: &[Word]) -> Touch {
+        let Pattern::Words { fixed, is_open } = &self.pattern else {
+            return if self.is_bare() {
+                Touch::Surely
+            } else {
+                Touch::Not
+            };
+        };
+        let mut words = words.iter();
+        for slot in fixed {
+            match words.next().map(Word::text) {
+                None => return Touch::Not,
+                // It may be any word, or several.
+                Some(None) => return Touch::Perhaps,
+                Some(Some(text)) if slot.text().is_some_and(|slot| slot != text) => {
+                    return Touch::Not;
+                }
+                Some(Some(_)) => {}
+            }
+        }
+        match words.next() {
+            Some(more) if !is_open && more.text().is_some() => Touch::Not,
+            // It may become no word at all.
+            Some(_) if !is_open => Touch::Perhaps,
+            _ => Touch::Surely,
         }
     }
 

@@ -1,0 +1,211 @@
+//! Whether a rule that restricts matches a command line: surely, not, or it cannot be decided.
+//!
+//! All commands of the line count, those in substitutions and compound commands too. A command that may run another one
+//! cannot be decided, unless what it runs is a line of its own that can be read.
+
+use super::programs::{Runs, depends_on_options, is_evaluated, runs};
+use super::{Rule, windows};
+use crate::text::shell::{
+    Command, Dialect, Line, Piece, Word, Words, is_shell, program_name, read,
+};
+
+/// Whether a rule matches a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Touch {
+    Not,
+    /// Cannot be decided.
+    Perhaps,
+    Surely,
+}
+
+/// What begins a command that runs the words behind it.
+const LAUNCHERS: [(&str, &[&str]); 14] = [
+    ("bun", &["run"]),
+    ("bundle", &["exec"]),
+    ("bunx", &[]),
+    ("conda", &["run"]),
+    ("hatch", &["run"]),
+    ("mise", &["exec", "x"]),
+    ("npx", &[]),
+    ("pdm", &["run"]),
+    ("pipenv", &["run"]),
+    ("pnpm", &["exec", "dlx"]),
+    ("poetry", &["run"]),
+    ("rustup", &["run"]),
+    ("uv", &["run"]),
+    ("yarn", &["exec", "dlx", "run"]),
+];
+
+/// Operators of `[[` whose operands are evaluated.
+const CALCULATES: [&str; 8] = ["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
+/// How deep lines in lines are read.
+const DEPTH: usize = 8;
+
+/// For a line of a POSIX shell.
+pub(super) fn touched(rule: &Rule, line: &Line) -> Touch {
+    touched_within(rule, line, DEPTH)
+}
+
+fn touched_within(rule: &Rule, line: &Line, depth: usize) -> Touch {
+    let commands = line.all();
+    let touches = commands
+        .iter()
+        .map(|command| by_command(rule, command, depth));
+    touches.max().unwrap_or(Touch::Perhaps)
+}
+
+fn by_command(rule: &Rule, command: &Command, depth: usize) -> Touch {
+    let targets = command
+        .redirections
+        .iter()
+        .map(|redirection| &redirection.target);
+    let mut words = command
+        .assignments
+        .iter()
+        .chain(&command.words)
+        .chain(targets);
+    let evaluates = words.any(|word| word.expansions().any(|expansion| expansion.evaluates))
+        || command
+            .assignments
+            .iter()
+            .any(|word| is_set(rule, &word.written()));
+    let touch = match command.keyword {
+        None => by_words(rule, &command.words, depth),
+        Some("[[") if calculates(&command.words) => Touch::Perhaps,
+        Some(_) => Touch::Not,
+    };
+    if evaluates {
+        touch.max(Touch::Perhaps)
+    } else {
+        touch
+    }
+}
+
+/// Whether `NAME=value` may make something run what the rule is about.
+fn is_set(rule: &Rule, word: &str) -> bool {
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    let program = value
+        .trim_start_matches(['!', '"', '\''])
+        .split_whitespace()
+        .next();
+    name.contains('[')
+        || is_evaluated(name.trim_end_matches('+'))
+        || program.is_some_and(|program| rule.is_about_program(&program_name(program)))
+}
+
+/// Whether `[[` evaluates a word that is no number.
+fn calculates(words: &[Word]) -> bool {
+    let texts: Words = words.iter().map(Word::written).collect();
+    let is_number = |text: &String| {
+        matches!(text.as_str(), "$#" | "$?") || text.chars().all(|c| c.is_ascii_digit())
+    };
+    texts.iter().enumerate().any(|(at, text)| {
+        let beside = [at.checked_sub(1), Some(at + 1)]
+            .into_iter()
+            .flatten()
+            .filter_map(|at| texts.get(at));
+        CALCULATES.contains(&text.as_str()) && !beside.clone().all(is_number)
+    })
+}
+
+fn by_words(rule: &Rule, words: &[Word], depth: usize) -> Touch {
+    let Some((program, arguments)) = words.split_first() else {
+        return Touch::Not;
+    };
+    let Some(program) = program.text() else {
+        return Touch::Perhaps;
+    };
+    // `/bin/rm` is `rm`, and so is `RM` where the disk does not care about case.
+    let mut base = Word::default();
+    base.push(&program_name(&program));
+    let by_name: Vec<Word> = std::iter::once(&base).chain(arguments).cloned().collect();
+    let touch = rule.touches(words).max(rule.touches(&by_name));
+    if touch != Touch::Not {
+        return touch;
+    }
+    if let Some(line) = line_of(&program, arguments) {
+        let read = read(&line, Dialect::Posix).ok().filter(|_| depth > 0);
+        return read.map_or(Touch::Perhaps, |line| {
+            touched_within(rule, &line, depth - 1)
+        });
+    }
+    let texts: Words = words.iter().map(Word::written).collect();
+    let names = |word: &String| word.contains('=') && is_set_to(rule, word);
+    let launches = || {
+        let second = texts.get(1).map(String::as_str).unwrap_or_default();
+        let is_launcher = LAUNCHERS.iter().any(|(launcher, seconds)| {
+            *launcher == program_name(&program) && (seconds.is_empty() || seconds.contains(&second))
+        });
+        let is_touched = |at| {
+            words
+                .get(at..)
+                .is_some_and(|words| rule.touches(words) != Touch::Not)
+        };
+        is_launcher && (1..words.len()).any(is_touched)
+    };
+    if runs(&texts) == Runs::Others
+        || (depends_on_options(&program) && arguments.iter().any(may_be_option))
+        || texts.iter().skip(1).any(names)
+        || launches()
+    {
+        Touch::Perhaps
+    } else {
+        Touch::Not
+    }
+}
+
+/// Whether an argument `name=value` names what the rule is about.
+fn is_set_to(rule: &Rule, word: &str) -> bool {
+    word.split_once('=')
+        .is_some_and(|(_, value)| is_set(rule, &format!("_={value}")))
+}
+
+/// The line that a shell or `eval` runs, if all of it is known.
+fn line_of(program: &str, arguments: &[Word]) -> Option<String> {
+    let texts: Words = arguments.iter().map(Word::text).collect::<Option<_>>()?;
+    match (program_name(program).as_str(), texts.as_slice()) {
+        ("eval", [_, ..]) => Some(texts.join(" ")),
+        (shell, [flags, line, ..]) if is_shell(shell) => {
+            let letters = flags.strip_prefix('-')?;
+            let is_plain =
+                letters.contains('c') && letters.chars().all(|letter| "celux".contains(letter));
+            is_plain.then(|| line.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a word that depends on more than the line may become an option.
+fn may_be_option(word: &Word) -> bool {
+    let is_split = word.expansions().any(|expansion| !expansion.is_quoted);
+    match word.pieces.first() {
+        Some(Piece::Text(text)) if !text.is_empty() => {
+            word.text().is_none() && (is_split || text.starts_with('-'))
+        }
+        _ => word.text().is_none(),
+    }
+}
+
+/// For a command on Windows, where a program has several names, case never counts, and options can be shortened.
+pub(super) fn touched_on_windows(rule: &Rule, words: &[String]) -> Touch {
+    let Some((program, arguments)) = words.split_first() else {
+        return Touch::Perhaps;
+    };
+    let arguments = arguments.iter().map(|word| word.to_lowercase());
+    let canonical: Vec<String> = std::iter::once(windows::canonical(program))
+        .chain(arguments)
+        .collect();
+    let rule = rule.on_windows();
+    if rule.has_words(&canonical) {
+        Touch::Surely
+    } else if windows::runs_others(program)
+        || canonical
+            .first()
+            .is_some_and(|program| rule.is_about_program(program))
+    {
+        Touch::Perhaps
+    } else {
+        Touch::Not
+    }
+}
