@@ -37,7 +37,7 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
     let inner = provider.connection();
     // Providers say so when a prompt is too long; servers that people run may not.
     let trusted = !inner.endpoint.is_local() && inner.endpoint.host() != Host::Other;
-    if !trusted && read > 0 && sent >= SHORT && read * 2 < sent {
+    if !trusted && read >= LEAST && sent >= SHORT && read * 2 < sent {
         inner.learned.cut_at(read);
         let warning = format!(
             "{} read only {read} of about {sent} tokens: the beginning of the conversation was cut off, with the instructions. \
@@ -72,6 +72,9 @@ fn told(message: &str) -> Option<u64> {
         _ => None,
     }
 }
+
+/// The smallest window that servers run with: one that reports less counts something else, such as what was not cached.
+const LEAST: u64 = 512;
 
 /// How each server is given a larger window.
 fn remedy(provider: &Provider) -> &'static str {

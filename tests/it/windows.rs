@@ -130,6 +130,36 @@ fn local_windows_are_read_and_small_ones_reported_once() {
 }
 
 #[test]
+fn a_count_too_small_for_any_window_says_nothing_about_it() {
+    let odd = json!({ "usage": { "prompt_tokens": 11, "completion_tokens": 1 } });
+    let world = World::new(json!([
+        [{ "text": "long ".repeat(11_000) }, odd],
+        [{ "text": "Done." }, odd],
+        [{ "text": "Done." }, odd],
+    ]));
+    let mut client = client(
+        &world,
+        &[],
+        at(&world, "ollama", json!("ollama/qwen3-coder")),
+    );
+    let session = client.session(&world);
+    for text in ["talk", "look", "again"] {
+        let id = client.prompt(&session, text);
+        client.answer(id);
+    }
+    let warned = client
+        .seen
+        .iter()
+        .any(|message| message.to_string().contains("read only 11 of"));
+    assert!(!warned, "{:#?}", client.seen);
+    assert_eq!(
+        world.rehearsal().requests().len(),
+        3,
+        "nothing is compacted"
+    );
+}
+
+#[test]
 fn silently_truncated_prompts_are_detected_and_compacted() {
     let cut = json!({ "usage": { "prompt_tokens": 4096, "completion_tokens": 10 } });
     let read =

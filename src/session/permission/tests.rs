@@ -567,9 +567,17 @@ fn unreadable_rules_fail_closed() {
     check(&rules, Ask, &edit("src/a.rs"), "ask");
 }
 
+type Starter = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [(&'static str, usize)],
+    &'static [&'static str],
+);
+
 /// What starts another program: the program with what comes before, one-letter options that do and ones that may stand
 /// with them, long options with their shortest unmistakable form, and other arguments.
-const STARTERS: &[(&str, &str, &str, &[(&str, usize)], &[&str])] = &[
+const STARTERS: &[Starter] = &[
     (
         "python3",
         "c",
@@ -813,8 +821,8 @@ fn starters() -> Vec<(String, String)> {
         }
         for (long, shortest) in *longs {
             for length in *shortest..=long.len() {
-                add(&format!("{}='rm f' a", &long[..length]));
-                add(&format!("{} 'rm f' a", &long[..length]));
+                add(&format!("{}='rm f' a", long.get(..length).unwrap()));
+                add(&format!("{} 'rm f' a", long.get(..length).unwrap()));
             }
         }
         others.iter().for_each(|other| add(other));
