@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 
 use emptying::Uncovered;
 pub use rule::Rule;
-use rule::{NETWORK, may_be_short, of_path, of_words};
-use touch::Touch;
+use rule::{NETWORK, Touch, may_be_short, of_path, of_words};
 
 use crate::agent::event::About;
 use crate::config::Mode;

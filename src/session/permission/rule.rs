@@ -11,7 +11,6 @@ use std::fmt;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::touch::Touch;
 use super::{programs, windows};
 use crate::text::shell::{self, Dialect, Word};
 use crate::tools::COMMAND;
@@ -24,6 +23,15 @@ pub(super) const NETWORK: &str = "network";
 const GLOB: [char; 4] = ['*', '?', '[', '{'];
 /// The same characters, escaped.
 const ESCAPED: [&str; 7] = ["[*]", "[?]", "[[]", "[]]", "[{]", "[}]", "[!]"];
+
+/// Whether a rule matches a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Touch {
+    Not,
+    /// Cannot be decided.
+    Perhaps,
+    Surely,
+}
 
 /// One rule.
 #[derive(Debug, Clone)]

@@ -4,19 +4,11 @@
 //! cannot be decided, unless what it runs is a line of its own that can be read.
 
 use super::programs::{Runs, depends_on_options, is_evaluated, runs};
-use super::{Rule, windows};
+use super::rule::{Rule, Touch};
+use super::windows;
 use crate::text::shell::{
     Command, Dialect, Line, Piece, Word, Words, is_shell, program_name, read,
 };
-
-/// Whether a rule matches a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Touch {
-    Not,
-    /// Cannot be decided.
-    Perhaps,
-    Surely,
-}
 
 /// What begins a command that runs the words behind it.
 const LAUNCHERS: [(&str, &[&str]); 14] = [
