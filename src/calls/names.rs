@@ -105,7 +105,7 @@ pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
         .copied()
 }
 
-/// The longest name that is taken apart.
+/// The longest name that is split into words.
 const LONGEST: usize = 64;
 
 /// The first of `heads` in a name without separators that is made of nothing but these words and those that may stand
@@ -292,7 +292,7 @@ mod tests {
         ] {
             assert_eq!(resolve(name, &ours), None, "{name}");
         }
-        // Taking a name apart ends.
+        // Splitting a long name ends.
         assert_eq!(resolve(&"searchfiles".repeat(10_000), &ours), None);
         for name in [
             "",

@@ -107,18 +107,20 @@ pub(crate) const MARKS: &[Mark] = &[
     ("", "[e~[", Stop, "MiniMax"),
 ];
 
+fn of_kinds(kinds: &[Kind]) -> impl Iterator<Item = &'static Mark> + Clone {
+    MARKS.iter().filter(|(_, _, kind, _)| kinds.contains(kind))
+}
+
 /// The beginnings of marks of some kinds.
 pub(crate) fn begins(kinds: &[Kind]) -> impl Iterator<Item = &'static str> + Clone {
-    let of_kind = MARKS.iter().filter(|(_, _, kind, _)| kinds.contains(kind));
-    of_kind
+    of_kinds(kinds)
         .map(|(begin, _, _, _)| *begin)
         .filter(|begin| !begin.is_empty())
 }
 
 /// The ends of marks of some kinds.
 pub(crate) fn ends(kinds: &[Kind]) -> impl Iterator<Item = &'static str> + Clone {
-    let of_kind = MARKS.iter().filter(|(_, _, kind, _)| kinds.contains(kind));
-    of_kind.map(|(_, end, _, _)| *end)
+    of_kinds(kinds).map(|(_, end, _, _)| *end)
 }
 
 /// What follows the mark that a text begins with.

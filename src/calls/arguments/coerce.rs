@@ -161,7 +161,7 @@ fn coerce_object(value: &mut Value, schema: &Value) {
         return;
     };
     foreign::unwrap(fields, properties);
-    leaks::mend(fields, properties);
+    leaks::repair(fields, properties);
     foreign::rename(fields, properties);
     foreign::hoist(fields, properties);
     foreign::spread_paths(fields, properties);

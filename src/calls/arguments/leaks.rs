@@ -1,6 +1,6 @@
 //! What leaks into arguments from the envelope of a call: marks that end it, and other arguments. Pure.
 //!
-//! Servers cut an envelope apart by its marks, and models write marks in places where theirs do not expect them. What is
+//! Servers split an envelope at its marks, and models write marks in places where theirs do not expect them. What is
 //! cut off here has no beginning in the argument, so no file has it by itself.
 
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::text::marks;
 const SWALLOWED: usize = 8;
 
 /// Cuts marks off the ends of texts. An argument that another one has swallowed becomes its own again.
-pub(super) fn mend(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     let names: Vec<String> = fields.keys().cloned().collect();
     for name in names {
         for _ in 0..SWALLOWED {
