@@ -88,7 +88,7 @@ impl Shell {
         Ok(job.status())
     }
 
-    /// Stops the jobs of these turns, which the person takes back. The model will not remember them.
+    /// Stops the jobs of these turns, which the person undoes. The model will not remember them.
     pub async fn stop_jobs_of(&self, turns: RangeInclusive<u64>) {
         let jobs: Vec<_> = self.0.running().background.values().cloned().collect();
         for job in jobs.into_iter().filter(|job| turns.contains(&job.turn)) {

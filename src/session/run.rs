@@ -255,7 +255,7 @@ impl Actor {
         if review == Review::List {
             return self.do_review(review).await;
         }
-        self.stop_jobs_taken_back(&review).await;
+        self.stop_undone_jobs(&review).await;
         self.take_up_jobs().await;
         let before = self.checkpoints.under_review();
         // What applies changes again and is killed in the middle can be undone.
@@ -293,7 +293,7 @@ impl Actor {
     }
 
     /// Jobs end with the turn that began them: going back to before it leaves nothing running.
-    async fn stop_jobs_taken_back(&self, review: &Review) {
+    async fn stop_undone_jobs(&self, review: &Review) {
         let turns = match review {
             Review::Restore(turn) => *turn..=u64::MAX,
             Review::Undo(Some(turn)) => *turn..=*turn,
