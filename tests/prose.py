@@ -31,8 +31,8 @@ def main():
     # One text, because the linter is slow to start; each string has a line, and a line after it that ends its sentence.
     for check, message, line, *_ in lint(prose("\n·\n".join(text.replace("\n", " ") for *_, text in said))):
         path, at, text = said[line // 2]
-        if check == "annotations.misc" and path.is_relative_to(ROOT / "src/calls"):
-            continue  # "todo" is what models call a plan
+        if check == "annotations.misc" and "todo" in text and "TODO" not in text:
+            continue  # what models call a plan, and write in place of code
         wrong.append(f"{path.relative_to(ROOT)}:{at}: {check}: {message}")
     print("\n".join(wrong))
     assert lint("It is is wrong."), "the linter finds nothing"

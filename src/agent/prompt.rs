@@ -32,7 +32,14 @@ pub fn system(
     } else {
         include_str!("system.md")
     };
-    let mut text = text.replace("{edit}", tools::edit_name(tools).unwrap_or_default());
+    let skills = if tools::find(tools, "skill").is_some() {
+        ", and from skills you load"
+    } else {
+        ""
+    };
+    let mut text = text
+        .replace("{edit}", tools::edit_name(tools).unwrap_or_default())
+        .replace("{skills}", skills);
     if let Some(habit) = provider.habit() {
         let _ = writeln!(text, "{habit}");
     }

@@ -282,7 +282,7 @@ fn a_commands_exit_code_is_in_its_last_update_and_in_a_loaded_session() {
     let exit = |client: &mut Client| {
         let ended =
             client.find(|message| message["params"]["update"]["_meta"]["tandem/exit"].is_object());
-        assert_eq!(ended["params"]["update"]["status"], "completed", "it ran");
+        assert_eq!(ended["params"]["update"]["status"], "failed");
         ended["params"]["update"]["_meta"]["tandem/exit"].clone()
     };
     let told = exit(&mut client);

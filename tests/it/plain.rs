@@ -926,7 +926,7 @@ fn mentions_and_commands_complete_only_in_chat_files() {
     assert_eq!(
         labels,
         [
-            "/compact", "/undo", "/redo", "/review", "/try", "/model", "/help", "/fix"
+            "/compact", "/undo", "/redo", "/review", "/try", "/jobs", "/model", "/help", "/fix"
         ]
     );
     let range = json!({ "start": at(0), "end": at(2) });

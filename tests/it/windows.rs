@@ -133,7 +133,7 @@ fn local_windows_are_read_and_small_ones_reported_once() {
 fn a_count_too_small_for_any_window_says_nothing_about_it() {
     let odd = json!({ "usage": { "prompt_tokens": 11, "completion_tokens": 1 } });
     let world = World::new(json!([
-        [{ "text": "long ".repeat(11_000) }, odd],
+        [{ "text": long(11_000) }, odd],
         [{ "text": "Done." }, odd],
         [{ "text": "Done." }, odd],
     ]));
@@ -159,13 +159,18 @@ fn a_count_too_small_for_any_window_says_nothing_about_it() {
     );
 }
 
+/// A text of this many words, none of which repeats: a local model that repeats itself is stopped.
+fn long(words: usize) -> String {
+    (0..words).map(|word| format!("{word:x} ")).collect()
+}
+
 #[test]
 fn silently_truncated_prompts_are_detected_and_compacted() {
     let cut = json!({ "usage": { "prompt_tokens": 4096, "completion_tokens": 10 } });
     let read =
         json!({ "call": { "id": "c1", "name": "read_file", "arguments": { "path": "long.rs" } } });
     let world = World::new(json!([
-        [{ "text": "long ".repeat(11_000) }],
+        [{ "text": long(11_000) }],
         [read, cut],
         [{ "text": "A summary." }],
         [{ "text": "Done." }],

@@ -117,11 +117,14 @@ fn a_tool_and_a_command_changing_one_file_are_one_change() {
         json!({ "turn": 1, "path": real, "hunk": 5 }),
     );
     assert_eq!(world.read("a"), BEFORE.replace("1\n", "one\n"));
-    let undone = review(&mut client, &session, "undo", json!({}));
-    assert_eq!(
-        (world.read("a").as_str(), files(&undone)),
-        (BEFORE, Vec::new())
-    );
+    // The rejections come back first, the last one before the other.
+    let rejected = AFTER.replace("nine", "9");
+    for (text, hunks) in [(rejected.as_str(), 2), (AFTER, 3), (BEFORE, 0)] {
+        let undone = review(&mut client, &session, "undo", json!({}));
+        let files = files(&undone);
+        let left = files.first().map_or(0, |(_, hunks)| *hunks);
+        assert_eq!((world.read("a").as_str(), left), (text, hunks), "{undone}");
+    }
 }
 
 #[test]
@@ -216,12 +219,15 @@ fn documents_are_named_as_in_the_editor() {
         let rejected = client.ask("_tandem/review", params);
         show(&mut client, &uri, &first);
         assert!(client.answer(rejected).get("error").is_none());
-        let undone = client.ask(
-            "_tandem/review",
-            json!({ "sessionId": session, "action": "undo" }),
-        );
-        show(&mut client, &uri, BEFORE);
-        assert_eq!(client.answer(undone)["result"]["left"], json!([]));
+        // The rejected hunk comes back first.
+        for text in [&*first.replace('5', "five"), BEFORE] {
+            let undone = client.ask(
+                "_tandem/review",
+                json!({ "sessionId": session, "action": "undo" }),
+            );
+            show(&mut client, &uri, text);
+            assert_eq!(client.answer(undone)["result"]["left"], json!([]));
+        }
         assert_eq!(world.read("a"), BEFORE);
     }
 }
