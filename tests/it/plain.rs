@@ -931,10 +931,10 @@ fn mentions_and_commands_complete_only_in_chat_files() {
     );
     let range = json!({ "start": at(0), "end": at(2) });
     assert_eq!(
-        items[7]["textEdit"],
+        items[8]["textEdit"],
         json!({ "range": range, "newText": "/fix" })
     );
-    assert_eq!(items[7]["detail"], "Fix an issue");
+    assert_eq!(items[8]["detail"], "Fix an issue");
     let mut plugin = world.stranger();
     let params = world.handshake(json!({ "experimental": { "tandem": {} } }));
     let capabilities = plugin.call("initialize", params)["result"]["capabilities"].clone();
