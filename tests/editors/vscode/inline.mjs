@@ -68,7 +68,7 @@ export function inlineChecks({ bench, model, picture }) {
     await picture("inline");
     const last = widget.locator(".review-comment").last();
     await last.hover();
-    await last.getByRole("button", { name: "Leave Out This Change" }).click();
+    await last.getByRole("button", { name: "Exclude This Change" }).click();
     await widget.getByText("1 change: Enter keeps").waitFor();
     await enter();
     await bench.bufferIs(STOCK_TEXT.replace(LOW, LOWER));

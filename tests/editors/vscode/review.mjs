@@ -166,12 +166,13 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.command("tandem: Undo Last Turn");
     await bench.editor.locator(".view-line", { hasText: "length < 1" }).waitFor(); // what was rejected last
     await bench.command("tandem: Undo Last Turn");
-    await view().waitFor({ state: "detached" });
+    await row("cart.test.ts").waitFor({ state: "detached" }); // what an earlier session changed is still listed
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
     await bench.command("tandem: Redo Last Undo");
     await row("cart.test.ts").waitFor();
     await bench.command("tandem: Reject All");
+    await bench.answerDialog("in 2 files?", "Reject 2 Files");
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     await view().waitFor({ state: "detached" });
     assert.equal(readFileSync(join(bench.project, CART), "utf8"), CART_TEXT);
