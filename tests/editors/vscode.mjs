@@ -76,8 +76,12 @@ async function inTheWorkbench() {
   const [setUp] = played;
   const [group] = played.filter((checks) => checks.some(([name]) => name === again));
   const alone = group?.slice(0, group.findIndex(([name]) => name === again) + 1);
-  for (const [name, body] of alone === undefined ? played.flat() : new Set([...setUp, ...alone])) {
-    await check(name, body);
+  const once = group === setUp ? [alone] : [setUp, alone];
+  for (const checks of alone === undefined ? played : once) {
+    await bench.keepAll(); // what the group before left to review
+    for (const [name, body] of checks) {
+      await check(name, body);
+    }
   }
 }
 

@@ -121,6 +121,7 @@ export function inlineChecks({ bench, model, picture }) {
   async function reviewed() {
     const { chat } = bench;
     await model.reset();
+    await bench.keepAll();
     await bench.newSession();
     await model.script([{ text: STOCK_TEXT.trimEnd().replace(LOW, LOWER) }], [{ text: "As it was, then." }]);
     await begin("ten is low too");

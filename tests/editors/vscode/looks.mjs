@@ -63,6 +63,7 @@ export function looksChecks({ bench, model, picture }) {
 
   /** The view of changes takes half of the chat's height: the end of the answer stays in sight all the same. */
   async function followed() {
+    await bench.keepAll();
     await bench.newSession();
     await mode("edit");
     const long = Array.from({ length: 30 }, (_, index) => `Paragraph ${index} of a long answer.`).join("\n\n");

@@ -156,6 +156,15 @@ export class Workbench {
     await keyboard.press("Enter");
   }
 
+  /** Settles what is left to review, in all sessions. */
+  async keepAll() {
+    const changes = this.page.locator(".pane-header", { hasText: "Changes" });
+    if ((await changes.count()) > 0) {
+      await this.command("tandem: Keep All");
+      await changes.waitFor({ state: "detached" });
+    }
+  }
+
   /** Takes a refactoring of the selection by its title. The menu goes away by itself when something else moves in the window. */
   async refactor(title) {
     await eventually(async () => {
