@@ -559,7 +559,7 @@ t.test('checkhealth reports the binary, its version, the server and the model', 
   local report = text_of(0)
   vim.cmd('silent! tabonly')
   local _, folder = project('attach')
-  local parts = { 'Neovim ', binary, 'server for ' .. folder, 'session: ready', ' · Ask · test', 'vim.g.tandem is valid' }
+  local parts = { 'Neovim ', binary, 'server for ' .. folder, 'session: ready', ' · Ask before edits · test', 'vim.g.tandem is valid' }
   for _, part in ipairs(vim.list_extend(parts, { 'sandbox: ', 'configuration: ', 'state folder: ' })) do
     t.contains(report, part)
   end

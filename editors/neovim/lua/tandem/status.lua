@@ -99,9 +99,10 @@ function M.winbar()
   local highlight = ({ idle = 'TandemIdle', running = 'TandemRunning', waiting = 'TandemPending' })[session.state]
   local chats = require('tandem.chats')
   local count = #chats.of_root(session.root)
-  local number = count > 1 and ('%d/%d '):format(chats.number(session), count) or ''
-  local state = ' ' .. activity(session)
-  local title, rest = M.fit(state, number .. vim.fs.basename(session.root), details(session), api.nvim_win_get_width(0))
+  -- Which of several chats this is matters more than what gives way in a narrow window.
+  local number = count > 1 and (' %d/%d'):format(chats.number(session), count) or ''
+  local state = ' ' .. activity(session) .. number
+  local title, rest = M.fit(state, vim.fs.basename(session.root), details(session), api.nvim_win_get_width(0))
   local function plain(text)
     return (text:gsub('%%', '%%%%'))
   end
