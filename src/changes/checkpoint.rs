@@ -113,8 +113,11 @@ impl Checkpoints {
         problem
     }
 
-    /// The number of the turn that changed something last.
-    pub fn newest(&self) -> Option<u64> {
+    /// The turn that an undo without a number begins with; `None` if it restores what was rejected instead.
+    pub fn next_undone(&self) -> Option<u64> {
+        if self.to_unreject().is_some() {
+            return None;
+        }
         self.entries.iter().map(|entry| entry.turn).max()
     }
 

@@ -297,8 +297,13 @@ impl Actor {
         let turns = match review {
             Review::Restore(turn) => *turn..=u64::MAX,
             Review::Undo(Some(turn)) => *turn..=*turn,
-            // The turn that changed something last, or a later one that changed nothing.
-            Review::Undo(None) => self.checkpoints.newest().unwrap_or(self.turns)..=u64::MAX,
+            // Later turns changed nothing, but may have begun a job.
+            Review::Undo(None) if self.restored.is_empty() => {
+                match self.checkpoints.next_undone() {
+                    Some(turn) => turn..=u64::MAX,
+                    None => return,
+                }
+            }
             _ => return,
         };
         self.shell.stop_jobs_of(turns).await;

@@ -110,6 +110,28 @@ fn going_back_to_before_a_job_leaves_nothing_running() {
 }
 
 #[test]
+fn undoing_a_rejection_stops_no_job() {
+    let length = unique();
+    let calls = [
+        run("echo changed > file"),
+        json!({ "command": format!("echo up; sleep {length}"), "background": true }),
+    ];
+    let stage = Stage::new(Level::Best, &calls);
+    let mut client = stage.client();
+    let session = client.session(&stage.world);
+    finish(&mut client, &session);
+    wait_for_sleepers(&length, 1);
+    for (action, running) in [("reject", 1), ("undo", 1), ("undo", 0)] {
+        let answer = client.call(
+            "_tandem/review",
+            json!({ "sessionId": session, "action": action }),
+        );
+        assert!(answer.get("error").is_none(), "{answer}");
+        assert_eq!(sleepers(&length), running, "{action}: {answer}");
+    }
+}
+
+#[test]
 fn jobs_are_listed_and_stopped_in_the_chat() {
     let length = unique();
     let server = format!("echo serving; sleep {length}");
