@@ -52,13 +52,13 @@ enum Command {
     Lsp(serve::LspArgs),
     /// Run as an agent of the Agent Client Protocol on standard input and output
     Acp,
-    /// Fix a failing test in a throw-away project, without a key or network
+    /// Fix a failing test in a throwaway project, without a key or network
     Demo(demo::Args),
     /// Check the configuration, the model and the sandbox, and say what to fix
     Doctor(doctor::Args),
     /// Send one prompt from the terminal and print the answer
     Run(run::Args),
-    /// Play tasks with a model and report how it did, in numbers
+    /// Run benchmark tasks against a model and report the results
     Eval(eval::Args),
     /// List the models you can use
     Models(models::Args),

@@ -443,7 +443,7 @@ impl State {
             if is_blind && !images.is_empty() {
                 images.clear();
                 content
-                    .push_str("[this model takes no images, so the picture is left out; ask the user what it shows]\n");
+                    .push_str("[this model does not accept images, so the image was omitted; ask the user to describe it]\n");
             }
             // It stays as long as the conversation, and does not grow.
             content.shrink_to_fit();

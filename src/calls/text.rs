@@ -231,7 +231,7 @@ impl<C: Catalog> TextCalls<C> {
         if self.search.is_certain && !is_plain(tail) {
             let (calls, rest) = forms::first_calls(tail, is_tool);
             if rest.starts_with(react::OBSERVATION) {
-                return Some("its result was made up".to_owned());
+                return Some("it was followed by a fabricated result".to_owned());
             }
             // Text after it explains what it is about.
             let is_broken = !rest.is_empty() && (calls.is_empty() || rest.starts_with('<'));

@@ -24,7 +24,7 @@ pub(super) struct Args {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-    /// Show what of tandem lies where, and check nothing
+    /// List the files tandem has created, without running checks
     #[arg(long)]
     paths: bool,
 }

@@ -24,16 +24,16 @@ pub(super) struct Args {
     /// The model, as provider/model
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: String,
-    /// What to play: smoke (12 tasks), behave (the same, judged by 15 checks on how it went) or polyglot (with --exercises)
+    /// Suite to run: smoke (12 tasks), behave (the same, scored by 15 checks on how the model worked) or polyglot (with --exercises)
     #[arg(long, value_enum, default_value_t = Suite::Smoke)]
     suite: Suite,
     /// Folder of exercises for polyglot, such as a checkout of Aider-AI/polyglot-benchmark
     #[arg(long, value_name = "DIR", required_if_eq("suite", "polyglot"))]
     exercises: Option<PathBuf>,
-    /// Play only tasks with this in their name
+    /// Run only tasks whose name contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     task: String,
-    /// How often to play each task
+    /// Number of runs per task
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     n: u32,
     /// Stop before the next task once this much was spent, in US dollars
@@ -80,7 +80,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         for _ in 0..args.n {
             if let Some(budget) = args.budget.filter(|budget| report.cost() >= *budget) {
                 say(&format!(
-                    "{}: not played, the budget of ${budget} is spent",
+                    "{}: skipped: budget of ${budget} exhausted",
                     task.id
                 ))?;
                 report.add(Scored::unplayed(&task.id, "the budget was spent"));

@@ -102,7 +102,7 @@ impl Editor {
             Self::Neovim => &[Template {
                 title: "-- Neovim: add to ~/.config/nvim/init.lua",
                 text: include_str!("init/neovim.lua"),
-                target: Target::ByHand("init.lua is a program"),
+                target: Target::ByHand("init.lua is code; add this yourself"),
             }],
             Self::Helix => &[
                 Template {
@@ -152,7 +152,7 @@ pub(super) fn run(
         Some(Editor::VsCode) if args.write || args.remove => change_extension(args.write, environment, out),
         Some(_) if args.remove => {
             bail!(
-                "tandem installs the Neovim plugin and the VS Code extension only; take the configuration out by hand"
+                "tandem installs the Neovim plugin and the VS Code extension only; remove the configuration by hand"
             )
         }
         Some(editor) => configure(editor, args.write, environment, out),
@@ -351,7 +351,7 @@ fn backup(file: &Path) -> anyhow::Result<PathBuf> {
     let mut copies = names.map(|name| file.with_file_name(name));
     let copy = copies
         .find(|copy| !copy.exists())
-        .context("no free name for a copy")?;
+        .context("cannot find an unused name for the backup")?;
     fs::copy(file, &copy).with_context(|| format!("keeping a copy at {}", copy.display()))?;
     Ok(copy)
 }

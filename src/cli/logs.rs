@@ -41,7 +41,7 @@ pub(super) fn run(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             writeln!(
                 out,
-                "nothing was logged yet; `log = \"debug\"` in config.toml logs more"
+                "nothing has been logged yet; `log = \"debug\"` in config.toml logs more"
             )?;
             return Ok(());
         }
@@ -148,7 +148,7 @@ mod tests {
     fn the_log_is_rotated_and_its_last_lines_are_shown() {
         let home = tempfile::tempdir().unwrap();
         let environment = Environment::made_up(home.path(), &[]);
-        assert!(printed(&environment, 9).starts_with("nothing was logged yet"));
+        assert!(printed(&environment, 9).starts_with("nothing has been logged yet"));
         let settings = Settings::load(&environment, &Sources::default());
         LogFile::of(&settings).add(b"one\ntwo\nthree\n");
         assert_eq!(printed(&environment, 2), "two\nthree\n");

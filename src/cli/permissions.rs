@@ -76,7 +76,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
                 let was_there = remembered.remove(&rule).await?;
                 ensure!(
                     was_there,
-                    "`{rule}` was not allowed for this project; `tandem permissions list` shows what was"
+                    "`{rule}` is not an allowed rule of this project; see `tandem permissions list`"
                 );
                 writeln!(out, "removed {}", display::escape_line(&rule))?;
             }

@@ -21,7 +21,7 @@ pub(super) struct Args {
     /// The dialect: chat, responses or messages; detected by default
     #[arg(long, value_name = "API", value_parser = api)]
     api: Option<Api>,
-    /// Feed this many bytes at a time, as a network might
+    /// Chunk size in bytes, to simulate a network
     #[arg(long, value_name = "BYTES")]
     chunk: Option<std::num::NonZeroUsize>,
     /// Recorded response bodies

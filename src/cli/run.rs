@@ -385,7 +385,7 @@ impl Terminal {
             .as_deref()
             .map(display::escape_line)
             .map_or_else(String::new, |rule| {
-                format!(", [a]lways {rule}, [p] also in later sessions of this project")
+                format!(", [a]lways {rule}, [p] always for this project")
             });
         write!(self.stderr, "  allow? [y]es{always}, [N]o: ")?;
         self.stderr.flush()?;

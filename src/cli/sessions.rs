@@ -27,10 +27,10 @@ pub(super) struct Args {
 enum Action {
     /// List conversations, last used first
     List {
-        /// Only those of this folder
+        /// Only sessions of this directory
         #[arg(short = 'C', long = "directory", value_name = "DIR")]
         directory: Option<PathBuf>,
-        /// All of them, rather than the last 20
+        /// Show all sessions instead of the last 20
         #[arg(long)]
         all: bool,
         /// Print one JSON object per line

@@ -8,9 +8,9 @@ use super::providers::Provider;
 use crate::domain::CompletionApi;
 
 /// How long typing has to pause before a request is sent.
-const DEBOUNCE: u64 = 75;
+pub(super) const DEBOUNCE: u64 = 75;
 /// The most tokens of a suggestion: what fits on a screen.
-const TOKENS: u64 = 256;
+pub(super) const TOKENS: u64 = 256;
 
 /// A configured inline completion.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
@@ -24,7 +24,7 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// The base URL of the model's API, without `/chat/completions`, `/responses` or `/messages`.
     pub base_url: Option<BaseUrl>,
-    /// The dialect of `base-url`.
+    /// The API that `base-url` serves.
     pub api: Option<Api>,
     /// The environment variable that holds the API key.
     pub api_key_env: Option<String>,
@@ -36,11 +36,11 @@ pub struct Options {
     pub permissions: Permissions,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpOptions>,
-    /// Inline completion while you type. It is off, and sends nothing, until it has a `model`.
+    /// Inline completion while you type. Off until you set its `model`.
     pub completion: CompletionOptions,
-    /// The least severe messages in the log; `warn` if unset.
+    /// The minimum severity to log.
     pub log: Option<LogLevel>,
-    /// The folder for conversations, undo data and logs.
+    /// The directory for sessions, undo data and logs.
     pub state_dir: Option<PathBuf>,
 }
 
@@ -48,15 +48,16 @@ pub struct Options {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProviderOptions {
-    /// The dialect of its API.
+    /// The API it serves.
     pub api: Option<Api>,
     /// The base URL, without `/chat/completions`, `/responses` or `/messages`.
     pub base_url: Option<BaseUrl>,
     /// The environment variable that holds the API key.
     pub api_key_env: Option<String>,
-    /// A program, with its arguments, that prints the API key.
+    /// A command, as a list of words, that prints the API key.
     pub api_key_command: Option<CommandLine>,
-    /// The service under which the system keyring stores the API key (Linux: Secret Service, macOS: Keychain).
+    /// The service name of the API key in the system keyring (Linux: Secret Service, macOS: Keychain, Windows: Credential
+    /// Manager).
     pub api_key_keyring: Option<String>,
     /// Additional HTTP headers.
     pub headers: BTreeMap<String, String>,
@@ -74,7 +75,7 @@ pub struct ProviderOptions {
 pub struct ModelOptions {
     /// The context window in tokens.
     pub context_window: Option<NonZeroU64>,
-    /// The most tokens in one answer.
+    /// Maximum output tokens per response.
     pub max_tokens: Option<NonZeroU64>,
     /// The sampling temperature.
     pub temperature: Option<f64>,
@@ -90,28 +91,28 @@ pub struct ModelOptions {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LimitOptions {
-    /// Requests to the model in one turn.
+    /// Maximum requests to the model in one turn.
     pub iterations: Option<NonZeroU32>,
-    /// Tokens in one turn.
+    /// Maximum tokens in one turn.
     pub tokens: Option<NonZeroU64>,
-    /// US dollars in one turn.
+    /// Maximum cost of one turn in US dollars.
     pub cost: Option<f64>,
-    /// Requests to the model in all turns of a session.
+    /// Maximum requests to the model in a session.
     pub session_iterations: Option<NonZeroU64>,
-    /// Tokens in all turns of a session.
+    /// Maximum tokens in a session.
     pub session_tokens: Option<NonZeroU64>,
-    /// US dollars in all turns of a session.
+    /// Maximum cost of a session in US dollars.
     pub session_cost: Option<f64>,
-    /// How many tool calls may run in parallel.
+    /// Maximum number of tool calls that run in parallel.
     pub parallel: Option<NonZeroU32>,
-    /// Seconds a command may run unless the model requests another timeout, and seconds an MCP tool may run without
-    /// reporting progress.
+    /// Timeout in seconds for a command (the model can request a different one) and for an MCP call that reports no
+    /// progress.
     pub command_timeout: Option<NonZeroU64>,
-    /// Seconds to wait for a connection, and for MCP servers to start before the first prompt.
+    /// Timeout in seconds for a connection, and for MCP servers to start before the first prompt.
     pub connect_timeout: Option<NonZeroU64>,
-    /// Seconds to wait for the first byte of an answer; no limit for a local server unless this is set.
+    /// Timeout in seconds for the first byte of a response; by default 300, and no limit for a local server.
     pub first_byte_timeout: Option<NonZeroU64>,
-    /// Seconds an answer may pause.
+    /// How long a response may stall before the request is aborted, in seconds.
     pub idle_timeout: Option<NonZeroU64>,
 }
 
@@ -133,10 +134,10 @@ pub struct Permissions {
 pub struct McpOptions {
     /// The program with its arguments.
     pub command: Option<CommandLine>,
-    /// Environment variables to set. The server inherits only harmless ones such as `PATH`.
+    /// Environment variables to set. Otherwise the server inherits only a safe subset such as `PATH`.
     pub env: BTreeMap<String, String>,
-    /// The working directory; your home directory by default. A relative path is inside the workspace, where a
-    /// repository can shadow packages (`npx`) and modules (`python -m`).
+    /// The working directory; your home directory by default. A relative path is resolved in the workspace. Careful:
+    /// there, the repository can shadow packages (`npx`) and modules (`python -m`).
     pub cwd: Option<PathBuf>,
     /// The URL of a server over HTTP.
     pub url: Option<BaseUrl>,
@@ -153,13 +154,13 @@ pub struct McpOptions {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CompletionOptions {
-    /// `provider/model` of the model that completes, usually a small one trained to fill in the middle.
+    /// The completion model, as `provider/model`; usually a small fill-in-the-middle model.
     pub model: Option<String>,
-    /// How the provider is asked; by default the way that fits the provider.
+    /// Which completion API to use; detected from the provider by default.
     pub api: Option<CompletionApi>,
-    /// Milliseconds without typing before a request is sent, besides what the editor waits itself. The default is 75.
+    /// Idle time in milliseconds before a request is sent, on top of the editor's own delay.
     pub debounce_ms: Option<u64>,
-    /// The most tokens of one suggestion. The default is 256.
+    /// Maximum tokens per suggestion.
     pub max_tokens: Option<NonZeroU64>,
 }
 
@@ -169,20 +170,20 @@ pub struct CompletionOptions {
 pub enum LogLevel {
     /// Nothing.
     Off,
-    /// What failed.
+    /// Failures.
     Error,
-    /// And what may be wrong.
+    /// And possible problems.
     #[default]
     Warn,
-    /// And what happened.
+    /// And events.
     Info,
-    /// And details for those who look for a mistake.
+    /// And details for debugging.
     Debug,
     /// And every message.
     Trace,
 }
 
-/// What runs without approval, from narrow to wide.
+/// Which calls run without approval, from narrow to wide.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -267,10 +268,4 @@ impl TryFrom<Vec<String>> for CommandLine {
         }
         Ok(Self(words))
     }
-}
-
-/// The JSON Schema of `config.toml`.
-#[must_use]
-pub fn schema() -> Schema {
-    schemars::schema_for!(Options)
 }

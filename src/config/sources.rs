@@ -8,10 +8,13 @@
 use std::io;
 use std::path::Path;
 
-use serde_json::json;
+use schemars::Schema;
+use serde_json::{Value, json};
 
+use super::completion;
 use super::environment::Environment;
 use super::layer::Layer;
+use super::options::Options;
 use super::problem::{Place, Problem};
 
 /// The file with a workspace's restrictions.
@@ -28,7 +31,33 @@ pub(super) fn built_in() -> Layer {
         "connect-timeout": 10,
         "idle-timeout": 90,
     });
-    Layer::new(json!({"mode": "ask", "limits": limits}), Place::Default)
+    let completion = json!({"debounce-ms": completion::DEBOUNCE, "max-tokens": completion::TOKENS});
+    let tree = json!({"mode": "ask", "log": "warn", "limits": limits, "completion": completion});
+    Layer::new(tree, Place::Default)
+}
+
+/// The JSON Schema of `config.toml`, with the defaults.
+#[must_use]
+pub fn schema() -> Schema {
+    let mut schema = schemars::schema_for!(Options);
+    add_defaults(&mut schema, "", &built_in().tree);
+    schema
+}
+
+/// Adds the values of `defaults` to the schemas of their keys, which are those of the object schema at the pointer `at`.
+fn add_defaults(schema: &mut Schema, at: &str, defaults: &Value) {
+    for (key, value) in defaults.as_object().into_iter().flatten() {
+        let key = format!("{at}/properties/{key}");
+        let Some(node) = schema.pointer_mut(&key) else {
+            continue;
+        };
+        if !value.is_object() {
+            node["default"] = value.clone();
+        } else if let Some(section) = node["$ref"].as_str() {
+            let section = section.trim_start_matches('#').to_owned();
+            add_defaults(schema, &section, value);
+        }
+    }
 }
 
 /// tandem's own variables. The key itself is not copied: the tree contains the name of its variable.

@@ -18,7 +18,7 @@ use words::Words;
 const WAY: &str = " — ";
 
 /// What a proxy of the environment may lack.
-const PROXY: &str = "a proxy that asks for a password gets it from its variable: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT";
+const PROXY: &str = "if the proxy needs a password, put it in the variable: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT";
 
 /// An error of an HTTP status.
 pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelError {
@@ -91,7 +91,7 @@ pub(super) fn explained(endpoint: &Endpoint, error: ModelError) -> ModelError {
 pub(super) fn truncated() -> ModelError {
     ModelError {
         code: ErrorCode::Truncated,
-        message: "the answer was cut off: the connection closed before its end".to_owned(),
+        message: "the connection closed before the response was complete".to_owned(),
         status: None,
         retryable: true,
     }
@@ -218,7 +218,7 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
             )
         }
         (401, _) => format!(
-            "the API key for {provider} is missing or wrong: replace it in your editor's setup, in TANDEM_API_KEY or in the variable of api-key-env"
+            "the API key for {provider} is missing or wrong: set it in your editor's setup, in TANDEM_API_KEY, or in the variable named by api-key-env"
         ),
         (402, _) => format!("add credit at {provider}, or choose another model"),
         (403, _) => {

@@ -144,11 +144,7 @@ impl Request {
         }
         let wait = asked.unwrap_or_else(|| backoff(self.tries));
         if self.waited + wait > LONGEST_WAIT {
-            error.message = format!(
-                "{} (the server asks for a wait of {} s)",
-                error.message,
-                wait.as_secs()
-            );
+            error.message = format!("{} (retry after {} s)", error.message, wait.as_secs());
             return Err(error);
         }
         self.waited += wait;
@@ -257,7 +253,7 @@ impl Request {
             }
             Some(Remedy::Dialect(api)) if learned.switch(api) => {
                 let notice = format!(
-                    "{name} expects the `{api}` dialect for {model}; using it for the rest of this session"
+                    "{name} expects the `{api}` API for {model}; using it for the rest of this session"
                 );
                 self.batch.push(ModelEvent::Notice(notice));
                 false

@@ -53,7 +53,7 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
     let own = inner.endpoint.context_window.is_none();
     (own && inner.learned.warn()).then(|| {
         format!(
-            "{} has a context window of only {window} tokens, too small for a project; {}",
+            "{} has a context window of only {window} tokens, too small for agent work; {}",
             provider.name(),
             remedy(provider)
         )

@@ -250,7 +250,7 @@ impl Shared {
         let mut changed = self.report(workspace, &snapshots, changes);
         if !later.is_empty() {
             changed.told.push(format!(
-                "changed since, and left as is: {}",
+                "left unchanged because modified since: {}",
                 sorted(workspace, later.iter())
             ));
         }
@@ -298,7 +298,7 @@ impl Shared {
                 let names = sorted(workspace, lost.iter());
                 changed
                     .notes
-                    .push(format!("it removed what undo does not cover: {names}"));
+                    .push(format!("it removed files undo can't restore: {names}"));
             }
             if has_jobs {
                 self.mark_running(&mut watched.snapshots);

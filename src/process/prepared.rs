@@ -132,7 +132,7 @@ impl Shared {
     ) -> io::Result<Prepared> {
         if workspace.is_copy() {
             return Err(io::Error::other(
-                "nothing would keep it in the copy of the workspace",
+                "nothing would confine it to the copy of the workspace",
             ));
         }
         let dialect = self.surroundings.shell().dialect;

@@ -369,7 +369,7 @@ impl Sandbox {
     ) -> io::Result<Invocation> {
         if !self.shows_unsaved() && confined.roots.iter().any(|root| root.original().is_some()) {
             return Err(io::Error::other(
-                "this sandbox would not keep it in the copy of the workspace",
+                "this sandbox can't confine it to the copy of the workspace",
             ));
         }
         match &self.level {

@@ -262,7 +262,7 @@ fn acp_answer() -> acp::InitializeResponse {
 fn log_in() -> acp::AuthMethodAgent {
     acp::AuthMethodAgent::new(CONFIGURATION, "Model and key").description(
         "There is no account. Write the model into tandem's config.toml, or TANDEM_BASE_URL and TANDEM_MODEL into the \
-         environment of the agent, and its key into the environment or the system's keyring. `tandem doctor` says what \
+         environment of the agent, and its key into the environment or the system's keyring. `tandem doctor` shows what \
          is missing."
             .to_owned(),
     )

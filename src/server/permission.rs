@@ -41,7 +41,9 @@ impl Request {
         match self.about {
             About::Call { .. } if self.preview.answers.is_none() => "Allow?",
             About::Apply => "Apply?",
-            About::Call { .. } | About::Pause | About::Server => "tandem asks:",
+            About::Call { .. } => "Question:",
+            About::Pause => "Paused:",
+            About::Server => "MCP server:",
         }
     }
 
@@ -108,7 +110,7 @@ pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
 }
 
 /// What the model reads when the person wants to write the answer, for clients that offer only choices.
-const IN_CHAT: &str = "in their next message. End your turn now by repeating the question, and go on when it is answered";
+const IN_CHAT: &str = "in their next message. End your turn now by repeating the question, and continue when it is answered";
 
 /// The answers to a question, and the ways to write another one or none. What the person writes in the chat is the answer
 /// to a form; for a question of the model's it is a message.

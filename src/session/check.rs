@@ -87,7 +87,7 @@ pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {
     report(match text {
         Ok(Probe { text, first, .. }) if !text.trim().is_empty() => Finding::good(
             "streaming",
-            format!("first words after {} ms", first.as_millis()),
+            format!("first token after {} ms", first.as_millis()),
         ),
         Ok(_) => Finding::warning("streaming", "an answer without text", "try another model"),
         Err(error) => return report(unreachable(&error)),
@@ -105,7 +105,7 @@ pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {
         Ok(_) => Finding::warning(
             "tool calls",
             "the model did not call the tool it was asked to",
-            "choose a model made for tool use: without calls it can only talk",
+            "choose a model that supports tool calling",
         ),
         Err(error) => unreachable(&error),
     });
@@ -134,7 +134,7 @@ fn window(provider: &Provider) -> Finding {
         (Some(reported), _) if reported < SMALL_WINDOW => Finding::warning(
             "window",
             format!("{reported} tokens, reported by the endpoint"),
-            format!("too small for a project: {}", provider.larger_window()),
+            format!("too small for agent work: {}", provider.larger_window()),
         ),
         (Some(reported), _) => Finding::good(
             "window",

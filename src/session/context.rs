@@ -155,7 +155,7 @@ impl Actor {
         };
         if path.is_secret() {
             return Some(note(&format!(
-                "{name} may hold secrets and was not included; read_file asks"
+                "{name} may contain secrets and was not included; read it with read_file, which requires approval"
             )));
         }
         let text = match self.workspace.read(&path).await {

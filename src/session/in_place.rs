@@ -81,9 +81,7 @@ impl Actor {
             .get(..diff.floor_char_boundary(SHOWN))
             .unwrap_or_default();
         let name = path.display();
-        let done = format!(
-            "(the user had {name} edited in place for this, and kept the result:\n{shown})"
-        );
+        let done = format!("(the user applied this inline edit to {name}:\n{shown})");
         let words = [instruction.clone(), self.secrets.redact(&done).into_owned()];
         let message = Prompt {
             parts: words.map(Attachment::Text).into(),

@@ -93,7 +93,7 @@ impl Actor {
         let damaged =
             format!("{unreadable} lines of this conversation's journal were damaged and skipped");
         let unseen = format!(
-            "the model no longer sees the oldest {forgotten} messages: no request can be so long"
+            "the model no longer sees the oldest {forgotten} messages: they no longer fit in a request"
         );
         for (count, message) in [(unreadable, damaged), (forgotten, unseen)] {
             if count > 0 {

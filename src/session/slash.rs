@@ -18,7 +18,7 @@ const BUILT_IN: [(&str, &str, Option<&str>); 8] = [
         None,
     ),
     ("undo", "Undo the last turn that changed something", None),
-    ("redo", "Redo the turn undone last", None),
+    ("redo", "Redo the last undone turn", None),
     (
         "review",
         "Have the model review the changes",

@@ -36,7 +36,7 @@ impl TypedTool for ApplyPatch {
     const NAME: &'static str = "apply_patch";
     const DESCRIPTION: &'static str = "Change files by a patch in the V4A format: between `*** Begin Patch` and \
         `*** End Patch` sections `*** Add File: PATH` (lines with +), `*** Delete File: PATH`, `*** Update File: PATH` \
-        (maybe `*** Move to: PATH`, then chunks: `@@ anchor`, context lines with a blank, removed ones with -, added \
+        (maybe `*** Move to: PATH`, then chunks: `@@ anchor`, context lines with a space, removed ones with -, added \
         ones with +). All files change or none. Copy context from what read_file showed, without the line numbers.";
     const KIND: ToolKind = ToolKind::Edit;
     const RULE_NAME: &'static str = EditFile::NAME;

@@ -107,13 +107,13 @@ pub(super) fn shown_change(
     let shown = preview(title, path, first_line(change));
     let protected = path.is_protected().then(|| {
         format!(
-            "{} is protected: programs read it and act on it",
+            "{} is protected because other programs load or run it",
             native::shown(path.target())
         )
     });
     let note = (path.other_names() > 0).then(|| {
         format!(
-            "{} has other names (hard links): they may keep the old text",
+            "{} has other hard links, which may keep the old content",
             native::shown(path.target())
         )
     });
@@ -204,12 +204,12 @@ fn matched(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Exact => "matched exactly",
         Strategy::LineEndings => "matched with different line endings",
-        Strategy::TrailingBlanks => "matched with different trailing blanks",
+        Strategy::TrailingBlanks => "matched ignoring trailing whitespace",
         Strategy::Indentation => {
             "matched with different indentation; the new text was indented like the file"
         }
         Strategy::Unicode => "matched with different typographic characters",
-        Strategy::InnerBlanks => "matched with different blanks inside lines",
+        Strategy::InnerBlanks => "matched ignoring whitespace differences",
         Strategy::Unescaped => "matched after undoing one level of backslash escapes on both sides",
         Strategy::LineNumbers => "matched without the line numbers, which are not part of the file",
         Strategy::Fenced => "matched without the code fence, which is not part of the file",

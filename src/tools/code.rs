@@ -101,7 +101,7 @@ impl TypedTool for Code {
 
 fn nothing(arguments: &Arguments) -> String {
     format!(
-        "The language servers know no {} of {}.\n",
+        "The language servers found no {} for {}.\n",
         arguments.op.title(),
         arguments.named()
     )

@@ -47,7 +47,7 @@ impl Preview {
             .map(|path| path.to_string_lossy())
             .chain(self.command.iter().map(|line| line.command.as_str().into()))
             .find_map(|text| script::mixed(&text))?;
-        Some(format!("look closely: {}", escape_line(&found)))
+        Some(format!("warning: {}", escape_line(&found)))
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
             &[
                 "echo \\u{202e}x; c\u{430}t y",
                 "in /w/sub, in the sandbox, without network",
-                "look closely: `c\u{430}t` mixes Latin and Cyrillic letters",
+                "warning: `c\u{430}t` mixes Latin and Cyrillic letters",
             ],
         );
     }
@@ -182,7 +182,7 @@ mod tests {
         };
         check(
             &preview,
-            &["look closely: `r\u{435}adme` mixes Latin and Cyrillic letters"],
+            &["warning: `r\u{435}adme` mixes Latin and Cyrillic letters"],
         );
     }
 }

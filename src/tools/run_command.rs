@@ -20,8 +20,8 @@ const WATCHED: Duration = Duration::from_secs(1);
 /// As much is told of what a command said, in bytes.
 const MOST: usize = 64_000;
 /// Why a command cannot run in a copy of the workspace.
-const NO_SANDBOX: &str = "commands cannot run in a shadow turn here: that requires bubblewrap, which is not installed or does \
-    not work (`tandem doctor` says why). Edit files only, and tell the user which command to run after they apply";
+const NO_SANDBOX: &str = "commands cannot run in a /try turn here: that requires bubblewrap, which is not installed or does \
+    not work (see `tandem doctor`). Edit files only, and tell the user which command to run after they apply";
 /// How long to wait for new output of a job.
 const WAIT: Duration = Duration::from_secs(10);
 

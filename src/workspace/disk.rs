@@ -222,7 +222,7 @@ fn special_kind(kind: FileType) -> Option<&'static str> {
     }
     Some(match kind {
         kind if kind.is_dir() => "a folder",
-        kind if kind.is_symlink() => "a symbolic link that was not one a moment ago",
+        kind if kind.is_symlink() => "replaced by a symbolic link while it was being opened",
         kind if kind.is_fifo() => "a named pipe",
         kind if kind.is_socket() => "a socket",
         kind if kind.is_char_device() || kind.is_block_device() => "a device",
@@ -247,7 +247,7 @@ fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> File
             "the file system is read-only; only the user can change that".to_owned()
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "there is no space left; the user has to free some first".to_owned()
+            "no space left on device; ask the user to free some".to_owned()
         }
         io::ErrorKind::NotADirectory => "part of its path is not a folder".to_owned(),
         _ => error.to_string(),

@@ -129,10 +129,10 @@ impl std::fmt::Display for Strategy {
         f.write_str(match self {
             Self::Exact => "exact",
             Self::LineEndings => "line endings ignored",
-            Self::TrailingBlanks => "trailing blanks ignored",
+            Self::TrailingBlanks => "trailing whitespace ignored",
             Self::Indentation => "indentation ignored",
             Self::Unicode => "typography ignored",
-            Self::InnerBlanks => "width of blanks ignored",
+            Self::InnerBlanks => "whitespace differences ignored",
             Self::Unescaped => "escapes resolved",
             Self::LineNumbers => "line numbers left out",
             Self::Fenced => "code fence left out",
@@ -188,7 +188,7 @@ fn write(text: &str, content: &str) -> Outcome {
 fn exact(text: &str, before: &str, after: &Arc<str>) -> Result<Outcome, MatchError> {
     if text != before {
         return Err(MatchError(
-            "it is not as it was when the change was worked out; call again".to_owned(),
+            "it changed after this edit was prepared; try again".to_owned(),
         ));
     }
     Ok(Outcome {
@@ -203,7 +203,7 @@ fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> 
     let standing = standing(before, after, text);
     if standing.pieces.is_empty() && !standing.touched.is_empty() {
         return Err(MatchError(
-            "the same lines were changed since, so they were not undone".to_owned(),
+            "these lines have been changed since and were not undone".to_owned(),
         ));
     }
     let (new_text, _touched) = standing.undone(before, text);

@@ -49,7 +49,7 @@ pub enum FileError {
     )]
     Placeholder(String, String),
     /// It is protected, and no change of it was shown for approval.
-    #[error("{0} leads to {1}, which is protected, and no change of that was approved")]
+    #[error("{0} resolves to {1}, which is protected; the change was not approved")]
     NotShown(String, String),
     /// The editor has unsaved text of it.
     #[error(

@@ -64,7 +64,7 @@ pub(super) fn reserved(name: &str) -> Option<&'static str> {
         return Some("Windows allows no `< > : \" | ? *` in a name");
     }
     name.ends_with(['.', ' '])
-        .then_some("on Windows no name ends with a dot or a blank")
+        .then_some("on Windows no name ends with a dot or a space")
 }
 
 /// The same parts, whatever the case: on Windows another spelling of one path.

@@ -474,11 +474,11 @@ fn doctor_notices_other_versions() {
     std::fs::write(bin.join("tandem"), "#!/bin/sh\necho tandem 0.0.1\n").unwrap();
     let [program, extension] = look();
     assert!(
-        program.contains("bin/tandem comes first on PATH"),
+        program.contains("bin/tandem is earlier on PATH"),
         "{program}"
     );
     assert!(
-        extension.contains(&format!("tandem.tandem-0.0.1 is not of version {version}")),
+        extension.contains(&format!("tandem.tandem-0.0.1 is not version {version}")),
         "{extension}"
     );
     std::fs::copy(env!("CARGO_BIN_EXE_tandem"), bin.join("tandem")).unwrap();

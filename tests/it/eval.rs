@@ -84,7 +84,7 @@ fn an_exhausted_budget_runs_nothing_and_is_reported() {
     ]);
     assert_eq!(output.code, Some(1), "{}", output.stdout);
     assert!(
-        output.stdout.contains("1 not played") && output.stderr.contains("budget"),
+        output.stdout.contains("1 not run") && output.stderr.contains("budget"),
         "{}",
         output.stderr
     );
@@ -401,12 +401,12 @@ fn a_turn_that_fails_is_not_held_against_the_model() {
     ]);
     assert_eq!(output.code, Some(1), "{}", output.stdout);
     assert!(
-        output.stdout.contains("pass@1 0 of 0; 1 not played"),
+        output.stdout.contains("pass@1 0 of 0; 1 not run"),
         "{}",
         output.stdout
     );
     assert!(
-        output.stderr.contains("not played") && output.stderr.contains("Incorrect API key"),
+        output.stderr.contains("not run") && output.stderr.contains("Incorrect API key"),
         "{}",
         output.stderr
     );

@@ -167,9 +167,7 @@ fn a_kept_edit_is_a_turn_that_can_be_rejected_and_the_model_learns_of_both() {
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     let told = messages[1].to_string();
     assert!(
-        told.contains("rename it")
-            && told.contains("edited in place")
-            && told.contains("+let x = 1;"),
+        told.contains("rename it") && told.contains("inline edit") && told.contains("+let x = 1;"),
         "{told}"
     );
 

@@ -741,7 +741,7 @@ fn a_looping_turn_waits_for_a_code_action() {
     let uri = world.uri("notes.tandem.md");
     let mut text = ask_in_chat(&mut client, &uri, "Look.\n");
     edit_until(&mut client, &uri, &mut text, |text| {
-        text.contains("**tandem asks:** Continue?")
+        text.contains("**Paused:** Continue?")
     });
     let offered = actions(&mut client, &uri, 1);
     let words: Vec<_> = titles(&offered)

@@ -299,7 +299,7 @@ impl State {
             Ok(summary) => Some(summary),
             Err(why) => {
                 let why = why.map_or_else(
-                    || "the model said nothing".to_owned(),
+                    || "the model returned an empty summary".to_owned(),
                     |error| error.message,
                 );
                 if !self.turn.context.cancel.is_cancelled() {

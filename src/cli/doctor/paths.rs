@@ -41,7 +41,7 @@ pub(super) fn show(settings: &Settings, as_json: bool, out: &mut dyn Write) -> i
     }
     writeln!(
         out,
-        "\nKeys in the system's keyring and lines added to an editor's own files are yours to remove."
+        "\nRemove keyring entries and lines added to your editor's configuration yourself."
     )
 }
 
@@ -72,14 +72,14 @@ fn find(settings: &Settings) -> Vec<Place> {
     places.extend(
         managed
             .iter()
-            .map(|path| place("administrator's", path, "your administrator's to remove")),
+            .map(|path| place("administrator's", path, "managed by your administrator")),
     );
     let state = settings.state_dir.as_deref();
     places.extend(state.iter().map(|path| {
         place(
             "state",
             path,
-            "remove it: conversations, undo data, remembered answers, the log",
+            "remove it: conversations, undo data, permission rules, the log",
         )
     }));
     let plugins = init::places(environment);

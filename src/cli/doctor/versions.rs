@@ -25,7 +25,7 @@ const EXTENSIONS: [&str; 4] = [
 pub(super) fn find(environment: &Environment) -> Vec<Finding> {
     let program = other_program(environment).map(|path| {
         let found = format!(
-            "{} comes first on PATH and is another build; editors start it",
+            "{} is earlier on PATH and is a different build; editors will start that one",
             path.display()
         );
         Finding::warning(
@@ -36,7 +36,7 @@ pub(super) fn find(environment: &Environment) -> Vec<Finding> {
     });
     let plugin = init::outdated_plugin(environment).map(|folder| {
         let found = format!(
-            "{} is not of version {}",
+            "{} is not version {}",
             folder.display(),
             env!("CARGO_PKG_VERSION")
         );
@@ -48,7 +48,7 @@ pub(super) fn find(environment: &Environment) -> Vec<Finding> {
     });
     let extension = other_extension(environment).map(|folder| {
         let found = format!(
-            "{} is not of version {}",
+            "{} is not version {}",
             folder.display(),
             env!("CARGO_PKG_VERSION")
         );

@@ -18,10 +18,10 @@ const REPAIRS: [&str; 3] = ["` was run as `", "` was read as ", "and were repair
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Outcome {
     task: String,
-    /// `None`: it was not played.
+    /// `None`: it was not run.
     passed: Option<bool>,
     passed_first: bool,
-    /// Why it was not played.
+    /// Why it was not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     rounds: u64,
@@ -119,7 +119,7 @@ impl Outcome {
     /// What is said of it while the next one is played.
     pub fn line(&self) -> String {
         match (&self.why, self.passed) {
-            (Some(why), _) => format!("- {}: not played: {why}", self.task),
+            (Some(why), _) => format!("- {}: not run: {why}", self.task),
             (None, Some(true)) => format!(
                 "✓ {} ({} requests, {:.0} s)",
                 self.task, self.rounds, self.seconds
@@ -210,7 +210,7 @@ impl Report {
         let unplayed = self.outcomes.len() - played;
         let _ = writeln!(
             table,
-            "\n{}: pass@1 {passed} of {played}; {unplayed} not played",
+            "\n{}: pass@1 {passed} of {played}; {unplayed} not run",
             self.model
         );
         let _ = writeln!(
@@ -336,8 +336,7 @@ mod tests {
     fn a_report_counts_passes() {
         let now = report([Some(true), Some(false), None]);
         assert!(
-            now.table(true)
-                .contains("mine/m: pass@1 1 of 2; 1 not played"),
+            now.table(true).contains("mine/m: pass@1 1 of 2; 1 not run"),
             "{}",
             now.table(true)
         );

@@ -143,7 +143,7 @@ fn installed(folder: &Path) -> anyhow::Result<Option<String>> {
     read(folder, Path::new(""), &mut found)?;
     if seal(&found) != mark {
         bail!(
-            "{} was changed since `tandem init` installed it; move it elsewhere first",
+            "{} has been changed since `tandem init` installed it; move it elsewhere first",
             folder.display()
         );
     }

@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
                         self.note("contains a word that shells read differently");
                     }
                     if character.is_whitespace() {
-                        self.note("contains an unusual blank");
+                        self.note("contains unusual whitespace");
                     }
                     self.literal(&mut word, character);
                 }

@@ -59,7 +59,7 @@ pub(super) async fn answer(
     if !operations.contains(&arguments.op) {
         let title = arguments.op.title();
         return Err(ToolError(format!(
-            "this editor cannot be asked for {title}; use grep and edit the files"
+            "this editor doesn't support {title}; use grep and edit the files instead"
         )));
     }
     let question = question(context, arguments).await?;

@@ -125,7 +125,7 @@ impl Context<'_> {
     fn insertion(&self, chunk: &Chunk) -> Result<Hunk, MatchError> {
         let lost = || {
             MatchError(format!(
-                "{:?} after @@ is not one line of the file; give the lines around the new ones",
+                "{:?} after @@ does not match a line of the file; include surrounding lines as context",
                 self.anchors
             ))
         };

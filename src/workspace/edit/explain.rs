@@ -104,7 +104,7 @@ pub(super) fn absent(text: &str, edit: &Replacement, asked: Asked) -> MatchError
         };
         write!(
             message,
-            " {new} already there, at line {line}: was this edit made before?"
+            " {new} already present at line {line}; was this edit already applied?"
         )
         .expect("writing to a string cannot fail");
     }

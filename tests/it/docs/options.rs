@@ -22,7 +22,7 @@ fn section(schema: &Value, node: &Value, prefix: &str, page: &mut String) {
     let rows = node["properties"].as_object().unwrap();
     writeln!(
         page,
-        "\n## {title}\n\n| key | type | meaning |\n|---|---|---|"
+        "\n## {title}\n\n| key | type | default | meaning |\n|---|---|---|---|"
     )
     .unwrap();
     let mut sections = Vec::new();
@@ -49,7 +49,11 @@ fn section(schema: &Value, node: &Value, prefix: &str, page: &mut String) {
         } else {
             type_name(inner)
         };
-        writeln!(page, "| `{key}` | {kind} | {meaning} |").unwrap();
+        let default = match &value["default"] {
+            Value::Null => String::new(),
+            default => format!("`{}`", default.to_string().trim_matches('"')),
+        };
+        writeln!(page, "| `{key}` | {kind} | {default} | {meaning} |").unwrap();
     }
     for (path, node) in sections {
         section(schema, node, &path, page);

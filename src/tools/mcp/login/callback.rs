@@ -100,7 +100,10 @@ impl Callback {
                 .and_then(|address| expected.code(&address));
             let (status, words) = match &answer {
                 Some(Ok(_)) => ("200 OK", "tandem is logged in. You can close this page."),
-                Some(Err(_)) => ("400 Bad Request", "The login failed. tandem says why."),
+                Some(Err(_)) => (
+                    "400 Bad Request",
+                    "The login failed. tandem shows the reason.",
+                ),
                 None => ("404 Not Found", "This page belongs to a login of tandem."),
             };
             let _visitor_gone = timeout(TIMEOUT, say(&mut stream, status, words)).await;
