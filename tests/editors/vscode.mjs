@@ -24,7 +24,7 @@ import { tabChecks } from "./vscode/tabs.mjs";
 import { trialChecks } from "./vscode/trial.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
 import { undoChecks } from "./vscode/undo.mjs";
-import { Workbench, exactly, until } from "./vscode/workbench.mjs";
+import { Workbench, eventually, exactly, until } from "./vscode/workbench.mjs";
 
 const FILE = "src/price.ts";
 const SAVED = `export interface Line {
@@ -48,25 +48,28 @@ assert.ok(Number.parseInt(process.versions.node, 10) >= 22, 'code-server needs a
 const options = readOptions();
 mkdirSync(options.out, { recursive: true });
 const model = await Model.start();
+/** The check that all the others stand on. */
+const START = "the workbench starts with the extension installed";
 /** The check that says something of all the others: by itself it says nothing. */
 const OF_ALL = "the content security policy was never violated";
+/** So many failed checks are played again. */
+const FEW = 3;
 /** The only check of this run, with those it stands on: it is played again. */
 const again = process.env.TANDEM_TEST_AGAIN;
 const failures = [];
 let passed = 0;
 let bench;
 try {
-  bench = await startBench(undefined, options.home);
-  await inTheWorkbench();
-} catch (error) {
-  failures.push({ error });
-  console.error(error);
+  await check(START, async () => (bench = await eventually(() => startBench(undefined, options.home), 2)));
+  if (bench !== undefined) {
+    await inTheWorkbench();
+  }
 } finally {
   await bench?.close();
   await model.close();
 }
-if (failures.length === 1 && again === undefined && ![undefined, OF_ALL].includes(failures[0].name)) {
-  playAgain(failures[0]);
+if (again === undefined && failures.length <= FEW) {
+  failures.filter(({ name }) => ![START, OF_ALL].includes(name)).forEach(playAgain);
 }
 console.log(`${passed} passed, ${failures.length} failed`);
 process.exitCode = failures.length === 0 ? 0 : 1;
@@ -77,10 +80,13 @@ async function inTheWorkbench() {
   const [group] = played.filter((checks) => checks.some(([name]) => name === again));
   const alone = group?.slice(0, group.findIndex(([name]) => name === again) + 1);
   const once = group === setUp ? [alone] : [setUp, alone];
-  for (const checks of alone === undefined ? played : once) {
-    await bench.keepAll(); // what the group before left to review
-    for (const [name, body] of checks) {
-      await check(name, body);
+  for (const [[first, body], ...rest] of alone === undefined ? played : once) {
+    const begin = async () => {
+      await bench.keepAll(); // what the group before left to review
+      await body();
+    };
+    for (const [name, play] of [[first, begin], ...rest]) {
+      await check(name, play);
     }
   }
 }
@@ -484,21 +490,21 @@ function listen(button) {
   new MutationObserver(() => button.said.push(button.textContent)).observe(button, { childList: true });
 }
 
+/** In a file that is not open: VS Code itself may restore an older backup over one that was saved just before the window is loaded again. */
 async function restored() {
-  const edit = { path: FILE, edits: [{ old_text: " SEK", new_text: " NOK" }] };
+  const edit = { path: "README.md", edits: [{ old_text: "A shop", new_text: "A Norwegian shop" }] };
   await model.reset();
   await model.script([{ call: { id: "call_7", name: "edit_file", arguments: edit } }], [{ text: "In Norwegian crowns." }], [{ text: "Still here." }]);
   await bench.say("In Norwegian crowns, then.");
   await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
   await bench.idle();
-  await bench.command("File: Save");
-  await bench.page.locator(".tab.active:not(.dirty)", { hasText: "price.ts" }).waitFor();
-  await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*\d/ }).waitFor();
+  await bench.page.locator(".pane .monaco-list-row", { hasText: "README.md" }).waitFor();
   await bench.open();
   await bench.command("tandem: Open Chat");
   await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
   await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*\d/ }).waitFor();
   await bench.page.locator(".pane .monaco-list-row", { hasText: "In Norwegian crowns, then." }).waitFor(); // the turn has its name
+  await bench.page.locator(".pane .monaco-list-row", { hasText: "README.md" }).waitFor();
   await bench.chat.locator(".list .user", { hasText: "In Norwegian crowns, then." }).getByRole("button", { name: /^Edit/ }).waitFor();
   await bench.say("Are you there?");
   await bench.chat.locator(".answer", { hasText: "Still here." }).waitFor();
@@ -546,7 +552,7 @@ function noPolicyBreach() {
 }
 
 async function check(name, body) {
-  if (!new RegExp(process.env.TANDEM_TEST_ONLY ?? "").test(name)) {
+  if (name !== START && !new RegExp(process.env.TANDEM_TEST_ONLY ?? "").test(name)) {
     return;
   }
   try {
@@ -556,22 +562,23 @@ async function check(name, body) {
   } catch (error) {
     failures.push({ name, error });
     console.log(`not ok - ${name}\n${error.stack}`);
-    await bench.page.screenshot({ path: join(options.out, `vscode-failed-${failures.length}.png`) });
+    await bench?.page.screenshot({ path: join(options.out, `vscode-failed-${failures.length}.png`) }).catch(console.error);
     await model.reset(); // what one check left unsaid is not said to the next
   }
 }
 
 /**
- * A check that is the only one that failed is played once more, in a new workbench, behind the ones it stands on: on a busy machine a key or a frame
- * can be late. If it passes there, it counts as passed, and a warning names it.
+ * A check that failed with few others is played once more, in a new workbench, behind the ones it stands on: on a busy machine a key or a frame can be
+ * late. If it passes there, it counts as passed, and a warning names it.
  */
-function playAgain({ name, error }) {
+function playAgain(failure) {
+  const { name, error } = failure;
   const env = { ...process.env, TANDEM_TEST_AGAIN: name, TANDEM_TEST_ONLY: "", TANDEM_TEST_OUT: join(options.out, "again") };
   const { status, stdout, stderr } = spawnSync(process.execPath, process.argv.slice(1), { env, encoding: "utf8" });
   console.log(`${stdout}${stderr}`.replace(/^/gm, "  "));
   if (status === 0 && stdout.includes(`ok - ${name}\n`)) {
     passed++;
-    failures.pop();
+    failures.splice(failures.indexOf(failure), 1);
     console.log(`WARNING: ${name}: failed, and passed when it was played once more: ${error.message.split("\n", 1)[0]}`);
   }
 }
