@@ -15,6 +15,7 @@ import { Model } from "./vscode/model.mjs";
 import { besideChecks } from "./vscode/beside.mjs";
 import { badInputChecks } from "./vscode/badinput.mjs";
 import { looksChecks } from "./vscode/looks.mjs";
+import { jobChecks } from "./vscode/jobs.mjs";
 import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { profileChecks } from "./vscode/profile.mjs";
@@ -105,6 +106,7 @@ function groups() {
       ["an edit requires approval, shows its diff and leaves the focus alone", editWaits],
       ["an allowed edit changes the unsaved buffer and not the disk", allowEdit],
       ["one undo reverts the edit and keeps what was typed", undoEdit],
+      ["a model that says nothing for ten seconds is reported", quiet],
       ["Stop closes the model's stream at once, and the next prompt works", stopAndGoOn],
       ["the arrow keys recall earlier prompts", recall],
       ...turnChecks({ ...tools, typed: TYPED }),
@@ -127,6 +129,7 @@ function groups() {
     undoChecks(tools),
     shapeChecks(tools),
     tabChecks(tools),
+    jobChecks(tools),
     looksChecks(tools),
     streamChecks(tools),
     badInputChecks(tools),
@@ -198,6 +201,7 @@ async function askAboutSelection() {
   await model.script([{ reasoning: "What is typed matters." }, { text: "The prices are **in cents**" }, { gate: "half" }, { text: ", as your comment says." }]);
   await bench.command("tandem: Ask About Selection");
   await bench.chat.locator(".composer .chip", { hasText: "price.ts:2-3" }).waitFor();
+  await exactly(bench.chat.locator(".composer .chips > *", { hasText: "price.ts:2-3" }), 1); // it is where the cursor is, too
   await bench.chat.locator("textarea:focus").waitFor();
   await bench.say("What unit are these?");
   await bench.chat.locator(".answer strong", { hasText: "in cents" }).waitFor();
@@ -246,7 +250,7 @@ async function editWaits() {
   await added.locator(".hljs-keyword", { hasText: "return" }).waitFor();
   await bench.chat.locator(".tool[data-kind=read][data-status=completed]", { hasText: FILE }).waitFor();
   const preview = bench.page.locator(".review-widget", { hasText: SAFE });
-  await preview.getByText("tandem asks to change this").waitFor();
+  await preview.getByText("Allow tandem to make this change?").waitFor();
   await bench.chat.locator(".plan [data-status=in_progress]", { hasText: "Let an empty cart cost nothing" }).waitFor();
   const buttons = await bench.chat.locator(".question button").allInnerTexts();
   assert.match(buttons[0], /reject/i, "the safe answer comes first");
@@ -274,6 +278,18 @@ async function undoEdit() {
   await bench.editor.locator(".view-line", { hasText: UNSAFE }).waitFor();
   await bench.bufferIs(withTyped(SAVED));
   await bench.page.locator(".tab.active.dirty").waitFor();
+}
+
+/** A model that says nothing for long: for how long is told. */
+async function quiet() {
+  await model.script([{ text: "Let me think." }, { hang: true }]);
+  await bench.say("Are you well?");
+  await bench.chat.locator(".answer", { hasText: "Let me think." }).waitFor();
+  await bench.chat.locator(".activity", { hasText: /^Working… Nothing new for 1\d s$/ }).waitFor();
+  await picture("quiet");
+  await bench.chat.getByRole("button", { name: "Stop" }).click();
+  await bench.chat.locator(".notice", { hasText: "Stopped." }).waitFor();
+  await bench.idle();
 }
 
 async function stopAndGoOn() {
@@ -332,7 +348,7 @@ async function commandWaits() {
   for (const part of [command, bench.project, /sandbox/i, /network/i, /Always \(session\): run_command\(npm test/]) {
     await card.filter({ hasText: part }).waitFor();
   }
-  await card.locator(".title", { hasText: /^Run this command$/ }).waitFor(); // it stands below: once is enough
+  await card.locator(".title", { hasText: /^Allow tandem to run this command\?$/ }).waitFor(); // it stands below: once is enough
   await picture("command", { x: 48, y: 0, width: 440, height: 470 });
   await bench.widenSideBar(180);
   await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.6); // it has a line of its own
@@ -502,7 +518,7 @@ async function restored() {
   await bench.open();
   await bench.command("tandem: Open Chat");
   await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
-  await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*\d/ }).waitFor();
+  await bench.page.locator(".statusbar-item", { hasText: /tandem: Accept edits\s*\d/ }).waitFor();
   await bench.page.locator(".pane .monaco-list-row", { hasText: "In Norwegian crowns, then." }).waitFor(); // the turn has its name
   await bench.page.locator(".pane .monaco-list-row", { hasText: "README.md" }).waitFor();
   await bench.chat.locator(".list .user", { hasText: "In Norwegian crowns, then." }).getByRole("button", { name: /^Edit/ }).waitFor();
@@ -518,7 +534,7 @@ async function editMode() {
   await mode.focus();
   await mode.selectOption("edit");
   await bench.chat.locator('select.mode:focus option[value="edit"][selected]').waitFor({ state: "attached" }); // drawn again, the keyboard is still on it
-  await bench.page.locator(".statusbar-item", { hasText: "tandem edit" }).waitFor();
+  await bench.page.locator(".statusbar-item", { hasText: "tandem: Accept edits" }).waitFor();
   await model.script([{ call: { id: "call_6", name: "edit_file", arguments: edit } }], [{ text: "In crowns." }]);
   await bench.say("In crowns, then.");
   await bench.chat.locator(".answer", { hasText: "In crowns." }).waitFor();

@@ -60,7 +60,7 @@ export class Changes implements TreeDataProvider<Part>, Disposable {
 
   private redraw(): void {
     const { count } = this.review;
-    this.view.badge = count > 0 ? { value: count, tooltip: l10n.t("{0} by tandem to review", counted(count)) } : undefined;
+    this.view.badge = count > 0 ? { value: count, tooltip: l10n.t("{0} to review", counted(count)) } : undefined;
     this.changed.fire();
   }
 

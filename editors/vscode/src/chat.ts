@@ -20,6 +20,7 @@ import type { Conversations } from "./conversations";
 import { useCode } from "./code";
 import type { Focus } from "./focus";
 import { openLink, openLocation } from "./links";
+import { followJob } from "./follow";
 import { Flow } from "./flow";
 import type { FromView, Remedy, ToView } from "./messages";
 import type { Preview } from "./preview";
@@ -184,9 +185,9 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "returned":
         return this.showDraft();
       case "asked":
-        return void this.announce(l10n.t("tandem asks: {0}", visible(event.title)), this.view?.visible !== true);
+        return void this.announce(l10n.t("tandem is waiting for your answer: {0}", visible(event.title)), this.view?.visible !== true);
       case "ended":
-        return void this.announce(l10n.t("tandem is done: {0}", visible(shortened(event.message.text))), false);
+        return void this.announce(l10n.t("tandem finished: {0}", visible(shortened(event.message.text))), false);
     }
   }
 
@@ -237,6 +238,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return this.stateChanged();
       case "returnToInput":
         return this.session.returnToInput(message.index);
+      case "job":
+        return this.useJob(message.what, message.id);
       case "open":
         return openLocation(message.location);
       case "showDiff":
@@ -288,6 +291,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
     if (await this.review.restore(session, sent.turn)) {
       await session.prompt({ ...sent.message });
+    }
+  }
+
+  private async useJob(what: "stop" | "terminal", id: number): Promise<void> {
+    const { session } = this;
+    const job = session.jobs.find(id);
+    if (what === "stop") {
+      await session.stopJob(id);
+    } else if (job !== undefined) {
+      followJob(session, job);
     }
   }
 

@@ -88,7 +88,7 @@ async function write(server: Server, inputBox: Repository["inputBox"], uri: Uri)
 
 async function put(inputBox: Repository["inputBox"], before: string, text: string): Promise<void> {
   if (inputBox.value !== before) {
-    void window.showInformationMessage(l10n.t("You typed meanwhile, so the commit message was not replaced: {0}", text));
+    void window.showInformationMessage(l10n.t("Your commit message was edited in the meantime and was not replaced: {0}", text));
     return;
   }
   inputBox.value = text;

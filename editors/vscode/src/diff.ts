@@ -5,7 +5,7 @@ import type { DiffContent } from "./protocol";
 export interface DiffLine {
   readonly sign: " " | "+" | "-";
   readonly text: string;
-  /** Its number in the new text, of a removed line in the old one; none where the texts were too different to compare. */
+  /** Its number in the new text; a removed line has none, nor has any where the texts were too different to compare. */
   readonly line?: number;
   /** Where it differs from the line that it replaces or that replaces it; nothing where little is the same. */
   readonly changed?: readonly [from: number, to: number];
@@ -44,17 +44,14 @@ export function diffView({ path, oldText, newText, _meta }: DiffContent): DiffVi
 }
 
 /** `\ No newline at end of file` is a note, not a line. */
-function diffLines({ lines, oldStart, newStart }: StructuredPatchHunk, skipped: number): DiffLine[] {
-  let [old, now] = [oldStart + skipped, newStart + skipped];
-  return lines.flatMap((line): DiffLine[] => {
-    const sign = line.charAt(0);
+function diffLines({ lines, newStart }: StructuredPatchHunk, skipped: number): DiffLine[] {
+  let line = newStart + skipped;
+  return lines.flatMap((text): DiffLine[] => {
+    const sign = text.charAt(0);
     if (sign !== " " && sign !== "+" && sign !== "-") {
       return [];
     }
-    const number = sign === "-" ? old : now;
-    old += Number(sign !== "+");
-    now += Number(sign !== "-");
-    return [{ sign, text: line.slice(1), line: number }];
+    return [{ sign, text: text.slice(1), ...(sign !== "-" && { line: line++ }) }];
   });
 }
 

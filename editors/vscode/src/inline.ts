@@ -260,7 +260,7 @@ export class Inline implements Disposable {
     }
     if (lines === undefined) {
       this.close();
-      window.setStatusBarMessage(l10n.t("tandem: the edit was closed, because its lines were changed"), 5000);
+      window.setStatusBarMessage(l10n.t("tandem: edit discarded because its lines were changed"), 5000);
     } else {
       edit.lines = lines;
       edit.thread.range = rangeOf(document, lines);

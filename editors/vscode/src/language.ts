@@ -121,7 +121,7 @@ export async function language(client: LanguageClient, params: LanguageParams, t
 }
 
 function nothing({ op }: LanguageParams, languageId: string): string {
-  return l10n.t("VS Code found nothing for `{0}` here; perhaps no extension for {1} supports it", op, languageId);
+  return l10n.t("No results for `{0}`; the {1} extension may not support it", op, languageId);
 }
 
 /** For workspace symbols, any open document determines the language. */

@@ -43,14 +43,19 @@ function atSetting(setting: string, host: Host): Found {
   if (!isAbsolute(program)) {
     return {
       problem: l10n.t(
-        'The setting tandem.server.path is "{0}", which is not an absolute path. Write the whole path, or clear it to use PATH.',
+        'The setting tandem.server.path is "{0}", which is not an absolute path. Use an absolute path, or leave it empty to use PATH.',
         setting,
       ),
     };
   }
   return host.isFile(program)
     ? { program }
-    : { problem: l10n.t('The setting tandem.server.path names "{0}", which is not a file. Correct it, or clear it to use PATH.', program) };
+    : {
+        problem: l10n.t(
+          'The setting tandem.server.path names "{0}", which is not a file. Correct it, or leave it empty to use PATH.',
+          program,
+        ),
+      };
 }
 
 /** With where Cargo installs programs, which is not on the PATH of every editor. */

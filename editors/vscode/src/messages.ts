@@ -37,6 +37,10 @@ export interface ToolItem {
   readonly command?: string;
   /** How its command ended. */
   readonly exit?: wire.Exit;
+  /** A question of the model's; the output is the answer. */
+  readonly isAsked?: boolean;
+  /** Its command runs in the background: how it is, while its server runs. */
+  readonly background?: Partial<Pick<wire.Job, "state" | "exitCode">>;
   readonly question?: Question;
 }
 
@@ -119,6 +123,8 @@ export interface ChatState {
   readonly looking: readonly Looking[];
   /** All that are open. */
   readonly conversations: readonly ConversationLabel[];
+  /** Its background commands. */
+  readonly jobs: readonly JobView[];
   /** Messages that the running turn has not reached. */
   readonly waiting: readonly WaitingMessage[];
 }
@@ -136,6 +142,9 @@ export interface ConversationLabel {
   readonly isCurrent: boolean;
   readonly state: "idle" | "running" | "asks" | "done";
 }
+
+/** A background command, with the end of its output. */
+export type JobView = wire.Job & { readonly output: string };
 
 export interface WaitingMessage {
   readonly text: string;
@@ -204,6 +213,7 @@ export type FromView =
   | { readonly type: "attachFiles"; readonly uris: readonly string[] }
   | { readonly type: "detach"; readonly index: number }
   | { readonly type: "returnToInput"; readonly index: number }
+  | { readonly type: "job"; readonly what: "stop" | "terminal"; readonly id: number }
   | { readonly type: "open"; readonly location: Location }
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }

@@ -76,7 +76,7 @@ export class Proposed implements Disposable {
     const thread = this.controller.createCommentThread(uri, new Range(Math.min(piece.line, last), 0, last, 0), [comment]);
     thread.canReply = false;
     thread.contextValue = "proposed";
-    thread.label = l10n.t("tandem asks to change this");
+    thread.label = l10n.t("Allow tandem to make this change?");
     thread.collapsibleState = CommentThreadCollapsibleState.Expanded;
     return thread;
   }

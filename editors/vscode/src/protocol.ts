@@ -128,6 +128,9 @@ export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refu
 
 export type ContentBlock = wire.ContentBlock;
 export type InlineUpdate = wire.InlineUpdate;
+export type Job = wire.Job;
+export type Jobs = wire.Jobs;
+export type JobOutput = wire.JobOutput;
 export type KeepInline = wire.KeepInline;
 export type LanguageOp = wire.LanguageOp;
 export type LanguageParams = wire.LanguageParams;
@@ -214,6 +217,11 @@ export const language = new RequestType<wire.LanguageParams, unknown, void>("_ta
 export const inline = new RequestType<wire.InlineParams, wire.InlineResult, FailureData>("_tandem/inline");
 export const keepInline = new RequestType<wire.KeepInline, wire.KeptInline, void>("_tandem/inline/keep");
 export const inlineUpdate = new NotificationType<wire.InlineUpdate>("_tandem/inline/update");
+
+export const jobs = new RequestType<wire.JobsParams, wire.Jobs, void>("_tandem/jobs");
+export const jobsChanged = new NotificationType<wire.Jobs>("_tandem/jobs/changed");
+export const jobOutput = new RequestType<wire.JobOutputParams, wire.JobOutput, void>("_tandem/jobs/output");
+export const stopJob = new RequestType<wire.StopJob, wire.Job, void>("_tandem/jobs/stop");
 
 export const cancel = new NotificationType<OfSession>("session/cancel");
 export const update = new NotificationType<UpdateParams>("session/update");

@@ -39,7 +39,7 @@ function here(review: Review): Hunk | undefined {
 }
 
 async function sayNone(review: Review): Promise<void> {
-  const text = review.count === 0 ? l10n.t("No changes by tandem to review.") : l10n.t("No change by tandem at the cursor.");
+  const text = review.count === 0 ? l10n.t("No changes by tandem to review.") : l10n.t("tandem has not changed the line at the cursor.");
   void window.showInformationMessage(text);
 }
 

@@ -32,11 +32,14 @@ export class Server implements Disposable {
   private readonly updated = new EventEmitter<protocol.UpdateParams>();
   private readonly statusChanged = new EventEmitter<protocol.StatusParams>();
   private readonly turned = new EventEmitter<protocol.Turn>();
+  private readonly jobsListed = new EventEmitter<protocol.Jobs>();
   private readonly inlined = new EventEmitter<protocol.InlineUpdate>();
   private readonly ended = new EventEmitter<void>();
   readonly onUpdate = this.updated.event;
   readonly onStatus = this.statusChanged.event;
   readonly onTurn = this.turned.event;
+  /** A background command of a session began or ended. */
+  readonly onJobs = this.jobsListed.event;
   /** More of the text of the edit in place that runs. */
   readonly onInline = this.inlined.event;
   /** The process ended, on request or not. */
@@ -86,6 +89,7 @@ export class Server implements Disposable {
     this.updated.dispose();
     this.statusChanged.dispose();
     this.turned.dispose();
+    this.jobsListed.dispose();
     this.inlined.dispose();
     this.ended.dispose();
   }
@@ -156,6 +160,7 @@ export class Server implements Disposable {
     client.onNotification(protocol.update, (params) => this.updated.fire(params));
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
     client.onNotification(protocol.turn, (turn) => this.turned.fire(turn));
+    client.onNotification(protocol.jobsChanged, (jobs) => this.jobsListed.fire(jobs));
     client.onNotification(protocol.inlineUpdate, (update) => this.inlined.fire(update));
     client.onRequest(protocol.diagnostics, (params, token) => diagnostics(client, params, token));
     client.onRequest(protocol.language, (params, token) => language(client, params, token));

@@ -5,6 +5,7 @@
 import { type CancellationToken, type Disposable, EventEmitter, l10n, workspace } from "vscode";
 import { Draft } from "./draft";
 import { type Failure, failure, isAnswer, sentence, StartError } from "./failure";
+import { Jobs } from "./jobs";
 import type { ChatState, Phase, Remedy } from "./messages";
 import { Options } from "./options";
 import * as protocol from "./protocol";
@@ -37,6 +38,8 @@ export class Session implements Disposable {
   readonly transcript: Transcript;
   /** What is written and not sent. */
   draft = new Draft();
+  /** Its background commands. */
+  readonly jobs: Jobs;
   readonly questions = new Questions((id) => this.questionClosed(id));
   /** What it is about: the first message, or what the server makes of it. */
   title = "";
@@ -72,10 +75,15 @@ export class Session implements Disposable {
   ) {
     this.transcript = new Transcript(ids, (path) => workspace.asRelativePath(path));
     this.turns = this.newTurns();
+    this.jobs = new Jobs({ list: () => this.listJobs(), output: (id, offset) => this.jobOutput(id, offset) }, (jobs) => {
+      this.transcript.setJobs(jobs);
+      this.changed();
+    });
     this.subscriptions = [
       server.onUpdate((params) => this.receive(params.sessionId, () => this.update(params.update))),
       server.onStatus((status) => this.receive(status.sessionId ?? undefined, () => this.setStatus(status))),
       server.onTurn((turn) => this.receive(turn.sessionId, () => this.turnChanged(turn))),
+      server.onJobs(({ sessionId, jobs }) => this.receive(sessionId, () => this.jobs.take(jobs))),
       server.onEnd(() => this.lost()),
     ];
   }
@@ -96,6 +104,7 @@ export class Session implements Disposable {
       message: this.problem?.text ?? (this.status?.message || this.runningWords()),
       remedies: this.problem?.remedies ?? [],
       waiting: this.turns.waiting.map(({ message, joins }) => ({ text: message.text, context: labels(message), joins })),
+      jobs: this.jobs.shown,
       pickers: this.options.pickers,
       commands: this.commands.map(({ name, description, input }) => ({ name, description, takesMore: input != null })),
       ...(usage && { usage: { ...usage, ...(costBefore !== undefined && { turnCost: (usage.cost ?? 0) - costBefore }) } }),
@@ -203,6 +212,15 @@ export class Session implements Disposable {
     return message === undefined || turn === undefined ? undefined : { message, turn };
   }
 
+  /** A piece of what a background command printed, from an offset, or its end. */
+  jobOutput(id: number, offset: number | undefined): Promise<protocol.JobOutput> {
+    return this.server.request(protocol.jobOutput, { sessionId: this.current ?? "", id, ...(offset !== undefined && { offset }) });
+  }
+
+  async stopJob(id: number): Promise<void> {
+    await this.server.request(protocol.stopJob, { sessionId: this.current ?? "", id });
+  }
+
   /** Completions of the query after an `@`; does not start a server. */
   async complete(query: string): Promise<readonly protocol.Completion[]> {
     const sessionId = this.current;
@@ -249,6 +267,7 @@ export class Session implements Disposable {
 
   dispose(): void {
     this.questions.withdraw();
+    this.jobs.dispose();
     for (const subscription of this.subscriptions) {
       subscription.dispose();
     }
@@ -288,6 +307,7 @@ export class Session implements Disposable {
     }
     this.lastMessage = message;
     this.costBefore = this.status?.usage?.cost ?? 0;
+    this.jobs.settle();
     this.happened.fire({ type: "began" });
   }
 
@@ -338,6 +358,11 @@ export class Session implements Disposable {
     const sessionId = await this.sessionId();
     const { configOptions } = await this.server.request(protocol.setConfigOption, { sessionId, configId, value });
     this.options.configured = configOptions;
+  }
+
+  private async listJobs(): Promise<readonly protocol.Job[]> {
+    const { jobs } = await this.server.request(protocol.jobs, { sessionId: this.current ?? "" });
+    return jobs;
   }
 
   private sessionId(): Promise<string> {
@@ -459,6 +484,7 @@ export class Session implements Disposable {
     this.id = undefined;
     this.current = undefined;
     this.status = undefined;
+    this.jobs.forget();
     this.questions.withdraw();
     this.happened.fire({ type: "forgotten" });
     this.changed();

@@ -28,12 +28,14 @@ export function showStatus(conversations: Conversations, review: Review): Dispos
   item.command = "tandem.openChat";
   const draw = () => {
     const { phase, message, pickers } = conversations.current.state;
-    const mode = pickers.find(({ id }) => id === "mode")?.current;
+    const mode = chosen(pickers.find(({ id }) => id === "mode"));
     const { icon, says } = looks[phase];
     const pending = review.count > 0 && l10n.t("{0} to review", counted(review.count));
-    const options = pickers.map(({ name, current }) => `${name.toLowerCase()} ${current}`);
-    const details = [says, ...options, pending, message].filter(Boolean);
-    item.text = `${icon} tandem${mode ? ` ${mode}` : ""}${pending ? ` $(diff) ${review.count}` : ""}`;
+    const running = conversations.sessions.reduce((sum, { jobs }) => sum + jobs.running, 0);
+    const jobs = running > 0 && (running === 1 ? l10n.t("1 background command") : l10n.t("{0} background commands", running));
+    const options = pickers.map((picker) => `${picker.name.toLowerCase()} ${chosen(picker)}`);
+    const details = [says, ...options, pending, jobs, message].filter(Boolean);
+    item.text = `${icon} tandem${mode ? `: ${mode}` : ""}${pending ? ` $(diff) ${review.count}` : ""}${jobs ? ` $(terminal) ${running}` : ""}`;
     item.tooltip = tooltip(visible(`tandem: ${details.join(", ")}`), pickers);
     item.accessibilityInformation = { label: `tandem, ${details.join(", ")}` };
     item.backgroundColor = phase === "waiting" ? new ThemeColor("statusBarItem.warningBackground") : undefined;
@@ -43,6 +45,7 @@ export function showStatus(conversations: Conversations, review: Review): Dispos
   const subscriptions = [
     conversations.onEvent(({ type }) => type === "changed" && draw()),
     conversations.onSwitch(draw),
+    conversations.onElsewhere(draw),
     review.onChange(draw),
   ];
   return {
@@ -51,6 +54,11 @@ export function showStatus(conversations: Conversations, review: Review): Dispos
       item.dispose();
     },
   };
+}
+
+/** The name of the current choice. */
+function chosen(picker: Picker | undefined): string {
+  return picker?.choices.find(({ value }) => value === picker.current)?.name ?? picker?.current ?? "";
 }
 
 /** The words, and below them the options that can be chosen. */

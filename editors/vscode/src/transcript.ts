@@ -6,7 +6,7 @@ import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
 import { duration, withoutExit } from "./exit";
 import type { Change, Item, Question, Remedy } from "./messages";
-import type { DiffContent, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
+import type { DiffContent, Job, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
 import { mixedScripts } from "./safe";
 
 type Entry =
@@ -39,6 +39,8 @@ export class Transcript {
   private readonly removed: number[] = [];
   /** Items from this id on are no longer part of the conversation, which was restored to before it. */
   private cutFrom: number | undefined;
+  /** The background commands of the session. */
+  private jobs: readonly Job[] = [];
 
   /** `nameOf` shortens the path of a file. */
   constructor(
@@ -153,6 +155,17 @@ export class Transcript {
     }
   }
 
+  /** The cards of calls that began them say how they are. */
+  setJobs(jobs: readonly Job[]): void {
+    const before = this.jobs;
+    this.jobs = jobs;
+    for (const entry of this.entries.values()) {
+      if (entry.kind === "tool" && jobOf(entry.call, before)?.state !== jobOf(entry.call, jobs)?.state) {
+        this.touch(entry);
+      }
+    }
+  }
+
   /** Opens a permission question on its tool call and returns the id to answer it by. */
   openQuestion(call: ToolCallUpdate, options: readonly PermissionOption[]): number {
     const entry = this.merge(call);
@@ -204,7 +217,7 @@ export class Transcript {
 
   private item(entry: Entry): Item {
     const isCut = this.cutFrom !== undefined && entry.id >= this.cutFrom;
-    return { ...(entry.kind === "tool" ? toolItem(entry, this.nameOf) : entry), ...(isCut && { isCut }) };
+    return { ...(entry.kind === "tool" ? toolItem(entry, this.nameOf, this.jobs) : entry), ...(isCut && { isCut }) };
   }
 
   private messages(): UserEntry[] {
@@ -290,11 +303,12 @@ function present(update: ToolCallUpdate): Partial<ToolCall> {
   return Object.fromEntries(Object.entries(update).filter(([, value]) => value !== null && value !== undefined));
 }
 
-function toolItem({ id, call, options }: ToolEntry, nameOf: (path: string) => string): Item {
+function toolItem({ id, call, options }: ToolEntry, nameOf: (path: string) => string, jobs: readonly Job[]): Item {
   const location = call.locations?.[0];
   const exit = call._meta?.["tandem/exit"];
   const styles = call._meta?.["tandem/styles"];
   const command = commandOf(call);
+  const asks = call.kind === "think" && inputOf(call).question !== undefined;
   return {
     kind: "tool",
     id,
@@ -303,10 +317,12 @@ function toolItem({ id, call, options }: ToolEntry, nameOf: (path: string) => st
     title: call.title,
     ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
     diffs: diffs(call).map((diff) => ({ ...diffView(diff), path: nameOf(diff.path) })),
-    output: exit ? withoutExit(output(call), exit) : output(call),
+    output: asks ? output(call).replace(/^The user answers: /, "") : exit ? withoutExit(output(call), exit) : output(call),
+    ...(asks && { isAsked: true }),
     ...(styles && { styles }),
     ...(command !== undefined && { command }),
     ...(exit && { exit }),
+    ...(isInBackground(call) && { background: jobOf(call, jobs) ?? {} }),
     ...(options && { question: question(call, options) }),
   };
 }
@@ -316,9 +332,24 @@ function question(call: ToolCall, options: readonly PermissionOption[]): Questio
   return { options, mixed: mixedScripts(shown) };
 }
 
-function commandOf({ kind, rawInput }: ToolCall): string | undefined {
-  const { command } = (rawInput ?? {}) as { command?: unknown };
-  return kind === "execute" && typeof command === "string" ? command : undefined;
+function commandOf(call: ToolCall): string | undefined {
+  const { command } = inputOf(call);
+  return call.kind === "execute" && typeof command === "string" ? command : undefined;
+}
+
+/** The arguments of the tools that look different here. */
+function inputOf({ rawInput }: ToolCall): { command?: unknown; background?: unknown; question?: unknown } {
+  return rawInput ?? {};
+}
+
+function isInBackground(call: ToolCall): boolean {
+  return call.kind === "execute" && inputOf(call).background === true;
+}
+
+/** The background command that a call began. Its number stands at the head of what the call returned. */
+function jobOf(call: ToolCall, jobs: readonly Job[]): Job | undefined {
+  const [, id] = (isInBackground(call) && /^\[job (\d+)\]$/m.exec(output(call))) || [];
+  return jobs.find((job) => String(job.id) === id);
 }
 
 function diffs(call: ToolCall): DiffContent[] {

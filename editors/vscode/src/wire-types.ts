@@ -128,6 +128,59 @@ export interface InlineUpdate {
   readonly text: string;
 }
 
+/** A background command. */
+export interface Job {
+  /** Its number in the session. */
+  readonly id: number;
+  /** The command line. */
+  readonly command: string;
+  /** Whether it runs. */
+  readonly state: JobState;
+  /** Its exit code, if it ended by itself and the code is known. */
+  readonly exitCode?: number | null;
+  /** When it was started, in milliseconds since 1970 (UTC). */
+  readonly startedAt: number;
+  /** The TCP ports it listens on. */
+  readonly ports: readonly number[];
+}
+
+/** The answer to [`JobOutputParams`]. */
+export interface JobOutput {
+  /** The text, without terminal sequences. */
+  readonly text: string;
+  /** Where the next piece begins, in bytes. */
+  readonly offset: number;
+  /** Whether output before this piece was left out. */
+  readonly truncated: boolean;
+}
+
+/** `_tandem/jobs/output`, a request: a piece of a job's output, 64,000 bytes at most. */
+export interface JobOutputParams {
+  /** The session. */
+  readonly sessionId: string;
+  /** The job. */
+  readonly id: number;
+  /** Where the piece begins, in bytes; without it, the end of the output. */
+  readonly offset?: number | null;
+}
+
+/** Whether a background command runs. */
+export type JobState = "running" | "exited" | "stopped";
+
+/** The answer to [`JobsParams`], and `_tandem/jobs/changed`, a notification: one of them began or ended. */
+export interface Jobs {
+  /** The session. */
+  readonly sessionId: string;
+  /** The oldest first. */
+  readonly jobs: readonly Job[];
+}
+
+/** `_tandem/jobs`, a request: the background commands of a session. */
+export interface JobsParams {
+  /** The session. */
+  readonly sessionId: string;
+}
+
 /** `_tandem/inline/keep`, a request: the person kept a replacement, which the client has applied. */
 export interface KeepInline {
   /** The session. */
@@ -346,6 +399,14 @@ export interface Status {
   readonly usage?: Usage | null;
   /** A notice for people. */
   readonly message?: string | null;
+}
+
+/** `_tandem/jobs/stop`, a request: stops a job and everything it started. */
+export interface StopJob {
+  /** The session. */
+  readonly sessionId: string;
+  /** The job. */
+  readonly id: number;
 }
 
 /** A part of a text and its look. */

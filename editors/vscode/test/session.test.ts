@@ -24,6 +24,7 @@ class Stage {
   readonly onStatus = this.status.event;
   readonly turn = new EventEmitter<protocol.Turn>();
   readonly onTurn = this.turn.event;
+  readonly onJobs = new EventEmitter<protocol.Jobs>().event;
   readonly onEnd = new EventEmitter<void>().event;
   private readonly asked = new Map<string, Asked>();
 

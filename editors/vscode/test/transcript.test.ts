@@ -207,3 +207,36 @@ test("a command's files have short names, and its output does not repeat how it 
   ]);
   assert.equal(made.diffs(1)[0]?.path, "/work/a.rs");
 });
+
+test("the card of a background command says how it is, while its server runs", () => {
+  const call = {
+    toolCallId: "c",
+    title: "Run `npm run dev`",
+    kind: "execute",
+    rawInput: { command: "npm run dev", background: true },
+  } as const;
+  const made = transcript({ sessionUpdate: "tool_call", ...call });
+  const job = { id: 3, command: "npm run dev", state: "running", startedAt: 0, ports: [] } as const;
+  assert.deepEqual(firstTool(made).background, {});
+  made.setJobs([job]);
+  assert.deepEqual(firstTool(made).background, {}, "it may be the one of another call");
+  const content = [{ type: "content", content: { type: "text", text: "[job 3]\nready\n" } }] as const;
+  made.apply({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed", content });
+  assert.equal(firstTool(made).background?.state, "running");
+  made.takeChanges();
+  made.setJobs([{ ...job, ports: [5173] }]);
+  assert.deepEqual(made.takeChanges(), [], "the card shows no ports");
+  made.setJobs([{ ...job, state: "exited", exitCode: 1 }]);
+  assert.equal(made.takeChanges().length, 1);
+  assert.equal(firstTool(made).background?.exitCode, 1);
+  made.setJobs([]);
+  assert.deepEqual(firstTool(made).background, {});
+});
+
+test("a question of the model's is shown with the answer", () => {
+  const content = [{ type: "content", content: { type: "text", text: "The user answers: EUR\n" } }] as const;
+  const call = { toolCallId: "q", title: "Which currency?", kind: "think", status: "completed" } as const;
+  const asked = firstTool(transcript({ sessionUpdate: "tool_call", ...call, content, rawInput: { question: "Which currency?" } }));
+  assert.deepEqual([asked.isAsked, asked.output], [true, "EUR\n"]);
+  assert.equal(firstTool(transcript({ sessionUpdate: "tool_call", ...call, rawInput: { entries: [] } })).isAsked, undefined);
+});

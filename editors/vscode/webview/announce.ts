@@ -22,7 +22,7 @@ export function announce(item: Item, before: Item | undefined): void {
       return before === undefined ? say(urgent, item.text) : undefined;
     case "tool": {
       const isNew = item.question !== undefined && !(before?.kind === "tool" && before.question !== undefined);
-      return isNew ? say(urgent, t("tandem asks for permission: {0}", item.title)) : undefined;
+      return isNew ? say(urgent, t("tandem needs your approval: {0}", item.title)) : undefined;
     }
   }
 }

@@ -87,7 +87,7 @@ export class Composer {
     this.editing.set(isEditing, () => (isEditing ? this.drawEditing() : []));
     this.input.placeholder = this.isBusy ? t("Queue a follow-up (Alt+Enter: send now)") : t("Ask tandem… (@ file, / command)");
     this.chips.set({ attachments, looking }, () => [
-      ...looking.map((one) => this.lookingChip(one)),
+      ...looking.filter(({ label }) => !attachments.includes(label)).map((one) => this.lookingChip(one)),
       ...attachments.map((label, index) => this.chip(label, index)),
     ]);
     const offered = pickers.filter(({ id }) => PICKERS.includes(id));

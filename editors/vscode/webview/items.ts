@@ -4,6 +4,7 @@ import type {
   ErrorItem,
   FromView,
   Item,
+  JobView,
   NoticeItem,
   PlanItem,
   Question,
@@ -69,7 +70,7 @@ class CardView implements ItemView {
 
 function userMessage({ text, context }: Pick<UserItem, "text" | "context">, ...more: Child[]): HTMLElement {
   const tried = triedText(text);
-  const trial = tried !== undefined && h("span", { class: "chip" }, icon("beaker"), t("Tried on a copy"));
+  const trial = tried !== undefined && h("span", { class: "chip" }, icon("beaker"), t("Private copy"));
   const chips = [trial, ...context.map((label) => h("span", { class: "chip" }, visible(label)))].filter((chip) => chip !== false);
   return h(
     "article",
@@ -89,8 +90,8 @@ class UserView implements ItemView {
     const button = (name: IconName, how: "edit" | "again", words: string) =>
       iconButton(name, words, () => send({ type: "goBack", id: item.id, how }));
     this.actions.append(
-      button("edit", "edit", t("Edit: files and conversation go back to before this message")),
-      button("refresh", "again", t("Send again: files and conversation go back to before this message")),
+      button("edit", "edit", t("Edit: rewind files and conversation to before this message")),
+      button("refresh", "again", t("Send again: rewind files and conversation to before this message")),
     );
     this.element = userMessage(item, this.actions);
     this.put(item);
@@ -105,7 +106,7 @@ class UserView implements ItemView {
 
 /** A message the model has not seen yet. It can be moved back to the input. */
 export function waitingMessage(message: WaitingMessage, index: number, send: Send): HTMLElement {
-  const says = message.joins ? t("Will be read after the current step") : t("Queued");
+  const says = message.joins ? t("Sent after the current step") : t("Queued");
   const back = iconButton("edit", t("Edit"), () => send({ type: "returnToInput", index }));
   return userMessage(message, h("div", { class: "waits" }, h("span", {}, says), back));
 }
@@ -156,8 +157,27 @@ const statusIcons: Record<ToolStatus, { name: IconName; says: string }> = {
   failed: { name: "close", says: t("failed") },
 };
 
+/** The mark of a background command and its words; without one its server is gone. */
+export function look(job: Partial<Pick<JobView, "state" | "exitCode">>): { name: IconName; says: string } {
+  const { state, exitCode } = job;
+  if (state === "running") {
+    return { name: "loading", says: t("running in the background") };
+  }
+  if (state === "stopped") {
+    return { name: "stop", says: t("stopped") };
+  }
+  if (state === undefined) {
+    return { name: "circle", says: t("started in the background") };
+  }
+  return exitCode === 0
+    ? { name: "check", says: t("done") }
+    : { name: "close", says: exitCode == null ? t("exit status unknown") : t("exit code {0}", exitCode) };
+}
+
 /** With the diffs of more files than this, each is folded to a line. */
 const OPEN_FILES = 4;
+/** With more, the rest of the files is folded to one line. */
+const LISTED_FILES = 10;
 /** How many lines of a running command's output are shown. */
 const LIVE_LINES = 12;
 
@@ -181,7 +201,8 @@ class ToolView implements ItemView {
   put(item: ToolItem): void {
     this.item = item;
     this.element.dataset["kind"] = item.toolKind;
-    this.element.dataset["status"] = item.exit !== undefined && hasFailed(item.exit) ? "failed" : item.status;
+    this.element.dataset["status"] = this.status();
+    this.element.classList.toggle("asked", item.isAsked === true);
     const { diffs, output, styles, question, ...head } = item;
     const counts = { added: sum(diffs, "added"), removed: sum(diffs, "removed") };
     const asking = question !== undefined;
@@ -194,9 +215,9 @@ class ToolView implements ItemView {
     const shown = this.isLive() ? lastLines(output, LIVE_LINES) : output;
     this.body.set({ diffs, shown, styles }, () => [
       ...(diffs.length > OPEN_FILES
-        ? diffs.map((diff, index) => this.drawFile(diff, index))
+        ? this.drawFiles(diffs)
         : diffs.map((diff, index) => diffTable(diff, diffs.length > 1 && this.drawPath(diff, index)))),
-      shown !== "" && h("pre", { class: "output", tabindex: "0" }, ...styled(shown, this.isLive() ? [] : styles)),
+      ...this.drawOutput(shown, this.isLive() ? [] : styles),
     ]);
     this.question.element.hidden = !asking;
     this.question.set(question, () => (question ? this.drawQuestion(question) : []));
@@ -204,25 +225,52 @@ class ToolView implements ItemView {
 
   append(): void {}
 
+  /** Of a command that is asked about, what is said of it stands below it. */
+  private drawOutput(shown: string, styles: ToolItem["styles"]): Child[] {
+    const { question, command = "" } = this.item;
+    const facts = question !== undefined && command !== "" && shown.startsWith(`${command}\n`) ? shown.slice(command.length + 1) : "";
+    const output = facts === "" ? shown : command;
+    return [
+      output !== "" && h("pre", { class: "output", tabindex: "0" }, ...styled(output, styles)),
+      facts !== "" && h("p", { class: "facts" }, visible(facts)),
+    ];
+  }
+
   private hasBody(): boolean {
     return this.item.diffs.length > 0 || this.item.output !== "";
   }
 
-  /** Diffs, permission requests and the output of a running command are shown; other output is folded until the user opens it. */
+  /** Diffs, permission requests, answers and the output of a running command are shown; other output is folded until the user opens it. */
   private isOpen(): boolean {
-    const { diffs, question } = this.item;
-    return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined && !this.isLive()));
+    const { diffs, question, isAsked } = this.item;
+    return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined && !isAsked && !this.isLive()));
   }
 
   private isLive(): boolean {
     return this.item.toolKind === "execute" && this.item.status === "in_progress";
   }
 
+  /** The command that goes on after its call. */
+  private job(): ToolItem["background"] {
+    const { exit, status, background } = this.item;
+    return status === "completed" && exit === undefined ? background : undefined;
+  }
+
+  private status(): string {
+    const { exit, status } = this.item;
+    const job = this.job();
+    if (job !== undefined && job.state !== "exited") {
+      return "background";
+    }
+    const isBad = exit !== undefined ? hasFailed(exit) : job !== undefined && job.exitCode !== 0;
+    return isBad ? "failed" : status;
+  }
+
   private drawHead({ added, removed }: { added: number; removed: number }): Child[] {
-    const { id, title, location, toolKind, diffs, command, exit } = this.item;
+    const { id, title, location, toolKind, diffs, command, exit, background, question } = this.item;
     const words = visible(title);
     const { name, says } = this.state();
-    const isBelow = this.item.question !== undefined && command !== undefined && this.isOpen();
+    const isBelow = question !== undefined && command !== undefined && this.isOpen();
     return [
       icon(kindIcons[toolKind], "kind"),
       location === undefined
@@ -236,6 +284,7 @@ class ToolView implements ItemView {
       diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
       command !== undefined && iconButton("play", t("Run in Terminal"), () => this.send(inTerminal(command))),
       this.hasBody() && this.drawFold(),
+      background !== undefined && exit === undefined && h("span", { class: "exit" }, question ? t("in the background") : says),
       exit !== undefined && h("span", { class: "exit" }, hasFailed(exit) ? `${says} · ${duration(exit)}` : duration(exit)),
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
     ];
@@ -243,8 +292,12 @@ class ToolView implements ItemView {
 
   private state(): { name: IconName; says: string } {
     const { status, question, exit } = this.item;
+    const job = this.job();
     if (question !== undefined) {
       return { name: "question", says: t("waiting for your answer") };
+    }
+    if (job !== undefined) {
+      return look(job);
     }
     if (exit === undefined || !hasFailed(exit)) {
       return statusIcons[status];
@@ -256,6 +309,13 @@ class ToolView implements ItemView {
   private drawPath({ path }: DiffView, index: number, words = visible(path)): HTMLElement {
     const click = () => this.send({ type: "showDiff", id: this.item.id, index });
     return h("button", { type: "button", class: "diff-path link", title: t("Open diff in the editor"), click }, words);
+  }
+
+  private drawFiles(diffs: readonly DiffView[]): HTMLElement[] {
+    const files = diffs.map((diff, index) => this.drawFile(diff, index));
+    const more = files.splice(LISTED_FILES);
+    const counted = h("summary", {}, t("{0} more files", more.length));
+    return more.length === 0 ? files : [...files, h("details", { class: "diff-file more" }, counted, ...more)];
   }
 
   /** One of many files; its diff is drawn when it is unfolded. */
@@ -291,7 +351,7 @@ class ToolView implements ItemView {
       );
     return [
       mixed.length > 0 && h("p", { class: "warning" }, icon("warning"), warning),
-      h("div", { class: "buttons", role: "group", "aria-label": t("tandem asks for permission") }, ...options.map(button)),
+      h("div", { class: "buttons", role: "group", "aria-label": t("tandem needs your approval") }, ...options.map(button)),
     ];
   }
 }
@@ -304,14 +364,14 @@ function inTerminal(text: string): FromView {
   return { type: "code", action: "run", text, language: "" };
 }
 
-/** A title that quotes its command shows it as code, or not at all where it is shown below. */
+/** A title that quotes its command shows it as code; where it is shown below, it asks. */
 function withCode(title: string, command: string | undefined, isBelow: boolean): Child[] {
-  const quoted = `\`${command ?? ""}\``;
-  const at = title.indexOf(quoted);
-  if (command === undefined || at < 0) {
+  const [from, to] = [title.indexOf("`"), title.lastIndexOf("`")];
+  if (command === undefined || from === to) {
     return [title];
   }
-  return [title.slice(0, at), isBelow ? t("this command") : h("code", {}, command), title.slice(at + quoted.length)];
+  const more = title.slice(to + 1);
+  return isBelow ? [t("Allow tandem to run this command?"), more] : [title.slice(0, from), h("code", {}, title.slice(from + 1, to)), more];
 }
 
 function lastLines(text: string, count: number): string {

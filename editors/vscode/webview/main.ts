@@ -9,6 +9,7 @@ import { codeClicked } from "./code";
 import { Composer } from "./composer";
 import { h, Slot } from "./dom";
 import { icon } from "./icons";
+import { age, JobStrip } from "./jobs";
 import { errorCard, waitingMessage } from "./items";
 import { List } from "./list";
 import { SetupForm } from "./setup";
@@ -51,14 +52,21 @@ const jump = h(
 const composer = new Composer(send, vscode.getState()?.draft ?? "");
 const setup = new SetupForm(send, () => composer.focus());
 const tabs = new Tabs(send);
+const jobs = new JobStrip(send);
 /** The scroll position and sizes at the last check. */
 let last = { top: 0, height: 0, shown: 0 };
 composer.element.prepend(jump);
 composer.prompts = () => list.prompts;
-document.body.append(announcements, tabs.element, scroller, setup.element, composer.element);
+document.body.append(announcements, tabs.element, scroller, jobs.element, setup.element, composer.element);
 const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
 resized.observe(scroller);
+
+/** When something was last heard of the running turn, in milliseconds; after a while the activity says for how long there was nothing. */
+let heard = Date.now();
+let activityWords = "";
+const QUIET_MS = 10_000;
+setInterval(() => drawActivity(), 1000);
 
 let queue: ToView[] = [];
 addEventListener("message", ({ data }: MessageEvent<ToView>) => {
@@ -80,6 +88,7 @@ function drawQueue(): void {
     composer.focus(); // what had it is gone, such as the buttons of a permission request
   }
   if (messages.some(({ type }) => type === "changes")) {
+    heard = Date.now();
     send({ type: "drawn" });
   }
 }
@@ -122,15 +131,26 @@ function showDraft(draft: string): void {
 function drawState(state: ChatState): void {
   composer.draw(state);
   tabs.draw(state.conversations);
+  jobs.draw(state.jobs);
   const { phase, message } = state;
+  if (phase !== "running" || document.body.dataset["phase"] !== phase) {
+    heard = Date.now();
+  }
   document.body.dataset["phase"] = phase;
-  const words = { running: message || t("Working…"), waiting: t("Waiting for your answer") }[phase as string] ?? "";
-  activity.set(words, () =>
-    words === "" ? [] : [icon(phase === "waiting" ? "question" : "loading", phase === "waiting" ? "" : "spin"), visible(words)],
-  );
+  activityWords = { running: message || t("Working…"), waiting: t("Waiting for your answer") }[phase as string] ?? "";
+  drawActivity();
   waiting.set(state.waiting, () => state.waiting.map((message, index) => waitingMessage(message, index, send)));
   welcome.element.hidden = !list.isEmpty;
   welcome.set({ phase, message, remedies: state.remedies }, () => greeting(state));
+}
+
+function drawActivity(): void {
+  const isWaiting = document.body.dataset["phase"] === "waiting";
+  const quiet = isWaiting ? 0 : Date.now() - heard;
+  const words = quiet < QUIET_MS ? activityWords : t("{0} Nothing new for {1}", activityWords, age(quiet));
+  activity.set(activityWords === "" ? "" : words, (shown) =>
+    shown === "" ? [] : [icon(isWaiting ? "question" : "loading", isWaiting ? "" : "spin"), visible(shown)],
+  );
 }
 
 function greeting({ phase, message, remedies }: ChatState): Node[] {

@@ -107,9 +107,7 @@ export class SetupForm {
     if (isReady) {
       this.ask("models", t("Looking for models…"));
     } else {
-      this.status.replaceChildren(
-        t("With the {0}, the models to choose from are listed.", this.addressRow.hidden ? t("API key") : t("Base URL")),
-      );
+      this.status.replaceChildren(t("Enter the {0} to see the available models.", this.addressRow.hidden ? t("API key") : t("Base URL")));
     }
   }
 

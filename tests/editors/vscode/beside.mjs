@@ -62,7 +62,7 @@ export function besideChecks({ bench, model, picture }) {
     await model.open("away");
     await answer("Still here.").waitFor(); // meanwhile the extension knows that nobody looks
     await model.open("done");
-    await page.locator(".notifications-toasts .notification-list-item", { hasText: "tandem is done: Take your time." }).waitFor();
+    await page.locator(".notifications-toasts .notification-list-item", { hasText: "tandem finished: Take your time." }).waitFor();
     await picture("notice");
     await page.evaluate(() => {
       delete document.hasFocus;

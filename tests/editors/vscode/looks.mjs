@@ -18,16 +18,11 @@ export function looksChecks({ bench, model, picture }) {
     await bench.choose(name);
   }
 
-  async function mode(name) {
-    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption(name);
-    await page.locator(".statusbar-item", { hasText: `tandem ${name}` }).waitFor();
-  }
-
   async function highContrast() {
     await model.reset();
     await bench.newSession();
     bench.write("shop/looks.txt", "alpha beta\n");
-    await mode("ask");
+    await bench.setMode("ask");
     await model.script([{ call: { id: "call_read", name: "read_file", arguments: { path: "looks.txt" } } }], [edit], [{ text: "As you wish." }]);
     await bench.say("Say gamma.");
     const card = chat.locator(".asking");
@@ -65,7 +60,7 @@ export function looksChecks({ bench, model, picture }) {
   async function followed() {
     await bench.keepAll();
     await bench.newSession();
-    await mode("edit");
+    await bench.setMode("edit");
     const long = Array.from({ length: 30 }, (_, index) => `Paragraph ${index} of a long answer.`).join("\n\n");
     await model.script([{ text: long }, write("one")], [{ text: `${long}\n\nThe very last word.` }]);
     await bench.say("Write at length.");

@@ -85,7 +85,7 @@ export function profileChecks({ model, start }) {
     });
     await bench.chat.locator(".answer", { hasText: "It is polite now." }).waitFor();
     await bench.idle();
-    await bench.page.locator(".statusbar-item", { hasText: /tandem ask\s*1/ }).waitFor();
+    await bench.page.locator(".statusbar-item", { hasText: /tandem: Ask before edits\s*1/ }).waitFor();
     await eventually(async () => {
       await keyboard.press("Control+k");
       await keyboard.press("]");

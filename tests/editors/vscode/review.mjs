@@ -92,8 +92,7 @@ export function reviewChecks({ bench, model, picture }) {
   async function ask(...calls) {
     await bench.openFile("cart.ts");
     await bench.newSession();
-    await bench.chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
-    await bench.page.locator(".statusbar-item", { hasText: "tandem edit" }).waitFor();
+    await bench.setMode("edit");
     await model.reset();
     await model.script(calls, [{ text: "The cart is tidy, and has a test." }]);
     await bench.say("Tidy up the cart.");
@@ -107,7 +106,7 @@ export function reviewChecks({ bench, model, picture }) {
     await row("cart.ts").first().waitFor();
     await row("return this.lines.reduce").waitFor();
     await row("cart.test.ts").waitFor();
-    await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*4/ }).waitFor();
+    await bench.page.locator(".statusbar-item", { hasText: /tandem: Accept edits\s*4/ }).waitFor();
     await bench.bufferIs(CHANGED);
     await exactly(lens("Keep"), 3);
     await exactly(lens("Reject"), 3);

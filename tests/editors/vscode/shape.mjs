@@ -22,7 +22,7 @@ export function shapeChecks({ bench, model, picture }) {
   async function failedCommand() {
     await model.reset();
     await bench.newSession();
-    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("ask");
+    await bench.setMode("ask");
     await model.script([{ call: { id: "call_f1", name: "run_command", arguments: { command: FAILS } } }], [{ text: "It failed." }]);
     await bench.say("Run it.");
     await chat.locator(".asking .question button.allow_once").click();
@@ -148,6 +148,22 @@ export function shapeChecks({ bench, model, picture }) {
     assert.match(JSON.stringify(more.at(-1).messages.at(-1)), /user is looking at [^"]*stock\.ts/);
   }
 
+  /** What the model asked and what was answered stay in the chat. */
+  async function asked() {
+    const question = { question: "Which currency?", options: ["EUR", "USD"] };
+    await model.script([{ call: { id: "call_q1", name: "ask_user", arguments: question } }], [{ text: "So be it." }]);
+    await bench.say("Pick one.");
+    await chat.locator(".asking .question button", { hasText: "EUR" }).click();
+    await answer("So be it.").waitFor();
+    await bench.idle();
+    await chat.locator(".tool .title", { hasText: /^Which currency\?$/ }).waitFor();
+    await chat.locator(".tool .output", { hasText: /^EUR\s*$/ }).waitFor();
+    await picture("asked");
+    await bench.reload();
+    await chat.locator(".tool .title", { hasText: /^Which currency\?$/ }).waitFor();
+    await chat.locator(".tool .output", { hasText: /^EUR\s*$/ }).waitFor();
+  }
+
   return [
     ["a command that failed is red, with its exit code and duration", failedCommand],
     ["Run in Terminal types a command and does not run it", inTerminal],
@@ -155,5 +171,6 @@ export function shapeChecks({ bench, model, picture }) {
     ["a message can be sent again, and an answer copied", again],
     ["comments on lines are collected, and sent as one prompt", comments],
     ["a pasted image is sent, and a removed one is not", pasted],
+    ["a question of the model's and its answer stay in the chat, after a reload too", asked],
   ];
 }

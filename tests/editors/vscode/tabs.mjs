@@ -15,8 +15,7 @@ export function tabChecks({ bench, model, picture }) {
   async function sideBySide() {
     await model.reset();
     await bench.newSession();
-    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("ask");
-    await page.locator(".statusbar-item", { hasText: "tandem ask" }).waitFor();
+    await bench.setMode("ask");
     await model.script(
       [{ text: "It takes a while. " }, { gate: "slow" }, { text: "There it is." }],
       [{ call: { id: "call_t1", name: "write_file", arguments: { path: "beside.txt", content: "beside\n" } } }],
@@ -97,8 +96,7 @@ export function tabChecks({ bench, model, picture }) {
     const changes = (text) => page.locator(".pane .monaco-list-row", { hasText: text });
     const editing = async () => {
       await bench.newSession();
-      await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
-      await page.locator(".statusbar-item", { hasText: "tandem edit" }).waitFor();
+      await bench.setMode("edit");
     };
     await editing();
     await model.script([{ call: { id: "call_e1", name: "write_file", arguments: { path: "first.txt", content: "first\n" } } }], [{ text: "The first." }]);

@@ -17,8 +17,7 @@ export function trialChecks({ bench, model, picture }) {
     const edit = { path: STOCK, edits: [{ old_text: LOW, new_text: LOWER }] };
     await model.reset();
     await model.script([{ call: { id: "call_try", name: "edit_file", arguments: edit } }], [{ text: answer }]);
-    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
-    await chat.locator('select.mode option[value="edit"][selected]').waitFor({ state: "attached" });
+    await bench.setMode("edit");
     await chat.locator("textarea").fill("ten is low too");
   }
 
@@ -27,7 +26,7 @@ export function trialChecks({ bench, model, picture }) {
     await bench.newSession();
     await prepare("Ten is low.");
     await chat.getByRole("button", { name: /^Try/ }).click();
-    await chat.locator(".list .user .chip", { hasText: "Tried on a copy" }).waitFor();
+    await chat.locator(".list .user .chip", { hasText: "Private copy" }).waitFor();
     await asking.locator(".line.added", { hasText: LOWER }).waitFor();
     await bench.bufferIs(STOCK_TEXT); // nothing has changed yet
     await exactly(page.locator(".pane .monaco-list-row", { hasText: "ten is low too" }), 0);

@@ -66,7 +66,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await box.fill("The second line, too.");
     await chat.getByRole("button", { name: /Send now/ }).click();
     await sayNow("And be short.");
-    await waiting("The second line, too.").getByText("Will be read after the current step").waitFor();
+    await waiting("The second line, too.").getByText("Sent after the current step").waitFor();
     await picture("steer");
     await serverIsUpToDate();
     await model.open("steer");

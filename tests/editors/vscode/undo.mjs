@@ -33,8 +33,7 @@ export function undoChecks({ bench, model, picture }) {
     await bench.openFile("stock.ts");
     await bench.newSession();
     await bench.typeAtEndOf(TEXT, MINE);
-    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("auto");
-    await chat.locator('select.mode option[value="auto"][selected]').waitFor({ state: "attached" });
+    await bench.setMode("auto");
     await run("Rename `count` to `pieces`.", "sed -i 's/count/pieces/g' src/stock.ts lib/*.ts", "Renamed in six files.");
     await bench.bufferIs(changed);
     assert.equal(read("src/stock.ts"), STOCK_TEXT, "unsaved text stays unsaved");
@@ -85,7 +84,7 @@ export function undoChecks({ bench, model, picture }) {
     MADE.forEach((name) => assert.equal(read(`lib/${name}.ts`), "export const count = 1;\n"));
     await bench.command("File: Revert File");
     await bench.bufferIs(STOCK_TEXT);
-    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+    await bench.setMode("edit");
   }
 
   /** Each way to reject several files asks first, and undo restores them although they are not open. */
@@ -98,8 +97,7 @@ export function undoChecks({ bench, model, picture }) {
     mkdirSync(join(bench.project, "many"));
     MADE.forEach((name) => writeFileSync(join(bench.project, `many/${name}.ts`), "export const count = 1;\n"));
     await bench.newSession();
-    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("auto");
-    await chat.locator('select.mode option[value="auto"][selected]').waitFor({ state: "attached" });
+    await bench.setMode("auto");
     await run("Rename `count` to `items`.", "sed -i 's/count/items/g' many/*.ts", "Renamed in five files.");
     await row("Rename `count` to `items`.").waitFor();
     await pane.locator(".pane-header").hover();
@@ -132,17 +130,37 @@ export function undoChecks({ bench, model, picture }) {
     await row("b.ts").waitFor(); // under review again
     await bench.command("tandem: Undo Last Turn or Rejection");
     await notice("Restored what was rejected: many/a.ts").waitFor();
-    await page.locator(".statusbar-item", { hasText: /tandem auto\s*5/ }).waitFor(); // it is listed last, out of view
+    await page.locator(".statusbar-item", { hasText: /tandem: Auto\s*5/ }).waitFor(); // it is listed last, out of view
     changed(MADE);
     await bench.command("tandem: Keep All");
     await pane.waitFor({ state: "detached" });
-    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+    await bench.setMode("edit");
+  }
+
+  /** Of very many files the card lists the first; the others are one click away. */
+  async function folded() {
+    const names = Array.from({ length: 25 }, (_, index) => `heap/${index}.txt`);
+    const file = (name) => tool().locator("details.diff-file", { hasText: name }).last();
+    mkdirSync(join(bench.project, "heap"));
+    names.forEach((name) => writeFileSync(join(bench.project, name), "one\n"));
+    await bench.newSession();
+    await bench.setMode("auto");
+    await run("Replace one.", "sed -i 's/one/two/' heap/*.txt", "Replaced in 25 files.");
+    await tool().locator(".diff-file.more > summary", { hasText: "15 more files" }).waitFor();
+    await until(tool(), ({ clientHeight }) => clientHeight < 400);
+    await picture("folded");
+    await tool().locator(".diff-file.more > summary").click();
+    await until(tool(), (card, count) => [...card.querySelectorAll(".diff-file .file")].filter((one) => one.checkVisibility()).length === count, names.length);
+    await file("heap/9.txt").locator("summary").click();
+    await file("heap/9.txt").locator(".line.added", { hasText: "two" }).waitFor();
+    await bench.setMode("edit");
   }
 
   return [
     ["undo: a command's changes to many files are in its card, a line each", codemod],
     ["undo: a command's changes are rejected by hunk, undone and redone from the chat", undone],
     ["undo: a removed folder is listed as deleted and comes back; a new message is in view", removed],
+    ["a command that changes very many files lists the first, and the others on request", folded],
     ["rejecting changes in several files asks first, from each place", rejected],
   ];
 }

@@ -28,6 +28,7 @@ export const USER_SETTINGS = {
   "workbench.startupEditor": "none",
 };
 const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const MODES = { plan: "Plan", ask: "Ask before edits", edit: "Accept edits", auto: "Auto" };
 /** A tiny extension that finds problems, and what packages it. */
 const LINTER = fileURLToPath(new URL("linter", import.meta.url));
 const VSCE = fileURLToPath(new URL("../../../editors/vscode/node_modules/@vscode/vsce/vsce", import.meta.url));
@@ -210,6 +211,12 @@ export class Workbench {
   async newSession() {
     await this.command("tandem: New Session");
     await this.chat.locator("body[data-phase=ready] .welcome h1").waitFor();
+  }
+
+  /** Chooses a mode below the input, and waits until it is in force. */
+  async setMode(mode) {
+    await this.chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption(mode);
+    await this.page.locator(".statusbar-item", { hasText: `tandem: ${MODES[mode]}` }).waitFor();
   }
 
   /** Writes a message into the chat and sends it. The view takes it at once; what comes of it is the caller's to wait for. */

@@ -1,0 +1,126 @@
+// Background commands, as a person meets them: what their cards and the strip above the input say, their output, their ports, and stopping them.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { exactly, until } from "./workbench.mjs";
+
+/** A time that nothing else sleeps. */
+const SLEEP = "4711.25";
+const SERVER = `python3 -uc "import socket; s = socket.create_server(('127.0.0.1', 0)); print('port', s.getsockname()[1])
+while True: s.accept()"`;
+
+/** The checks, in order; each is a name and what to do. */
+export function jobChecks({ bench, model, picture }) {
+  const { chat, page } = bench;
+  const answer = (text) => chat.locator(".answer", { hasText: text });
+  const row = (text) => chat.locator(".jobs .job", { hasText: text });
+  const card = (text) => chat.locator(".tool", { hasText: text });
+  const run = (id, command, more) => [
+    {
+      call: {
+        id,
+        name: "run_command",
+        arguments: { command, background: true, ...more },
+      },
+    },
+  ];
+  const count = (text) => page.locator(".statusbar-item", { hasText: text });
+
+  function sleepers() {
+    try {
+      return execFileSync("pgrep", ["-fx", `sleep ${SLEEP}`], {
+        encoding: "utf8",
+      })
+        .trim()
+        .split("\n").length;
+    } catch {
+      return 0; // pgrep found none
+    }
+  }
+
+  async function seen() {
+    await model.reset();
+    await bench.newSession();
+    await bench.setMode("ask");
+    await model.script(run("call_j1", `echo listening; sleep ${SLEEP}`), [{ text: "It runs." }]);
+    await bench.say("Start it.");
+    await chat.locator(".asking .tool-head", { hasText: "in the background" }).waitFor();
+    await picture("job-asked");
+    await chat.locator(".asking .question button.allow_once").click();
+    await answer("It runs.").waitFor();
+    await bench.idle();
+    await card(SLEEP).locator(".exit", { hasText: "running in the background" }).waitFor();
+    await chat.locator('.tool[data-status="background"] .icon.spin').waitFor(); // no tick
+    await row("listening")
+      .locator(".age", { hasText: /^\d+ s$/ })
+      .waitFor();
+    const first = await row("listening").locator(".age").textContent();
+    await until(row("listening").locator(".age"), ({ textContent }, before) => textContent !== before, first); // it grows older
+    await count(/tandem: Ask before edits.*1$/).waitFor();
+    await row("listening").getByRole("button", { name: "Output" }).click();
+    await row("listening").getByRole("button", { name: "Hide output" }).and(chat.locator("[aria-expanded=true]")).waitFor();
+    await picture("job");
+  }
+
+  async function ports() {
+    await model.script(run("call_j2", SERVER, { network: true }), [{ text: "It listens." }]);
+    await bench.say("And a server.");
+    await chat.locator(".asking .question button.allow_once").click();
+    await answer("It listens.").waitFor();
+    await bench.idle();
+    await row("create_server")
+      .locator(".output", { hasText: /^port \d+$/ })
+      .waitFor();
+    const [, port] = (await row("create_server").locator(".output").textContent()).match(/port (\d+)/);
+    await row("create_server")
+      .locator(".ports", { hasText: `:${port}` })
+      .waitFor();
+    await count(/tandem: Ask before edits.*2$/).waitFor();
+    for (const width of [220, 320, 420]) {
+      await bench.widenSideBar(width);
+      for (const control of await chat.locator(".jobs :is(button, .title)").all()) {
+        await until(control, (one) => one.getBoundingClientRect().right <= innerWidth && one.clientWidth > 15);
+      }
+      await picture(`jobs-${width}`);
+    }
+    await bench.widenSideBar(440);
+  }
+
+  async function inTerminal() {
+    await row("listening").getByRole("button", { name: "Open in Terminal" }).click();
+    const terminal = page.locator(".terminal .xterm-rows", {
+      hasText: "listening",
+    });
+    await terminal.waitFor();
+    await picture("job-terminal");
+    assert.equal(sleepers(), 1);
+    await page.locator(".terminal .xterm-helper-textarea").focus();
+    await page.keyboard.press("Control+c");
+    await row("listening").locator(".age", { hasText: "stopped" }).waitFor();
+    await page.locator(".terminal .xterm-rows", { hasText: "The command has ended." }).waitFor();
+    assert.equal(sleepers(), 0);
+    await bench.command("Terminal: Kill All Terminals");
+    await page.locator(".terminal .xterm-rows").waitFor({ state: "detached" });
+  }
+
+  async function stopped() {
+    await row("create_server").getByRole("button", { name: "Stop this command" }).press("Enter");
+    await row("create_server").locator(".age", { hasText: "stopped" }).waitFor();
+    await exactly(row("create_server").getByRole("button", { name: "Stop this command" }), 0);
+    await exactly(card("create_server").locator(".icon.spin"), 0);
+    await count(/tandem: Ask before edits$/).waitFor();
+    await model.script([{ text: "I see." }]);
+    await bench.say("They are stopped.");
+    await answer("I see.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages.at(-1)), /job 1 was stopped by the user[\s\S]*job 2 was stopped by the user/);
+    await exactly(chat.locator(".jobs .job"), 0); // they were seen
+  }
+
+  return [
+    ["a background command says so on its card, and runs in a strip with its age and last line", seen],
+    ["the strip names the port of a server, and fits any side bar", ports],
+    ["a background command opens in a terminal, where Ctrl+C stops it", inTerminal],
+    ["Stop in the strip stops a background command, and the model is told", stopped],
+  ];
+}
