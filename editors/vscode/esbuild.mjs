@@ -52,8 +52,22 @@ if (flags.has("--watch")) {
 } else {
   const results = await Promise.all(targets.map((target) => build(target)));
   if (flags.has("--production")) {
+    writeFileSync("CHANGELOG.md", changes(readFileSync("../../CHANGELOG.md", "utf8")));
     writeFileSync("dist/THIRD-PARTY.txt", licenses(results.flatMap(({ metafile }) => Object.keys(metafile.inputs))));
   }
+}
+
+/** What the change log of the project says of this extension, by version. */
+function changes(log) {
+  let isOurs = false;
+  const lines = log.split("\n").filter((line) => {
+    isOurs = /^#/.test(line) ? /VS Code$/.test(line) : isOurs;
+    return /^##? /.test(line) || /^- VS Code/.test(line) || (isOurs && line.startsWith("- "));
+  });
+  return `${lines
+    .join("\n")
+    .replace(/^(#.*)\n?/gm, "\n$1\n\n")
+    .trimStart()}\n`;
 }
 
 /** The licenses of the packages that went into the bundles. */

@@ -8,7 +8,7 @@
 // path. The last line is `N passed, N failed`.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Model } from "./vscode/model.mjs";
@@ -138,7 +138,10 @@ function groups() {
       ["a new session starts empty", newSession],
     ],
     besideChecks(tools),
-    [[OF_ALL, noPolicyBreach]],
+    [
+      ["the installed package has what its page shows", packaged],
+      [OF_ALL, noPolicyBreach],
+    ],
     profileChecks({ model, start: startBench }),
   ];
 }
@@ -299,7 +302,7 @@ async function stopAndGoOn() {
   await bench.chat.locator(".answer", { hasText: "One, two, three" }).waitFor();
   await bench.chat.getByRole("button", { name: "Stop" }).click();
   await model.state(`closed:${before + 1}`);
-  await bench.chat.locator(".notice", { hasText: "Stopped." }).waitFor();
+  await bench.chat.locator(".notice", { hasText: "Stopped." }).last().waitFor();
   await bench.say("Still there?");
   await bench.chat.locator(".answer", { hasText: "Here again." }).waitFor();
   await bench.idle();
@@ -561,6 +564,18 @@ async function otherModel() {
 async function newSession() {
   await bench.newSession();
   await exactly(bench.chat.locator(".group > *"), 0);
+}
+
+/** Its page in the Marketplace shows the pictures from the package. */
+function packaged() {
+  const [folder] = globSync(join(bench.folder, "extensions/tandem.tandem-*"));
+  const readme = readFileSync(join(folder, "readme.md"), "utf8");
+  const pictures = [...readme.matchAll(/\]\((media\/[\w.]+)\)|src="(media\/[\w.]+)"/g)].map(([, plain, sized]) => plain ?? sized);
+  assert.ok(pictures.length > 3);
+  for (const name of [...pictures, "LICENSE.txt", "l10n/bundle.l10n.de.json", "package.nls.de.json", "dist/THIRD-PARTY.txt"]) {
+    assert.ok(existsSync(join(folder, name)), name);
+  }
+  assert.match(readFileSync(join(folder, "changelog.md"), "utf8"), /## \[[\s\S]*- A chat view/);
 }
 
 function noPolicyBreach() {
