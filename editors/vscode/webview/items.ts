@@ -225,7 +225,7 @@ class ToolView implements ItemView {
 
   append(): void {}
 
-  /** Of a command that is asked about, what is said of it stands below it. */
+  /** Of a command that requires approval, what is said of it stands below it. */
   private drawOutput(shown: string, styles: ToolItem["styles"]): Child[] {
     const { question, command = "" } = this.item;
     const facts = question !== undefined && command !== "" && shown.startsWith(`${command}\n`) ? shown.slice(command.length + 1) : "";

@@ -62,8 +62,8 @@ const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
 resized.observe(scroller);
 
-/** When something was last heard of the running turn, in milliseconds; after a while the activity says for how long there was nothing. */
-let heard = Date.now();
+/** When something of the running turn was last received, in milliseconds; after a while the activity says for how long there was nothing. */
+let received = Date.now();
 let activityWords = "";
 const QUIET_MS = 10_000;
 setInterval(() => drawActivity(), 1000);
@@ -88,7 +88,7 @@ function drawQueue(): void {
     composer.focus(); // what had it is gone, such as the buttons of a permission request
   }
   if (messages.some(({ type }) => type === "changes")) {
-    heard = Date.now();
+    received = Date.now();
     send({ type: "drawn" });
   }
 }
@@ -134,7 +134,7 @@ function drawState(state: ChatState): void {
   jobs.draw(state.jobs);
   const { phase, message } = state;
   if (phase !== "running" || document.body.dataset["phase"] !== phase) {
-    heard = Date.now();
+    received = Date.now();
   }
   document.body.dataset["phase"] = phase;
   activityWords = { running: message || t("Working…"), waiting: t("Waiting for your answer") }[phase as string] ?? "";
@@ -146,7 +146,7 @@ function drawState(state: ChatState): void {
 
 function drawActivity(): void {
   const isWaiting = document.body.dataset["phase"] === "waiting";
-  const quiet = isWaiting ? 0 : Date.now() - heard;
+  const quiet = isWaiting ? 0 : Date.now() - received;
   const words = quiet < QUIET_MS ? activityWords : t("{0} Nothing new for {1}", activityWords, age(quiet));
   activity.set(activityWords === "" ? "" : words, (shown) =>
     shown === "" ? [] : [icon(isWaiting ? "question" : "loading", isWaiting ? "" : "spin"), visible(shown)],

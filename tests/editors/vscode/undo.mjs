@@ -137,7 +137,7 @@ export function undoChecks({ bench, model, picture }) {
     await bench.setMode("edit");
   }
 
-  /** Of very many files the card lists the first; the others are one click away. */
+  /** Of many files the card lists the first; the others are one click away. */
   async function folded() {
     const names = Array.from({ length: 25 }, (_, index) => `heap/${index}.txt`);
     const file = (name) => tool().locator("details.diff-file", { hasText: name }).last();
@@ -160,7 +160,7 @@ export function undoChecks({ bench, model, picture }) {
     ["undo: a command's changes to many files are in its card, a line each", codemod],
     ["undo: a command's changes are rejected by hunk, undone and redone from the chat", undone],
     ["undo: a removed folder is listed as deleted and comes back; a new message is in view", removed],
-    ["a command that changes very many files lists the first, and the others on request", folded],
+    ["a command that changes many files lists the first, and the others on request", folded],
     ["rejecting changes in several files asks first, from each place", rejected],
   ];
 }
