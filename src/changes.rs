@@ -4,16 +4,15 @@
 pub(crate) mod backup;
 pub mod change_set;
 pub mod checkpoint;
+mod edits;
 pub mod guard;
 pub mod images;
-mod open_documents;
+mod in_workspace;
 pub mod revert;
 pub mod review;
 pub mod snapshot;
-pub(crate) mod stored;
-pub(crate) mod texts;
 
 pub use self::change_set::ChangeSet;
 pub use self::guard::{Guard, Pins};
 pub use self::images::Images;
-pub use self::open_documents::revert_in;
+pub use self::in_workspace::{Purpose, revert_in};

@@ -48,7 +48,7 @@ use crate::agent::prompt;
 use crate::agent::{Entry, Guidance, Spent, Steer, Step};
 use crate::changes::checkpoint::Checkpoints;
 pub use crate::changes::checkpoint::{
-    Left, Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable,
+    Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable,
 };
 use crate::config::{Mode, Settings};
 use crate::domain::Limits;

@@ -37,10 +37,10 @@ pub mod written;
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::Stored;
+use crate::domain::{FileDiff, Stored};
 pub use content::{Format, LineEnding};
 pub use copy::LeftOut;
 pub use covered::{Covered, Fate};
@@ -106,8 +106,10 @@ pub struct FileChange {
     pub old_text: Option<Arc<str>>,
     /// The text afterwards.
     pub new_text: Arc<str>,
-    /// How the old text was stored, where the new file does not tell.
-    pub stored: Option<Stored>,
+    /// How the old text was stored.
+    pub before: Option<Stored>,
+    /// How the new text is stored; if only the old one says, the file was removed.
+    pub after: Option<Stored>,
     /// How the text to replace was found; `None` if the whole text was written.
     pub strategy: Option<Strategy>,
     /// 1-based lines of the new text that changed.
@@ -123,11 +125,32 @@ impl FileChange {
         Self {
             old_text,
             new_text,
-            stored: None,
+            before: None,
+            after: None,
             strategy: None,
             lines: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// The change of the file at `path`.
+    #[must_use]
+    pub fn diff_of(self, path: PathBuf) -> FileDiff {
+        FileDiff {
+            path,
+            old_text: self.old_text,
+            new_text: self.new_text,
+            before: self.before,
+            after: self.after,
+        }
+    }
+
+    /// How the old text was stored, where the file does not tell any more.
+    fn untold(&self) -> Option<Stored> {
+        let before = self.before?;
+        let is_told =
+            self.after == Some(before) && Format::default().with(before).is_told_by(&self.new_text);
+        (!is_told).then_some(before)
     }
 
     /// A short unified diff.

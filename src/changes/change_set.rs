@@ -3,8 +3,8 @@
 //! File contents are not stored here: an [`Entry::File`] refers to its bytes by their SHA-256. Both images of every
 //! changed file are in the image store of the state folder before anyone sees the change set.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,9 @@ pub struct EntryChange {
     pub before: Entry,
     /// The state afterwards.
     pub after: Entry,
+    /// Whether it is an edit of a text: where the editor has the file open, it is undone there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_edit: bool,
 }
 
 impl EntryChange {
@@ -39,6 +42,24 @@ impl EntryChange {
         [&self.before, &self.after]
             .into_iter()
             .any(Entry::is_in_backup)
+    }
+
+    /// A change that is not an edit.
+    #[must_use]
+    pub fn new(path: PathBuf, before: Entry, after: Entry) -> Self {
+        Self {
+            path,
+            before,
+            after,
+            is_edit: false,
+        }
+    }
+
+    /// Whether it is a folder, or was one.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        let is_folder = |entry: &Entry| matches!(entry, Entry::Folder { .. });
+        is_folder(&self.before) || is_folder(&self.after)
     }
 
     /// Combines this change with the one after it; `None` if they cancel out.
@@ -93,7 +114,70 @@ pub enum Entry {
     Special,
 }
 
+impl Entry {
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File { .. })
+    }
+
+    /// The size of a file in bytes; 0 for anything else.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::File { size, .. } => *size,
+            _ => 0,
+        }
+    }
+}
+
 impl ChangeSet {
+    /// Adds changes of other paths.
+    pub fn extend(&mut self, more: Self) {
+        self.files.extend(more.files);
+        self.git.extend(more.git);
+    }
+
+    /// Leaves only what is `meant`.
+    pub fn retain(&mut self, mut meant: impl FnMut(&EntryChange) -> bool) {
+        self.files.retain(&mut meant);
+        self.git.retain(&mut meant);
+    }
+
+    /// Leaves out the paths of `other`.
+    pub fn subtract(&mut self, other: &Self) {
+        let changes = other.files.iter().chain(&other.git);
+        let paths: HashSet<&Path> = changes.map(|change| &*change.path).collect();
+        self.retain(|change| !paths.contains(&*change.path));
+    }
+
+    /// The change of a file, with the folders that were made for it alone; git's state goes back as a whole.
+    #[must_use]
+    pub fn of_file(&self, path: &Path) -> Self {
+        let is_for_it_alone = |folder: &EntryChange| {
+            let is_around = |other: &Path| other != folder.path && other.starts_with(&folder.path);
+            folder.before == Entry::Absent
+                && folder.is_folder()
+                && is_around(path)
+                && !self
+                    .files
+                    .iter()
+                    .any(|other| is_around(&other.path) && !path.starts_with(&other.path))
+        };
+        let files = self
+            .files
+            .iter()
+            .filter(|change| change.path == path || is_for_it_alone(change));
+        Self {
+            files: files.cloned().collect(),
+            git: if self.git.iter().any(|change| change.path == path) {
+                self.git.clone()
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
     /// These changes and the ones after them as one.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
@@ -191,11 +275,11 @@ mod tests {
             mode: 0o644,
         };
         let changes = ChangeSet {
-            files: vec![EntryChange {
-                path: path.clone(),
-                before: Entry::Link { target: path },
-                after: file,
-            }],
+            files: vec![EntryChange::new(
+                path.clone(),
+                Entry::Link { target: path },
+                file,
+            )],
             git: Vec::new(),
         };
         let json = serde_json::to_string(&changes).unwrap();

@@ -6,35 +6,30 @@
 //! What was undone can be redone until another turn changes something. A kept hunk is settled: it is part of neither. A
 //! rejection is an operation of its own, which undo reverts.
 
-mod change;
+mod journaled;
 mod rejected;
 mod review;
 mod reviewed;
 mod store;
-mod stored;
 mod undo;
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::stored::Remembered;
-use super::texts::Texts;
-use crate::changes::ChangeSet;
-use crate::changes::change_set::EntryChange;
+use super::change_set::EntryChange;
+use super::{ChangeSet, Images, edits};
 use crate::domain::FileDiff;
-use crate::workspace::Workspace;
-use change::Change;
+use crate::workspace::{Workspace, blocking};
+pub(crate) use journaled::{Journaled, TurnReview};
 use rejected::Rejected;
 pub use review::{Review, Selection};
-pub use reviewed::{Left, ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
+pub use reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
 use undo::Undone;
-
-/// The most text kept in memory, in bytes; older turns can no longer be undone.
-const MEMORY: usize = 64 * 1024 * 1024;
 
 /// Whether there is something to undo and to redo in a conversation, with the time it was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,70 +42,78 @@ pub struct Undoable {
 
 /// The unsettled changes of a conversation.
 pub(crate) struct Checkpoints {
-    /// By turn, the oldest first.
-    entries: Vec<Entry>,
+    /// The oldest first.
+    turns: Vec<TurnChanges>,
     /// Undone turns, the last one last.
     undone: Vec<Undone>,
     /// What was rejected, the last step last.
     rejected: Vec<Rejected>,
     store: Store,
-    /// The folder of the images that change sets refer to.
-    images: Option<PathBuf>,
     undoable: watch::Sender<Undoable>,
 }
 
 /// What a turn changed.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct TurnChanges {
     /// Its number.
     turn: u64,
     since: Instant,
-    /// One per file.
-    changes: Vec<Change>,
-    /// Changes of its commands to git's own state, one per file.
-    git: Vec<EntryChange>,
+    /// One change per path, in the order in which they were changed first.
+    changes: ChangeSet,
 }
 
 impl Checkpoints {
     /// No changes yet. Previous versions are stored in `folder`; `undoable` is updated.
     pub fn new(folder: Option<PathBuf>, undoable: watch::Sender<Undoable>) -> Self {
         Self {
-            entries: Vec::new(),
+            turns: Vec::new(),
             undone: Vec::new(),
             rejected: Vec::new(),
-            store: Store::new(folder.clone()),
-            images: folder,
+            store: Store::new(folder),
             undoable,
         }
     }
 
-    /// Records the actual changes of a call: texts, and everything a command did. Returns an error the first time
-    /// previous versions cannot be stored.
+    /// Records what a call changed: everything a command did, and the texts that were edited. Returns it for the
+    /// journal, and a notice the first time previous versions cannot be stored.
     pub async fn record(
         &mut self,
         workspace: &Workspace,
-        (session, turn): (&str, u64),
+        turn: u64,
         diffs: &[FileDiff],
         command: Option<&ChangeSet>,
-    ) -> Option<String> {
-        let real = diffs.iter().filter(|diff| !diff.is_nothing());
-        let real: Vec<_> = real.cloned().collect();
-        if real.is_empty() && command.is_none_or(ChangeSet::is_empty) {
-            return None;
+    ) -> (ChangeSet, Option<String>) {
+        let mut changes = command.cloned().unwrap_or_default();
+        let by_command: HashSet<&Path> = changes.files.iter().map(|change| &*change.path).collect();
+        let is_edit = |diff: &&FileDiff| {
+            !diff.is_nothing() && !by_command.contains(&*workspace.identity(&diff.path))
+        };
+        let diffs: Vec<FileDiff> = diffs.iter().filter(is_edit).cloned().collect();
+        if diffs.is_empty() && changes.is_empty() {
+            return (changes, None);
         }
         self.undone.clear();
-        let changes = change::all(workspace, diffs, command);
-        self.add(
-            turn,
-            changes,
-            command
-                .map(|command| command.git.clone())
-                .unwrap_or_default(),
-        );
-        let problem = self.store.save(session, turn, &real).await.err();
-        self.forget_oldest();
+        let images = self.store.images().await;
+        if self.store.is_full() {
+            self.turns.clear();
+            self.rejected.clear();
+        }
+        let owned = workspace.clone();
+        let recorded = blocking(move || {
+            let (mut edits, mut problem) = (Vec::new(), None);
+            for diff in &diffs {
+                let (changed, error) = edits::recorded(&owned, &images, diff);
+                let then = |earlier, next| edits::then(&images, earlier, next);
+                edits = edits::joined(edits, changed, then);
+                problem = problem.or(error);
+            }
+            (edits, problem)
+        });
+        let (edits, problem) = recorded.await;
+        changes.files.extend(edits);
+        self.add(turn, changes.clone()).await;
         self.publish();
-        problem
+        (changes, self.store.notice(problem))
     }
 
     /// The turn that an undo without a number begins with; `None` if it restores what was rejected instead.
@@ -118,145 +121,52 @@ impl Checkpoints {
         if self.to_unreject().is_some() {
             return None;
         }
-        self.entries.iter().map(|entry| entry.turn).max()
+        self.turns.iter().map(|entry| entry.turn).max()
     }
 
-    /// Remembers what a turn of an earlier process changed.
-    pub async fn restore(&mut self, workspace: &Workspace, change: Remembered, texts: &Texts) {
-        match change {
-            Remembered::Changed {
-                turn,
-                diffs,
-                command,
-            } => {
-                let git = command
-                    .as_ref()
-                    .map(|command| command.git.clone())
-                    .unwrap_or_default();
-                self.add(
-                    turn,
-                    change::all(workspace, &diffs, command.as_deref()),
-                    git,
-                );
-            }
-            Remembered::Reviewed(review) => self.take_review(workspace, review, texts).await,
-        }
-        self.forget_oldest();
-        self.publish();
-    }
-
-    /// The texts that are stored.
-    pub async fn texts(&mut self) -> Texts {
-        self.store.texts().await
+    /// The stored previous versions.
+    pub async fn images(&mut self) -> Arc<Images> {
+        self.store.images().await
     }
 
     /// Adds changes to the turn's previous ones.
-    fn add(&mut self, turn: u64, changes: Vec<Change>, git: Vec<EntryChange>) {
-        let index = self.entries.partition_point(|entry| entry.turn < turn);
-        if self
-            .entries
-            .get(index)
-            .is_none_or(|entry| entry.turn != turn)
-        {
-            self.entries.insert(
-                index,
-                Entry {
-                    turn,
-                    since: Instant::now(),
-                    changes: Vec::new(),
-                    git: Vec::new(),
-                },
-            );
+    async fn add(&mut self, turn: u64, changes: ChangeSet) {
+        let images = self.store.images().await;
+        let index = self.at(turn);
+        if let Some(entry) = self.turns.get_mut(index) {
+            let earlier = std::mem::take(&mut entry.changes);
+            let join = move || ChangeSet {
+                files: edits::joined(earlier.files, changes.files, |earlier, next| {
+                    edits::then(&images, earlier, next)
+                }),
+                git: edits::joined(earlier.git, changes.git, EntryChange::then),
+            };
+            (entry.since, entry.changes) = (Instant::now(), blocking(join).await);
         }
-        if let Some(entry) = self.entries.get_mut(index) {
-            entry.since = Instant::now();
-            entry.changes = joined(
-                std::mem::take(&mut entry.changes),
-                changes,
-                |change| &change.path,
-                Change::then,
-            );
-            entry.git = joined(
-                std::mem::take(&mut entry.git),
-                git,
-                |change| &change.path,
-                EntryChange::then,
-            );
-        }
-        self.entries.retain(|entry| !entry.is_empty());
+        self.turns.retain(|entry| !entry.changes.is_empty());
     }
 
-    fn forget_oldest(&mut self) {
-        forget(&mut self.entries, |entry| size(&entry.changes));
-        forget(&mut self.rejected, Rejected::size);
+    /// Where the changes of a turn are, which may be none yet.
+    fn at(&mut self, turn: u64) -> usize {
+        let index = self.turns.partition_point(|entry| entry.turn < turn);
+        if self.turns.get(index).is_none_or(|entry| entry.turn != turn) {
+            let entry = TurnChanges {
+                turn,
+                since: Instant::now(),
+                changes: ChangeSet::default(),
+            };
+            self.turns.insert(index, entry);
+        }
+        index
     }
 
     fn publish(&self) {
         let rejected = self.rejected.last().map(|rejected| rejected.since);
-        let undo = self.entries.iter().map(|entry| entry.since).max();
+        let undo = self.turns.iter().map(|entry| entry.since).max();
         let undo = undo.max(rejected);
         let redo = self.undone.last().map(|undone| undone.since);
         self.undoable.send_replace(Undoable { undo, redo });
     }
-}
-
-impl PartialEq for Entry {
-    /// Whether the same is under review of the same turn.
-    fn eq(&self, other: &Self) -> bool {
-        (self.turn, &self.changes, &self.git) == (other.turn, &other.changes, &other.git)
-    }
-}
-
-impl Entry {
-    fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.git.is_empty()
-    }
-}
-
-fn size(changes: &[Change]) -> usize {
-    let of = |change: &Change| change.before.len() + change.after.len();
-    changes.iter().map(of).sum()
-}
-
-/// Drops the oldest beyond the memory. The last one can be undone however large it is.
-fn forget<T>(list: &mut Vec<T>, size: impl Fn(&T) -> usize) {
-    let mut bytes = 0;
-    let remembered = list.iter().rev().take_while(|one| {
-        bytes += size(one);
-        bytes <= MEMORY
-    });
-    let remembered = remembered.count().max(1);
-    list.drain(..list.len().saturating_sub(remembered));
-}
-
-/// Merges both lists, with one change per path; changes that cancel out are dropped.
-fn joined<T>(
-    earlier: Vec<T>,
-    later: Vec<T>,
-    path: impl Fn(&T) -> &PathBuf,
-    then: impl Fn(T, T) -> Option<T>,
-) -> Vec<T> {
-    let mut by_path: HashMap<PathBuf, usize> = earlier
-        .iter()
-        .enumerate()
-        .map(|(index, change)| (path(change).clone(), index))
-        .collect();
-    let mut changes: Vec<Option<T>> = earlier.into_iter().map(Some).collect();
-    for change in later {
-        let index = *by_path
-            .entry(path(&change).clone())
-            .or_insert(changes.len());
-        match changes.get_mut(index) {
-            None => changes.push(Some(change)),
-            Some(place) => {
-                *place = match place.take() {
-                    Some(earlier) => then(earlier, change),
-                    None => Some(change),
-                }
-            }
-        }
-    }
-    changes.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

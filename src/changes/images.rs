@@ -13,8 +13,8 @@ use std::time::Duration;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::change_set::{ChangeSet, Entry};
-use crate::domain::lock;
+use super::change_set::{ChangeSet, Entry, EntryChange};
+use crate::domain::{FileDiff, lock};
 use crate::workspace::state::{Retention, address};
 use crate::workspace::{content, disk};
 
@@ -146,6 +146,47 @@ impl Images {
             disk::write_private(folder, name.as_ref(), bytes)?;
         }
         Ok((name, bytes.len() as u64, is_new))
+    }
+
+    /// Stores bytes so that they survive a crash of the system. Returns their name, and why they are in memory only.
+    pub(super) fn keep(&self, bytes: &[u8]) -> (String, Option<io::Error>) {
+        let name = address(bytes);
+        if self.has(&name) {
+            return (name, None);
+        }
+        let stored = match &self.folder {
+            Some(folder) => disk::write_synced(folder, name.as_ref(), bytes).err(),
+            None => None,
+        };
+        if self.folder.is_none() || stored.is_some() {
+            lock(&self.in_memory).insert(name.clone(), bytes.into());
+        }
+        (name, stored)
+    }
+
+    /// How many bytes are in memory.
+    pub(super) fn bytes_in_memory(&self) -> usize {
+        lock(&self.in_memory)
+            .values()
+            .map(|bytes| bytes.len())
+            .sum()
+    }
+
+    /// Forgets what is in memory.
+    pub(super) fn forget(&self) {
+        lock(&self.in_memory).clear();
+    }
+
+    /// A change as texts, if it is one of texts of at most `limit` bytes.
+    #[must_use]
+    pub fn diff(&self, change: &EntryChange, limit: u64) -> Option<FileDiff> {
+        let text = |entry: &Entry| match entry {
+            Entry::Absent => Some(None),
+            entry => Some(Some(self.text(entry, limit)?)),
+        };
+        let (old_text, new_text) = (text(&change.before)?, text(&change.after)?);
+        (old_text != new_text)
+            .then(|| FileDiff::new(change.path.clone(), old_text, new_text.unwrap_or_default()))
     }
 
     /// Copies the images of `changes` into `folder`, too.

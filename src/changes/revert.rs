@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -50,6 +51,15 @@ pub enum Reason {
     /// It is open in the editor, which has to change it.
     #[error("it is open in the editor")]
     Open,
+    /// Somebody changed these lines of its text since, counted from 0.
+    #[error("changed since")]
+    Lines(Range<usize>),
+    /// Somebody removed it since.
+    #[error("it was removed since")]
+    Removed,
+    /// Its text is nowhere but in the editor.
+    #[error("it has unsaved changes in the editor, so it was not removed")]
+    Unsaved,
     /// A folder with other contents.
     #[error("it is not empty")]
     NotEmpty,
@@ -68,6 +78,26 @@ pub enum Reason {
     /// The system refused.
     #[error("{0}")]
     Io(String),
+}
+
+impl Reason {
+    /// Whether somebody changed it since; otherwise the system refused, or the editor.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        matches!(
+            self,
+            Self::Changed | Self::Lines(_) | Self::Removed | Self::GitMoved | Self::NotEmpty
+        )
+    }
+
+    /// Whether another attempt may succeed.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Denied | Self::Full | Self::Unsaved | Self::Io(_)
+        )
+    }
 }
 
 /// Reverts `changes` in `roots`, except files for which `is_open` is true. Blocks.
@@ -189,6 +219,7 @@ impl EntryChange {
             path: self.path.clone(),
             before: self.after.clone(),
             after: self.before.clone(),
+            is_edit: self.is_edit,
         }
     }
 }
@@ -308,11 +339,7 @@ impl<'a> Revert<'a> {
             size: *size,
             mode: *before,
         };
-        Some(EntryChange {
-            path: change.path.clone(),
-            before: now,
-            after: reverted,
-        })
+        Some(EntryChange::new(change.path.clone(), now, reverted))
     }
 
     /// A file or folder of git's state.

@@ -31,7 +31,7 @@ use self::tracked::{Index, Tracked};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::guard::{git_state, is_repository, repositories_in};
 use crate::changes::images::Images;
-use crate::domain::lock;
+use crate::domain::{FileDiff, lock};
 use crate::workspace::stamp::{Stamp, changed_after, dependable};
 use crate::workspace::state::address;
 use crate::workspace::walk::{Queue, Rules};
@@ -240,10 +240,10 @@ impl Snapshots {
             .map_or_else(Vec::new, |seen| objects::links(&seen.objects))
     }
 
-    /// The content of a file of a change set, if it is a text of at most `limit` bytes.
+    /// A change as texts, if it is one of texts of at most `limit` bytes.
     #[must_use]
-    pub fn text(&self, entry: &Entry, limit: u64) -> Option<Arc<str>> {
-        self.images.text(entry, limit)
+    pub fn diff(&self, change: &EntryChange, limit: u64) -> Option<FileDiff> {
+        self.images.diff(change, limit)
     }
 
     /// Copies the images of `changes` into `folder`, the image store that undo reads. Blocks.

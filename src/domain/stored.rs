@@ -1,10 +1,7 @@
 //! How a file is stored, besides its text.
 
-use serde::{Deserialize, Serialize};
-
 /// A character encoding of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charset {
     /// UTF-8.
     Utf8,
@@ -16,22 +13,15 @@ pub enum Charset {
     Latin1,
 }
 
-/// What is needed besides its text to have a file as it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What is needed besides its text to have a file as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stored {
     /// Its character encoding.
     pub charset: Charset,
     /// Whether it begins with a byte order mark.
     pub bom: bool,
-    /// Its permission bits, where they are to be set too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Its permission bits, where the file on the disk does not tell them.
     pub mode: Option<u32>,
-    /// How many of the folders it is in did not exist; it did not exist either then.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub missing_folders: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
+    /// How many of the folders it is in were made for it.
+    pub new_folders: usize,
 }

@@ -134,8 +134,10 @@ pub struct FileDiff {
     pub old_text: Option<Arc<str>>,
     /// The text afterwards.
     pub new_text: Arc<str>,
-    /// How the old text was stored, where the new file does not tell.
-    pub stored: Option<Stored>,
+    /// How the old text was stored, if known.
+    pub before: Option<Stored>,
+    /// How the new text is stored; if only the old one says, the file was removed.
+    pub after: Option<Stored>,
 }
 
 impl FileDiff {
@@ -146,14 +148,15 @@ impl FileDiff {
             path,
             old_text,
             new_text,
-            stored: None,
+            before: None,
+            after: None,
         }
     }
 
     /// Whether the file stays as it is. An empty file that is removed has the same text, but does not stay.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        self.old_text.as_ref() == Some(&self.new_text) && self.stored.is_none()
+        self.old_text.as_ref() == Some(&self.new_text) && self.before == self.after
     }
 }
 

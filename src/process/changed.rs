@@ -18,7 +18,7 @@ use crate::workspace::written::Written;
 use crate::workspace::{Workspace, blocking, first_names, native};
 
 /// The maximum number of diffs shown for one command.
-const DIFFS: usize = 100;
+pub(super) const DIFFS: usize = 100;
 /// Larger texts, in bytes, are not shown as a diff.
 const TEXT: u64 = 1 << 20;
 /// Nor are more texts than these of one command, in bytes.
@@ -418,17 +418,10 @@ struct Shown {
 }
 
 fn shown(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> Shown {
-    let text = |entry: &Entry| match entry {
-        Entry::Absent => Some(None),
-        entry => Some(Some(snapshots.text(entry, TEXT)?)),
-    };
     let diff = |change: &EntryChange| {
-        let (old_text, new_text) = (text(&change.before)?, text(&change.after)?);
-        if old_text == new_text {
-            return None;
-        }
+        let diff = snapshots.diff(change, TEXT)?;
         let path = workspace.resolve_path(&change.path).ok()?.absolute();
-        Some(FileDiff::new(path, old_text, new_text.unwrap_or_default()))
+        Some(FileDiff { path, ..diff })
     };
     let (mut shown, mut bytes) = (Shown::default(), 0);
     for change in &changes.files {

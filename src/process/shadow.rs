@@ -3,22 +3,21 @@
 //! The copy is in the scratch folder of its commands: it goes with them, and with the next session if tandem is killed.
 
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use super::changed::DIFFS;
 use super::sandbox::Scratch;
 use super::{Changed, Shared, Shell, Surroundings};
-use crate::changes::change_set::{Entry, EntryChange};
-use crate::changes::revert::Reason;
-use crate::changes::review::without;
+use crate::changes::change_set::EntryChange;
+use crate::changes::revert::{Reason, Reverted};
 use crate::changes::snapshot::Snapshots;
-use crate::changes::{ChangeSet, Images, revert_in};
+use crate::changes::{ChangeSet, Images, Purpose, images, revert_in};
 use crate::domain::{FileDiff, ToolError};
-use crate::workspace::{FileChange, LeftOut, Source, Unsaved, Workspace, blocking, native};
+use crate::workspace::{LeftOut, Source, Unsaved, Workspace, blocking, native};
 
 /// Larger texts, in bytes, are not merged.
 const TEXT: u64 = 32 << 20;
@@ -46,7 +45,7 @@ pub struct Applied {
     /// The texts that changed, on the disk and in the editor.
     pub diffs: Vec<FileDiff>,
     /// What was not applied, with the reason.
-    pub left: Vec<(PathBuf, String)>,
+    pub left: Vec<(PathBuf, Reason)>,
 }
 
 impl Shell {
@@ -127,7 +126,11 @@ impl Shared {
             workspace,
             snapshots,
             _scratch: scratch,
-            images: Arc::new(Images::open(&own.images())?),
+            images: Arc::new(match self.surroundings.state.as_deref() {
+                // Where undo reads them.
+                Some(state) => Images::create(&images::folder(state))?,
+                None => Images::open(&own.images())?,
+            }),
             _own: own,
         })
     }
@@ -161,123 +164,47 @@ impl Shadow {
     }
 
     async fn applied(&self, original: &Workspace, changed: &Changed) -> Applied {
-        let (mut merged, mut written) = (Vec::new(), Vec::new());
-        for change in &changed.changes.files {
-            let in_editor = self.is_new_text(change) && is_in_editor(original, &change.path).await;
-            if in_editor {
-                merged.push(change);
-            } else {
-                written.push(change.reversed());
-            }
-        }
         // Of git's, a copy has only the repositories that were made in it.
-        let git = changed
-            .changes
-            .git
-            .iter()
-            .map(EntryChange::reversed)
-            .collect();
-        let written = ChangeSet {
-            files: written,
-            git,
-        };
-        let reverted = revert_in(original, written, Arc::clone(&self.images)).await;
-        let is_done = |diff: &&FileDiff| {
-            let path = original.identity(&diff.path);
-            reverted.done.files.iter().any(|change| change.path == path)
-        };
-        let mut applied = Applied {
-            diffs: changed.diffs.iter().filter(is_done).cloned().collect(),
-            changes: reverted.done,
-            left: Vec::new(),
-        };
-        for left in reverted.left {
-            let change = changed
-                .changes
-                .files
-                .iter()
-                .find(|change| change.path == left.path);
-            match change.filter(|change| self.is_new_text(change)) {
-                Some(change) if matches!(left.reason, Reason::Changed | Reason::Open) => {
-                    merged.push(change);
-                }
-                _ => applied.left.push((left.path, left.reason.to_string())),
+        let mut changes = ChangeSet::default();
+        for change in &changed.changes.git {
+            changes.git.push(change.reversed());
+        }
+        for change in &changed.changes.files {
+            let is_edit = change.before.is_file()
+                && change.after.is_file()
+                && self.images.diff(change, TEXT).is_some()
+                && is_in_editor(original, &change.path).await;
+            changes.files.push(EntryChange {
+                is_edit,
+                ..change.reversed()
+            });
+        }
+        let Reverted { done, left } =
+            revert_in(original, changes, &self.images, Purpose::Redo).await;
+        for change in done.files.iter().filter(|change| change.is_edit) {
+            if let Ok(path) = original.resolve_path(&change.path) {
+                // From now on the session knows this text.
+                original.read(&path).await.ok();
             }
         }
-        for change in merged {
-            self.merge(original, change, &mut applied).await;
+        let diffs = done
+            .files
+            .iter()
+            .filter_map(|change| self.images.diff(change, TEXT));
+        Applied {
+            diffs: diffs.take(DIFFS).collect(),
+            changes: done,
+            left: left
+                .into_iter()
+                .map(|left| (left.path, left.reason))
+                .collect(),
         }
-        applied
     }
 
     /// Removes the copy.
     pub async fn end(self) {
         self.shell.end().await;
         blocking(move || drop(self)).await;
-    }
-
-    fn text(&self, entry: &Entry) -> Option<Arc<str>> {
-        self.snapshots.text(entry, TEXT)
-    }
-
-    /// Whether a file has another text and nothing else is different.
-    fn is_new_text(&self, change: &EntryChange) -> bool {
-        let (Entry::File { mode: before, .. }, Entry::File { mode: after, .. }) =
-            (&change.before, &change.after)
-        else {
-            return false;
-        };
-        let (old, new) = (self.text(&change.before), self.text(&change.after));
-        before == after && old.is_some() && new.is_some() && old != new
-    }
-
-    /// Changes a text around what was changed in it since.
-    async fn merge(&self, original: &Workspace, change: &EntryChange, applied: &mut Applied) {
-        match self.merged(original, change).await {
-            Ok((diff, skipped)) => {
-                applied.diffs.extend(
-                    Some(diff).filter(|diff| diff.old_text.as_ref() != Some(&diff.new_text)),
-                );
-                let lines = |lines: Range<usize>| {
-                    (
-                        change.path.clone(),
-                        format!("lines {}-{} were changed since", lines.start + 1, lines.end),
-                    )
-                };
-                applied.left.extend(skipped.into_iter().map(lines));
-            }
-            Err(reason) => applied.left.push((change.path.clone(), reason)),
-        }
-    }
-
-    /// The change as it was made, and the lines that stay as somebody else wrote them.
-    async fn merged(
-        &self,
-        original: &Workspace,
-        change: &EntryChange,
-    ) -> Result<(FileDiff, Vec<Range<usize>>), String> {
-        let texts = self.text(&change.before).zip(self.text(&change.after));
-        let (old, new) = texts.ok_or_else(|| "its text is not known".to_owned())?;
-        let path = original
-            .resolve_path(&change.path)
-            .map_err(|error| error.to_string())?;
-        let now = original
-            .peek(&path)
-            .await
-            .map_err(|error| error.to_string())?
-            .text;
-        let (before, after) = (Arc::clone(&new), Arc::clone(&old));
-        let (_, skipped) = blocking(move || without(&before, &after, &now)).await;
-        let done = original
-            .undo(&path, &FileChange::new(Some(new), old))
-            .await
-            .map_err(|error| error.to_string())?;
-        // From now on the session knows this text.
-        let _known = original.read(&path).await;
-        Ok((
-            FileDiff::new(path.real(), done.old_text, done.new_text),
-            skipped,
-        ))
     }
 }
 

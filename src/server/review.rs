@@ -10,6 +10,7 @@ use super::Server;
 use super::conversation::Conversation;
 use super::dispatch::{Answer, error, read};
 use super::problems::show_message;
+use crate::changes::revert::{Left, Reason};
 use crate::changes::review::PendingHunk;
 use crate::protocol::ext;
 use crate::protocol::lsp::MessageType;
@@ -190,10 +191,13 @@ fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
     let message = reviewed
         .message
         .map(|message| display::escape(&message).into_owned());
-    let left = |left: session::Left| ext::Left {
+    let left = |left: Left| ext::Left {
         path: left.path,
-        lines: left.lines.map(lines),
-        reason: display::escape(&left.reason).into_owned(),
+        reason: display::escape(&left.reason.to_string()).into_owned(),
+        lines: match left.reason {
+            Reason::Lines(range) => Some(lines(range)),
+            _ => None,
+        },
     };
     let (turns, left) = (
         reviewed.turns.into_iter().map(turn).collect(),

@@ -6,6 +6,7 @@ use super::{Actor, NoProvider, Start, connect, shadow};
 use crate::agent::event::AgentEvent;
 use crate::model::ErrorCode;
 use crate::process::Changed;
+use crate::workspace::blocking;
 
 impl Actor {
     /// Loads the conversation as far as its journal goes.
@@ -45,22 +46,18 @@ impl Actor {
         self.spent = kept.spent;
         self.guidance.reset_to(kept.messages.iter());
         self.kept = kept.messages;
-        let texts = self.checkpoints.texts().await;
-        let mut changes = store::Changes::of(&kept.shown);
-        while let Some(change) = changes.next(&texts).await {
-            self.checkpoints
-                .restore(&self.workspace, change, &texts)
-                .await;
+        for change in store::changes(&kept.shown) {
+            self.checkpoints.restore(change).await;
         }
         self.notes
             .extend(store::last_trial(&kept.shown).map(shadow::outcome));
         if self.start == Start::Replay {
-            self.outgoing.extend(
-                store::events(kept.shown, &texts)
-                    .await
-                    .into_iter()
-                    .map(SessionEvent::from),
-            );
+            let images = self.checkpoints.images().await;
+            let folders = kept.head.as_ref().map(|head| head.folders.clone());
+            let replayed =
+                blocking(move || store::events(kept.shown, &images, &folders.unwrap_or_default()));
+            let replayed = replayed.await.into_iter().map(SessionEvent::from);
+            self.outgoing.extend(replayed);
         }
         let title = kept.head.map(|head| head.title).unwrap_or_default();
         self.used = kept.cost.map(|cost| Used {
@@ -117,12 +114,12 @@ impl Actor {
 
     /// What a command changed that no call has reported becomes part of the last turn.
     pub(super) async fn take_up(&mut self, title: &str, changed: Changed) {
-        let (of, changes) = ((&*self.id, self.turns), Some(&*changed.changes));
-        let problem = self
+        let (turn, command) = (self.turns, Some(&*changed.changes));
+        let (recorded, problem) = self
             .checkpoints
-            .record(&self.workspace, of, &changed.diffs, changes)
+            .record(&self.workspace, turn, &changed.diffs, command)
             .await;
-        self.journal.unreported(title, &changed);
+        self.journal.unreported(title, recorded);
         for message in changed.told.into_iter().chain(problem) {
             self.tell(AgentEvent::Notice { message });
         }

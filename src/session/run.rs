@@ -1,6 +1,5 @@
 //! The loop of a session: what it waits for, and its end.
 
-use std::io;
 use std::sync::Arc;
 
 use futures_util::future::OptionFuture;
@@ -14,7 +13,8 @@ use super::{
 };
 use crate::agent::Step;
 use crate::agent::event::AgentEvent;
-use crate::changes::stored::StoredReview;
+use crate::changes::ChangeSet;
+use crate::changes::checkpoint::TurnReview;
 
 impl Actor {
     /// Runs until the handle is dropped.
@@ -260,36 +260,26 @@ impl Actor {
         let before = self.checkpoints.under_review();
         // What applies changes again and is killed in the middle can be undone.
         let ahead = match &review {
-            Review::Undo(_) if !self.restored.is_empty() => Ok(Vec::new()),
+            Review::Undo(_) if !self.restored.is_empty() => Vec::new(),
             _ => self.checkpoints.reviewed_ahead(&review).await,
         };
-        let ahead = self.note_reviews(ahead, &[]).await;
+        self.note_reviews(&ahead).await;
         let reviewed = self.do_review(review).await;
         self.shell.look_past(&self.workspace).await;
         // What was done before a failure was done as well.
-        let reviews = self.checkpoints.reviewed_since(before).await;
-        self.note_reviews(reviews, &ahead).await;
+        let reviews = self.checkpoints.reviewed_since(&before);
+        if reviews != ahead {
+            self.note_reviews(&reviews).await;
+        }
+        self.write().await;
         reviewed
     }
 
-    /// Writes these reviews to the journal, unless they are `known` to it; returns them.
-    async fn note_reviews(
-        &mut self,
-        reviews: io::Result<Vec<StoredReview>>,
-        known: &[StoredReview],
-    ) -> Vec<StoredReview> {
-        let reviews = reviews.unwrap_or_else(|error| {
-            tracing::warn!("a review cannot be stored: {error}");
-            Vec::new()
-        });
-        if reviews != known {
-            reviews
-                .iter()
-                .cloned()
-                .for_each(|review| self.journal.reviewed(review));
+    async fn note_reviews(&mut self, reviews: &[TurnReview]) {
+        for review in reviews {
+            self.journal.reviewed(review.clone());
         }
         self.write().await;
-        reviews
     }
 
     /// Jobs end with the turn that began them: going back to before it leaves nothing running.
@@ -350,20 +340,35 @@ impl Actor {
                 self.history = entries;
             }
             Step::Tried(event) => {
-                self.journal.tried(&event);
+                if let AgentEvent::ToolExecutionEnd {
+                    call_id,
+                    name,
+                    result,
+                    ..
+                } = &event
+                {
+                    let nothing = ChangeSet::default();
+                    self.journal.call_ended(call_id, name, result, nothing);
+                }
                 self.consider(event).await;
             }
             Step::Note(note) => self.notes.push(note),
             Step::Event(event) => {
                 self.journal.event(&event);
                 self.spent.note(&event);
-                if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
-                    let changes = result.changes.as_deref();
-                    let of = (&*self.id, self.turns);
-                    let problem = self
+                if let AgentEvent::ToolExecutionEnd {
+                    call_id,
+                    name,
+                    result,
+                    ..
+                } = &event
+                {
+                    let command = result.changes.as_deref();
+                    let (changed, problem) = self
                         .checkpoints
-                        .record(&self.workspace, of, &result.diffs, changes)
+                        .record(&self.workspace, self.turns, &result.diffs, command)
                         .await;
+                    self.journal.call_ended(call_id, name, result, changed);
                     self.outgoing
                         .extend(problem.map(|message| AgentEvent::Notice { message }.into()));
                 }

@@ -11,6 +11,7 @@ use super::{STEPS, failed};
 use crate::agent::event::{AgentEvent, ExecutionResult, Permission, Termination};
 use crate::agent::{self, APPLY, Step, Turn};
 use crate::changes::change_set::Entry;
+use crate::changes::revert::Reason;
 use crate::domain::{Location, Preview, ToolKind};
 use crate::model::ErrorCode;
 use crate::process::{Applied, Changed, Shadow};
@@ -218,6 +219,12 @@ fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) 
     };
     for (path, reason) in left {
         let name = workspace.shown(&path);
+        let reason = match reason {
+            Reason::Lines(lines) => {
+                format!("lines {}-{} were changed since", lines.start + 1, lines.end)
+            }
+            reason => reason.to_string(),
+        };
         content = format!("{content}\nnot applied: {name}: {reason}");
     }
     let note = format!("(the user applied the changes of that turn; {content})");

@@ -26,15 +26,15 @@ use self::load::Kept;
 pub(super) use self::record::Held;
 pub(super) use self::record::QueuedPrompt;
 use self::record::{Call, Head, Pending, Record, VERSION};
-pub(super) use self::replay::{Changes, TRY, events, last_trial};
+pub(super) use self::replay::{TRY, changes, events, last_trial};
 use super::SessionId;
 use crate::agent::Entry;
 use crate::agent::event::{AgentEvent, ExecutionResult, Termination};
-use crate::changes::stored::StoredReview;
+use crate::changes::ChangeSet;
+use crate::changes::checkpoint::TurnReview;
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
 use crate::model::{Message, Provider, Taught, Usage};
-use crate::process;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::Log;
 
@@ -259,18 +259,6 @@ impl Journal {
                 };
                 self.shown.insert(call_id.clone(), (*kind, preview));
             }
-            AgentEvent::ToolExecutionEnd {
-                call_id,
-                name,
-                result,
-                ..
-            } => {
-                let call = Call {
-                    command: result.changes.clone(),
-                    ..self.ended_call(call_id, name, result)
-                };
-                self.note(Pending::Call(call, result.diffs.clone()));
-            }
             AgentEvent::Plan { entries } => self.note(Record::Plan {
                 entries: entries.clone(),
             }),
@@ -289,63 +277,53 @@ impl Journal {
         self.note(Record::End { usage, reason });
     }
 
-    /// Notes the end of a call that changed a copy of the workspace, without these changes.
-    pub fn tried(&mut self, event: &AgentEvent) {
-        if let AgentEvent::ToolExecutionEnd {
-            call_id,
-            name,
-            result,
-            ..
-        } = event
-        {
-            let call = self.ended_call(call_id, name, result);
-            self.note(Pending::Call(call, Vec::new()));
-        }
-    }
-
-    /// A call that ended, without its changes.
-    fn ended_call(&mut self, call_id: &str, name: &str, result: &ExecutionResult) -> Call {
+    /// Records the end of a call and what it `changed` in the workspace.
+    pub fn call_ended(
+        &mut self,
+        call_id: &str,
+        name: &str,
+        result: &ExecutionResult,
+        changed: ChangeSet,
+    ) {
         let shown = self.shown.remove(call_id);
         let (kind, preview) = shown.unwrap_or_else(|| (ToolKind::Other, Preview::default()));
-        Call {
+        let title = if preview.title.is_empty() {
+            name.to_owned()
+        } else {
+            preview.title
+        };
+        let locations = if result.locations.is_empty() {
+            preview.locations
+        } else {
+            result.locations.clone()
+        };
+        self.note(Record::Call(Call {
             id: call_id.to_owned(),
-            title: if preview.title.is_empty() {
-                name.to_owned()
-            } else {
-                preview.title
-            },
+            title,
             kind,
-            locations: if result.locations.is_empty() {
-                preview.locations
-            } else {
-                result.locations.clone()
-            },
-            changes: Vec::new(),
-            command: None,
+            locations,
+            changed,
             exit: result.exit,
-        }
+        }));
     }
 
     /// Notes what a person settled, undid or redid.
-    pub fn reviewed(&mut self, review: StoredReview) {
-        self.note(Record::Reviewed(review));
+    pub fn reviewed(&mut self, review: TurnReview) {
+        self.note(Record::Review(review));
     }
 
     /// Notes what a command changed that no call has reported.
-    pub fn unreported(&mut self, title: &str, changed: &process::Changed) {
-        if changed.changes.is_empty() {
-            return;
+    pub fn unreported(&mut self, title: &str, changed: ChangeSet) {
+        if !changed.is_empty() {
+            self.note(Record::Call(Call {
+                id: String::new(),
+                title: title.to_owned(),
+                kind: ToolKind::Execute,
+                locations: Vec::new(),
+                changed,
+                exit: None,
+            }));
         }
-        let call = Call {
-            id: String::new(),
-            title: title.to_owned(),
-            kind: ToolKind::Execute,
-            locations: Vec::new(),
-            changes: Vec::new(),
-            command: Some(Arc::clone(&changed.changes)),
-            exit: None,
-        };
-        self.note(Pending::Call(call, changed.diffs.clone()));
     }
 
     fn note(&mut self, what: impl Into<Pending>) {

@@ -126,18 +126,7 @@ pub(super) fn shown_change(
 }
 
 pub(super) fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {
-    let FileChange {
-        old_text,
-        new_text,
-        stored,
-        ..
-    } = change.clone();
-    FileDiff {
-        path: path.recorded(),
-        old_text,
-        new_text,
-        stored,
-    }
+    change.clone().diff_of(path.recorded())
 }
 
 pub(super) fn first_line(change: &FileChange) -> Option<usize> {

@@ -63,7 +63,10 @@ pub(super) async fn commit(
             return Ok(done);
         }
         let mut plan = Plan::new(workspace, path, change, &now).await?;
-        if now.exists() && *plan.outcome.new_text == *now.text() && plan.change.stored.is_none() {
+        if now.exists()
+            && *plan.outcome.new_text == *now.text()
+            && plan.change.before == plan.change.after
+        {
             return Ok(plan.change);
         }
         match now
@@ -71,7 +74,12 @@ pub(super) async fn commit(
             .await?
         {
             Attempt::Done(note) => {
-                if !matches!(now.place, Place::Document(_)) {
+                if let Place::Document(_) = now.place {
+                    // The editor will save it as it is stored.
+                    let format = disk::text(path).await.map(|(_, format)| format);
+                    let stored = Some(format.unwrap_or_default().stored(None));
+                    (plan.change.before, plan.change.after) = (stored, stored);
+                } else {
                     workspace
                         .documents()
                         .note_written(&path.real(), Some(&plan.outcome.new_text));
@@ -143,10 +151,12 @@ impl Plan {
                 line.trim().to_owned(),
             ));
         }
+        let (before, after) = now.stored(path, change.stored());
         let change = FileChange {
             old_text: now.exists().then(|| now.text.clone()),
             new_text: outcome.new_text.clone(),
-            stored: now.stored(path, &outcome.new_text, change.stored()),
+            before,
+            after,
             strategy: outcome.strategy,
             lines: lines(&outcome),
             notes,
@@ -243,24 +253,40 @@ impl Now {
         !matches!(self.place, Place::Nowhere)
     }
 
-    /// How the file is stored, if that does not show once it has the new text, stored as `next`.
-    fn stored(&self, path: &WorkspacePath, new_text: &str, next: Option<Stored>) -> Option<Stored> {
-        let format = match self.place {
-            Place::Disk(format) | Place::Editor(format) => format,
-            Place::Document(_) => return None,
-            Place::Nowhere => {
-                let missing_folders = path.missing_folders();
-                let stored = Stored {
-                    missing_folders,
-                    ..Format::default().stored(None)
-                };
-                return (missing_folders > 0).then_some(stored);
+    /// How the file is stored now, and once it has been written as `next` says.
+    fn stored(
+        &self,
+        path: &WorkspacePath,
+        next: Option<Stored>,
+    ) -> (Option<Stored>, Option<Stored>) {
+        let before = match self.place {
+            Place::Disk(format) | Place::Editor(format) => {
+                let mode = next.and_then(|next| next.mode).and_then(|_| path.mode());
+                Some(format.stored(mode))
             }
+            // As it always is; the editor converts it.
+            Place::Document(_) => {
+                return (
+                    Some(Format::default().stored(None)),
+                    Some(Format::default().stored(None)),
+                );
+            }
+            Place::Nowhere => None,
         };
-        let mode = next.and_then(|next| next.mode).and_then(|_| path.mode());
-        let stays =
-            format.is_told_by(new_text) && next.is_none_or(|next| next == format.stored(mode));
-        (!stays).then(|| format.stored(mode))
+        let after = next
+            .or(before)
+            .unwrap_or_else(|| Format::default().stored(None));
+        let new_folders = match self.place {
+            Place::Nowhere => path.missing_folders(),
+            _ => 0,
+        };
+        (
+            before,
+            Some(Stored {
+                new_folders,
+                ..after
+            }),
+        )
     }
 
     async fn attempt(

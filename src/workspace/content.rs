@@ -139,7 +139,7 @@ impl Format {
             charset: self.charset,
             bom: self.bom,
             mode,
-            missing_folders: 0,
+            new_folders: 0,
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) async fn undo(
         let revert = Change::Revert {
             before: before.clone(),
             after: change.new_text.clone(),
-            stored: change.stored,
+            stored: change.untold(),
         };
         return commit(workspace, path, &revert).await;
     }
@@ -38,9 +38,9 @@ pub(super) async fn undo(
         return Err(FileError::Changed(path.display()));
     }
     let removed = remove_seen(workspace, path, file).await?;
-    if let Some(stored) = change.stored {
+    if let Some(stored) = change.after {
         let path = path.clone();
-        disk::blocking(move || path.remove_folders(stored.missing_folders)).await;
+        disk::blocking(move || path.remove_folders(stored.new_folders)).await;
     }
     Ok(removed)
 }
@@ -62,9 +62,8 @@ async fn remove_seen(
         return Err(FileError::Changed(path.display()));
     };
     workspace.documents().note_written(&path.real(), None);
-    let stored = Some(file.format.stored(Some(mode)));
     Ok(FileChange {
-        stored,
+        before: Some(file.format.stored(Some(mode))),
         ..FileChange::new(Some(file.text), "".into())
     })
 }

@@ -747,15 +747,25 @@ fn before_images_survive_the_process_and_are_private() {
         .map(|entry| entry.unwrap().path())
         .collect();
     assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
-    let list = std::fs::read_to_string(folder.join(format!("{session}-1.json"))).unwrap();
-    let list: Value = serde_json::from_str(&list).unwrap();
-    assert_eq!(list["files"][0]["path"], json!(world.path().join("a.rs")));
-    let image = folder.join(list["files"][0]["before"].as_str().unwrap());
+    let journal = world
+        .path()
+        .join(format!(".home/state/sessions/{session}.jsonl"));
+    let journal = std::fs::read_to_string(journal).unwrap();
+    let records = journal
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let changed: Vec<_> = records
+        .filter(|record| record["type"] == "call")
+        .map(|record| record["changed"]["files"][0].clone())
+        .collect();
+    assert_eq!(changed[0]["path"], json!(world.path().join("a.rs")));
+    let image = folder.join(changed[0]["before"]["image"].as_str().unwrap());
     assert_eq!(std::fs::read_to_string(image).unwrap(), "one, precious\n");
+    assert_eq!(changed[1]["before"], json!({ "kind": "absent" }));
     assert_eq!(
         files.len(),
-        5,
-        "two lists, three texts: a created file has none before: {files:?}"
+        3,
+        "three texts: a created file has none before: {files:?}"
     );
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use super::Checkpoints;
 use super::reviewed::{ReviewError, Reviewed, nothing, refused, stayed};
 use super::undo::{Reapplied, Undone};
-use super::{Checkpoints, size};
 use crate::workspace::Workspace;
 
 /// What a person rejected in one step.
@@ -17,13 +17,6 @@ pub(super) struct Rejected {
     last_turn: u64,
     /// The changes, in the order in which they were undone.
     undone: Vec<Undone>,
-}
-
-impl Rejected {
-    pub fn size(&self) -> usize {
-        let changes = self.undone.iter().map(|undone| size(&undone.changes));
-        changes.sum()
-    }
 }
 
 impl Checkpoints {
@@ -40,7 +33,7 @@ impl Checkpoints {
     pub(super) fn to_unreject(&self) -> Option<&[Undone]> {
         let last = self.rejected.last()?;
         let is_later = |turn: u64| turn > last.last_turn;
-        let is_last = !self.entries.iter().any(|entry| is_later(entry.turn));
+        let is_last = !self.turns.iter().any(|entry| is_later(entry.turn));
         is_last.then_some(last.undone.as_slice())
     }
 

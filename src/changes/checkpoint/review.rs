@@ -2,18 +2,31 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 
-use super::change::{Change, File};
 use super::reviewed::{
     ReviewError, Reviewed, ReviewedFile, ReviewedTurn, nothing, refused, stayed,
 };
 use super::undo::Undone;
-use super::{Checkpoints, Entry};
+use super::{Checkpoints, TurnChanges};
+use crate::changes::change_set::{Entry, EntryChange};
+use crate::changes::edits::{self, Text};
+use crate::changes::in_workspace::TextFile;
 use crate::changes::review::{PendingHunk, pending};
+use crate::changes::{ChangeSet, Images};
 use crate::workspace::{Workspace, blocking};
 
 /// The hunks of earlier turns are not listed if those of the later ones are larger, in bytes: a list is one message.
 const LISTED: usize = 8 * 1024 * 1024;
+/// How many bytes of the files that a turn's commands changed are searched for hunks.
+const SEARCHED: u64 = 32 << 20;
+/// How many of these files are listed.
+const LISTED_FILES: usize = 100;
+/// Larger texts of commands are not listed, in bytes; those of edits always are.
+const TEXT: u64 = 1 << 20;
+/// What looking for a file costs, in bytes read.
+const FILE: u64 = 4096;
 /// How much of a rejected hunk the model sees, in bytes.
 const SHOWN: usize = 2000;
 
@@ -83,26 +96,14 @@ impl Checkpoints {
     }
 
     /// The last turns, as many as fit.
-    async fn list(&self, workspace: &Workspace) -> Vec<ReviewedTurn> {
+    async fn list(&mut self, workspace: &Workspace) -> Vec<ReviewedTurn> {
+        let images = self.store.images().await;
         let (mut turns, mut bytes) = (VecDeque::new(), 0);
-        for entry in self.entries.iter().rev() {
-            let mut files = Vec::new();
-            for change in &entry.changes {
-                let hunks = hunks(workspace, change).await;
-                if !hunks.is_empty() {
-                    files.push(ReviewedFile {
-                        path: change.path.clone(),
-                        created: change.created,
-                        hunks,
-                    });
-                }
+        for entry in self.turns.iter().rev() {
+            let files = files(workspace, &images, &entry.changes).await;
+            for hunk in files.iter().flat_map(|file| &file.hunks) {
+                bytes += hunk.old_text.len() + hunk.diff.len();
             }
-            let of = |hunk: &PendingHunk| hunk.old_text.len() + hunk.diff.len();
-            bytes += files
-                .iter()
-                .flat_map(|file| &file.hunks)
-                .map(of)
-                .sum::<usize>();
             if bytes > LISTED && !turns.is_empty() {
                 break;
             }
@@ -121,11 +122,12 @@ impl Checkpoints {
         workspace: &Workspace,
         selection: &Selection,
     ) -> Result<Reviewed, ReviewError> {
-        if self.entries.is_empty() {
+        let images = self.store.images().await;
+        if self.turns.is_empty() {
             return Err(ReviewError("there is nothing to keep or undo".to_owned()));
         }
         let message = if *selection == Selection::default() {
-            self.entries.clear();
+            self.turns.clear();
             self.rejected.clear();
             "Changes kept"
         } else {
@@ -133,11 +135,14 @@ impl Checkpoints {
             match (&selection.path, selection.hunk) {
                 (Some(path), Some(id)) => {
                     let change = entry.change(path)?;
-                    let hunk = hunk(workspace, change, id).await?;
-                    change.settle(hunk.settled);
+                    let hunk = hunk(workspace, &images, change, id).await?;
+                    settle(&images, change, hunk.settled).await;
                 }
-                (Some(path), None) => entry.changes.retain(|change| change.path != *path),
-                (None, _) => (entry.changes, entry.git) = (Vec::new(), Vec::new()),
+                (Some(path), None) => {
+                    let kept = entry.changes.of_file(path);
+                    entry.changes.subtract(&kept);
+                }
+                (None, _) => entry.changes = ChangeSet::default(),
             }
             "kept"
         };
@@ -153,18 +158,21 @@ impl Checkpoints {
         workspace: &Workspace,
         selection: &Selection,
     ) -> Result<Reviewed, ReviewError> {
-        let last_turn = self.entries.last().ok_or_else(nothing)?.turn;
+        let images = self.store.images().await;
+        let last_turn = self.turns.last().ok_or_else(nothing)?.turn;
         let (undone, reviewed) = match (&selection.path, selection.hunk) {
             // A removed file has one hunk, which is the whole file.
-            (Some(path), Some(id)) if !self.find(selection)?.change(path)?.after.is_empty() => {
+            (Some(path), Some(id))
+                if self.find(selection)?.change(path)?.after != Entry::Absent =>
+            {
                 let entry = self.find(selection)?;
-                let (undone, reviewed) = entry.reject_hunk(workspace, path, id).await?;
+                let (undone, reviewed) = entry.reject_hunk(workspace, &images, path, id).await?;
                 (vec![undone], reviewed)
             }
             (path, _) => {
                 // The last turn first: an earlier one has more to reject then.
                 let turns: Vec<u64> = if *selection == Selection::default() {
-                    self.entries.iter().rev().map(|entry| entry.turn).collect()
+                    self.turns.iter().rev().map(|entry| entry.turn).collect()
                 } else {
                     vec![self.find(selection)?.turn]
                 };
@@ -174,7 +182,6 @@ impl Checkpoints {
         };
         self.push_rejected(last_turn, undone);
         self.forget_settled();
-        self.forget_oldest();
         Ok(reviewed)
     }
 
@@ -207,32 +214,32 @@ impl Checkpoints {
     }
 
     fn forget_settled(&mut self) {
-        for entry in &mut self.entries {
-            entry.changes.retain(|change| !change.is_settled());
+        for entry in &mut self.turns {
+            entry.changes.retain(|change| change.before != change.after);
         }
-        self.entries.retain(|entry| !entry.is_empty());
+        self.turns.retain(|entry| !entry.changes.is_empty());
     }
 
     /// The selected turn.
-    fn find(&mut self, selection: &Selection) -> Result<&mut Entry, ReviewError> {
+    fn find(&mut self, selection: &Selection) -> Result<&mut TurnChanges, ReviewError> {
         if selection.hunk.is_some() && selection.path.is_none() {
             return Err(ReviewError("`hunk` needs `path`, too".to_owned()));
         }
-        let fits = |entry: &&mut Entry| {
-            selection.turn.is_none_or(|turn| turn == entry.turn)
-                && selection
-                    .path
-                    .as_ref()
-                    .is_none_or(|path| entry.changes.iter().any(|change| change.path == *path))
-        };
-        self.entries.iter_mut().rev().find(fits).ok_or_else(nothing)
+        for entry in self.turns.iter_mut().rev() {
+            let is_turn = selection.turn.is_none_or(|turn| turn == entry.turn);
+            let path = selection.path.as_deref();
+            if is_turn && path.is_none_or(|path| !entry.changes.of_file(path).is_empty()) {
+                return Ok(entry);
+            }
+        }
+        Err(nothing())
     }
 }
 
-impl Entry {
-    fn change(&mut self, path: &Path) -> Result<&mut Change, ReviewError> {
-        self.changes
-            .iter_mut()
+impl TurnChanges {
+    fn change(&mut self, path: &Path) -> Result<&mut EntryChange, ReviewError> {
+        let mut files = self.changes.files.iter_mut();
+        files
             .find(|change| change.path == *path)
             .ok_or_else(nothing)
     }
@@ -240,28 +247,34 @@ impl Entry {
     async fn reject_hunk(
         &mut self,
         workspace: &Workspace,
+        images: &Arc<Images>,
         path: &Path,
         id: usize,
     ) -> Result<(Undone, Reviewed), ReviewError> {
         let turn = self.turn;
         let change = self.change(path)?;
-        let hunk = hunk(workspace, change, id).await?;
-        let file = File::look(workspace, path)
-            .await
-            .map_err(|left| ReviewError(left.reason))?;
-        let target = (!change.created || !hunk.rejected.is_empty()).then(|| hunk.rejected.clone());
-        let removed = target.is_none();
-        let rejected = file
-            .give(workspace, target, change.stored)
-            .await
-            .map_err(|left| ReviewError(left.reason))?;
-        change.settle(hunk.settled);
-        let undone = Undone::hunk(turn, rejected, removed);
+        let hunk = hunk(workspace, images, change, id).await?;
+        let refused = |reason: crate::changes::revert::Reason| ReviewError(reason.to_string());
+        let file = TextFile::find(workspace, path).await.map_err(refused)?;
+        let is_created = change.before == Entry::Absent;
+        let target = (!is_created || !hunk.rejected.is_empty()).then_some(hunk.rejected);
+        let diff = file.write(workspace, target, None).await.map_err(refused)?;
+        settle(images, change, hunk.settled).await;
+        let (owned, images) = (workspace.clone(), Arc::clone(images));
+        let (reverted, _in_memory) =
+            blocking(move || edits::recorded(&owned, &images, &diff)).await;
+        let undone = Undone {
+            turn,
+            since: Instant::now(),
+            paths: vec![path.to_owned()],
+            changes: inverse(&reverted),
+            reverted: ChangeSet {
+                files: reverted,
+                git: Vec::new(),
+            },
+        };
         let path = workspace.shown(path);
-        let diff = hunk
-            .diff
-            .get(..hunk.diff.floor_char_boundary(SHOWN))
-            .unwrap_or_default();
+        let (diff, _) = hunk.diff.split_at(hunk.diff.floor_char_boundary(SHOWN));
         let reviewed = Reviewed {
             message: Some(format!("rejected in {path}")),
             note: Some(format!(
@@ -273,30 +286,116 @@ impl Entry {
     }
 }
 
+/// What these changes undid.
+fn inverse(changes: &[EntryChange]) -> ChangeSet {
+    let mut files = Vec::with_capacity(changes.len());
+    for change in changes.iter().rev() {
+        files.push(EntryChange {
+            before: change.after.clone(),
+            after: change.before.clone(),
+            ..change.clone()
+        });
+    }
+    ChangeSet {
+        files,
+        git: Vec::new(),
+    }
+}
+
+/// From now on `before` is the text before the change: what it has of the text afterwards is settled.
+async fn settle(images: &Arc<Images>, change: &mut EntryChange, before: Arc<str>) {
+    let (images, owned) = (Arc::clone(images), change.clone());
+    change.before = blocking(move || {
+        let text = |entry| edits::text(&images, entry, u64::MAX);
+        let (Some(old), Some(new)) = (text(&owned.before), text(&owned.after)) else {
+            return owned.after;
+        };
+        if before == new.text {
+            return owned.after;
+        }
+        let stored = if owned.before == Entry::Absent {
+            new.stored
+        } else {
+            old.stored
+        };
+        edits::keep(&images, &before, stored, edits::FILE).0
+    })
+    .await;
+}
+
+/// What is left of the changes in each file. Of a turn that changed only git's state, that is named.
+async fn files(
+    workspace: &Workspace,
+    images: &Arc<Images>,
+    changes: &ChangeSet,
+) -> Vec<ReviewedFile> {
+    let (mut files, mut searched, mut listed) = (Vec::new(), 0, 0);
+    for change in &changes.files {
+        if !change.is_edit {
+            searched += FILE + change.before.size() + change.after.size();
+            if searched > SEARCHED || listed == LISTED_FILES {
+                continue;
+            }
+        }
+        let hunks = hunks(workspace, images, change).await;
+        if !hunks.is_empty() {
+            listed += usize::from(!change.is_edit);
+            files.push(ReviewedFile {
+                path: change.path.clone(),
+                created: change.before == Entry::Absent,
+                hunks,
+            });
+        }
+    }
+    if let (true, Some(first)) = (changes.files.is_empty(), changes.git.first()) {
+        files.push(ReviewedFile {
+            path: first.path.clone(),
+            created: first.before == Entry::Absent,
+            hunks: Vec::new(),
+        });
+    }
+    files
+}
+
 async fn hunk(
     workspace: &Workspace,
-    change: &Change,
+    images: &Arc<Images>,
+    change: &EntryChange,
     id: usize,
 ) -> Result<PendingHunk, ReviewError> {
-    let found = hunks(workspace, change)
+    let found = hunks(workspace, images, change)
         .await
         .into_iter()
         .find(|hunk| hunk.id == id);
     found.ok_or_else(|| ReviewError("this change was edited since, so nothing was done".to_owned()))
 }
 
-async fn hunks(workspace: &Workspace, change: &Change) -> Vec<PendingHunk> {
-    // A command's change of what is not text, or of one file of very many.
-    if change.before == change.after {
+/// The hunks that can be undone; none where a file is not text or cannot be read.
+async fn hunks(
+    workspace: &Workspace,
+    images: &Arc<Images>,
+    change: &EntryChange,
+) -> Vec<PendingHunk> {
+    if change.is_folder() {
         return Vec::new();
     }
-    // Nothing can be undone in an unreadable file.
-    let Ok(file) = File::look(workspace, &change.path).await else {
+    let limit = if change.is_edit { u64::MAX } else { TEXT };
+    let (images, owned) = (Arc::clone(images), change.clone());
+    let texts = blocking(move || {
+        let before = edits::text(&images, &owned.before, limit)?;
+        Some((before, edits::text(&images, &owned.after, limit)?))
+    });
+    let Some((Text { text: before, .. }, Text { text: after, .. })) = texts.await else {
         return Vec::new();
     };
-    let Some(now) = file.now_under(change) else {
+    if before == after {
+        return Vec::new();
+    }
+    let Ok(file) = TextFile::find(workspace, &change.path).await else {
         return Vec::new();
     };
-    let Change { before, after, .. } = change.clone();
+    let Some(now) = file.under(change) else {
+        return Vec::new();
+    };
     blocking(move || pending(&before, &after, &now)).await
 }

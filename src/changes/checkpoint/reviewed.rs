@@ -1,8 +1,8 @@
 //! The result of a review, and its message for a person.
 
-use std::ops::Range;
 use std::path::PathBuf;
 
+use crate::changes::revert::{Left, Reason};
 use crate::changes::review::PendingHunk;
 use crate::workspace::{Workspace, first_names};
 
@@ -21,19 +21,6 @@ pub struct Reviewed {
     pub can_redo: bool,
     /// A note for the model.
     pub(crate) note: Option<String>,
-}
-
-/// What was left alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
-    /// The file's absolute path.
-    pub path: PathBuf,
-    /// Its current lines, counted from 0; `None` for the whole file.
-    pub lines: Option<Range<usize>>,
-    /// Whether somebody changed it since; otherwise the system refused.
-    pub is_changed: bool,
-    /// The reason, for the person.
-    pub reason: String,
 }
 
 /// What is left of a turn's changes.
@@ -99,10 +86,12 @@ pub(super) fn refused(workspace: &Workspace, done: &str, left: &[Left]) -> Revie
 fn listed(workspace: &Workspace, left: &[Left]) -> String {
     let one = |left: &Left| {
         let path = workspace.shown(&left.path);
-        let lines = match &left.lines {
-            Some(lines) if lines.len() > 1 => format!(":{}-{}", lines.start + 1, lines.end),
-            Some(lines) => format!(":{}", lines.start + 1),
-            None => String::new(),
+        let lines = match &left.reason {
+            Reason::Lines(lines) if lines.len() > 1 => {
+                format!(":{}-{}", lines.start + 1, lines.end)
+            }
+            Reason::Lines(lines) => format!(":{}", lines.start + 1),
+            _ => String::new(),
         };
         format!("{path}{lines} ({})", left.reason)
     };

@@ -17,7 +17,6 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::TestRunner;
 
 use super::*;
-use crate::changes::change_set::Entry as State;
 use crate::changes::snapshot::Snapshots;
 use crate::domain::FileDiff;
 use crate::workspace::{
@@ -28,49 +27,65 @@ fn diff(old_text: Option<&str>, new_text: &str) -> FileDiff {
     FileDiff::new("/w/a".into(), old_text.map(Into::into), new_text.into())
 }
 
-fn of(diff: &FileDiff) -> Change {
-    Change::of(diff.path.clone(), diff)
+fn no_files() -> Workspace {
+    let documents = Documents::new(crate::text::Encoding::Utf16);
+    Workspace::new(Vec::new(), documents, Arc::new(NoEditor))
+}
+
+/// The edits as one change.
+fn joined(images: &Images, diffs: &[FileDiff]) -> Vec<EntryChange> {
+    let mut joined = Vec::new();
+    for diff in diffs {
+        let (changes, problem) = edits::recorded(&no_files(), images, diff);
+        assert!(problem.is_none());
+        joined = edits::joined(joined, changes, |earlier, next| {
+            edits::then(images, earlier, next)
+        });
+    }
+    joined
 }
 
 #[test]
 fn successive_changes_merge_without_text_typed_between() {
-    let check = |first: FileDiff, second: FileDiff, expected: Option<FileDiff>| {
-        assert_eq!(of(&first).then(of(&second)), expected.as_ref().map(of));
+    let images = Images::default();
+    let check = |first: FileDiff, second: FileDiff, expected: &[FileDiff]| {
+        assert_eq!(joined(&images, &[first, second]), joined(&images, expected));
+    };
+    let removed = |old: &str| FileDiff {
+        before: Some(crate::workspace::Format::default().stored(None)),
+        ..diff(Some(old), "")
     };
     check(
         diff(Some("a\n"), "b\n"),
         diff(Some("b\n"), "c\n"),
-        Some(diff(Some("a\n"), "c\n")),
+        &[diff(Some("a\n"), "c\n")],
     );
-    check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "a\n"), None);
+    check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "a\n"), &[]);
     check(
         diff(None, "b\n"),
         diff(Some("b\n"), "c\n"),
-        Some(diff(None, "c\n")),
+        &[diff(None, "c\n")],
     );
     check(
-        diff(Some("a\n"), ""),
+        removed("a\n"),
         diff(None, "c\n"),
-        Some(diff(Some("a\n"), "c\n")),
+        &[diff(Some("a\n"), "c\n")],
     );
     let (typed, then) = ("b\n1\nmine\n", "b\n2\nmine\n");
     check(
         diff(Some("a\n1\n2\n"), "b\n1\n2\n"),
         diff(Some(typed), then),
-        Some(diff(Some("a\n1\nmine\n"), then)),
+        &[diff(Some("a\n1\nmine\n"), then)],
     );
     check(
         diff(Some("a\n"), "b\n"),
         diff(Some("mine\n"), "c\n"),
-        Some(diff(Some("mine\n"), "c\n")),
+        &[diff(Some("mine\n"), "c\n")],
     );
-    let created = Change {
-        before: "mine\n".into(),
-        ..of(&diff(None, "c\nmine\n"))
-    };
-    assert_eq!(
-        of(&diff(None, "b\n")).then(of(&diff(Some("b\nmine\n"), "c\nmine\n"))),
-        Some(created)
+    check(
+        diff(None, "b\n"),
+        diff(Some("b\nmine\n"), "c\nmine\n"),
+        &[diff(Some("mine\n"), "c\nmine\n")],
     );
 }
 
@@ -105,26 +120,22 @@ async fn tools_changes_are_undone_byte_for_byte() {
 async fn each_turn_is_one_entry_and_empty_turns_are_skipped() {
     let (undoable, watched) = watch::channel(Undoable::default());
     let mut checkpoints = Checkpoints::new(None, undoable);
-    let workspace = Workspace::new(
-        Vec::new(),
-        Documents::new(crate::text::Encoding::Utf16),
-        Arc::new(NoEditor),
-    );
-    checkpoints
-        .record(&workspace, ("s", 1), &[diff(Some("a"), "a")], None)
-        .await;
+    let workspace = no_files();
+    let same = [diff(Some("a"), "a")];
+    let nothing = checkpoints.record(&workspace, 1, &same, None).await;
+    assert_eq!(nothing, (ChangeSet::default(), None));
     assert_eq!(*watched.borrow(), Undoable::default());
-    checkpoints
-        .record(&workspace, ("s", 1), &[diff(Some("a"), "b")], None)
-        .await;
-    checkpoints
-        .record(&workspace, ("s", 1), &[diff(Some("b"), "c")], None)
-        .await;
-    checkpoints
-        .record(&workspace, ("s", 2), &[diff(Some("c"), "d")], None)
-        .await;
-    assert_eq!(checkpoints.entries.len(), 2);
-    assert_eq!(checkpoints.entries[0].changes, [of(&diff(Some("a"), "c"))]);
+    for (turn, old, new) in [(1, "a", "b"), (1, "b", "c"), (2, "c", "d")] {
+        let diffs = [diff(Some(old), new)];
+        let (changed, problem) = checkpoints.record(&workspace, turn, &diffs, None).await;
+        assert_eq!((changed.files.len(), problem), (1, None));
+    }
+    let images = checkpoints.images().await;
+    assert_eq!(checkpoints.turns.len(), 2);
+    assert_eq!(
+        checkpoints.turns[0].changes.files,
+        joined(&images, &[diff(Some("a"), "c")])
+    );
     assert!(watched.borrow().undo.is_some() && watched.borrow().redo.is_none());
 }
 
@@ -179,22 +190,15 @@ impl Fixture {
         self.snapshots
             .publish(&changes, &self.folder.path().join("state"))
             .unwrap();
-        let text = |state: &State| match state {
-            State::Absent => Some(None),
-            state => self.snapshots.text(state, 1 << 20).map(Some),
-        };
-        let diff = |change: &EntryChange| {
-            let (old_text, new_text) = (text(&change.before)?, text(&change.after)?);
-            (old_text.is_some() || new_text.is_some())
-                .then(|| FileDiff::new(change.path.clone(), old_text, new_text.unwrap_or_default()))
-        };
-        let diffs: Vec<_> = changes.files.iter().filter_map(diff).collect();
-        assert_eq!(
-            self.checkpoints
-                .record(&self.workspace, ("s", turn), &diffs, Some(&changes))
-                .await,
-            None
-        );
+        let diffs: Vec<_> = changes
+            .files
+            .iter()
+            .filter_map(|change| self.snapshots.diff(change, 1 << 20))
+            .collect();
+        let recorded = self
+            .checkpoints
+            .record(&self.workspace, turn, &diffs, Some(&changes));
+        assert_eq!(recorded.await, (changes.clone(), None));
     }
 
     /// A tool of a turn that writes a file.
@@ -218,24 +222,12 @@ impl Fixture {
     }
 
     async fn record(&mut self, turn: u64, path: &WorkspacePath, done: FileChange) {
-        let FileChange {
-            old_text,
-            new_text,
-            stored,
-            ..
-        } = done;
-        let diff = FileDiff {
-            path: path.recorded(),
-            old_text,
-            new_text,
-            stored,
-        };
-        assert_eq!(
-            self.checkpoints
-                .record(&self.workspace, ("s", turn), &[diff], None)
-                .await,
-            None
-        );
+        let diff = done.diff_of(path.recorded());
+        let recorded = self
+            .checkpoints
+            .record(&self.workspace, turn, &[diff], None)
+            .await;
+        assert_eq!(recorded.1, None);
     }
 
     async fn undo(&mut self) -> Result<Reviewed, ReviewError> {
@@ -443,8 +435,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     let deed = prop_oneof![
         1 => (file.clone(), 0..9_usize).prop_map(|(file, line)| Deed::Edit(file, line)),
         1 => (file.clone(), text).prop_map(|(file, text)| Deed::Write(file, text)),
-        // Not the last one: redo does not make folders that a tool made and left empty.
-        1 => (0..NAMES.len() - 1).prop_map(Deed::Remove),
+        1 => file.clone().prop_map(Deed::Remove),
         4 => (file, command).prop_map(|(file, command)| Deed::Command(file, command)),
         1 => Just(Deed::Turn),
     ];

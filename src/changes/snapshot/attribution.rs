@@ -64,8 +64,8 @@ impl Snapshots {
             };
         };
         let (before, after) = (
-            self.text(&change.before, FILE),
-            self.text(&change.after, FILE),
+            self.images.text(&change.before, FILE),
+            self.images.text(&change.after, FILE),
         );
         let before = before.unwrap_or_default();
         let Some(after) = after else {

@@ -71,11 +71,7 @@ pub(super) fn differences(before: &Seen, after: &Seen) -> ChangeSet {
     let all: BTreeSet<&PathBuf> = before.git.keys().chain(after.git.keys()).collect();
     let git = all.into_iter().filter_map(|path| {
         let (before, after) = (entry(before.git.get(path)), entry(after.git.get(path)));
-        let change = || EntryChange {
-            path: path.clone(),
-            before: before.clone(),
-            after: after.clone(),
-        };
+        let change = || EntryChange::new(path.clone(), before.clone(), after.clone());
         (before != after).then(change)
     });
     files.sort_by(|a: &EntryChange, b| a.path.cmp(&b.path));

@@ -491,11 +491,7 @@ pub(super) fn compare<'a>(
             entry(new.map(|(_, known)| known)),
         );
         if old != new {
-            changes.push(EntryChange {
-                path: path.join(name),
-                before: old.clone(),
-                after: new.clone(),
-            });
+            changes.push(EntryChange::new(path.join(name), old.clone(), new.clone()));
         }
     }
 }

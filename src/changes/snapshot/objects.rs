@@ -229,6 +229,7 @@ impl Look<'_> {
                 path: path.clone(),
                 before: old.entry.clone(),
                 after: now.clone(),
+                is_edit: false,
             })
         });
         let lost: Vec<_> = lost.collect();
@@ -329,6 +330,7 @@ fn loss(root: &Root, objects: &Path, backup: &Backup, name: &str) -> Option<Entr
             mode: MODE,
         },
         after,
+        is_edit: false,
     })
 }
 

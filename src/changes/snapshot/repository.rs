@@ -143,17 +143,15 @@ pub(super) fn with_repositories(mut changes: ChangeSet, after: &Seen) -> ChangeS
             .files
             .extract_if(.., |change| of(&change.path).is_some()),
     );
-    changes.git.extend(
-        after
-            .made
-            .iter()
-            .filter(|made| made.is_copied)
-            .map(|made| EntryChange {
-                path: made.path.clone(),
-                before: Entry::Absent,
-                after: Entry::Folder { mode: made.mode },
-            }),
-    );
+    changes
+        .git
+        .extend(after.made.iter().filter(|made| made.is_copied).map(|made| {
+            EntryChange::new(
+                made.path.clone(),
+                Entry::Absent,
+                Entry::Folder { mode: made.mode },
+            )
+        }));
     changes.git.sort_by(|a, b| a.path.cmp(&b.path));
     changes
 }

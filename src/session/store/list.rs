@@ -10,10 +10,10 @@ use super::load::{self, Kept, MemoryBounds, TooNew};
 use super::record::{Head, Record};
 use super::replay;
 use crate::agent::event::AgentEvent;
-use crate::changes::texts::Texts;
-use crate::workspace::StateFolder;
+use crate::changes::{Images, images};
 use crate::workspace::state::Found;
 use crate::workspace::state::log::{Log, Opened};
+use crate::workspace::{StateFolder, blocking};
 
 const ENDING: &str = ".jsonl";
 
@@ -124,7 +124,15 @@ impl Sessions {
             loaded => loaded?,
         };
         let kept = whole(loaded, &self.journals, id)?;
-        Ok(replay::events(kept.shown, &Texts::of(&self.state).await).await)
+        let (images, folders) = (
+            images::folder(&self.state),
+            kept.head.map(|head| head.folders).unwrap_or_default(),
+        );
+        let replayed = blocking(move || {
+            let images = Images::open(&images).unwrap_or_default();
+            replay::events(kept.shown, &images, &folders)
+        });
+        Ok(replayed.await)
     }
 
     /// One page, last used first: those after `after` (`None` for the first page), limited to the workspace folder

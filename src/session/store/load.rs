@@ -157,7 +157,7 @@ impl Kept {
             }
             Record::Thought { .. }
             | Record::Call(_)
-            | Record::Reviewed(_)
+            | Record::Review(_)
             | Record::Plan { .. }
             | Record::Unknown => {}
         }

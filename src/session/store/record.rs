@@ -10,11 +10,10 @@ use serde_json::Value;
 use crate::agent::Entry;
 use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
-use crate::changes::stored::StoredReview;
-use crate::changes::texts::StoredChange;
+use crate::changes::checkpoint::TurnReview;
 use crate::config::Mode;
 use crate::model::{Effort, Message, Taught, Usage};
-use crate::tools::{Exit, FileDiff, Location, PlanEntry, ToolKind};
+use crate::tools::{Exit, Location, PlanEntry, ToolKind};
 
 /// The version this program writes, and the highest it reads.
 pub(super) const VERSION: u32 = 1;
@@ -70,7 +69,7 @@ pub(in crate::session) enum Record {
     /// A call ended.
     Call(Call),
     /// A person settled, undid or redid changes.
-    Reviewed(StoredReview),
+    Review(TurnReview),
     /// The complete plan.
     Plan {
         /// Its steps.
@@ -155,12 +154,9 @@ pub(in crate::session) struct Call {
     /// The locations it touched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
-    /// What it changed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<StoredChange>,
-    /// Everything a command changed; contents are stored with the texts, by their address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<Arc<ChangeSet>>,
+    /// What it changed; contents are beside the journals, as images.
+    #[serde(default, skip_serializing_if = "ChangeSet::is_empty")]
+    pub changed: ChangeSet,
     /// How its command ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
@@ -179,8 +175,6 @@ pub(super) enum Pending {
     },
     /// Becomes a [`Record::Message`].
     Message(Arc<Entry>),
-    /// Becomes a [`Record::Call`] with these changes.
-    Call(Call, Vec<FileDiff>),
 }
 
 /// [`Record`] with borrowed fields.
@@ -227,13 +221,6 @@ impl Pending {
                     message: &entry.message(),
                 },
             ),
-            Self::Call(call, diffs) => {
-                let call = Call {
-                    changes: diffs.iter().map(StoredChange::of).collect(),
-                    ..call.clone()
-                };
-                serde_json::to_writer(&mut *out, &Record::Call(call))
-            }
         }?;
         out.write_all(b"\n")
     }

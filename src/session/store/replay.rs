@@ -1,6 +1,7 @@
 //! A saved conversation as events, so that a front end can show it again.
 
-use std::collections::{HashMap, HashSet, VecDeque, vec_deque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -8,58 +9,50 @@ use super::load::Shown;
 use super::record::{Call, Record};
 use crate::agent::APPLY;
 use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult, Termination};
-use crate::changes::stored::Remembered;
-use crate::changes::texts::Texts;
+use crate::changes::Images;
+use crate::changes::change_set::EntryChange;
+use crate::changes::checkpoint::Journaled;
 use crate::domain::{FileDiff, Preview, ToolKind};
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
+use crate::workspace::native;
 
 /// How the recorded words of a prompt begin whose turn works on a copy of the workspace.
 pub(in crate::session) const TRY: &str = "/try ";
 /// The most text of changes that is shown again, in bytes: that of the last ones.
 const TEXTS: usize = 32 << 20;
+/// Larger texts of commands are not shown again, in bytes.
+const TEXT: u64 = 1 << 20;
+/// How many changes of a call are shown again.
+const DIFFS: usize = 100;
 
-/// What each turn changed, as far as the texts are still there: one change at a time.
-#[derive(Debug)]
-pub(in crate::session) struct Changes<'a> {
-    records: vec_deque::Iter<'a, Record>,
-    turn: u64,
+/// What each turn changed and what a person settled of it, in order.
+pub(in crate::session) fn changes(shown: &Shown) -> impl Iterator<Item = Journaled> {
+    let mut turn = shown.turns_before;
+    shown.records.iter().filter_map(move |record| match record {
+        Record::Prompt { .. } => {
+            turn += 1;
+            None
+        }
+        Record::Call(call) if !call.changed.is_empty() => {
+            Some(Journaled::Changed(turn, call.changed.clone()))
+        }
+        Record::Review(review) => Some(Journaled::Reviewed(review.clone())),
+        _ => None,
+    })
 }
 
-impl<'a> Changes<'a> {
-    pub fn of(shown: &'a Shown) -> Self {
-        Self {
-            records: shown.records.iter(),
-            turn: shown.turns_before,
-        }
-    }
-
-    pub async fn next(&mut self, texts: &Texts) -> Option<Remembered> {
-        loop {
-            match self.records.next()? {
-                Record::Prompt { .. } => self.turn += 1,
-                Record::Call(call) if !call.changes.is_empty() || call.command.is_some() => {
-                    let (diffs, command) = (diffs(call, texts).await, call.command.clone());
-                    return Some(Remembered::Changed {
-                        turn: self.turn,
-                        diffs,
-                        command,
-                    });
-                }
-                Record::Reviewed(review) => return Some(Remembered::Reviewed(review.clone())),
-                _ => {}
-            }
-        }
-    }
-}
-
-/// The events that show the conversation.
-pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<AgentEvent> {
+/// The events that show the conversation, whose files a person names below `folders`. Blocks.
+pub(in crate::session) fn events(
+    shown: Shown,
+    images: &Images,
+    folders: &[PathBuf],
+) -> Vec<AgentEvent> {
     let Shown {
         records,
         turns_before,
         ..
     } = shown;
-    let calls = calls(&records, texts).await;
+    let calls = calls(&records, images, folders);
     let asked = asked(&records);
     let mut replay = Replay {
         calls,
@@ -141,7 +134,7 @@ pub(in crate::session) fn last_trial(shown: &Shown) -> Option<bool> {
     for record in shown.records.iter().rev() {
         match record {
             Record::Call(call) if call.id.starts_with(APPLY) => {
-                applied = !call.changes.is_empty() || call.command.is_some();
+                applied = !call.changed.is_empty();
             }
             Record::Prompt { text, .. } => return text.starts_with(TRY).then_some(applied),
             _ => {}
@@ -179,23 +172,24 @@ fn asked(records: &VecDeque<Record>) -> HashSet<String> {
     answers.flatten().map(|call| call.id.clone()).collect()
 }
 
-/// The calls by their ids, with their changes.
-async fn calls(
+/// The calls by their ids, with their changes as texts.
+fn calls(
     records: &VecDeque<Record>,
-    texts: &Texts,
+    images: &Images,
+    folders: &[PathBuf],
 ) -> HashMap<String, (Call, Vec<FileDiff>)> {
     let (mut calls, mut left) = (HashMap::new(), TEXTS);
     for record in records.iter().rev() {
         let Record::Call(call) = record else { continue };
         let diffs = if left > 0 {
-            diffs(call, texts).await
+            diffs(call, images, folders)
         } else {
             Vec::new()
         };
-        let size = |diff: &FileDiff| {
-            diff.new_text.len() + diff.old_text.as_ref().map_or(0, |text| text.len())
-        };
-        left = left.saturating_sub(diffs.iter().map(size).sum());
+        for diff in &diffs {
+            let before = diff.old_text.as_ref().map_or(0, |text| text.len());
+            left = left.saturating_sub(diff.new_text.len() + before);
+        }
         calls
             .entry(call.id.clone())
             .or_insert_with(|| (call.clone(), diffs));
@@ -287,12 +281,12 @@ impl Replay {
             title,
             kind,
             locations,
-            command,
+            changed,
             exit,
             ..
         } = call;
         let (call_id, name) = (id.to_owned(), title.clone());
-        let is_error = diffs.is_empty() && command.is_none();
+        let is_error = changed.is_empty();
         let preview = Preview {
             title,
             locations: locations.clone(),
@@ -366,26 +360,33 @@ impl Replay {
     }
 }
 
-/// The changes of a call; empty if a text no longer exists.
-async fn diffs(call: &Call, texts: &Texts) -> Vec<FileDiff> {
-    let mut diffs = Vec::new();
-    for change in &call.changes {
-        let Some(new_text) = texts.get(&change.after).await else {
-            continue;
-        };
-        let old_text = match &change.before {
-            None => None,
-            Some(before) => match texts.get(before).await {
-                None => continue,
-                old_text => old_text,
-            },
-        };
-        diffs.push(FileDiff {
-            path: change.path.clone(),
-            old_text,
-            new_text,
-            stored: change.stored,
-        });
+/// The texts that a call changed, as far as they are still stored.
+fn diffs(call: &Call, images: &Images, folders: &[PathBuf]) -> Vec<FileDiff> {
+    let diff = |change: &EntryChange| {
+        let limit = if change.is_edit { u64::MAX } else { TEXT };
+        let diff = images.diff(change, limit)?;
+        Some(FileDiff {
+            path: name_of(&diff.path, folders),
+            ..diff
+        })
+    };
+    call.changed
+        .files
+        .iter()
+        .filter_map(diff)
+        .take(DIFFS)
+        .collect()
+}
+
+/// What a person calls the file at `path`, in which no part is a link.
+fn name_of(path: &Path, folders: &[PathBuf]) -> PathBuf {
+    for folder in folders {
+        let inside = native::canonical(folder)
+            .ok()
+            .and_then(|real| Some(folder.join(path.strip_prefix(real).ok()?)));
+        if let Some(inside) = inside {
+            return inside;
+        }
     }
-    diffs
+    path.to_owned()
 }

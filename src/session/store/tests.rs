@@ -8,9 +8,9 @@ use serde_json::{Map, json};
 use super::load::{Kept, MemoryBounds, TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, Termination};
-use crate::changes::checkpoint::Checkpoints;
-use crate::changes::stored::Remembered;
-use crate::changes::texts::Texts;
+use crate::changes::change_set::{self, EntryChange};
+use crate::changes::checkpoint::{Checkpoints, Journaled};
+use crate::changes::{Images, images};
 use crate::domain::{Charset, FileDiff, Stored, Usage};
 use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
@@ -36,14 +36,6 @@ fn load_bytes(bytes: &[u8], limits: MemoryBounds) -> Result<Kept, TooNew> {
             .map(str::to_owned),
         limits,
     )
-}
-
-async fn changes(kept: &Kept, texts: &Texts) -> Vec<Remembered> {
-    let (mut changes, mut all) = (Changes::of(&kept.shown), Vec::new());
-    while let Some(one) = changes.next(texts).await {
-        all.push(one);
-    }
-    all
 }
 
 fn user(text: &str) -> Message {
@@ -79,19 +71,10 @@ fn results(ids: &[&str]) -> Message {
     }
 }
 
-fn ended(id: &str, diffs: Vec<FileDiff>) -> AgentEvent {
-    let result = ExecutionResult {
+fn result() -> ExecutionResult {
+    ExecutionResult {
         content: "ok".to_owned(),
-        diffs,
         ..ExecutionResult::default()
-    };
-    let (call_id, name) = (id.to_owned(), "edit_file".to_owned());
-    AgentEvent::ToolExecutionEnd {
-        call_id,
-        name,
-        result,
-        wait_ms: 0.0,
-        execute_duration_ms: 0.0,
     }
 }
 
@@ -131,7 +114,7 @@ async fn keep(home: &std::path::Path, id: &str) {
         content: "hm".to_owned(),
     });
     journal.message(&entry(answer(&["a"])));
-    journal.event(&ended("a", Vec::new()));
+    journal.call_ended("a", "edit_file", &result(), ChangeSet::default());
     journal.message(&entry(results(&["a"])));
     journal.event(&done());
     journal.flush().await.unwrap();
@@ -168,94 +151,98 @@ async fn a_conversation_continues_where_it_ended() {
     );
 }
 
+/// A call that edited a file, recorded and journaled as a session does it.
+async fn edited(journal: &mut Journal, checkpoints: &mut Checkpoints, id: &str, diff: FileDiff) {
+    let preview = Preview {
+        title: "Edit a".to_owned(),
+        ..Preview::default()
+    };
+    journal.event(&AgentEvent::ToolPreview {
+        call_id: id.to_owned(),
+        kind: ToolKind::Edit,
+        preview,
+    });
+    let (changed, problem) = checkpoints.record(&workspace(), 1, &[diff], None).await;
+    assert_eq!(problem, None);
+    journal.call_ended(id, "edit_file", &result(), changed);
+}
+
 #[tokio::test]
-async fn text_typed_between_changes_is_journaled() {
+async fn changes_are_journaled_with_images_of_both_states() {
     let home = tempfile::tempdir().unwrap();
-    let folder_of_texts = home.path().join("checkpoints");
     let mut checkpoints = Checkpoints::new(
-        Some(folder_of_texts.clone()),
+        Some(images::folder(home.path())),
         tokio::sync::watch::channel(Undoable::default()).0,
     );
     let diff = |old: &str, new: &str| FileDiff::new("/w/a".into(), Some(old.into()), new.into());
-    let stored = Some(Stored {
+    let stored = Stored {
         charset: Charset::Latin1,
         bom: false,
         mode: Some(0o600),
-        missing_folders: 2,
-    });
-    let last = FileDiff {
-        stored,
-        ..diff("3\nmine\n", "4\nmine\n")
+        new_folders: 0,
     };
-    let diffs = [diff("1\n", "2\n"), diff("2\n", "3\n"), last];
+    let removed = FileDiff {
+        before: Some(stored),
+        ..diff("caf\u{e9}\n", "")
+    };
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
-    for (id, diff) in ["a", "b", "c"].into_iter().zip(&diffs) {
-        checkpoints
-            .record(&workspace(), ("s", 1), std::slice::from_ref(diff), None)
-            .await;
-        let preview = Preview {
-            title: "Edit a".to_owned(),
-            ..Preview::default()
-        };
-        journal.event(&AgentEvent::ToolPreview {
-            call_id: id.to_owned(),
-            kind: ToolKind::Edit,
-            preview,
-        });
-        journal.event(&ended(id, vec![diff.clone()]));
-    }
+    edited(&mut journal, &mut checkpoints, "a", diff("1\n", "2\n")).await;
+    edited(&mut journal, &mut checkpoints, "b", removed).await;
     journal.flush().await.unwrap();
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s")
         .await
         .unwrap()
         .1;
-    let again = changes(&kept, &checkpoints.texts().await).await;
+    let file = |bytes: &[u8], mode: u32| {
+        let image = address(bytes);
+        let stored = std::fs::read(images::folder(home.path()).join(&image)).unwrap();
+        assert_eq!(stored, bytes);
+        change_set::Entry::File {
+            image,
+            size: bytes.len() as u64,
+            mode,
+        }
+    };
+    let changed = |before, after| {
+        let change = EntryChange {
+            is_edit: true,
+            ..EntryChange::new("/w/a".into(), before, after)
+        };
+        let files = vec![change];
+        Journaled::Changed(
+            1,
+            ChangeSet {
+                files,
+                git: Vec::new(),
+            },
+        )
+    };
     assert_eq!(
-        again,
-        diffs.map(|diff| Remembered::Changed {
-            turn: 1,
-            diffs: vec![diff],
-            command: None
-        })
+        changes(&kept.shown).collect::<Vec<_>>(),
+        [
+            changed(file(b"1\n", 0o644), file(b"2\n", 0o644)),
+            changed(file(b"caf\xe9\n", 0o600), change_set::Entry::Absent),
+        ]
     );
-    let list = std::fs::read(folder_of_texts.join("s-1.json")).unwrap();
-    let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
-    let change = |before: &str, after: &str| json!({ "path": "/w/a", "before": address(before.as_bytes()), "after": address(after.as_bytes()) });
-    let mut last = change("3\nmine\n", "4\nmine\n");
-    last["stored"] =
-        json!({ "charset": "latin1", "bom": false, "mode": 0o600, "missing_folders": 2 });
-    assert_eq!(list["files"], json!([change("1\n", "3\n"), last]));
 }
 
 #[tokio::test]
 async fn replay_shows_what_was_shown() {
     let home = tempfile::tempdir().unwrap();
     let mut checkpoints = Checkpoints::new(
-        Some(home.path().join("checkpoints")),
+        Some(images::folder(home.path())),
         tokio::sync::watch::channel(Undoable::default()).0,
     );
     let diff = FileDiff::new("/w/a".into(), Some("1".into()), "2".into());
-    checkpoints
-        .record(&workspace(), ("s", 1), std::slice::from_ref(&diff), None)
-        .await;
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
     journal.event(&AgentEvent::ReasoningDelta {
         content: "hm".to_owned(),
     });
     journal.message(&entry(answer(&["a"])));
-    let preview = Preview {
-        title: "Edit a".to_owned(),
-        ..Preview::default()
-    };
-    journal.event(&AgentEvent::ToolPreview {
-        call_id: "a".to_owned(),
-        kind: ToolKind::Edit,
-        preview,
-    });
-    journal.event(&ended("a", vec![diff.clone()]));
+    edited(&mut journal, &mut checkpoints, "a", diff).await;
     journal.message(&entry(results(&["a"])));
     journal.flush().await.unwrap();
     drop(journal);
@@ -263,14 +250,8 @@ async fn replay_shows_what_was_shown() {
         .await
         .unwrap()
         .1;
-    let texts = checkpoints.texts().await;
-    let changed = Remembered::Changed {
-        turn: 1,
-        diffs: vec![diff],
-        command: None,
-    };
-    assert_eq!(changes(&kept, &texts).await, [changed]);
-    let events = events(kept.shown, &texts).await;
+    let images = checkpoints.images().await;
+    let events = events(kept.shown, &images, &["/w".into()]);
     let events: Vec<_> = events
         .iter()
         .map(|event| serde_json::to_value(event).unwrap())
@@ -384,8 +365,7 @@ fn finished_and_interrupted_calls_are_distinguished() {
         title: String::new(),
         kind: ToolKind::Edit,
         locations: Vec::new(),
-        changes: Vec::new(),
-        command: None,
+        changed: ChangeSet::default(),
         exit: None,
     };
     let mut lines = Vec::new();
@@ -608,7 +588,7 @@ async fn the_last_turns_of_a_long_journal_are_shown() {
         (kept.turns, kept.messages.len(), kept.shown.turns_before),
         (9, 18, 7)
     );
-    let events = events(kept.shown, &Texts::in_folder(None)).await;
+    let events = events(kept.shown, &Images::default(), &[]);
     let events: Vec<_> = events
         .iter()
         .map(|event| serde_json::to_value(event).unwrap())

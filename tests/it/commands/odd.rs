@@ -355,7 +355,7 @@ fn of_large_changes_only_some_are_shown_and_all_are_undone() {
             .as_array()
             .map_or(0, Vec::len)
     };
-    assert_eq!(files(&review(&mut client, &session, "list")), 10);
+    assert_eq!(files(&review(&mut client, &session, "list")), 30);
     for (action, expected) in [
         ("undo", &text),
         ("redo", &text.replacen('a', "b", 1)),
@@ -371,6 +371,52 @@ fn of_large_changes_only_some_are_shown_and_all_are_undone() {
             "{action}"
         );
     }
+}
+
+#[test]
+fn a_turn_that_changed_only_the_state_of_git_is_listed_and_can_be_rejected() {
+    let stage = Stage::new(Level::Best, &[run("git checkout -qb other")]);
+    let path = stage.world.path();
+    stage.world.write("a", "one\n");
+    git(&path, &["init", "-qb", "master"]);
+    git(&path, &["add", "a"]);
+    git(&path, &["commit", "-qm", "one"]);
+    let mut client = stage.client();
+    let session = turn_in(&mut client, &path);
+    let listed = review(&mut client, &session, "list");
+    let file = &listed["result"]["turns"][0]["files"][0];
+    assert_eq!(
+        (&file["path"], &file["hunks"]),
+        (&json!(path.join(".git/HEAD")), &json!([])),
+        "{listed}"
+    );
+    let rejected = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "reject", "turn": 1, "path": file["path"] }),
+    );
+    assert_eq!(rejected["result"]["turns"], json!([]), "{rejected}");
+    let head = std::fs::read_to_string(path.join(".git/HEAD")).unwrap();
+    assert_eq!(head, "ref: refs/heads/master\n");
+}
+
+#[test]
+fn redoing_a_removal_leaves_unsaved_text_alone() {
+    let stage = Stage::new(Level::Best, &[run("rm -rf a b")]);
+    stage.world.write("a", "one\ntwo\n");
+    stage.world.write("b", "b\n");
+    let mut client = stage.client();
+    let session = turn_in(&mut client, &stage.world.path());
+    review(&mut client, &session, "undo");
+    client.open(&stage.world.uri("a"), "one\ntwo\nmine\n");
+    let redone = review(&mut client, &session, "redo");
+    assert_eq!(
+        redone["result"]["message"],
+        "redid turn 1: b; not changed: a (it has unsaved changes in the editor, so it was not removed)"
+    );
+    let is_edit = |message: &Value| message["method"] == "workspace/applyEdit";
+    assert!(!client.seen.iter().any(is_edit), "{:#?}", client.seen);
+    assert_eq!(stage.world.read("a"), "one\ntwo\n");
+    assert!(!stage.world.path().join("b").exists());
 }
 
 #[test]

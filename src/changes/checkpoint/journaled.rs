@@ -1,0 +1,132 @@
+//! What is under review, to and from the journal: what a person settled, undid or redid stays so after a restart.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::review::Review;
+use super::{Checkpoints, TurnChanges};
+use crate::changes::ChangeSet;
+use crate::changes::change_set::{Entry, EntryChange};
+
+/// What a journal says of the changes of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Journaled {
+    /// A call of this turn changed something.
+    Changed(u64, ChangeSet),
+    /// A person settled, undid or redid something.
+    Reviewed(TurnReview),
+}
+
+/// What a review changed of a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TurnReview {
+    /// The turn, counted in prompts.
+    pub turn: u64,
+    /// What is under review now of each path that it changed; a change without a difference: nothing.
+    pub left: ChangeSet,
+}
+
+impl Checkpoints {
+    /// What is under review.
+    pub fn under_review(&self) -> Vec<TurnChanges> {
+        self.turns.clone()
+    }
+
+    /// How that differs from what was under review `before`.
+    pub fn reviewed_since(&self, before: &[TurnChanges]) -> Vec<TurnReview> {
+        let nothing = ChangeSet::default();
+        let of = |turns: &[TurnChanges], turn: u64| {
+            let found = turns.iter().find(|entry| entry.turn == turn);
+            found.map(|entry| entry.changes.clone())
+        };
+        let turns = before.iter().chain(&self.turns).map(|entry| entry.turn);
+        let turns: BTreeSet<u64> = turns.collect();
+        let mut reviews = Vec::new();
+        for turn in turns {
+            let old = of(before, turn).unwrap_or_else(|| nothing.clone());
+            let new = of(&self.turns, turn).unwrap_or_else(|| nothing.clone());
+            let left = ChangeSet {
+                files: differing(&old.files, &new.files),
+                git: differing(&old.git, &new.git),
+            };
+            if !left.is_empty() {
+                reviews.push(TurnReview { turn, left });
+            }
+        }
+        reviews
+    }
+
+    /// How that will differ once this redo, or undo of a rejection, is done.
+    pub async fn reviewed_ahead(&mut self, review: &Review) -> Vec<TurnReview> {
+        let again = match review {
+            Review::Redo(turn) => self
+                .to_redo(*turn)
+                .and_then(|index| self.undone.get(index..=index)),
+            Review::Undo(None) => self.to_unreject(),
+            _ => None,
+        };
+        let mut again: Vec<_> = again
+            .unwrap_or_default()
+            .iter()
+            .map(|undone| (undone.turn, undone.changes.clone()))
+            .collect();
+        let before = self.turns.clone();
+        while let Some((turn, changes)) = again.pop() {
+            self.add(turn, changes).await;
+        }
+        let reviews = self.reviewed_since(&before);
+        self.turns = before;
+        reviews
+    }
+
+    /// Takes over what an earlier process recorded.
+    pub async fn restore(&mut self, recorded: Journaled) {
+        match recorded {
+            Journaled::Changed(turn, changes) => self.add(turn, changes).await,
+            Journaled::Reviewed(TurnReview { turn, left }) => {
+                let index = self.at(turn);
+                if let Some(entry) = self.turns.get_mut(index) {
+                    settle(&mut entry.changes.files, left.files);
+                    settle(&mut entry.changes.git, left.git);
+                }
+                self.turns.retain(|entry| !entry.changes.is_empty());
+            }
+        }
+        self.publish();
+    }
+}
+
+/// What is in `new` instead of what was in `old`.
+fn differing(old: &[EntryChange], new: &[EntryChange]) -> Vec<EntryChange> {
+    let known: HashMap<&Path, &EntryChange> = old.iter().map(|one| (&*one.path, one)).collect();
+    let is_new = |change: &&EntryChange| known.get(&*change.path) != Some(change);
+    let mut left: Vec<_> = new.iter().filter(is_new).cloned().collect();
+    let there: BTreeSet<&Path> = new.iter().map(|change| &*change.path).collect();
+    let gone = old.iter().filter(|change| !there.contains(&*change.path));
+    left.extend(gone.map(|change| EntryChange {
+        before: Entry::Absent,
+        after: Entry::Absent,
+        ..change.clone()
+    }));
+    left
+}
+
+/// Has `changes` be what is `left` of these paths. Files stay in the order in which they were changed.
+fn settle(changes: &mut Vec<EntryChange>, left: Vec<EntryChange>) {
+    let mut by_path: HashMap<PathBuf, usize> = HashMap::new();
+    for (index, change) in changes.iter().enumerate() {
+        by_path.insert(change.path.clone(), index);
+    }
+    for change in left {
+        match by_path
+            .get(&change.path)
+            .and_then(|index| changes.get_mut(*index))
+        {
+            Some(known) => *known = change,
+            None => changes.push(change),
+        }
+    }
+    changes.retain(|change| change.before != change.after);
+}

@@ -1,0 +1,204 @@
+//! Edits of texts as changes of files: an edit is recorded as the bytes that its file has, or would be saved as.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Images;
+use super::change_set::{Entry, EntryChange};
+use super::review::without;
+use crate::domain::{FileDiff, Stored};
+use crate::workspace::{Format, Workspace, content};
+
+/// Permission bits where the system has not said any.
+pub(super) const FILE: u32 = 0o644;
+const FOLDER: u32 = 0o755;
+
+/// What an edit changed: the folders that were made for the file, and the file. Its images are in `images` afterwards,
+/// if only in memory; then also returns why. Blocks.
+pub(super) fn recorded(
+    workspace: &Workspace,
+    images: &Images,
+    diff: &FileDiff,
+) -> (Vec<EntryChange>, Option<io::Error>) {
+    let path = workspace.identity(&diff.path);
+    let mode = mode_of(workspace, &path).unwrap_or(FILE);
+    let mut problem = None;
+    let mut image = |text: &str, stored: Option<Stored>| {
+        let stored = stored.unwrap_or_else(|| Format::default().stored(None));
+        let (entry, error) = keep(images, text, stored, mode);
+        problem = error.or(problem.take());
+        entry
+    };
+    let before = match &diff.old_text {
+        Some(text) => image(text, diff.before),
+        None => Entry::Absent,
+    };
+    let after = if diff.before.is_some() && diff.after.is_none() {
+        Entry::Absent
+    } else {
+        // A text that its encoding cannot express was written as the one before.
+        image(&diff.new_text, diff.after.or(diff.before))
+    };
+    let folders = diff.after.map_or(0, |stored| stored.new_folders);
+    let folders = path.ancestors().skip(1).take(folders).map(|folder| {
+        let mode = mode_of(workspace, folder).unwrap_or(FOLDER);
+        EntryChange::new(folder.to_owned(), Entry::Absent, Entry::Folder { mode })
+    });
+    let mut changes: Vec<_> = folders.collect();
+    changes.reverse();
+    changes.push(EntryChange {
+        is_edit: true,
+        ..EntryChange::new(path, before, after)
+    });
+    (changes, problem)
+}
+
+fn mode_of(workspace: &Workspace, path: &Path) -> Option<u32> {
+    workspace.resolve_path(path).ok()?.mode()
+}
+
+/// A file with this text, whose permission bits are `mode` unless `stored` says others. Blocks.
+pub(super) fn keep(
+    images: &Images,
+    text: &str,
+    stored: Stored,
+    mode: u32,
+) -> (Entry, Option<io::Error>) {
+    let encoded = Format::default().with(stored).encode(text);
+    let bytes = encoded.unwrap_or_else(|_no_such_character| text.as_bytes().into());
+    let (image, problem) = images.keep(&bytes);
+    let file = Entry::File {
+        image,
+        size: bytes.len() as u64,
+        mode: stored.mode.unwrap_or(mode),
+    };
+    (file, problem)
+}
+
+/// A file as text, and how that is stored.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    pub text: Arc<str>,
+    pub stored: Stored,
+}
+
+/// The text of a file; an empty one where nothing is. `None` if it is not text or no longer stored. Blocks.
+pub(super) fn text(images: &Images, entry: &Entry, limit: u64) -> Option<Text> {
+    let (text, format, mode) = match entry {
+        Entry::Absent => (String::new(), Format::default(), None),
+        Entry::File { image, size, mode } if *size <= limit => {
+            let (text, format) = content::decode(images.read(image).ok()?)?;
+            (text, format, Some(*mode))
+        }
+        _ => return None,
+    };
+    Some(Text {
+        text: text.into(),
+        stored: format.stored(mode),
+    })
+}
+
+/// Both changes of a path as one; `None` if they cancel out. Where somebody changed the file between them, that is not
+/// part of it. Blocks.
+pub(super) fn then(
+    images: &Images,
+    earlier: EntryChange,
+    next: EntryChange,
+) -> Option<EntryChange> {
+    let before = if earlier.after == next.before {
+        earlier.before
+    } else {
+        rebased(images, &earlier, next.before)
+    };
+    (before != next.after).then_some(EntryChange {
+        before,
+        is_edit: earlier.is_edit && next.is_edit,
+        ..next
+    })
+}
+
+/// What would have been there before `change` if somebody had made `now` of its result already then.
+fn rebased(images: &Images, change: &EntryChange, now: Entry) -> Entry {
+    let (before, after) = (&change.before, &change.after);
+    let mode = |now: u32| match (before, after) {
+        (Entry::File { mode: before, .. }, Entry::File { mode: after, .. }) if before != after => {
+            *before
+        }
+        _ => now,
+    };
+    match (before, after, &now) {
+        (Entry::Folder { .. }, ..)
+        | (Entry::Absent, Entry::Folder { .. }, Entry::Folder { .. }) => {
+            return before.clone();
+        }
+        (
+            Entry::File { image, size, .. },
+            Entry::File { image: left, .. },
+            Entry::File {
+                image: found,
+                mode: bits,
+                ..
+            },
+        ) if left == found => {
+            return Entry::File {
+                image: image.clone(),
+                size: *size,
+                mode: mode(*bits),
+            };
+        }
+        _ => {}
+    }
+    let Entry::File { mode: bits, .. } = now else {
+        return now;
+    };
+    let texts = [before, after, &now].map(|entry| text(images, entry, u64::MAX));
+    let [Some(old), Some(new), Some(found)] = texts else {
+        return now;
+    };
+    let (text, _) = without(&old.text, &new.text, &found.text);
+    if *before == Entry::Absent && text.is_empty() {
+        return Entry::Absent;
+    }
+    let is_recoded = *before != Entry::Absent && old.is_stored_otherwise(&new);
+    let stored = if is_recoded { old.stored } else { found.stored };
+    let stored = Stored {
+        mode: Some(mode(bits)),
+        ..stored
+    };
+    keep(images, &text, stored, bits).0
+}
+
+impl Text {
+    /// Whether the encoding is another one.
+    pub fn is_stored_otherwise(&self, other: &Self) -> bool {
+        (self.stored.charset, self.stored.bom) != (other.stored.charset, other.stored.bom)
+    }
+}
+
+/// The changes of both lists in the order in which their paths were changed first, with one change per path. Blocks.
+pub(super) fn joined(
+    earlier: Vec<EntryChange>,
+    later: Vec<EntryChange>,
+    mut then: impl FnMut(EntryChange, EntryChange) -> Option<EntryChange>,
+) -> Vec<EntryChange> {
+    let mut by_path = HashMap::<PathBuf, usize>::new();
+    let mut changes: Vec<Option<EntryChange>> = Vec::with_capacity(earlier.len() + later.len());
+    for change in earlier.into_iter().chain(later) {
+        match by_path.get(&change.path).copied() {
+            None => {
+                by_path.insert(change.path.clone(), changes.len());
+                changes.push(Some(change));
+            }
+            Some(index) => {
+                let slot = &mut changes[index];
+                *slot = match slot.take() {
+                    Some(earlier) => then(earlier, change),
+                    None => Some(change),
+                };
+            }
+        }
+    }
+    changes.into_iter().flatten().collect()
+}

@@ -1,0 +1,318 @@
+//! Reverts changes in a workspace whose files may be open in the editor, or changed since.
+//!
+//! An edit is reverted as text, through the editor where that has the file; everything else byte for byte. What is no
+//! longer as it was left is reverted as text as well, around the lines that somebody changed.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::change_set::{Entry, EntryChange};
+use super::edits::{self, Text};
+use super::guard::with_repositories;
+use super::revert::{Left, Reason, Reverted, revert};
+use super::review::without;
+use super::{ChangeSet, Images, backup};
+use crate::domain::{FileDiff, Stored};
+use crate::workspace::{
+    FileChange, FileError, OnDisk, Root, Source, Workspace, WorkspacePath, blocking, content, disk,
+};
+
+/// Larger texts, in bytes, are not merged.
+const TEXT: u64 = 32 << 20;
+
+/// What a revert is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// What somebody changed since stays; the rest goes back to how it was.
+    Undo,
+    /// A change is made again: a file that somebody changed since is neither removed nor replaced.
+    Redo,
+}
+
+/// Reverts `changes`; what that changed is in `done`, with its images in `images`.
+pub async fn revert_in(
+    workspace: &Workspace,
+    changes: ChangeSet,
+    images: &Arc<Images>,
+    purpose: Purpose,
+) -> Reverted {
+    let mut work = Work {
+        workspace,
+        images,
+        purpose,
+        reverted: Reverted::default(),
+    };
+    let ChangeSet { files, git } = changes;
+    let (edits, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|change| change.is_edit);
+    for change in &edits {
+        work.text(change).await;
+    }
+    let mut files = ChangeSet { files, git };
+    // A folder comes before its contents.
+    files.files.sort_by(|a, b| a.path.cmp(&b.path));
+    let left = work.bytes(files.clone()).await;
+    let by_path: HashMap<&Path, &EntryChange> = files
+        .files
+        .iter()
+        .map(|change| (&*change.path, change))
+        .collect();
+    let mut folders = Vec::new();
+    for left in left {
+        match by_path.get(&*left.path) {
+            Some(change) if left.reason == Reason::NotEmpty => folders.push((*change).clone()),
+            Some(change) if matches!(left.reason, Reason::Changed | Reason::Open) => {
+                work.changed_since(change, left).await;
+            }
+            _ => work.reverted.left.push(left),
+        }
+    }
+    // What was in them may be gone by now.
+    let folders = ChangeSet {
+        files: folders,
+        git: Vec::new(),
+    };
+    let left = work.bytes(folders).await;
+    work.reverted.left.extend(left);
+    work.reverted
+}
+
+struct Work<'a> {
+    workspace: &'a Workspace,
+    images: &'a Arc<Images>,
+    purpose: Purpose,
+    reverted: Reverted,
+}
+
+impl Work<'_> {
+    /// Reverts byte for byte what is as it was left; returns the rest.
+    async fn bytes(&mut self, changes: ChangeSet) -> Vec<Left> {
+        if changes.is_empty() {
+            return Vec::new();
+        }
+        let Reverted { done, mut left } = on_disk(self.workspace, changes, self.images).await;
+        self.reverted.done.files.extend(done.files);
+        self.reverted.done.git.extend(done.git);
+        let mut has_moved = false;
+        // git's state only goes back as a whole: one of its files stands for all.
+        left.retain(|left| {
+            left.reason != Reason::GitMoved || !std::mem::replace(&mut has_moved, true)
+        });
+        left
+    }
+
+    /// A file that is not as it was left, or is open: its text is reverted, if it has one.
+    async fn changed_since(&mut self, change: &EntryChange, left: Left) {
+        let (images, states) = (
+            Arc::clone(self.images),
+            [change.before.clone(), change.after.clone()],
+        );
+        let is_text = blocking(move || {
+            states
+                .iter()
+                .all(|entry| edits::text(&images, entry, TEXT).is_some())
+        });
+        if is_text.await {
+            self.text(change).await;
+        } else {
+            self.reverted.left.push(left);
+        }
+    }
+
+    async fn text(&mut self, change: &EntryChange) {
+        let path = &change.path;
+        let (done, lines) = match self.reverted_text(change).await {
+            Ok(reverted) => reverted,
+            Err(reason) => (Vec::new(), vec![reason]),
+        };
+        self.reverted.done.files.extend(done);
+        self.reverted
+            .left
+            .extend(lines.into_iter().map(|reason| Left {
+                path: path.clone(),
+                reason,
+            }));
+    }
+
+    /// What reverting a text changed, and what stayed.
+    async fn reverted_text(
+        &self,
+        change: &EntryChange,
+    ) -> Result<(Vec<EntryChange>, Vec<Reason>), Reason> {
+        let (images, states) = (
+            Arc::clone(self.images),
+            [change.before.clone(), change.after.clone()],
+        );
+        let [before, after] =
+            blocking(move || states.map(|entry| edits::text(&images, &entry, TEXT))).await;
+        let (Some(before), Some(after)) = (before, after) else {
+            return Err(Reason::Io("its previous version is not stored".to_owned()));
+        };
+        let is_created = change.before == Entry::Absent;
+        let is_removed = change.after == Entry::Absent;
+        let file = TextFile::find(self.workspace, &change.path).await?;
+        let now = match &file.now {
+            Some(now) => Arc::clone(now),
+            None if is_removed => Arc::default(),
+            None if is_created => return Ok((Vec::new(), Vec::new())),
+            None => return Err(Reason::Removed),
+        };
+        let is_as_left = now == after.text && file.now.is_some() != is_removed;
+        if self.purpose == Purpose::Redo && (is_created || is_removed) && !is_as_left {
+            return Err(if is_created && file.is_unsaved {
+                Reason::Unsaved
+            } else {
+                Reason::Changed
+            });
+        }
+        let stored = stored(&before, &after, is_created, is_removed);
+        let (text, lines) = blocking(move || without(&before.text, &after.text, &now)).await;
+        let lines = lines.into_iter().map(Reason::Lines).collect();
+        let target = (!is_created || !text.is_empty()).then_some(text);
+        if target == file.now && stored.is_none() {
+            return Ok((Vec::new(), lines));
+        }
+        let diff = file.write(self.workspace, target, stored).await?;
+        if diff.is_nothing() {
+            return Ok((Vec::new(), lines));
+        }
+        let (workspace, images) = (self.workspace.clone(), Arc::clone(self.images));
+        let (done, _in_memory) =
+            blocking(move || edits::recorded(&workspace, &images, &diff)).await;
+        Ok((done, lines))
+    }
+}
+
+/// How a text is to be stored again, where its file now does not tell.
+fn stored(before: &Text, after: &Text, is_created: bool, is_removed: bool) -> Option<Stored> {
+    if is_removed {
+        return Some(before.stored);
+    }
+    let is_recoded = !is_created && before.is_stored_otherwise(after);
+    is_recoded.then_some(Stored {
+        mode: None,
+        ..before.stored
+    })
+}
+
+/// A text file as it is now.
+pub(super) struct TextFile {
+    path: WorkspacePath,
+    /// Its text; `None` if it does not exist.
+    pub now: Option<Arc<str>>,
+    is_unsaved: bool,
+}
+
+impl TextFile {
+    pub async fn find(workspace: &Workspace, path: &Path) -> Result<Self, Reason> {
+        let path = workspace
+            .resolve_path(path)
+            .map_err(|error| Reason::Io(error.to_string()))?;
+        let (now, is_unsaved) = match workspace.peek(&path).await {
+            Ok(file) => {
+                let is_unsaved = matches!(file.source, Source::Buffer { unsaved: true, .. });
+                (Some(file.text), is_unsaved)
+            }
+            Err(FileError::NotFound(_)) => (None, false),
+            Err(error) => return Err(Reason::Io(error.to_string())),
+        };
+        Ok(Self {
+            path,
+            now,
+            is_unsaved,
+        })
+    }
+
+    /// The text in which to look for the rest of a change; `None` if somebody removed the file.
+    pub fn under(&self, change: &EntryChange) -> Option<Arc<str>> {
+        match &self.now {
+            None if change.after != Entry::Absent => None,
+            now => Some(now.clone().unwrap_or_default()),
+        }
+    }
+
+    /// Writes this text (`None` removes the file), `stored` in this way; returns what that changed.
+    pub async fn write(
+        self,
+        workspace: &Workspace,
+        target: Option<Arc<str>>,
+        stored: Option<Stored>,
+    ) -> Result<FileDiff, Reason> {
+        if target.is_none() && self.is_unsaved {
+            return Err(Reason::Unsaved);
+        }
+        let change = FileChange {
+            before: stored,
+            ..FileChange::new(target, self.now.unwrap_or_default())
+        };
+        let done = workspace
+            .undo(&self.path, &change)
+            .await
+            .map_err(|error| Reason::Io(error.to_string()))?;
+        Ok(done.diff_of(self.path.real()))
+    }
+}
+
+/// Reverts what is as the change left it, also in documents that show what is on the disk.
+async fn on_disk(workspace: &Workspace, changes: ChangeSet, images: &Arc<Images>) -> Reverted {
+    let (owned, images) = (workspace.clone(), Arc::clone(images));
+    let (reverted, shown) = blocking(move || {
+        let roots = standing(with_repositories(owned.roots()), &changes, &images);
+        let open: Vec<_> = changes
+            .files
+            .iter()
+            .filter_map(|change| saved_document(&owned, &change.path))
+            .collect();
+        let is_open = |path: &Path| {
+            owned.documents().find(path).is_some() && !open.iter().any(|(saved, _)| saved.real() == path)
+                // What the editor shows of a file that is gone is no reason to leave the file gone.
+                && owned.resolve_path(path).is_ok_and(|path| path.written().is_some())
+        };
+        let reverted = revert(&roots, &changes, &images, &is_open);
+        let now = |(path, old): (WorkspacePath, _)| {
+            Some(OnDisk {
+                new: text_now(&path)?,
+                path,
+                old,
+            })
+        };
+        (reverted, open.into_iter().filter_map(now).collect())
+    })
+    .await;
+    workspace.refresh(shown).await;
+    reverted
+}
+
+/// The open document of a file that has the same text, and that text: the file may be changed on the disk.
+fn saved_document(workspace: &Workspace, path: &Path) -> Option<(WorkspacePath, Arc<str>)> {
+    let document = workspace.documents().find(path)?;
+    let path = workspace.resolve_path(path).ok()?;
+    (text_now(&path)? == document.text).then(|| (path, Arc::clone(&document.text)))
+}
+
+fn text_now(path: &WorkspacePath) -> Option<Arc<str>> {
+    Some(content::decode(disk::read_now(path).ok()?)?.0.into())
+}
+
+/// The roots that `changes` are in, with those a command left no sign of: a folder that it removed is made again, since
+/// nothing can be in the old one, and a repository whose worktree no longer names it is known by its backup.
+fn standing(mut roots: Vec<Arc<Root>>, changes: &ChangeSet, images: &Images) -> Vec<Arc<Root>> {
+    let open = |path: &Path| {
+        std::fs::create_dir_all(path)?;
+        Root::open(path).map(Arc::new)
+    };
+    for root in &mut roots {
+        if root.real().symlink_metadata().is_err() {
+            *root = open(root.real()).unwrap_or_else(|_refused| Arc::clone(root));
+        }
+    }
+    for change in &changes.git {
+        let is_in = |root: &Arc<Root>| change.path.starts_with(root.real());
+        if !roots.iter().any(is_in)
+            && let Some(repository) = backup::repository(images.backups(), &change.path)
+        {
+            roots.extend(open(repository));
+        }
+    }
+    roots
+}
