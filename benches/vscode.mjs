@@ -3,8 +3,8 @@
 //   node benches/vscode.mjs [--tokens 20000] [--turns 100] [--only NAME] [--trace FILE]
 //
 // Variables as for tests/editors/vscode.mjs (CODE_SERVER, TANDEM_VSIX, TANDEM_BIN, PLAYWRIGHT_CORE, CHROMIUM). Prints one JSON line a case:
-// how long after the model's end the last word was drawn, frames and tasks of the renderer, its memory before and after a garbage collection. With
-// --trace, which costs time and memory itself, also how long tasks computed, and the trace. Goals and results: benches/README.md.
+// how long after the model's end the last word was drawn, frames and tasks of the renderer, its memory at its peak, in the end and after a garbage
+// collection; at 100 tokens a second, how long a key typed meanwhile takes to be painted; then a reload, to the last turn. With --trace, which costs time and memory itself, also how long tasks computed, and the trace. Goals and results: benches/README.md.
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -18,6 +18,8 @@ const { values } = parseArgs({ options: { tokens: { type: "string", default: "20
 const CATEGORIES = ["-*", "toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline", "disabled-by-default-v8.cpu_profiler"];
 const TOKENS = Number(values.tokens);
 const TURNS = Number(values.turns);
+/** So many are typed while an answer streams. */
+const KEYS = 150;
 
 const paragraph = (n) => `Paragraph ${n} explains **why** the total in \`price.ts\` is made with a start value, and what happens without it.\n\n`;
 const code = (n) => `\`\`\`ts\nexport function total${n}(lines: Line[]): number {\n  return lines.reduce((sum, line) => sum + line.price, 0);\n}\n\`\`\`\n\n`;
@@ -117,6 +119,7 @@ try {
     console.log(JSON.stringify({ case: one.name, ...(await measure(one)) }));
     turns++;
   }
+  console.log(JSON.stringify({ case: "reload", ...(await reload()) }));
 } finally {
   await bench.close();
   model.server.close();
@@ -130,6 +133,43 @@ async function activation() {
   return Number(/(\d+)ms/.exec(words)[1]);
 }
 
+/** From the command to the last answer on the screen, in seconds. */
+async function reload() {
+  const begun = Date.now();
+  const took = () => Number(((Date.now() - begun) / 1000).toFixed(1));
+  await bench.page.reload();
+  await bench.page.locator(".activitybar [aria-label=tandem]").first().waitFor();
+  const workbench = took();
+  await bench.chat.locator(".answer").last().waitFor();
+  return { workbench_s: workbench, last_turn_s: took() };
+}
+
+/** Types while an answer streams; the times from each key to the frame that shows it, in milliseconds. */
+async function typed(frame) {
+  await bench.chat.locator("textarea").focus();
+  await frame.evaluate(timeKeys);
+  for (let key = 0; key < KEYS; key++) {
+    await bench.page.keyboard.press("x", { delay: 20 });
+    await bench.page.waitForTimeout(60 + 13 * (key % 7)); // at no fixed place between two frames
+  }
+  const times = (await frame.evaluate(() => globalThis.keyTimes)).sort((a, b) => a - b);
+  await bench.chat.locator("textarea").fill("");
+  const at = (share) => Math.round(times[Math.min(times.length - 1, Math.floor(share * times.length))]);
+  return { keys: times.length, key_to_paint_p50_ms: at(0.5), key_to_paint_p95_ms: at(0.95), key_to_paint_max_ms: at(1) };
+}
+
+/** Runs in the page of the chat: a task that a frame posts runs after it was painted. */
+function timeKeys() {
+  globalThis.keyTimes = [];
+  document.querySelector("textarea").addEventListener("keydown", ({ timeStamp }) =>
+    requestAnimationFrame(() => {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => globalThis.keyTimes.push(performance.now() - timeStamp);
+      port2.postMessage(undefined);
+    }),
+  );
+}
+
 async function measure({ text, rate }) {
   const frame = await viewFrame();
   const end = `endOfAnswer${++answers}.`;
@@ -141,9 +181,13 @@ async function measure({ text, rate }) {
   }
   model.answer = { tokens: [...tokens(text, TOKENS), text === "code" ? "\n```\n\n" : "\n\n", end], rate };
   await bench.say("Now a long one.");
+  const keys = rate <= 100 ? await typed(frame) : {};
+  let peak = memory;
+  const sampling = setInterval(() => void rendererMegabytes().then((now) => (peak = Math.max(peak, now)), () => undefined), 250);
   const seen = await frame.waitForFunction(() => globalThis.seen, null, { timeout: 900_000 });
   const drawn = await seen.jsonValue();
   await bench.idle();
+  clearInterval(sampling);
   const { gaps, tasks } = await frame.evaluate(() => globalThis.stopWatching());
   const grown = (await rendererMegabytes()) - memory;
   await collectGarbage();
@@ -155,6 +199,8 @@ async function measure({ text, rate }) {
     frames_over_100_ms: gaps.filter((gap) => gap > 100).length,
     longest_task_ms: Math.round(Math.max(0, ...tasks)),
     long_tasks_ms: Math.round(tasks.reduce((sum, task) => sum + task, 0)),
+    ...keys,
+    renderer_growth_peak_mb: Math.round(Math.max(peak - memory, grown)),
     renderer_growth_mb: Math.round(grown),
     renderer_growth_collected_mb: Math.round(kept),
     ...(values.trace !== undefined && (await traced())),

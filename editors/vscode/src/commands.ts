@@ -17,7 +17,7 @@ import type { ChatView } from "./chat";
 import { comment } from "./comment";
 import { buildProgram } from "./build";
 import { attachmentOf, currentEditor, rangeAttachment } from "./context";
-import { terminalAttachment } from "./sources";
+import { cellAttachment, terminalAttachment } from "./sources";
 import { failure } from "./failure";
 import type { Choice, Phase } from "./messages";
 import * as protocol from "./protocol";
@@ -82,8 +82,9 @@ async function newSession({ conversations, chat }: Parts): Promise<void> {
 
 async function askSelection(chat: ChatView): Promise<void> {
   const editor = currentEditor();
-  if (editor !== undefined) {
-    chat.attach(attachmentOf(editor));
+  const attachment = cellAttachment() ?? (editor && attachmentOf(editor));
+  if (attachment !== undefined) {
+    chat.attach(attachment);
   }
   await chat.focus();
 }

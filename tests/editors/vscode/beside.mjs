@@ -47,6 +47,24 @@ export function besideChecks({ bench, model, picture }) {
     await chat.getByRole("button", { name: "Remove pixel.png" }).click();
   }
 
+  /** With the built-in editor of notebooks; nothing is run in it. */
+  async function notebook() {
+    const cell = (source) => ({ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source: [source] });
+    bench.write("shop/sums.ipynb", JSON.stringify({ cells: [cell("import math"), cell("sum([1, 2])")], metadata: {}, nbformat: 4, nbformat_minor: 5 }));
+    await bench.command("workbench.action.quickOpen", "sums.ipynb");
+    await page.locator(".notebookOverlay .cell .view-line", { hasText: "sum([1, 2])" }).click();
+    await page.locator(".notebookOverlay .monaco-editor.focused").waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.press("a");
+    await chat.locator(".composer .chip", { hasText: "sums.ipynb, cell 2" }).waitFor();
+    await model.script([{ text: "Three." }]);
+    await bench.say("What is it?");
+    await answer("Three.").waitFor();
+    await bench.idle();
+    assert.match(await lastMessage(), /From sums\.ipynb, cell 2:[\s\S]*sum\(\[1, 2\]\)/);
+    await bench.command("View: Close Editor");
+  }
+
   async function unfocused() {
     bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder", "tandem.notify": true });
     await bench.open();
@@ -121,6 +139,7 @@ export function besideChecks({ bench, model, picture }) {
   return [
     ["dropped files are sent: an image with its bytes, others by name", dropped],
     ["the button below the input attaches a file", picked],
+    ["a notebook cell is asked about", notebook],
     ["a turn that ends while the window is not focused is announced", unfocused],
     ["a commit message is written from the staged diff, and a failure keeps it", commitMessage],
     ["inline completion, once configured, suggests while typing, and Tab accepts", suggested],
