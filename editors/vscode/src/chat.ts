@@ -260,7 +260,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private async send(text: string, now: boolean): Promise<void> {
-    const { session, draft } = this;
+    const session = await this.conversations.shown();
+    const { draft } = session;
     draft.text = text;
     const { editing } = draft;
     const attachments = [...draft.attachments, ...this.looking.problems(), ...(await mentionedSources(text))];

@@ -110,7 +110,7 @@ async function explainSelection({ conversations, chat }: Parts): Promise<void> {
   if (editor !== undefined) {
     const attachment = attachmentOf(editor);
     await chat.reveal();
-    await conversations.current.prompt({ text: l10n.t("Explain {0}.", attachment.label), attachments: [attachment] });
+    await (await conversations.shown()).prompt({ text: l10n.t("Explain {0}.", attachment.label), attachments: [attachment] });
   }
 }
 
@@ -121,7 +121,9 @@ async function fix({ conversations, chat }: Parts, uri: Uri, diagnostic: Diagnos
   const attachment = rangeAttachment(document, lines);
   const source = diagnostic.source === undefined ? "" : ` (${diagnostic.source})`;
   await chat.reveal();
-  await conversations.current.prompt({
+  await (
+    await conversations.shown()
+  ).prompt({
     text: `Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`,
     attachments: [attachment],
   });

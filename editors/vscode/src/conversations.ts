@@ -97,6 +97,12 @@ export class Conversations implements Disposable {
     await this.current.open();
   }
 
+  /** The session that is shown once what was open is restored; the one of before is not shown any more then. */
+  async shown(): Promise<Session> {
+    await this.restoredOnce();
+    return this.current;
+  }
+
   /** Opens a new conversation; the others continue. */
   async renew(): Promise<void> {
     if (this.current.transcript.isEmpty) {

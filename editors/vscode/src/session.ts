@@ -12,9 +12,12 @@ import * as protocol from "./protocol";
 import { Questions } from "./questions";
 import { folder, type Server } from "./server";
 import { type Ids, Transcript } from "./transcript";
-import { triedText } from "./trial";
+import { triedText, withoutTry } from "./trial";
 import { attachments, type Message, type Outcome, Turns } from "./turns";
 import { wire } from "./wire";
+
+/** The most of a prompt that names its turn. */
+const TITLE = 60;
 
 export type SessionEvent =
   /** `state` changed, and perhaps the transcript. */
@@ -184,7 +187,7 @@ export class Session implements Disposable {
     this.transcript.cut(reviewed?.cutFrom ?? undefined);
     if ((params.action === "undo" || params.action === "redo") && reviewed?.message != null) {
       const back = params.action === "redo" ? "undo" : reviewed.canRedo ? "redo" : undefined;
-      this.transcript.reverted(sentence(reviewed.message), back);
+      this.transcript.reverted(this.withTitle(sentence(reviewed.message)), back);
     }
     this.happened.fire({ type: "grew" });
     return reviewed;
@@ -358,6 +361,15 @@ export class Session implements Disposable {
     const sessionId = await this.sessionId();
     const { configOptions } = await this.server.request(protocol.setConfigOption, { sessionId, configId, value });
     this.options.configured = configOptions;
+  }
+
+  /** The server names a turn by its number, which is nowhere on the screen. */
+  private withTitle(words: string): string {
+    return words.replace(/\bturn (\d+)/i, (number: string, turn: string) => {
+      const [line = ""] = this.transcript.asked(Number(turn))?.split("\n") ?? [];
+      const title = withoutTry(line.length > TITLE ? `${line.slice(0, TITLE)}…` : line);
+      return title === "" ? number : `${number} (“${title}”)`;
+    });
   }
 
   private async listJobs(): Promise<readonly protocol.Job[]> {

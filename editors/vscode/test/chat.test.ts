@@ -25,6 +25,7 @@ class Stage {
   readonly onSwitch = new EventEmitter<never>().event;
   fire = (event: SessionEvent) => this.happened.fire(event);
   async start() {}
+  shown = async (): Promise<unknown> => this.current;
 }
 
 /** A view whose page the test is: what is posted while there is none is lost, as in the editor. */
@@ -62,6 +63,10 @@ class Pane {
 
   drawn() {
     this.sent.fire({ type: "drawn" });
+  }
+
+  send(text: string) {
+    this.sent.fire({ type: "send", text, now: false });
   }
 
   types() {
@@ -105,6 +110,17 @@ test("a hidden chat that is asked for has the focus once its page runs", async (
   await chat.focus();
   pane.show()();
   assert.deepEqual(pane.types(), ["reset", "focus"]);
+  chat.dispose();
+});
+
+test("what is sent while earlier sessions are restored belongs to the one that is shown then", async () => {
+  const { session, chat, pane } = opened();
+  const sent = new Promise<string>((resolve) => {
+    const restored = { ...session.current, draft: new Draft(), prompt: async ({ text }: { text: string }) => resolve(text) };
+    session.shown = async () => (session.current = restored);
+  });
+  pane.send("hello");
+  assert.equal(await sent, "hello");
   chat.dispose();
 });
 

@@ -171,7 +171,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await eventually(async () => {
       await bench.page.mouse.move(700, 300); // it closes when the item is drawn again, and opens when the pointer comes
       await bench.page.locator(".statusbar-item", { hasText: "tandem" }).hover();
-      await bench.page.locator(".workbench-hover", { hasText: /effort\shigh[\s\S]*Change: Mode · Model · Reasoning Effort/ }).waitFor({ timeout: TRY_MS });
+      await bench.page.locator(".workbench-hover", { hasText: /effort\sHigh[\s\S]*Change: Mode · Model · Reasoning Effort/ }).waitFor({ timeout: TRY_MS });
     });
   }
 

@@ -54,7 +54,7 @@ export function undoChecks({ bench, model, picture }) {
     await bench.bufferIs(changed);
     await exactly(notice("Restored what was rejected").getByRole("button"), 0); // to reject it again, it is rejected again
     await bench.command("tandem: Undo Last Turn");
-    await notice("Undid turn 1").getByRole("button", { name: "Redo" }).waitFor();
+    await notice("Undid turn 1 (“Rename count to pieces.”)").getByRole("button", { name: "Redo" }).waitFor();
     await bench.bufferIs(typed);
     await exactly(bench.editor.locator(".codelens-decoration a", { hasText: "Keep" }), 0);
     assert.equal(read("lib/a.ts"), "export const count = 1;\n");
