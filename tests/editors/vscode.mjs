@@ -352,6 +352,7 @@ async function commandWaits() {
     await card.filter({ hasText: part }).waitFor();
   }
   await card.locator(".title", { hasText: /^Allow tandem to run this command\?$/ }).waitFor(); // it stands below: once is enough
+  await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.8); // a line of its own
   await picture("command", { x: 48, y: 0, width: 440, height: 470 });
   await bench.widenSideBar(180);
   await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.6); // it has a line of its own

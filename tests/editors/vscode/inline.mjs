@@ -140,7 +140,7 @@ export function inlineChecks({ bench, model, picture }) {
     await chat.locator(".answer", { hasText: "As it was, then." }).waitFor();
     await bench.idle();
     const { requests } = await model.state();
-    assert.match(JSON.stringify(requests.at(-1).messages), /ten is low too[\s\S]*kept the result[\s\S]*the user rejected these changes/);
+    assert.match(JSON.stringify(requests.at(-1).messages), /ten is low too[\s\S]*the user applied this inline edit[\s\S]*the user rejected these changes/);
     await bench.command("File: Revert File");
     await isUntouched();
   }

@@ -59,6 +59,12 @@ export function jobChecks({ bench, model, picture }) {
     await row("listening").getByRole("button", { name: "Output" }).click();
     await row("listening").getByRole("button", { name: "Hide output" }).and(chat.locator("[aria-expanded=true]")).waitFor();
     await picture("job");
+    await chat.locator("main").evaluate((main) => main.firstElementChild.style.setProperty("min-height", "5000px")); // that of a long conversation
+    await chat.locator("main").evaluate((main) => main.scrollTo(0, 0));
+    await chat.locator(".jump:not([hidden])").waitFor();
+    await until(chat.locator(".jump"), (jump) => jump.getBoundingClientRect().bottom <= document.querySelector(".jobs").getBoundingClientRect().top); // it covers nothing
+    await chat.getByRole("button", { name: "Scroll to the end" }).click();
+    await chat.locator("main").evaluate((main) => main.firstElementChild.style.removeProperty("min-height"));
   }
 
   async function ports() {

@@ -153,6 +153,7 @@ export function undoChecks({ bench, model, picture }) {
     await until(tool(), (card, count) => [...card.querySelectorAll(".diff-file .file")].filter((one) => one.checkVisibility()).length === count, names.length);
     await file("heap/9.txt").locator("summary").click();
     await file("heap/9.txt").locator(".line.added", { hasText: "two" }).waitFor();
+    await bench.keepAll();
     await bench.setMode("edit");
   }
 
