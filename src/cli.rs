@@ -8,6 +8,7 @@ mod doctor;
 mod eval;
 mod init;
 mod logging;
+mod login;
 mod logs;
 mod man;
 mod mcp;
@@ -51,7 +52,11 @@ enum Command {
     /// Run as a language server on standard input and output
     Lsp(serve::LspArgs),
     /// Run as an agent of the Agent Client Protocol on standard input and output
-    Acp,
+    Acp(serve::AcpArgs),
+    /// Choose a provider and a model, enter the key, test and save them
+    Login(login::Args),
+    /// Remove the key that `login` has stored
+    Logout,
     /// Fix a failing test in a throwaway project, without a key or network
     Demo(demo::Args),
     /// Check the configuration, the model and the sandbox, and say what to fix
@@ -136,7 +141,12 @@ impl Cli {
     pub async fn run(self, environment: Environment) -> Outcome {
         match self.command {
             Command::Lsp(_) => serve::serve(Transport::Lsp, environment).await,
-            Command::Acp => serve::serve(Transport::Acp, environment).await,
+            Command::Acp(args) if args.login => {
+                login::log_in(login::Args::default(), &environment).await
+            }
+            Command::Acp(_) => serve::serve(Transport::Acp, environment).await,
+            Command::Login(args) => login::log_in(args, &environment).await,
+            Command::Logout => login::log_out(&environment).await,
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => shown(doctor::run(args, &environment).await),
             Command::Run(args) => run::run(args, &environment).await,

@@ -13,6 +13,7 @@
 mod address;
 mod commands;
 mod completion;
+pub mod edit;
 mod environment;
 pub mod keyring;
 mod layer;

@@ -8,6 +8,7 @@
 mod changed;
 mod job;
 mod jobs;
+pub mod keyring;
 mod live;
 mod once;
 mod output;

@@ -15,6 +15,14 @@ pub(super) struct LspArgs {
     stdio: bool,
 }
 
+/// Arguments of `tandem acp`.
+#[derive(Debug, clap::Args)]
+pub(super) struct AcpArgs {
+    /// Do what `tandem login` does, for editors that log in by running their agent in a terminal
+    #[arg(long)]
+    pub login: bool,
+}
+
 pub(super) async fn serve(transport: Transport, environment: Environment) -> Outcome {
     let (input, output) = rpc::stdio()?;
     match server::serve(transport, input, output, settings_loader(environment)).await? {

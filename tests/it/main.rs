@@ -36,6 +36,8 @@ mod inline_completion;
 mod language;
 mod lifecycle;
 mod limits;
+#[cfg(unix)]
+mod login;
 mod loopback;
 #[cfg(unix)]
 mod mcp;

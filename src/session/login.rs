@@ -1,0 +1,219 @@
+//! Logging in and out: writes the model to use into the person's `config.toml`, and keeps its key where only they can
+//! read it.
+//!
+//! Invariants: a key is in no file that anyone else can read, and never in `config.toml`; logging out removes what
+//! logging in has stored and nothing else.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use secrecy::ExposeSecret as _;
+
+use super::{Candidate, OfferedProvider, Provider};
+use crate::config::{Settings, edit};
+use crate::process::keyring;
+use crate::workspace::StateFolder;
+
+/// The account of all keys in the keyring; their service is the provider.
+const ACCOUNT: &str = "tandem";
+/// The options that name a key.
+const IN_KEYRING: &str = "api-key-keyring";
+const BY_COMMAND: &str = "api-key-command";
+
+/// Where a login has stored its parts.
+#[derive(Debug)]
+pub struct LoggedIn {
+    /// The configuration file.
+    pub file: PathBuf,
+    /// Where the key is, for the person; `None` if there is none to store.
+    pub key: Option<String>,
+}
+
+impl Candidate {
+    /// Uses `chosen`, a model of this provider, in new sessions.
+    ///
+    /// # Errors
+    /// Something cannot be stored; the text says what to do.
+    pub async fn save(&self, settings: &Settings, chosen: &Provider) -> Result<LoggedIn, String> {
+        let table = |option| ["providers", self.provider.as_str(), option];
+        let mut changes = Vec::new();
+        let mut place = None;
+        if let Some(key) = &self.key {
+            let (option, value, stored) =
+                store(settings, &self.provider, key.expose_secret()).await?;
+            changes.extend([
+                (table(IN_KEYRING), None),
+                (table(BY_COMMAND), None),
+                (table(option), Some(value)),
+            ]);
+            place = Some(stored);
+        }
+        if let Some(url) = &self.base_url {
+            changes.push((table("base-url"), Some(url.as_str().into())));
+        }
+        let model = toml::Value::from(chosen.name());
+        let write = |text: String| {
+            let text = edit::with(&text, &["model"], Some(&model))?;
+            let set = |text: String, (key, value): &([&str; 3], Option<toml::Value>)| {
+                edit::with(&text, key, value.as_ref())
+            };
+            changes.iter().try_fold(text, set)
+        };
+        let file = change(settings, write).await?;
+        Ok(LoggedIn { file, key: place })
+    }
+}
+
+/// Removes the key that a login has stored for the configured model; returns the provider's name.
+///
+/// # Errors
+/// There is none, or it cannot be removed; the text says what to do.
+pub async fn log_out(settings: &Settings) -> Result<String, String> {
+    let model = settings.model.as_ref().map_err(|why| why.message.clone())?;
+    let (name, key) = (&model.provider, &model.key);
+    let from = |option: &str| {
+        let path = format!("providers.{name}.{option}");
+        let entry = settings
+            .entries()
+            .into_iter()
+            .find(|entry| entry.key == path);
+        entry.map(|entry| entry.value)
+    };
+    let in_keyring = from(IN_KEYRING) == Some(serde_json::Value::from(service(name)).to_string());
+    let file = key_file(settings, name);
+    let by_command = file
+        .as_ref()
+        .filter(|file| from(BY_COMMAND) == serde_json::to_string(&print(file)).ok());
+    let option = match by_command {
+        _ if in_keyring => {
+            keyring::forget(&service(name), ACCOUNT).await;
+            IN_KEYRING
+        }
+        Some(file) => {
+            remove(file)
+                .await
+                .map_err(|error| format!("the key cannot be removed: {error}"))?;
+            BY_COMMAND
+        }
+        None => {
+            return Err(format!(
+                "`tandem login` has not stored the key of {name} ({key}); remove it where it is set"
+            ));
+        }
+    };
+    change(settings, |text| {
+        edit::with(&text, &["providers", name, option], None)
+    })
+    .await?;
+    Ok(name.clone())
+}
+
+/// The providers that can be logged in to, the ones that are ready first.
+#[must_use]
+pub fn by_readiness(mut providers: Vec<OfferedProvider>) -> Vec<OfferedProvider> {
+    providers.retain(|provider| !provider.entry.is_local || provider.is_running);
+    providers.sort_by_key(|provider| !(provider.is_running || provider.entry.has_key));
+    providers
+}
+
+/// Stores a key; gives the option that names it, its value, and the place for the person.
+async fn store(
+    settings: &Settings,
+    provider: &str,
+    key: &str,
+) -> Result<(&'static str, toml::Value, String), String> {
+    let service = service(provider);
+    if cfg!(unix) && settings.has_keyring() && keyring::keep(&service, ACCOUNT, key).await {
+        let place = "the system's keyring".to_owned();
+        return Ok((IN_KEYRING, service.into(), place));
+    }
+    let file = key_file(settings, provider).ok_or("there is no state directory for the key")?;
+    let written = async {
+        let (folder, name) = parts(&file)?;
+        let folder = StateFolder::open(folder.to_owned()).await?;
+        folder.write(name, key.as_bytes().to_vec()).await
+    };
+    written
+        .await
+        .map_err(|error: io::Error| format!("the key cannot be stored: {error}"))?;
+    let place = format!("{}, which only you can read", file.display());
+    Ok((BY_COMMAND, print(&file).into(), place))
+}
+
+fn service(provider: &str) -> String {
+    format!("tandem-{provider}")
+}
+
+/// The file for a key, where there is no keyring. Commands of the model cannot see the state directory.
+fn key_file(settings: &Settings, provider: &str) -> Option<PathBuf> {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let name: String = provider.chars().map(safe).collect();
+    Some(settings.state_dir.as_ref()?.join("keys").join(name))
+}
+
+/// The program that prints a file.
+fn print(file: &Path) -> Vec<String> {
+    let program: &[&str] = if cfg!(windows) {
+        &["cmd", "/d", "/c", "type"]
+    } else {
+        &["cat"]
+    };
+    let file = file.to_string_lossy();
+    let words = program.iter().copied().chain([&*file]);
+    words.map(str::to_owned).collect()
+}
+
+fn parts(file: &Path) -> io::Result<(&Path, &str)> {
+    let name = file.file_name().and_then(|name| name.to_str());
+    file.parent()
+        .zip(name)
+        .ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+async fn remove(file: &Path) -> io::Result<()> {
+    let (folder, name) = parts(file)?;
+    StateFolder::existing(folder.to_owned())
+        .await?
+        .remove(name)
+        .await
+}
+
+/// Changes the person's configuration file; returns it. A link to it stays a link.
+async fn change(
+    settings: &Settings,
+    change: impl FnOnce(String) -> Option<String>,
+) -> Result<PathBuf, String> {
+    let file = settings
+        .config_file()
+        .ok_or("there is no configuration directory")?;
+    let failed = |error: io::Error| format!("{}: {error}", file.display());
+    let target = std::fs::canonicalize(&file).unwrap_or_else(|_missing| file.clone());
+    let (folder, name) = parts(&target).map_err(failed)?;
+    let folder = StateFolder::open(folder.to_owned()).await.map_err(failed)?;
+    let text = match folder.beginning(name, u64::MAX).await {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        text => text.map_err(failed)?,
+    };
+    // Bytes that are no text must not be replaced.
+    let is_text = !text.contains(char::REPLACEMENT_CHARACTER);
+    let changed = is_text.then(|| change(text.clone())).flatten();
+    let changed = changed.ok_or_else(|| {
+        format!(
+            "{} cannot be changed by a program; see docs/models.md for what to write",
+            file.display()
+        )
+    })?;
+    if changed != text {
+        folder
+            .write(name, changed.into_bytes())
+            .await
+            .map_err(failed)?;
+    }
+    Ok(file)
+}
