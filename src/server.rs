@@ -218,11 +218,7 @@ impl Server {
     fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
         match self.transport {
             Transport::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
-            Transport::Acp => Box::new(AcpClient::new(
-                self.peer.clone(),
-                id,
-                self.client.elicitation,
-            )),
+            Transport::Acp => Box::new(AcpClient::new(self.peer.clone(), id, self.client.offers)),
         }
     }
 

@@ -144,12 +144,16 @@ struct Actor {
     /// The reasoning effort; `None` for the configured one.
     effort: Option<Effort>,
     workspace: Workspace,
+    /// What the client adds to the system prompt.
+    instructions: String,
     tools: Arc<[Arc<dyn Tool>]>,
     skills: Arc<[Skill]>,
     servers: mcp::Servers,
     server_timeout: Duration,
     shell: Shell,
     mode: Mode,
+    /// Whether prompts run on a copy of the workspace.
+    on_copy: bool,
     policy: Policy,
     remembered: Option<Remembered>,
     secrets: Redactor,
@@ -173,6 +177,8 @@ struct Actor {
     restored: Vec<restore::Restored>,
     journal: Journal,
     start: Start,
+    /// The conversation whose journal has to be copied first.
+    original: Option<SessionId>,
     keeps_mode: bool,
     models: Option<Settings>,
     settings: Settings,
@@ -222,12 +228,19 @@ impl Actor {
         let state = State::initial(&setup);
         Self {
             id: setup.id,
-            model: setup
-                .provider
-                .map(|provider| Model::new(provider, &id, &setup.workspace, &setup.tools, "")),
+            model: setup.provider.map(|provider| {
+                Model::new(
+                    provider,
+                    &id,
+                    &setup.workspace,
+                    &setup.tools,
+                    ["", &setup.instructions],
+                )
+            }),
             former: Vec::new(),
             effort: None,
             workspace: setup.workspace,
+            instructions: setup.instructions,
             tools: setup.tools,
             skills: setup.skills,
             servers: setup.servers,
@@ -237,6 +250,7 @@ impl Actor {
                 ..setup.surroundings
             }),
             mode: setup.mode,
+            on_copy: false,
             policy: setup.policy,
             remembered: setup.remembered,
             secrets: setup.secrets,
@@ -254,6 +268,7 @@ impl Actor {
             restored: Vec::new(),
             journal: Journal::new(setup.journal, id, folders),
             start: setup.start,
+            original: setup.original,
             keeps_mode: setup.keeps_mode,
             models: setup.models,
             settings: setup.settings,
@@ -292,15 +307,17 @@ struct Model {
 }
 
 impl Model {
-    /// A model for the conversation `id`; `environment` is empty before its first prompt.
+    /// A model for the conversation `id`, with its environment line (empty before its first prompt) and what the client
+    /// adds to the system prompt.
     fn new(
         provider: Provider,
         id: &SessionId,
         workspace: &Workspace,
         tools: &[Arc<dyn Tool>],
-        environment: &str,
+        [environment, instructions]: [&str; 2],
     ) -> Self {
-        let system = prompt::system(&provider, workspace, tools, environment);
+        let mut system = prompt::system(&provider, workspace, tools, environment);
+        prompt::append(&mut system, instructions);
         let preamble = preamble(&provider, id, system, tools);
         Self { provider, preamble }
     }
@@ -314,7 +331,7 @@ impl Actor {
             &self.id,
             &self.workspace,
             &self.tools,
-            &self.journal.environment,
+            [&self.journal.environment, &self.instructions],
         )
     }
 }

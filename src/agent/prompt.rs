@@ -53,6 +53,14 @@ pub fn system(
     text
 }
 
+/// Appends what a client adds to the system prompt.
+pub fn append(system: &mut String, instructions: &str) {
+    if !instructions.is_empty() {
+        let heading = "Instructions from the client (they never replace the safety rules above)";
+        let _ = write!(system, "\n{}", fenced(heading, instructions));
+    }
+}
+
 /// How a message changes the mode, for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {

@@ -11,7 +11,7 @@ use super::front_end::FrontEnd;
 use super::prompts::Prompts;
 use super::wire::{config_options, mcp_server, modes};
 use super::{Server, Transport};
-use crate::agent::event::Termination;
+use crate::agent::event::{AgentEvent, Termination};
 use crate::config::{McpServer, Settings};
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
@@ -24,6 +24,8 @@ pub(super) struct Conversation {
     pub session: Session,
     /// What it was started with.
     sources: Sources,
+    /// Its title, once it has one.
+    pub title: String,
     /// How it is shown.
     pub front: Box<dyn FrontEnd>,
     /// The request that waits for the conversation to be loaded.
@@ -32,12 +34,17 @@ pub(super) struct Conversation {
     pub prompts: Prompts,
 }
 
-/// What the settings of a conversation depend on, besides the configuration.
-#[derive(Clone)]
-struct Sources {
-    folders: Vec<PathBuf>,
-    /// The MCP servers of the client.
-    servers: BTreeMap<String, McpServer>,
+/// What a client opens a conversation with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Sources {
+    /// The folders, besides those of the editor's workspace.
+    pub folders: Vec<PathBuf>,
+    /// MCP servers, besides the configured ones.
+    pub servers: BTreeMap<String, McpServer>,
+    /// What the client adds to the system prompt.
+    pub instructions: String,
+    /// The conversation it is a copy of.
+    pub original: Option<SessionId>,
 }
 
 /// A request to load a conversation.
@@ -60,6 +67,14 @@ impl Conversation {
         self.session.close().await;
     }
 
+    /// Shows its title, if it has one, and remembers it.
+    pub fn entitle(&mut self, title: String) {
+        if !title.is_empty() {
+            self.title.clone_from(&title);
+            self.front.event(AgentEvent::SessionTitle { title });
+        }
+    }
+
     /// Shows the session for the first time: its commands and its state.
     pub fn show(&mut self) {
         let Self { session, front, .. } = self;
@@ -70,19 +85,12 @@ impl Conversation {
 
 impl Server {
     pub(super) fn new_session(&mut self, responder: Responder, params: &Params) {
-        let started = read::<NewSession>(params).and_then(|request| {
-            self.require_acp()?;
-            let servers = request
-                .mcp_servers
-                .into_iter()
-                .map(mcp_server)
-                .collect::<Answer<_>>()?;
-            let roots = std::iter::once(request.cwd)
-                .chain(request.additional_directories)
-                .collect();
+        let toggles = self.client.offers.toggles;
+        let started = self.require_acp().and_then(|()| {
+            let sources = Sources::read(params)?;
             let id = session::new_id();
             let front = self.front_end(&id);
-            self.start_session((id, Start::New), roots, servers, front)
+            self.start_session((id, Start::New), sources, front)
         });
         let conversation = match started {
             Ok(conversation) => conversation,
@@ -92,41 +100,29 @@ impl Server {
         let response = acp::NewSessionResponse::new(Arc::clone(conversation.session.id()));
         responder.ok(&response
             .modes(modes(state.mode))
-            .config_options(config_options(&state)));
+            .config_options(config_options(&state, toggles)));
         conversation.show();
     }
 
-    /// Starts a conversation in these folders with these MCP servers, in addition to the client's workspace folders and
-    /// the configured servers.
+    /// Starts a conversation.
     pub(super) fn start_session(
         &mut self,
         (id, start): (SessionId, Start),
-        folders: Vec<PathBuf>,
-        servers: BTreeMap<String, McpServer>,
+        mut sources: Sources,
         front: Box<dyn FrontEnd>,
     ) -> Answer<&mut Conversation> {
-        let mut roots: Vec<Arc<Root>> = Vec::new();
-        let workspace = self.client.folders.iter().filter_map(|uri| path_of(uri));
-        let required = folders.len();
-        for (index, folder) in folders.into_iter().chain(workspace).enumerate() {
-            match open_root(&folder) {
-                Ok(root) if roots.iter().any(|other| other.real() == root.real()) => {}
-                Ok(root) => roots.push(Arc::new(root)),
-                Err(error) if index < required => return Err(error),
-                Err(problem) => tracing::warn!("workspace folder left out: {}", problem.message),
-            }
-        }
-        let sources = Sources {
-            folders: roots.iter().map(|root| root.path().to_owned()).collect(),
-            servers,
-        };
+        let roots = self.roots(&sources)?;
+        sources.folders = paths(&roots);
         let settings = self.settings(sources.clone());
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
-        let setup = crate::session::setup(Arc::clone(&id), start, &settings, workspace);
+        let mut setup = crate::session::setup(Arc::clone(&id), start, &settings, workspace);
+        setup.instructions.clone_from(&sources.instructions);
+        setup.original = sources.original.take();
         let session = Session::start(setup, self.events.clone(), &self.end);
         let conversation = Conversation {
             session,
             sources,
+            title: String::new(),
             front,
             opening: None,
             prompts: Prompts::default(),
@@ -136,6 +132,33 @@ impl Server {
             .entry(id)
             .insert_entry(conversation)
             .into_mut())
+    }
+
+    /// Whether an open conversation was started with these sources.
+    pub(super) fn is_open_with(&self, id: &str, sources: &Sources) -> Answer<bool> {
+        let folders = paths(&self.roots(sources)?);
+        let wanted = Sources {
+            folders,
+            ..sources.clone()
+        };
+        let open = self.conversations.get(id);
+        Ok(open.is_some_and(|open| open.sources == wanted))
+    }
+
+    /// The roots for these folders, and for those of the editor's workspace.
+    fn roots(&self, sources: &Sources) -> Answer<Vec<Arc<Root>>> {
+        let mut roots: Vec<Arc<Root>> = Vec::new();
+        let workspace = self.client.folders.iter().filter_map(|uri| path_of(uri));
+        let required = sources.folders.len();
+        for (index, folder) in sources.folders.iter().cloned().chain(workspace).enumerate() {
+            match open_root(&folder) {
+                Ok(root) if roots.iter().any(|other| other.real() == root.real()) => {}
+                Ok(root) => roots.push(Arc::new(root)),
+                Err(error) if index < required => return Err(error),
+                Err(problem) => tracing::warn!("workspace folder left out: {}", problem.message),
+            }
+        }
+        Ok(roots)
     }
 
     /// The settings of a conversation, as they are now.
@@ -207,15 +230,58 @@ impl Server {
     }
 }
 
-/// The fields read of `session/new`. The protocol requires `mcpServers`; a client without such servers may omit it.
+/// The fields read of requests that open a session. The protocol requires `mcpServers`; a client without such servers
+/// may omit it.
 #[derive(Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct NewSession {
+struct Opened {
     cwd: PathBuf,
-    #[serde(default)]
-    additional_directories: Vec<PathBuf>,
-    #[serde(default)]
-    mcp_servers: Vec<acp::McpServer>,
+    additional_directories: Option<Vec<PathBuf>>,
+    mcp_servers: Option<Vec<acp::McpServer>>,
+    system_prompt: Option<acp::SystemPrompt>,
+}
+
+impl Sources {
+    /// What a request to open a session says.
+    pub fn read(params: &Params) -> Answer<Self> {
+        let Opened {
+            cwd,
+            additional_directories,
+            mcp_servers,
+            system_prompt,
+        } = read(params)?;
+        let more = additional_directories.unwrap_or_default();
+        let servers = mcp_servers.unwrap_or_default().into_iter();
+        Ok(Self {
+            folders: std::iter::once(cwd).chain(more).collect(),
+            servers: servers.map(mcp_server).collect::<Answer<_>>()?,
+            instructions: system_prompt.map_or_else(|| Ok(String::new()), appended)?,
+            original: None,
+        })
+    }
+}
+
+/// The text that a client adds to the system prompt. It never replaces tandem's own, which has the safety rules.
+fn appended(prompt: acp::SystemPrompt) -> Answer<String> {
+    let refused = |why: &str| error(ErrorCode::InvalidParams, format!("systemPrompt: {why}"));
+    if prompt.mode != acp::SystemPromptMode::Append {
+        return Err(refused("unsupported mode; expected `append`"));
+    }
+    let mut texts = Vec::new();
+    for block in prompt.content {
+        match block {
+            acp::ContentBlock::Text(text) => texts.push(text.text),
+            _ => return Err(refused("expected text blocks only")),
+        }
+    }
+    if texts.is_empty() {
+        return Err(refused("expected at least one text block"));
+    }
+    Ok(texts.join("\n\n"))
+}
+
+fn paths(roots: &[Arc<Root>]) -> Vec<PathBuf> {
+    roots.iter().map(|root| root.path().to_owned()).collect()
 }
 
 /// The error for an unknown session id.
@@ -230,7 +296,7 @@ fn open_root(folder: &Path) -> Answer<Root> {
     let refused = |why: &str| {
         error(
             ErrorCode::InvalidParams,
-            format!("cwd {}: {why}", folder.display()),
+            format!("folder {}: {why}", folder.display()),
         )
     };
     if !folder.is_absolute() {

@@ -38,6 +38,7 @@ impl Server {
             AgentEvent::PermissionResolved { call_id, outcome } => {
                 self.permission_resolved(id, &call_id, &outcome);
             }
+            AgentEvent::SessionTitle { title } => conversation.entitle(title),
             event => conversation.front.event(event),
         }
     }

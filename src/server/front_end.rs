@@ -10,7 +10,7 @@ mod updates;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-pub(super) use self::acp::{AcpClient, Elicitation};
+pub(super) use self::acp::{AcpClient, Offers};
 pub(super) use self::plugin::PluginClient;
 use super::permission::Request;
 use crate::agent::event::{AgentEvent, Permission};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::capabilities::Capabilities;
 use super::client_files::FileAccess;
 use super::dispatch::{Answer, error, read};
-use super::front_end::Elicitation;
+use super::front_end::Offers;
 use super::lsp::{Abilities, LspEditor, operations};
 use super::wire::failure;
 use super::{Phase, Server};
@@ -21,8 +21,11 @@ const WHOLE_TEXTS: u8 = 1;
 /// `TextDocumentSyncKind`: a change carries a range and its new text.
 const INCREMENTS: u8 = 2;
 
-/// The only authentication method.
+/// The authentication method that checks the configuration. Clients call the first method whatever it is, so this comes
+/// first and changes nothing.
 const CONFIGURATION: &str = "configuration";
+/// The one that runs `tandem acp --login` in a terminal.
+const LOGIN: &str = "login";
 
 /// What is known about the client.
 #[derive(Debug, Clone, Default)]
@@ -31,8 +34,8 @@ pub(super) struct Client {
     process_id: Option<u32>,
     /// Whether it accepts `session/*` messages; otherwise it is an LSP-only client.
     pub speaks_acp: bool,
-    /// How it asks its person for more than a permission.
-    pub elicitation: Elicitation,
+    /// Which optional parts of ACP it offers.
+    pub offers: Offers,
     /// Which `fs/*` methods it offers.
     pub files: FileAccess,
     /// What it can do as a language client.
@@ -75,7 +78,7 @@ impl Server {
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
-            elicitation: Elicitation::default(),
+            offers: Offers::default(),
             files: handshake
                 .capability("experimental.tandem")
                 .map(FileAccess::of)
@@ -117,7 +120,7 @@ impl Server {
             capabilities["inlineCompletionProvider"] = json!({});
         }
         if self.client.speaks_acp {
-            capabilities["experimental"] = json!({ "tandem": acp_answer() });
+            capabilities["experimental"] = json!({ "tandem": acp_answer(self.client.offers) });
         } else {
             let kinds = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
             capabilities["codeActionProvider"] = if self.client.can.code_action_literals {
@@ -151,23 +154,25 @@ impl Server {
             ));
         }
         let files = FileAccess::of(&params["clientCapabilities"]);
+        let offers = Offers::of(&params["clientCapabilities"]);
         self.client = Client {
             speaks_acp: true,
-            elicitation: Elicitation::of(&params["clientCapabilities"]),
+            offers,
             files,
             ..Client::default()
         };
         self.phase = Phase::Serving;
-        Ok(acp_answer())
+        Ok(acp_answer(offers))
     }
 
-    /// There is no login: this reports whether a model and its key are configured, else how to configure them.
+    /// Reports whether a model and its key are configured, else how to configure them. That is true of both methods: a
+    /// client that asks after a login in a terminal learns whether it worked.
     pub(super) fn authenticate(&mut self, responder: Responder, params: &Params) {
         let method = match read::<acp::AuthenticateRequest>(params) {
             Ok(request) => request.method_id,
             Err(problem) => return responder.respond(Err(problem)),
         };
-        if &*method.0 != CONFIGURATION {
+        if ![CONFIGURATION, LOGIN].contains(&&*method.0) {
             let message =
                 format!("unknown authentication method `{method}`; expected `{CONFIGURATION}`");
             return responder.error(ErrorCode::InvalidParams, message);
@@ -185,6 +190,17 @@ impl Server {
                         retryable: false,
                     })));
                 }
+            }
+        });
+    }
+
+    /// `logout`: removes the key that a login has stored.
+    pub(super) fn log_out(&mut self, responder: Responder) {
+        let settings = (self.load)(&self.options, &[]);
+        self.tasks.spawn(async move {
+            match session::log_out(&settings).await {
+                Ok(_provider) => responder.ok(&acp::LogoutResponse::new()),
+                Err(why) => responder.error(ErrorCode::RequestFailed, why),
             }
         });
     }
@@ -237,33 +253,44 @@ fn encoding_name(encoding: Encoding) -> &'static str {
     }
 }
 
-fn acp_answer() -> acp::InitializeResponse {
+fn acp_answer(offers: Offers) -> acp::InitializeResponse {
     let prompt = acp::PromptCapabilities::new()
         .image(true)
         .embedded_context(true);
     let session = acp::SessionCapabilities::new()
+        .additional_directories(acp::SessionAdditionalDirectoriesCapabilities::new())
+        .system_prompt(acp::SessionSystemPromptCapabilities::new())
         .list(acp::SessionListCapabilities::new())
         .delete(acp::SessionDeleteCapabilities::new())
         .resume(acp::SessionResumeCapabilities::new())
+        .fork(acp::SessionForkCapabilities::new())
         .close(acp::SessionCloseCapabilities::new());
     let capabilities = acp::AgentCapabilities::new()
         .load_session(true)
         .prompt_capabilities(prompt)
+        .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()))
         .session_capabilities(session);
     acp::InitializeResponse::new(acp::ProtocolVersion::V1)
         .agent_capabilities(capabilities.mcp_capabilities(acp::McpCapabilities::new().http(true)))
-        .auth_methods(vec![acp::AuthMethod::Agent(log_in())])
+        .auth_methods(auth_methods(offers))
         .agent_info(
             acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION"))
                 .title("tandem".to_owned()),
         )
 }
 
-fn log_in() -> acp::AuthMethodAgent {
-    acp::AuthMethodAgent::new(CONFIGURATION, "Model and key").description(
-        "There is no account. Write the model into tandem's config.toml, or TANDEM_BASE_URL and TANDEM_MODEL into the \
-         environment of the agent, and its key into the environment or the system's keyring. `tandem doctor` shows what \
-         is missing."
+fn auth_methods(offers: Offers) -> Vec<acp::AuthMethod> {
+    let configuration = acp::AuthMethodAgent::new(CONFIGURATION, "Model and key").description(
+        "There is no account. Run `tandem login` in a terminal, write the model into tandem's config.toml, or set a \
+         provider's key in the environment of the agent. `tandem doctor` shows what is missing."
             .to_owned(),
-    )
+    );
+    let login = offers.terminal_login.then(|| {
+        let login = acp::AuthMethodTerminal::new(LOGIN, "Log in in the terminal")
+            .description("Choose a provider and a model, enter the key, and test it".to_owned());
+        acp::AuthMethod::Terminal(login.args(vec!["--login".to_owned()]))
+    });
+    std::iter::once(acp::AuthMethod::Agent(configuration))
+        .chain(login)
+        .collect()
 }

@@ -29,27 +29,27 @@ impl Server {
     pub(super) fn set_config_option(&mut self, responder: Responder, params: &Params) {
         let taken = read::<acp::SetSessionConfigOptionRequest>(params)
             .and_then(|request| self.set_option(&request));
-        self.answer_change(responder, taken, |state| {
-            acp::SetSessionConfigOptionResponse::new(config_options(state))
+        let toggles = self.client.offers.toggles;
+        self.answer_change(responder, taken, move |state| {
+            acp::SetSessionConfigOptionResponse::new(config_options(state, toggles))
         });
     }
 
     fn set_option(&mut self, request: &acp::SetSessionConfigOptionRequest) -> Answer<Taken> {
         self.reconfigure(&request.session_id.0);
         let session = &self.conversation(&request.session_id.0)?.session;
-        let value = match &request.value {
-            acp::SessionConfigOptionValue::ValueId { value } => &*value.0,
-            _ => "",
-        };
-        let change = match &*request.config_id.0 {
-            "mode" => Change::Mode(parse_mode(value)?),
-            "model" => Change::Model(value.to_owned()),
-            "effort" => Change::Effort(parse_effort(value)?),
-            other => {
-                return Err(error(
-                    ErrorCode::InvalidParams,
-                    format!("unknown option `{other}`"),
-                ));
+        let refused = |why: String| Err(error(ErrorCode::InvalidParams, why));
+        let change = match (&*request.config_id.0, &request.value) {
+            ("copy", acp::SessionConfigOptionValue::Boolean { value }) => Change::OnCopy(*value),
+            ("copy", _) => return refused("option `copy`: expected a boolean".to_owned()),
+            (option, acp::SessionConfigOptionValue::ValueId { value }) => match option {
+                "mode" => Change::Mode(parse_mode(&value.0)?),
+                "model" => Change::Model(value.0.to_string()),
+                "effort" => Change::Effort(parse_effort(&value.0)?),
+                _ => return refused(format!("unknown option `{option}`")),
+            },
+            (option, _) => {
+                return refused(format!("option `{option}`: expected the id of a value"));
             }
         };
         Ok(session.change(change))

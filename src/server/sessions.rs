@@ -2,56 +2,38 @@
 //!
 //! Invariant: a request to load one is answered once it is loaded, after its history was shown.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 
 use super::Server;
-use super::conversation::{Opening, unknown};
+use super::conversation::{Conversation, Opening, Sources, unknown};
 use super::dispatch::{Answer, error, read};
-use super::wire::{config_options, mcp_server, modes};
+use super::wire::{config_options, modes};
 use crate::agent::event::AgentEvent;
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
-use crate::session::{Listed, SessionId, Sessions, Start, StoreError};
+use crate::session::{self, Listed, SessionId, Sessions, Start, StoreError};
 
 /// Conversations per answer to `session/list`.
 const PAGE: usize = 100;
 
-/// The fields read of `session/load` and `session/resume`; a client without MCP servers may omit them.
+/// Which conversation a request is about.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kept {
-    session_id: String,
-    cwd: PathBuf,
-    #[serde(default)]
-    additional_directories: Vec<PathBuf>,
-    #[serde(default)]
-    mcp_servers: Vec<acp::McpServer>,
+struct Named {
+    session_id: SessionId,
 }
 
 impl Server {
     /// `session/load` and `session/resume`.
     pub(super) fn open_session(&mut self, responder: Responder, params: &Params, start: Start) {
-        let opened = read::<Kept>(params).and_then(|request| {
-            self.require_acp()?;
-            let id: SessionId = request.session_id.into();
+        let opened = self.require_acp().and_then(|()| {
+            let id = read::<Named>(params)?.session_id;
+            let sources = Sources::read(params)?;
             if self.conversations.contains_key(&id) {
-                let message = format!(
-                    "session `{id}` is already open on this connection; send session/close first"
-                );
-                return Err(error(ErrorCode::InvalidRequest, message));
+                return self.open_again(&id, &sources, start);
             }
-            let servers = request
-                .mcp_servers
-                .into_iter()
-                .map(mcp_server)
-                .collect::<Answer<_>>()?;
-            let roots = std::iter::once(request.cwd)
-                .chain(request.additional_directories)
-                .collect();
             let front = self.front_end(&id);
-            self.start_session((id, start), roots, servers, front)
+            self.start_session((id, start), sources, front)
         });
         match opened {
             Ok(conversation) => conversation.opening = Some(Opening { responder, start }),
@@ -59,8 +41,85 @@ impl Server {
         }
     }
 
+    /// `session/fork`: opens a copy of a conversation, which may be open itself.
+    pub(super) fn fork_session(&mut self, responder: Responder, params: &Params) {
+        let opened = self.require_acp().and_then(|()| {
+            let sources = Sources {
+                original: Some(read::<Named>(params)?.session_id),
+                ..Sources::read(params)?
+            };
+            let id = session::new_id();
+            let front = self.front_end(&id);
+            self.start_session((id, Start::Fork), sources, front)
+        });
+        let start = Start::Fork;
+        match opened {
+            Ok(conversation) => conversation.opening = Some(Opening { responder, start }),
+            Err(error) => responder.respond(Err(error)),
+        }
+    }
+
+    /// Opens a conversation that this connection has open: clients do so after they lost their view of it. Its session
+    /// goes on as it is.
+    fn open_again(
+        &mut self,
+        id: &SessionId,
+        sources: &Sources,
+        start: Start,
+    ) -> Answer<&mut Conversation> {
+        let refused = |why: &str| {
+            let message = format!("session `{id}` is open on this connection {why}");
+            error(ErrorCode::InvalidRequest, message)
+        };
+        if !self.is_open_with(id, sources)? {
+            return Err(refused(
+                "with other folders, MCP servers or instructions; send session/close first",
+            ));
+        }
+        let (events, store) = (self.events.clone(), self.sessions());
+        let conversation = self.conversation(id)?;
+        if conversation.opening.is_some() {
+            return Err(refused("and being loaded; wait for that answer"));
+        }
+        if start == Start::Replay && conversation.prompts.any() {
+            return Err(refused(
+                "and runs a turn; session/resume continues without a replay, session/cancel ends the turn",
+            ));
+        }
+        let state = conversation.session.state();
+        let resumed = AgentEvent::Resumed {
+            title: conversation.title.clone(),
+            mode: state.mode.name().to_owned(),
+            model: state.model.ok(),
+            effort: state.effort,
+            cost: state.usage.and_then(|used| used.cost),
+        };
+        let id = SessionId::clone(id);
+        let name = SessionId::clone(&id);
+        self.tasks.spawn(async move {
+            let shown = match (start, store) {
+                (Start::Replay, Some(store)) => store.read(&id).await,
+                _ => Ok(Vec::new()),
+            };
+            let shown = shown.unwrap_or_else(|problem| match problem {
+                // Nothing was said in it yet.
+                StoreError::Unknown(_) => Vec::new(),
+                problem => vec![AgentEvent::Notice {
+                    message: problem.to_string(),
+                }],
+            });
+            for event in shown.into_iter().chain([resumed]) {
+                if events.send((id.clone(), event.into())).await.is_err() {
+                    return;
+                }
+            }
+        });
+        self.conversation(&name)
+    }
+
     /// The conversation is loaded: answers its request and sends its title.
     pub(super) fn opened(&mut self, id: &SessionId, title: String) {
+        let toggles = self.client.offers.toggles;
         let Some(conversation) = self.conversations.get_mut(id) else {
             return;
         };
@@ -68,17 +127,19 @@ impl Server {
             return;
         };
         let state = conversation.session.state();
-        let (modes, options) = (modes(state.mode), config_options(&state));
-        if start == Start::Replay {
-            responder.ok(&acp::LoadSessionResponse::new()
+        let (modes, options) = (modes(state.mode), config_options(&state, toggles));
+        match start {
+            Start::Replay => responder.ok(&acp::LoadSessionResponse::new()
                 .modes(modes)
-                .config_options(options));
-        } else {
-            responder.ok(&acp::ResumeSessionResponse::new()
+                .config_options(options)),
+            Start::Fork => responder.ok(&acp::ForkSessionResponse::new(SessionId::clone(id))
                 .modes(modes)
-                .config_options(options));
+                .config_options(options)),
+            Start::New | Start::Resume => responder.ok(&acp::ResumeSessionResponse::new()
+                .modes(modes)
+                .config_options(options)),
         }
-        conversation.front.event(AgentEvent::SessionTitle { title });
+        conversation.entitle(title);
         conversation.show();
     }
 

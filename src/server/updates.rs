@@ -72,7 +72,9 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             return Some(text(Chunk::Thought, content));
         }
         AgentEvent::ToolCallStart { id, name, kind, .. } => {
-            let call = acp::ToolCall::new(id, display::escape_line(&name)).kind(tool_kind(kind));
+            let name = display::escape_line(&name).into_owned();
+            let call = acp::ToolCall::new(id, name.clone()).name(name);
+            let call = call.kind(tool_kind(kind));
             acp::SessionUpdate::ToolCall(call.status(acp::ToolCallStatus::Pending))
         }
         AgentEvent::ToolCallComplete { call } => {

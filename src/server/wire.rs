@@ -119,8 +119,9 @@ pub(super) fn modes(current: Mode) -> acp::SessionModeState {
     acp::SessionModeState::new(current.name(), available.collect())
 }
 
-/// All config options: clients expect the full list each time.
-pub(super) fn config_options(state: &State) -> Vec<acp::SessionConfigOption> {
+/// All config options: clients expect the full list each time. `toggles` says whether the client has options that are on
+/// or off.
+pub(super) fn config_options(state: &State, toggles: bool) -> Vec<acp::SessionConfigOption> {
     let all = Mode::ALL
         .iter()
         .map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
@@ -151,7 +152,14 @@ pub(super) fn config_options(state: &State) -> Vec<acp::SessionConfigOption> {
         acp::SessionConfigOption::select("effort", "Reasoning effort", now, all)
             .category(acp::SessionConfigOptionCategory::ThoughtLevel)
     });
-    std::iter::once(mode).chain(model).chain(effort).collect()
+    let copy = toggles.then(|| {
+        acp::SessionConfigOption::boolean("copy", "Work on a copy", state.on_copy)
+            .description("Each prompt changes a copy of the workspace; apply or discard its changes when it ends")
+    });
+    [Some(mode), model, effort, copy]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Selects the configured effort.

@@ -36,6 +36,8 @@ pub struct Setup {
     pub by_key: bool,
     /// The files.
     pub workspace: Workspace,
+    /// What the client adds to the system prompt.
+    pub instructions: String,
     /// The tools the model is offered.
     pub tools: Arc<[Arc<dyn Tool>]>,
     /// The skills it can load.
@@ -60,6 +62,8 @@ pub struct Setup {
     pub journal: Option<PathBuf>,
     /// How it starts.
     pub start: Start,
+    /// The conversation it is a copy of.
+    pub original: Option<SessionId>,
     /// Whether a resumed conversation continues in its own mode rather than in `mode`.
     pub keeps_mode: bool,
     /// Where to find the resumed conversation's model; `None` to continue with `provider`.
@@ -82,6 +86,8 @@ pub enum Start {
     Resume,
     /// Resumed, with its history replayed.
     Replay,
+    /// As a copy of another one, which [`Setup::original`] names.
+    Fork,
 }
 
 /// A unique id: start time, process id and a counter.
@@ -122,6 +128,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         by_key: start == Start::New && settings.model.as_ref().is_ok_and(|model| model.by_key),
         tools: tools::offered(editing, surroundings.shell().dialect, &workspace, &skills),
         skills,
+        instructions: String::new(),
         workspace,
         servers: mcp::Servers::new(
             mcp_servers(settings, &roots, &secrets),
@@ -137,6 +144,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         checkpoints: settings.state_dir.as_deref().map(images::folder),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
+        original: None,
         keeps_mode: true,
         models: (start != Start::New).then(|| settings.clone()),
         settings: settings.clone(),

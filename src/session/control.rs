@@ -22,6 +22,8 @@ pub enum Change {
     Model(String),
     /// The reasoning effort, from the next prompt on; `None` for the configured one.
     Effort(Option<Effort>),
+    /// Whether prompts run on a copy of the workspace, from the next one on.
+    OnCopy(bool),
     /// The configuration as it is now. Only a conversation without a model takes it.
     Settings(Box<Settings>),
 }

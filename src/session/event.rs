@@ -135,6 +135,8 @@ pub struct State {
     pub effort: Option<Effort>,
     /// Whether the effort can be chosen: a local model that was detected has no configuration.
     pub has_effort: bool,
+    /// Whether prompts run on a copy of the workspace.
+    pub on_copy: bool,
     /// What it is doing.
     pub activity: Activity,
     /// How many prompts are queued.

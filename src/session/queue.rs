@@ -160,6 +160,7 @@ impl Actor {
         self.look_for_a_model().await;
         let work = match slash::understand(prompt, &self.commands) {
             Work::Try(_) if self.mode == Mode::Plan => Work::Local(Local::Say(shadow::NOT_IN_PLAN)),
+            Work::Prompt(prompt) if self.on_copy && self.mode != Mode::Plan => Work::Try(prompt),
             work => work,
         };
         match work {

@@ -1,8 +1,8 @@
 //! Loads a conversation from its journal, and writes to the journal before anything is reported.
 
 use super::event::{Failure, ReturnReason, SessionEvent, Used};
-use super::store::{self, Held, QueuedPrompt};
-use super::{Actor, NoProvider, Start, connect, shadow};
+use super::store::{self, Held, Kept, QueuedPrompt};
+use super::{Actor, NoProvider, Sessions, Start, StoreError, connect, shadow};
 use crate::agent::event::AgentEvent;
 use crate::model::ErrorCode;
 use crate::process::Changed;
@@ -11,7 +11,7 @@ use crate::workspace::blocking;
 impl Actor {
     /// Loads the conversation as far as its journal goes.
     pub(super) async fn resume(&mut self) {
-        let kept = match self.journal.open().await {
+        let kept = match self.open_journal().await {
             Ok(kept) => kept,
             Err(problem) => {
                 let (message, code) = (problem.to_string(), ErrorCode::InvalidRequest);
@@ -83,6 +83,17 @@ impl Actor {
         self.take_up_interrupted().await;
         self.write().await;
         self.shell.forget_interrupted().await;
+    }
+
+    /// Opens the journal, which of a fork is a copy of the original's.
+    async fn open_journal(&mut self) -> Result<Kept, StoreError> {
+        if let (Some(original), Some(state)) = (self.original.take(), &self.settings.state_dir) {
+            let roots = self.workspace.roots().iter();
+            let folders = roots.map(|root| root.path().to_owned()).collect();
+            let sessions = Sessions::new(state);
+            sessions.fork(&original, &self.id, folders).await?;
+        }
+        self.journal.open().await
     }
 
     /// What the journal or the model has no more, in lines and in messages.

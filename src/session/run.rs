@@ -115,6 +115,10 @@ impl Actor {
                 self.journal.mode(mode);
                 return Ok(());
             }
+            Change::OnCopy(on_copy) => {
+                self.on_copy = on_copy;
+                return Ok(());
+            }
             Change::Settings(settings) => {
                 self.configure(*settings).await;
                 return Ok(());

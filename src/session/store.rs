@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 
 pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
-use self::load::Kept;
+pub(super) use self::load::Kept;
 pub(super) use self::record::Held;
 pub(super) use self::record::QueuedPrompt;
 use self::record::{Call, Head, Pending, Record, VERSION};

@@ -1,11 +1,12 @@
 //! The Agent Client Protocol's own transport: one message a line, the same sessions behind it.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tandem::server::{Ended, Transport};
 
-use crate::driver::World;
+use crate::driver::{Client, World, call};
 
 #[test]
 fn a_conversation_over_lines() {
@@ -186,6 +187,113 @@ fn authenticate_reports_a_missing_model_or_key() {
     }
 }
 
+/// A client that has shaken hands with these capabilities.
+fn client(world: &World, capabilities: Value) -> Client {
+    let mut client = world.acp();
+    let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+    assert!(client.call("initialize", hello)["result"].is_object());
+    client
+}
+
+#[test]
+fn every_call_has_the_name_of_its_tool() {
+    let world = World::new(json!([
+        [call("c1", "list_files", json!({ "path": "." }))],
+        [{ "text": "Seen." }]
+    ]));
+    let mut client = client(&world, json!({}));
+    let session = client.session(&world);
+    let id = client.prompt(&session, "look");
+    client.answer(id);
+    assert_eq!(client.update("tool_call")["name"], "list_files");
+    client.call("session/close", json!({ "sessionId": session }));
+    let place = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    client.call("session/load", place);
+    assert_eq!(client.update("tool_call")["name"], "list_files", "replayed");
+}
+
+#[test]
+fn notices_and_compactions_are_sent_where_the_client_offers_them() {
+    let script = json!([
+        [{ "text": "Half an" }, { "finish": "length" }],
+        [{ "text": "words ".repeat(500) }],
+        [{ "text": "The summary." }],
+    ]);
+    let world = World::new(script);
+    let mut client = client(
+        &world,
+        json!({ "session": { "notices": {}, "compaction": {} } }),
+    );
+    let session = client.session(&world);
+    for text in ["Tell me.", "And on?", "/compact"] {
+        let id = client.prompt(&session, text);
+        client.answer(id);
+    }
+    let notice = client.update("notice");
+    assert_eq!(notice["severity"], "info");
+    let title = notice["title"].as_str().unwrap();
+    assert!(title.contains("token limit"), "{notice}");
+    let compaction = client.update("compaction_update");
+    assert_eq!(compaction["status"], "completed", "{compaction}");
+    assert!(compaction["compactionId"].is_string(), "{compaction}");
+    let summary = compaction["summary"][0]["text"].as_str().unwrap();
+    assert!(
+        summary.starts_with("the conversation was shortened"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn additional_directories_are_roots_of_their_session_alone() {
+    let (more, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path =
+        |folder: &tempfile::TempDir, name: &str| folder.path().canonicalize().unwrap().join(name);
+    std::fs::write(path(&more, "a.txt"), "in the other folder\n").unwrap();
+    std::fs::write(path(&outside, "b.txt"), "outside\n").unwrap();
+    let read = |id, path: &Path| call(id, "read_file", json!({ "path": path }));
+    let write = json!({ "path": path(&more, "new.txt"), "content": "new\n" });
+    let script = json!([
+        [read("c1", &path(&more, "a.txt")), read("c2", &path(&outside, "b.txt")), call("c3", "write_file", write)],
+        [{ "text": "Done." }],
+        [read("c4", &path(&more, "a.txt"))],
+        [{ "text": "Done." }],
+    ]);
+    let world = World::new(script);
+    let mut client = world.acp();
+    let hello = client.call("initialize", json!({ "protocolVersion": 1 }));
+    let can = &hello["result"]["agentCapabilities"]["sessionCapabilities"];
+    assert!(can["additionalDirectories"].is_object(), "{hello}");
+
+    let folders = json!([path(&more, "")]);
+    let place = json!({ "cwd": world.path(), "additionalDirectories": folders, "mcpServers": [] });
+    let session = client.call("session/new", place)["result"]["sessionId"].clone();
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
+    let id = client.prompt(session.as_str().unwrap(), "read");
+    client.answer(id);
+    let results = &world.rehearsal().requests()[1]["messages"];
+    let result = |index: usize| results[index]["content"].as_str().unwrap().to_owned();
+    assert!(result(3).contains("in the other folder"), "{results}");
+    assert!(!result(4).contains("outside\n"), "{results}");
+    let written = std::fs::read_to_string(path(&more, "new.txt")).unwrap();
+    assert_eq!(written, "new\n", "{results}");
+
+    let listed = client.call("session/list", json!({}))["result"]["sessions"][0].clone();
+    assert_eq!(listed["additionalDirectories"], folders, "{listed}");
+    let relative = json!({ "cwd": world.path(), "additionalDirectories": ["b"], "mcpServers": [] });
+    let refused = client.call("session/new", relative);
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+
+    // Another session in the same folder does not see it.
+    let session = client.session(&world);
+    let id = client.prompt(&session, "read");
+    client.answer(id);
+    let last = world.rehearsal().requests()[3]["messages"].to_string();
+    assert!(!last.contains("in the other folder"), "{last}");
+}
+
 #[test]
 fn notices_are_sent_as_thoughts() {
     let world = World::new(json!([[{ "text": "Half an" }, { "finish": "length" }]]));
@@ -200,4 +308,291 @@ fn notices_are_sent_as_thoughts() {
         "{thought}"
     );
     assert_eq!(client.text(), "Half an");
+}
+
+#[test]
+fn the_client_adds_to_the_system_prompt_and_replaces_nothing() {
+    let world = World::new(json!([[{ "text": "Arr." }], [{ "text": "Aye." }]]));
+    let mut client = world.acp();
+    let hello = client.call("initialize", json!({ "protocolVersion": 1 }));
+    let can = &hello["result"]["agentCapabilities"]["sessionCapabilities"]["systemPrompt"];
+    assert!(can.is_object() && can["mode"].is_null(), "{hello}");
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let place =
+        |prompt: Value| json!({ "cwd": world.path(), "mcpServers": [], "systemPrompt": prompt });
+    for refused in [
+        json!({ "mode": "override", "content": [text("You may do anything.")] }),
+        json!({ "mode": "_other", "content": [text("x")] }),
+        json!({ "mode": "append", "content": [] }),
+        json!({ "mode": "append", "content": [{ "type": "image", "data": "AA==", "mimeType": "image/png" }] }),
+    ] {
+        let answer = client.call("session/new", place(refused.clone()));
+        assert_eq!(answer["error"]["code"], -32602, "{refused}: {answer}");
+    }
+    let prompt =
+        json!({ "mode": "append", "content": [text("Talk like a pirate."), text("Be brief.")] });
+    let answer = client.call("session/new", place(prompt.clone()));
+    let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+    let id = client.prompt(&session, "hi");
+    client.answer(id);
+    let system = |request: usize| {
+        let request = &world.rehearsal().requests()[request];
+        request["messages"][0]["content"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let first = system(0);
+    let (own, added) = first.split_once("Instructions from the client").unwrap();
+    assert!(
+        own.contains("Safety\n") && own.contains("Workspace: "),
+        "{first}"
+    );
+    assert!(
+        added.contains("Talk like a pirate.\n\nBe brief."),
+        "{first}"
+    );
+
+    // The same text after a restart continues with the same bytes.
+    client.call("session/close", json!({ "sessionId": session }));
+    let mut again = place(prompt);
+    again["sessionId"] = session.clone().into();
+    client.call("session/resume", again);
+    let id = client.prompt(&session, "and you?");
+    client.answer(id);
+    assert_eq!(system(1), first);
+}
+
+#[test]
+fn an_open_session_can_be_opened_again() {
+    let world = World::new(json!([
+        [{ "text": "One." }],
+        [{ "text": "Half" }, { "hang": true }],
+        [{ "text": "Three." }]
+    ]));
+    let mut client = client(&world, json!({}));
+    let session = client.session(&world);
+    let place = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    let empty = client.call("session/load", place.clone());
+    assert!(
+        empty["result"]["modes"].is_object(),
+        "nothing said yet: {empty}"
+    );
+    let id = client.prompt(&session, "first");
+    client.answer(id);
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
+    client.seen.clear();
+
+    let loaded = client.call("session/load", place.clone());
+    assert_eq!(loaded["result"]["modes"]["currentModeId"], "edit");
+    let shown = client.update("user_message_chunk");
+    assert_eq!(shown["content"]["text"], "first");
+    assert_eq!(client.text(), "One.");
+    assert_eq!(client.update("session_info_update")["title"], "first");
+    assert!(client.update("available_commands_update")["availableCommands"].is_array());
+
+    // While a turn runs, it can be resumed but not replayed, and the turn goes on.
+    client.seen.clear();
+    let running = client.prompt(&session, "second");
+    client.find(|message| message["params"]["update"]["content"]["text"] == "Half");
+    let refused = client.call("session/load", place.clone());
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("runs a turn"),
+        "{refused}"
+    );
+    let resumed = client.call("session/resume", place.clone());
+    assert_eq!(resumed["result"]["modes"]["currentModeId"], "edit");
+    client.notify("session/cancel", json!({ "sessionId": session }));
+    assert_eq!(client.answer(running)["result"]["stopReason"], "cancelled");
+
+    // In another place it would be another session.
+    let other = tempfile::tempdir().unwrap();
+    let mut elsewhere = place;
+    elsewhere["additionalDirectories"] = json!([other.path()]);
+    let refused = client.call("session/resume", elsewhere);
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("session/close first"),
+        "{refused}"
+    );
+    let id = client.prompt(&session, "third");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    let last = world.rehearsal().requests()[2]["messages"].to_string();
+    assert!(last.contains("first") && last.contains("second"), "{last}");
+}
+
+#[test]
+fn prompts_work_on_a_copy_while_that_option_is_on() {
+    let write = |name: &str| {
+        call(
+            "c1",
+            "write_file",
+            json!({ "path": name, "content": "new\n" }),
+        )
+    };
+    let world = World::new(json!([
+        [write("a.txt")],
+        [{ "text": "Done." }],
+        [write("b.txt")],
+        [{ "text": "Done." }]
+    ]));
+    let booleans = json!({ "session": { "configOptions": { "boolean": {} } } });
+    for offered in [json!({}), booleans] {
+        let has = !offered["session"].is_null();
+        let mut client = client(&world, offered);
+        let place = json!({ "cwd": world.path(), "mcpServers": [] });
+        let answer = client.call("session/new", place);
+        let options = answer["result"]["configOptions"].as_array().unwrap();
+        let copy = options.iter().find(|option| option["id"] == "copy");
+        assert_eq!(
+            copy.map(|copy| &copy["currentValue"]),
+            has.then_some(&json!(false))
+        );
+        if !has {
+            continue;
+        }
+        let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+        let set = |option: &str, value: Value| {
+            let mut params = json!({ "sessionId": session, "configId": option, "value": value });
+            if value.is_boolean() {
+                params["type"] = "boolean".into();
+            }
+            params
+        };
+        for (option, value) in [("copy", json!("true")), ("mode", json!(true))] {
+            let refused = client.call("session/set_config_option", set(option, value));
+            assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        }
+        client.call("session/set_config_option", set("mode", json!("edit")));
+        let on = client.call("session/set_config_option", set("copy", json!(true)));
+        let options = on["result"]["configOptions"].as_array().unwrap();
+        assert!(
+            options
+                .iter()
+                .any(|option| option["id"] == "copy" && option["currentValue"] == true),
+            "{on}"
+        );
+        let id = client.prompt(&session, "write");
+        let question = client.next("session/request_permission");
+        assert!(!world.path().join("a.txt").exists(), "{question}");
+        let discard = json!({ "outcome": { "outcome": "selected", "optionId": "reject_once" } });
+        client.respond(&question, discard);
+        client.answer(id);
+        assert!(!world.path().join("a.txt").exists());
+        client.call("session/set_config_option", set("copy", json!(false)));
+        let id = client.prompt(&session, "write");
+        client.answer(id);
+        assert!(world.path().join("b.txt").exists());
+    }
+}
+
+#[test]
+fn a_terminal_login_is_offered_where_the_client_has_terminals() {
+    let world = World::new(json!([]));
+    for (capabilities, expected) in [
+        (json!({}), &["configuration"][..]),
+        (
+            json!({ "auth": { "terminal": true } }),
+            &["configuration", "login"],
+        ),
+    ] {
+        let mut client = world.acp();
+        let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+        let answer = client.call("initialize", hello);
+        let methods = answer["result"]["authMethods"].as_array().unwrap();
+        let ids: Vec<_> = methods
+            .iter()
+            .map(|method| method["id"].as_str().unwrap())
+            .collect();
+        assert_eq!(ids, expected);
+        if let Some(login) = methods.get(1) {
+            assert_eq!(
+                (&login["type"], &login["args"]),
+                (&json!("terminal"), &json!(["--login"]))
+            );
+        }
+        // Clients call the first method, some any.
+        for id in ids {
+            let answer = client.call("authenticate", json!({ "methodId": id }));
+            assert!(answer["result"].is_object(), "{answer}");
+        }
+        let capabilities = &answer["result"]["agentCapabilities"];
+        assert!(capabilities["auth"]["logout"].is_object(), "{answer}");
+        // The key is not one that a login has stored.
+        let refused = client.call("logout", json!({}));
+        let why = refused["error"]["message"].as_str().unwrap();
+        assert!(why.contains("has not stored the key"), "{refused}");
+    }
+}
+
+#[test]
+fn a_fork_continues_a_copy_and_leaves_the_original_alone() {
+    let world = World::new(json!([
+        [{ "text": "One." }],
+        [{ "text": "Half" }, { "hang": true }],
+        [{ "text": "In the copy." }],
+        [{ "text": "Three." }]
+    ]));
+    let mut client = client(&world, json!({}));
+    let session = client.session(&world);
+    let place = |id: &str| json!({ "sessionId": id, "cwd": world.path(), "mcpServers": [] });
+    let unknown = client.call("session/fork", place(&session));
+    assert_eq!(
+        unknown["error"]["code"], -32602,
+        "nothing to copy: {unknown}"
+    );
+    let id = client.prompt(&session, "first");
+    client.answer(id);
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
+    // It may be in the middle of a turn, with another prompt behind that.
+    let running = client.prompt(&session, "second");
+    client.find(|message| message["params"]["update"]["content"]["text"] == "Half");
+    let waiting = client.prompt(&session, "third");
+
+    let forked = client.call("session/fork", place(&session));
+    let copy = forked["result"]["sessionId"].as_str().unwrap().to_owned();
+    assert_ne!(copy, session);
+    assert_eq!(forked["result"]["modes"]["currentModeId"], "edit");
+    let id = client.prompt(&copy, "elsewhere");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    let asked = world.rehearsal().requests()[2]["messages"].to_string();
+    assert!(
+        asked.contains("first") && asked.contains("second"),
+        "{asked}"
+    );
+    assert!(
+        asked.contains("elsewhere") && !asked.contains("third"),
+        "{asked}"
+    );
+
+    client.notify("session/cancel", json!({ "sessionId": session }));
+    client.answer(running);
+    client.answer(waiting);
+    let id = client.prompt(&session, "fourth");
+    client.answer(id);
+    let asked = world.rehearsal().requests()[3]["messages"].to_string();
+    assert!(!asked.contains("elsewhere"), "{asked}");
+    let listed = client.call("session/list", json!({}))["result"]["sessions"].clone();
+    assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
+    for (id, expected) in [(&session, "fourth"), (&copy, "elsewhere")] {
+        client.call("session/close", json!({ "sessionId": id }));
+        client.seen.clear();
+        client.call("session/load", place(id));
+        let shown = client.seen.iter().map(Value::to_string).collect::<String>();
+        assert!(
+            shown.contains("first") && shown.contains(expected),
+            "{shown}"
+        );
+    }
 }

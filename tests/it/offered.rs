@@ -36,7 +36,7 @@ fn merge(into: &mut Value, more: &Value) {
     }
 }
 
-/// Whether a client with these capabilities takes a request of the server.
+/// Whether a client with these capabilities takes a request or an update of the server.
 pub fn takes(transport: Transport, offered: &Value, request: &Value) -> bool {
     let at = |pointer: &str| offered.pointer(pointer).unwrap_or(&Value::Null);
     let ours = if transport == Transport::Acp {
@@ -61,7 +61,17 @@ pub fn takes(transport: Transport, offered: &Value, request: &Value) -> bool {
         }
         "window/workDoneProgress/create" => *at("/window/workDoneProgress") == true,
         "session/request_permission" => transport == Transport::Acp || ours.is_object(),
-        "elicitation/create" => ours["elicitation"]["form"].is_object(),
+        "elicitation/create" => {
+            let mode = params["mode"].as_str().unwrap_or_default();
+            ours["elicitation"][mode].is_object()
+        }
+        "session/update" => match params["update"]["sessionUpdate"].as_str() {
+            Some("notice") => ours["session"]["notices"].is_object(),
+            Some("compaction_update" | "compaction_summary_chunk") => {
+                ours["session"]["compaction"].is_object()
+            }
+            _ => true,
+        },
         "fs/read_text_file" => ours["fs"]["readTextFile"] == true,
         "fs/write_text_file" => ours["fs"]["writeTextFile"] == true,
         "_tandem/diagnostics" => ours["_meta"]["tandem.diagnostics"] == true,
@@ -128,6 +138,10 @@ fn what_was_not_offered_is_found() {
         "window/workDoneProgress/create",
         json!({})
     ));
+    for update in ["notice", "compaction_update"] {
+        let update = json!({ "update": { "sessionUpdate": update } });
+        assert!(!lsp(&usual(), "session/update", update), "not offered");
+    }
     let answer = json!({ "result": [{ "title": "t", "command": { "command": "c" } }] });
     assert!(understands(&usual(), "textDocument/codeAction", &answer));
     assert!(!understands(&json!({}), "textDocument/codeAction", &answer));

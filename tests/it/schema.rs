@@ -12,20 +12,28 @@ use tandem::protocol::acp;
 type Schema = (&'static str, fn() -> Value);
 
 /// The parameters of what the server sends, by method.
-const MESSAGES: [Schema; 4] = [
+const MESSAGES: [Schema; 6] = [
     ("session/update", of::<acp::SessionNotification>),
     (
         "session/request_permission",
         of::<acp::RequestPermissionRequest>,
+    ),
+    ("elicitation/create", of::<acp::CreateElicitationRequest>),
+    (
+        "elicitation/complete",
+        of::<acp::CompleteElicitationNotification>,
     ),
     ("fs/read_text_file", of::<acp::ReadTextFileRequest>),
     ("fs/write_text_file", of::<acp::WriteTextFileRequest>),
 ];
 
 /// The results of its answers, by method.
-const ANSWERS: [Schema; 10] = [
+const ANSWERS: [Schema; 13] = [
     ("initialize", of::<acp::InitializeResponse>),
+    ("authenticate", of::<acp::AuthenticateResponse>),
+    ("logout", of::<acp::LogoutResponse>),
     ("session/new", of::<acp::NewSessionResponse>),
+    ("session/fork", of::<acp::ForkSessionResponse>),
     ("session/load", of::<acp::LoadSessionResponse>),
     ("session/resume", of::<acp::ResumeSessionResponse>),
     ("session/list", of::<acp::ListSessionsResponse>),

@@ -4,59 +4,119 @@ use serde_json::{Map, Value, json};
 
 use super::updates::Updates;
 use super::{Answering, FrontEnd};
-use crate::agent::event::{AgentEvent, Grant, Permission};
+use crate::agent::event::{About, AgentEvent, Grant, Permission};
 use crate::domain::Preview;
 use crate::protocol::acp;
 use crate::rpc::Peer;
 use crate::server::permission::{Choice, Request};
 use crate::server::updates::question;
 use crate::session::event::{PromptId, PromptState, State};
-use crate::session::{Offered, SessionId};
+use crate::session::{Offered, SessionId, new_id};
 
 /// A client without tandem's extensions.
 pub(in crate::server) struct AcpClient {
     updates: Updates,
-    elicitation: Elicitation,
+    offers: Offers,
+    /// The address that was opened for a login.
+    link: Option<Link>,
 }
 
-/// Which modes of `elicitation/create` a client has.
+/// An address that the client was asked to open, until the login there has ended.
+struct Link {
+    elicitation: String,
+    /// The question that stands while the login waits for the browser.
+    waiting: Option<String>,
+}
+
+/// The optional parts of the protocol that a client offers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::server) struct Elicitation {
-    pub form: bool,
-    pub url: bool,
+pub(in crate::server) struct Offers {
+    /// `elicitation/create` with a form.
+    form: bool,
+    /// `elicitation/create` with an address to open.
+    url: bool,
+    /// `notice` updates.
+    notices: bool,
+    /// `compaction_update` updates.
+    compaction: bool,
+    /// Config options that are on or off.
+    pub toggles: bool,
+    /// A login in a terminal.
+    pub terminal_login: bool,
 }
 
-impl Elicitation {
+impl Offers {
     /// What the capabilities of a client announce.
     pub fn of(capabilities: &Value) -> Self {
-        let has = |mode: &str| capabilities["elicitation"][mode].is_object();
+        let has = |pointer: &str| capabilities.pointer(pointer).is_some_and(Value::is_object);
         Self {
-            form: has("form"),
-            url: has("url"),
+            form: has("/elicitation/form"),
+            url: has("/elicitation/url"),
+            notices: has("/session/notices"),
+            compaction: has("/session/compaction"),
+            toggles: has("/session/configOptions/boolean"),
+            terminal_login: capabilities["auth"]["terminal"] == true,
         }
     }
 }
 
 impl AcpClient {
-    pub fn new(peer: Peer, id: &SessionId, elicitation: Elicitation) -> Self {
+    pub fn new(peer: Peer, id: &SessionId, offers: Offers) -> Self {
         Self {
-            updates: Updates::new(peer, id),
-            elicitation,
+            updates: Updates::new(peer, id, offers.toggles),
+            offers,
+            link: None,
+        }
+    }
+
+    /// Remembers an opened address, and the question that waits for the person to come back from there.
+    fn note_link(&mut self, request: &Request) {
+        let elicitation = request.key.clone();
+        match &mut self.link {
+            _ if request.preview.link.is_some() => {
+                let waiting = None;
+                self.link = Some(Link {
+                    elicitation,
+                    waiting,
+                });
+            }
+            Some(link) if request.about == About::Server => {
+                link.waiting = Some(request.call_id.clone());
+            }
+            _ => {}
         }
     }
 }
 
 impl FrontEnd for AcpClient {
     fn event(&mut self, event: AgentEvent) {
-        if let Some(notice) = self.updates.event(event) {
-            // The protocol has no notices, so each becomes a thought.
-            let thought = acp::ContentChunk::new(format!("{notice}\n").into());
-            self.updates
-                .send(acp::SessionUpdate::AgentThoughtChunk(thought));
-        }
+        let severity = severity(&event);
+        let is_compaction = matches!(event, AgentEvent::Compaction { .. });
+        let Some(notice) = self.updates.event(event) else {
+            return;
+        };
+        self.updates
+            .send(if is_compaction && self.offers.compaction {
+                let status = acp::CompactionStatus::Completed;
+                let update = acp::CompactionUpdate::new(new_id(), status);
+                acp::SessionUpdate::CompactionUpdate(update.summary(vec![notice.into()]))
+            } else if self.offers.notices {
+                let (title, description) = match notice.split_once('\n') {
+                    Some((title, more)) => (title.to_owned(), Some(more.to_owned())),
+                    None => (notice, None),
+                };
+                let notice = acp::Notice::new(severity, title).description(description);
+                acp::SessionUpdate::Notice(notice)
+            } else {
+                let thought = acp::ContentChunk::new(format!("{notice}\n").into());
+                acp::SessionUpdate::AgentThoughtChunk(thought)
+            });
     }
 
     fn prompt(&mut self, id: &PromptId, state: &PromptState) {
+        if matches!(state, PromptState::Ended { .. }) {
+            self.link = None;
+        }
         self.updates.prompt(id, state);
     }
 
@@ -69,6 +129,9 @@ impl FrontEnd for AcpClient {
     }
 
     fn ask(&mut self, request: &Request) -> Answering {
+        if self.offers.url {
+            self.note_link(request);
+        }
         let Preview {
             answers,
             form,
@@ -76,9 +139,9 @@ impl FrontEnd for AcpClient {
             ..
         } = &request.preview;
         match (link, form, answers) {
-            (Some(link), ..) if self.elicitation.url => open_link(&self.updates, request, link),
-            (_, Some(form), _) if self.elicitation.form => fill_in(&self.updates, request, form),
-            (_, None, Some(answers)) if self.elicitation.form => {
+            (Some(link), ..) if self.offers.url => open_link(&self.updates, request, link),
+            (_, Some(form), _) if self.offers.form => fill_in(&self.updates, request, form),
+            (_, None, Some(answers)) if self.offers.form => {
                 ask_by_form(&self.updates, request, answers)
             }
             _ => request_permission(&mut self.updates, request),
@@ -86,7 +149,20 @@ impl FrontEnd for AcpClient {
     }
 
     fn resolved(&mut self, call_id: &str, _decision: &Permission) {
+        let is_over = |link: &mut Link| link.waiting.as_deref() == Some(call_id);
+        if let Some(link) = self.link.take_if(is_over) {
+            let ended = acp::CompleteElicitationNotification::new(link.elicitation);
+            self.updates.peer().notify("elicitation/complete", &ended);
+        }
         self.updates.resolved(call_id);
+    }
+}
+
+/// How much a notice about an event matters.
+fn severity(event: &AgentEvent) -> acp::NoticeSeverity {
+    match event {
+        AgentEvent::Retry { .. } | AgentEvent::LoopDetected { .. } => acp::NoticeSeverity::Warning,
+        _ => acp::NoticeSeverity::Info,
     }
 }
 

@@ -25,7 +25,7 @@ pub(in crate::server) struct PluginClient {
 impl PluginClient {
     pub fn new(peer: Peer, id: &SessionId) -> Self {
         Self {
-            updates: Updates::new(peer, id),
+            updates: Updates::new(peer, id, false),
             id: SessionId::clone(id),
             state: None,
         }

@@ -32,10 +32,12 @@ pub(super) struct Updates {
     /// The open request that is not about a call of the model's.
     pause: Option<String>,
     state: Option<State>,
+    /// Whether the client has options that are on or off.
+    toggles: bool,
 }
 
 impl Updates {
-    pub fn new(peer: Peer, id: &SessionId) -> Self {
+    pub fn new(peer: Peer, id: &SessionId, toggles: bool) -> Self {
         let source = |kind| {
             Arc::new(TextSource {
                 session_id: Arc::clone(id),
@@ -55,6 +57,7 @@ impl Updates {
             said: updates::Said::default(),
             pause: None,
             state: None,
+            toggles,
         }
     }
 
@@ -125,8 +128,8 @@ impl Updates {
             let mode = acp::CurrentModeUpdate::new(state.mode.name());
             self.send(acp::SessionUpdate::CurrentModeUpdate(mode));
         }
-        let options = config_options(state);
-        if options != config_options(&before) {
+        let options = config_options(state, self.toggles);
+        if options != config_options(&before, self.toggles) {
             self.send(acp::SessionUpdate::ConfigOptionUpdate(
                 acp::ConfigOptionUpdate::new(options),
             ));

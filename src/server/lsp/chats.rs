@@ -17,6 +17,7 @@ use crate::domain::{Attachment, Prompt};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
 use crate::server::Server;
+use crate::server::conversation::Sources;
 use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::server::problems::show_message;
@@ -207,12 +208,11 @@ impl Server {
         };
         let front = Box::new(ChatFront::new(connection, uri.to_owned()));
         let id = new_id();
-        self.start_session(
-            (Arc::clone(&id), Start::New),
+        let sources = Sources {
             folders,
-            std::collections::BTreeMap::new(),
-            front,
-        )?;
+            ..Sources::default()
+        };
+        self.start_session((Arc::clone(&id), Start::New), sources, front)?;
         self.chats.sessions.insert(uri.to_owned(), Arc::clone(&id));
         Ok(id)
     }

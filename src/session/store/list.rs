@@ -191,6 +191,51 @@ impl Sessions {
             .remove(&file_name(id))
             .await?)
     }
+
+    /// Copies a conversation under another id and for other workspace folders. What waits in its queue stays with the
+    /// original.
+    ///
+    /// # Errors
+    /// It does not exist or cannot be read, or the copy cannot be written.
+    pub async fn fork(
+        &self,
+        id: &str,
+        copy: &str,
+        folders: Vec<PathBuf>,
+    ) -> Result<(), StoreError> {
+        let folder = StateFolder::existing(self.journals.clone()).await;
+        let folder = folder.map_err(|_missing| StoreError::Unknown(id.to_owned()))?;
+        let name = copy.to_owned();
+        let copied = move |line: String| match serde_json::from_str(&line).ok()? {
+            Record::Opened { .. } | Record::Queue { .. } => None,
+            Record::Session(head) => {
+                let (id, folders) = (name.clone(), folders.clone());
+                let head = Head {
+                    id,
+                    folders,
+                    ..head
+                };
+                serde_json::to_string(&Record::Session(head)).ok()
+            }
+            _ => Some(line),
+        };
+        let lines: Vec<_> = match folder
+            .read_log(&file_name(id), |lines| lines.filter_map(copied).collect())
+            .await
+        {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::Unknown(id.to_owned()));
+            }
+            lines => lines?,
+        };
+        let log = folder.create_log(&file_name(copy)).await?;
+        let write = move |out: &mut dyn io::Write| {
+            let mut lines = lines.iter();
+            lines.try_for_each(|line| writeln!(out, "{line}"))
+        };
+        log.append(write).await?;
+        Ok(log.sync().await?)
+    }
 }
 
 fn head(line: &[u8]) -> Option<Head> {

@@ -134,12 +134,14 @@ fn visit(address: &str) -> String {
     answer.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The address of the login that a client of the Agent Client Protocol is asked to open.
-fn page(client: &mut Client) -> String {
+/// The address of the login that a client of the Agent Client Protocol is asked to open, and the name of that request.
+fn page(client: &mut Client) -> (String, Value) {
     let asked = client.next("elicitation/create");
     assert_eq!(asked["params"]["mode"], "url", "{asked}");
     client.respond(&asked, json!({ "action": "accept" }));
-    asked["params"]["url"].as_str().unwrap().to_owned()
+    let params = &asked["params"];
+    let url = params["url"].as_str().unwrap().to_owned();
+    (url, params["elicitationId"].clone())
 }
 
 fn start(world: &World) -> (Client, String) {
@@ -178,7 +180,7 @@ fn tokens_reach_their_server_and_nothing_else() {
     add(&world, &format!("[mcp.web]\nurl = {url:?}\n"));
     let (mut client, session) = start(&world);
     let id = client.prompt(&session, "go");
-    let page = page(&mut client);
+    let (page, name) = page(&mut client);
     assert!(
         page.contains("code_challenge_method=S256") && page.contains("scope=tools"),
         "{page}"
@@ -188,6 +190,11 @@ fn tokens_reach_their_server_and_nothing_else() {
     // Others knock at the port; only the answer to this login opens.
     assert!(visit(&come_back(&page, &[("state", "guessed")])).contains("404"));
     assert!(visit(&come_back(&page, &[])).contains("200"));
+    let ended = client.next("elicitation/complete");
+    assert_eq!(
+        ended["params"]["elicitationId"], name,
+        "the browser is back"
+    );
     for _call in 0..3 {
         let question = client.next("session/request_permission");
         client.respond(
@@ -253,7 +260,7 @@ fn a_login_is_asked_for_once_and_lasts() {
     add(&world, &format!("[mcp.web]\nurl = {url:?}\n"));
     let (mut client, session) = start(&world);
     let id = client.prompt(&session, "go");
-    let page = page(&mut client);
+    let (page, name) = page(&mut client);
     // Over SSH the browser cannot come back: its address is pasted.
     let waiting = client.next("elicitation/create");
     let address = come_back(&page, &[]);
@@ -261,6 +268,8 @@ fn a_login_is_asked_for_once_and_lasts() {
         &waiting,
         json!({ "action": "accept", "content": { "address": address } }),
     );
+    let ended = client.next("elicitation/complete");
+    assert_eq!(ended["params"]["elicitationId"], name, "pasted");
     let question = client.next("session/request_permission");
     client.respond(
         &question,
