@@ -101,13 +101,11 @@ async fn reach(
 ) -> Result<(Candidate, Vec<OfferedModel>), Failure> {
     let mut why = String::new();
     for _ in 0..TRIES {
-        let url = match &entry.base_url {
-            Some(_) => None,
-            None => {
-                let example = Row::named(&entry.name).map_or("", |row| row.example_url);
-                Some(ask(&format!("Base URL (such as {example}): "))?)
-            }
-        };
+        let mut url = None;
+        if entry.base_url.is_none() {
+            let example = Row::named(&entry.name).map_or("", |row| row.example_url);
+            url = Some(ask(&format!("Base URL (such as {example}): "))?);
+        }
         let key = if entry.is_local {
             None
         } else {
@@ -117,7 +115,10 @@ async fn reach(
         match candidate.models(settings).await {
             Ok(models) => return Ok((candidate, models)),
             // Not every endpoint has a list; the test says whether the rest works.
-            Err(NoProvider { code, .. }) if code == ErrorCode::InvalidRequest => {
+            Err(NoProvider {
+                code: ErrorCode::InvalidRequest,
+                ..
+            }) => {
                 return Ok((candidate, Vec::new()));
             }
             Err(problem) => why = problem.message,

@@ -35,7 +35,7 @@ pub fn with(text: &str, key: Key<'_>, value: Option<&toml::Value>) -> Option<Str
                         whole if whole.ends_with('\n') => "\n",
                         _ => "\n\n",
                     };
-                    text.push_str(&format!("{gap}{header}\n{line}"));
+                    text.extend([gap, &header, "\n", &line]);
                 }
             }
         }
@@ -159,7 +159,8 @@ mod tests {
             prop_assume!(name != "api");
             let value = toml::Value::from(value);
             let after = with(&before, key, Some(&value)).unwrap();
-            prop_assert_eq!(with(&after, key, Some(&value)).as_ref(), Some(&after));
+            let again = with(&after, key, Some(&value));
+            prop_assert_eq!(again.as_ref(), Some(&after));
             let removed = with(&after, key, None).unwrap();
             let (before, removed): (toml::Table, toml::Table) = (toml::from_str(&before).unwrap(), toml::from_str(&removed).unwrap());
             let empty = before.get("providers").is_none() && in_table;

@@ -54,8 +54,7 @@ fn tandem(world: &World, arguments: &[&str]) -> Command {
 
 /// Says these lines to `tandem`.
 fn dialog(world: &World, arguments: &[&str], lines: &[&str]) -> Output {
-    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    finish_with(&mut tandem(world, arguments), &input)
+    finish_with(&mut tandem(world, arguments), &lines.join("\n"))
 }
 
 /// The files below a folder in which the key is.

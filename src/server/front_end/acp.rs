@@ -30,6 +30,10 @@ struct Link {
 
 /// The optional parts of the protocol that a client offers.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the parts are independent of each other"
+)]
 pub(in crate::server) struct Offers {
     /// `elicitation/create` with a form.
     form: bool,
