@@ -18,6 +18,8 @@ export class Jobs {
   private readonly outputs = new Map<number, { text: string; offset: number }>();
   /** They had ended when the latest message was sent. */
   private seen: ReadonlySet<number> = new Set();
+  /** What was reported last. */
+  private known = "";
   private timer: NodeJS.Timeout | undefined;
   private looking: Promise<void> = Promise.resolve();
 
@@ -65,7 +67,11 @@ export class Jobs {
 
   private list(jobs: readonly protocol.Job[]): void {
     this.listed = jobs;
-    this.changed(jobs);
+    const known = JSON.stringify([jobs, [...this.outputs]]);
+    if (known !== this.known) {
+      this.known = known;
+      this.changed(jobs);
+    }
   }
 
   /** One look at a time, so that no output is added twice. */

@@ -1,26 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { Jobs } from "../src/jobs";
 import type { Job } from "../src/protocol";
 
 const job = (id: number, more: Partial<Job> = {}): Job => ({ id, command: "serve", state: "running", startedAt: 0, ports: [], ...more });
 
-/** What a server has, and whether it was looked at to the end. */
+/** What a server has, and how often something new was reported. */
 class Source {
   text = "";
   listed: Job[] = [];
-  private wake = () => {};
+  reports = 0;
 
   list = async () => this.listed;
   output = async (_id: number, offset = 0) => ({ text: this.text.slice(offset), offset: this.text.length, truncated: false });
-  looked = () => new Promise<void>((resolve) => (this.wake = resolve));
-  changed = () => this.wake();
+  changed = () => this.reports++;
 }
 
 async function taken(jobs: Jobs, source: Source, listed: Job[]): Promise<void> {
   source.listed = listed;
   jobs.take(listed);
-  await source.looked(); // the list itself is taken at once
+  await setImmediate(); // the source answers at once
 }
 
 test("output is read on from where it was read to, and the last lines are shown", async () => {
@@ -34,6 +34,9 @@ test("output is read on from where it was read to, and the last lines are shown"
   assert.equal(jobs.shown[0]?.output.trimEnd().split("\n").at(-1), "line 149");
   assert.equal(jobs.shown[0]?.output.trimEnd().split("\n").length, 99);
   assert.deepEqual(jobs.shown[0]?.ports, [8080]);
+  const { reports } = source;
+  await taken(jobs, source, [job(1, { ports: [8080] })]);
+  assert.equal(source.reports, reports, "what is the same is no news");
   jobs.dispose();
 });
 

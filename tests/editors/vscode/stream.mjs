@@ -51,7 +51,7 @@ export function streamChecks({ bench, model, picture }) {
     await bench.idle();
     const samples = await chat.locator("body").evaluate(stopped);
     const { seen, wrong } = await chat.locator(".answer").last().evaluate(compared, { samples, measure: linesOnScreen.toString() });
-    assert.ok(seen > 100, `the answer was seen ${seen} times as it grew`);
+    assert.ok(seen > 30, `the answer was seen ${seen} times as it grew`);
     assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} of ${seen} times it looked unlike the finished text`);
   }
 
