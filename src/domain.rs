@@ -2,6 +2,7 @@
 //! `text` alone.
 
 mod endpoint;
+mod finish;
 mod host;
 mod job;
 mod language;
@@ -14,6 +15,7 @@ mod style;
 mod tool;
 
 pub use endpoint::{Api, CompletionApi, Prices, Proxy, without_password};
+pub use finish::Finish;
 pub use host::is_loopback;
 pub use job::{JobOutput, JobState, JobStatus};
 pub use language::Operation;

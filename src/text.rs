@@ -12,6 +12,7 @@ pub mod script;
 pub mod shell;
 pub mod sse;
 pub mod standing;
+pub mod upkeep;
 
 pub use diff::{
     Hunk, LineHunk, Tokens, around, common, hunks, likeness, line_hunks, patched, unified,
@@ -21,3 +22,4 @@ pub use middle::without_middle;
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;
 pub use standing::{Piece, Standing, standing, undone};
+pub use upkeep::Upkeep;

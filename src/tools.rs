@@ -36,8 +36,9 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::Value;
 
+pub use self::code::QuickFixes;
 pub use self::context::ToolContext;
-pub use self::diagnostics::problems;
+pub use self::diagnostics::{list as list_problems, problems};
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::person::{Ask, Person, Reply};

@@ -44,7 +44,7 @@ use crate::domain::{FileDiff, Stored};
 pub use content::{Format, LineEnding};
 pub use copy::LeftOut;
 pub use covered::{Covered, Fate};
-use diagnostics::{Diagnostic, Scope};
+use diagnostics::{Report, Scope};
 pub(crate) use disk::blocking;
 pub use disk::lines;
 pub use documents::{ContentChange, Document, Documents, Excerpt};
@@ -380,11 +380,23 @@ impl Workspace {
         self.0.editor.knows_diagnostics()
     }
 
-    /// The diagnostics the editor shows for files of the workspace; `None` if it cannot report them.
-    pub async fn diagnostics(&self, scope: &Scope) -> Option<Vec<Diagnostic>> {
-        let mut found = self.0.editor.diagnostics(scope).await?;
-        found.retain(|one| self.resolve_path(&one.path).is_ok());
-        Some(found)
+    /// The diagnostics the editor shows for files of the workspace; `None` if it cannot report them. In a settled scope a
+    /// report counts only if it is of the text as it is now.
+    pub async fn diagnostics(&self, scope: &Scope) -> Option<Report> {
+        let mut report = Report::default();
+        for shown in self.0.editor.diagnostics(scope).await? {
+            let Ok(path) = self.resolve_path(&shown.path) else {
+                continue;
+            };
+            let document = || self.document(&path).map(|document| document.version);
+            if scope.settled && (shown.version.is_none() || shown.version != document()) {
+                report.unknown.push(shown.path);
+            } else {
+                report.known.push(shown.path);
+                report.found.extend(shown.diagnostics);
+            }
+        }
+        Some(report)
     }
 
     /// What the editor's language servers can be asked; empty where there are none.

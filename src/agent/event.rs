@@ -239,6 +239,19 @@ pub enum AgentEvent {
         /// Why it ended; `None` if the process ended before.
         reason: Option<Termination>,
     },
+    /// What the checks at the end of a turn found.
+    Finish {
+        /// The line to show.
+        message: String,
+        /// Errors and warnings that were not there before the turn.
+        new: usize,
+        /// How many were fixed without the model.
+        fixed: usize,
+        /// In how many of the changed files the editor looked for them.
+        files: usize,
+        /// How many of them changed since the editor's last report.
+        unknown: usize,
+    },
     /// Always the last event of a turn.
     Done {
         /// The text of the last answer.

@@ -31,6 +31,10 @@ impl Steps {
         let _gone = self.0.send(Step::Event(event)).await;
     }
 
+    pub async fn note(&self, note: String) {
+        let _gone = self.0.send(Step::Note(note)).await;
+    }
+
     pub async fn entry(&self, entry: Arc<Entry>) {
         let _gone = self.0.send(Step::Entry(entry)).await;
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::event::{About, AgentEvent, ExecutionResult, Permission, Termination};
 use super::{Entry, Goal, Guidance, Spent, Steer, Step, Turn, run_turn};
-use crate::domain::{Allowance, Limits};
+use crate::domain::{Allowance, Finish, Limits};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
@@ -126,6 +126,7 @@ impl Play {
             context: ToolContext::new(workspace, cancel.clone()),
             guidance: Guidance::default(),
             limits,
+            finish: Finish::default(),
             spent: Spent::default(),
             steering: said,
         };

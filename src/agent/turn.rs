@@ -1,5 +1,6 @@
 //! One turn, from a person's message to the model's last word.
 
+mod finish;
 mod limits;
 mod nudge;
 mod room;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use self::finish::Ending;
 pub use self::limits::Spent;
 use self::nudge::Nudges;
 use self::room::Cause;
@@ -21,7 +23,7 @@ use super::guard::{Guard, Loop};
 use super::guidance::Guidance;
 use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
-use crate::domain::Limits;
+use crate::domain::{Finish, Limits};
 use crate::model::{
     ErrorCode, Image, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall,
     ToolResult, Usage,
@@ -60,6 +62,8 @@ pub struct Turn {
     pub guidance: Guidance,
     /// When to stop.
     pub limits: Limits,
+    /// The checks at its end.
+    pub finish: Finish,
     /// What the session has used before, as far as it counts towards limits.
     pub spent: Spent,
     /// Messages the person sends while it runs.
@@ -110,6 +114,7 @@ pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
         nudges: Nudges::default(),
         answer: None,
         learning: room::learning(&turn.provider),
+        ending: Ending::new(turn.finish.clone(), &turn.context.workspace),
         turn,
         steps,
     };
@@ -165,6 +170,7 @@ struct State {
     answer: Option<Arc<Entry>>,
     /// Pending requests to the endpoint about its model.
     learning: JoinSet<()>,
+    ending: Ending,
 }
 
 impl State {
@@ -201,7 +207,9 @@ impl State {
             };
             self.recovered = 0;
             let steered = matches!(end, None | Some(Termination::EndTurn)) && self.join().await;
-            if let Some(reason) = end.filter(|_| !steered) {
+            if let Some(reason) = end.filter(|_| !steered)
+                && !(reason == Termination::EndTurn && self.go_on_to_finish().await)
+            {
                 return Ok(reason);
             }
         }
@@ -302,6 +310,7 @@ impl State {
         };
         let outcomes = schedule.finish().await;
         self.nudges.note(&outcomes);
+        self.ending.note(&outcomes, &self.turn.context.workspace);
         let repeated = self
             .guard
             .note(words(self.answer.as_deref()), &calls, &outcomes);

@@ -319,6 +319,7 @@ impl Terminal {
                 ))
             }
             AgentEvent::Notice { message }
+            | AgentEvent::Finish { message, .. }
             | AgentEvent::Compaction {
                 summary: message, ..
             } => self.line(&format!("! {message}")),

@@ -36,6 +36,8 @@ pub struct Options {
     pub permissions: Permissions,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpOptions>,
+    /// Checks at the end of a turn that changed files.
+    pub finish: FinishOptions,
     /// Inline completion while you type. Off until you set its `model`.
     pub completion: CompletionOptions,
     /// The minimum severity to log.
@@ -148,6 +150,29 @@ pub struct McpOptions {
     pub client_id: Option<String>,
     /// The secret that belongs to `client-id`, if there is one.
     pub client_secret: Option<String>,
+}
+
+/// Checks when the model wants to end a turn that changed files. What they find goes back to the model, at most twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FinishOptions {
+    /// Whether to look for errors and warnings in the editor that were not there before the turn.
+    pub diagnostics: Option<bool>,
+    /// Which quick fixes for them to apply.
+    pub quick_fixes: Option<QuickFixes>,
+    /// A shell command that has to succeed, such as `cargo check`. It runs in the sandbox, on unsaved text too, and needs
+    /// no approval there.
+    pub command: Option<String>,
+}
+
+/// Which quick fixes are applied at the end of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuickFixes {
+    /// Those a language server marks as preferred, if they only import or format.
+    Preferred,
+    /// None.
+    Off,
 }
 
 /// Inline completion.

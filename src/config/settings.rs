@@ -13,11 +13,14 @@ use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::managed;
 use super::model::{Choice, ModelSettings, NoModel, ProviderEntry};
-use super::options::{CommandLine, LimitOptions, LogLevel, McpOptions, Mode, Options, Permissions};
+use super::options::{
+    CommandLine, FinishOptions, LimitOptions, LogLevel, McpOptions, Mode, Options, Permissions,
+    QuickFixes,
+};
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
-use crate::domain::{Allowance, Limits, without_password};
+use crate::domain::{Allowance, Finish, Limits, without_password};
 
 /// Sources besides the user's file and the environment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,6 +53,8 @@ pub struct Settings {
     pub widest_mode: Mode,
     /// Limits for a turn and a session.
     pub limits: Limits,
+    /// The checks at the end of a turn.
+    pub finish: Finish,
     /// How long a command may run unless the model requests another timeout, and an MCP call without an answer.
     pub command_timeout: Duration,
     /// How long the first prompt waits for MCP servers.
@@ -154,6 +159,7 @@ impl Settings {
         settings.widest_mode = managed.widest;
         if managed.is_broken {
             settings.permissions.allow.clear();
+            settings.finish.command = None;
         }
         settings
     }
@@ -205,6 +211,7 @@ impl Settings {
             mode: options.mode.unwrap_or_default(),
             widest_mode: Mode::Auto,
             limits: limits(&options.limits),
+            finish: finish(&options.finish),
             command_timeout: seconds(options.limits.command_timeout),
             connect_timeout: seconds(options.limits.connect_timeout),
             permissions: options.permissions.clone(),
@@ -401,6 +408,17 @@ fn limits(options: &LimitOptions) -> Limits {
             cost: options.session_cost,
         },
         parallel: options.parallel.map_or(1, NonZeroU32::get) as usize,
+    }
+}
+
+fn finish(options: &FinishOptions) -> Finish {
+    let command = options.command.as_ref();
+    Finish {
+        diagnostics: options.diagnostics.unwrap_or(true),
+        quick_fixes: options.quick_fixes != Some(QuickFixes::Off),
+        command: command
+            .filter(|command| !command.trim().is_empty())
+            .cloned(),
     }
 }
 

@@ -32,7 +32,14 @@ pub(super) fn built_in() -> Layer {
         "idle-timeout": 90,
     });
     let completion = json!({"debounce-ms": completion::DEBOUNCE, "max-tokens": completion::TOKENS});
-    let tree = json!({"mode": "ask", "log": "warn", "limits": limits, "completion": completion});
+    let finish = json!({"diagnostics": true, "quick-fixes": "preferred"});
+    let tree = json!({
+        "mode": "ask",
+        "log": "warn",
+        "limits": limits,
+        "finish": finish,
+        "completion": completion,
+    });
     Layer::new(tree, Place::Default)
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::protocol::acp;
 use crate::rpc::Peer;
 use crate::session::SessionId;
-use crate::workspace::diagnostics::{Diagnostic, Scope};
+use crate::workspace::diagnostics::{Scope, Shown};
 use crate::workspace::language::{Answer, Operation, Question};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
@@ -49,7 +49,7 @@ impl Editor for SessionEditor {
         self.documents.knows_diagnostics()
     }
 
-    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
+    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Shown>>> {
         self.documents.diagnostics(scope)
     }
 

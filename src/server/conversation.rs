@@ -174,9 +174,16 @@ impl Server {
         let Some(conversation) = self.conversations.get(id) else {
             return;
         };
-        if conversation.session.state().model.is_ok() {
-            return;
+        if conversation.session.state().model.is_err() {
+            self.pass_settings(id);
         }
+    }
+
+    /// Has a conversation take what it may of the settings as they are now.
+    pub(super) fn pass_settings(&mut self, id: &str) {
+        let Some(conversation) = self.conversations.get(id) else {
+            return;
+        };
         let settings = self.settings(conversation.sources.clone());
         if let Some(conversation) = self.conversations.get(id) {
             // Taken before what is sent after it.

@@ -67,6 +67,10 @@ impl Server {
         if ours.is_object() {
             self.options = ours.clone();
             self.announce();
+            let ids: Vec<_> = self.conversations.keys().cloned().collect();
+            for id in ids {
+                self.pass_settings(&id);
+            }
             if self.client.can.completes_inline {
                 self.load_completer();
             }

@@ -103,6 +103,24 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             let meta = Map::from_iter([(ext::STOPPED.to_owned(), reason)]);
             acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().meta(meta))
         }
+        AgentEvent::Finish {
+            message,
+            new,
+            fixed,
+            files,
+            unknown,
+        } => {
+            let finish = json!(ext::Finish {
+                new,
+                fixed,
+                files,
+                unknown
+            });
+            let meta = Map::from_iter([(ext::FINISH.to_owned(), finish)]);
+            // Clients that know nothing of it show it below the answer.
+            let line = format!("\n\n{}\n", display::escape(&message));
+            acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(line.into()).meta(meta))
+        }
         AgentEvent::Retry {
             wait_ms, reason, ..
         } => {

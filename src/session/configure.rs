@@ -8,8 +8,9 @@ use crate::config::Settings;
 use crate::model::ErrorCode;
 
 impl Actor {
-    /// Takes these settings if there is no model for want of a configuration.
+    /// Takes these settings if there is no model for want of a configuration; the checks at the end of a turn in any case.
     pub(super) async fn configure(&mut self, settings: Settings) {
+        self.settings.finish.clone_from(&settings.finish);
         let is_unconfigured =
             |why: &NoProvider| matches!(why.code, ErrorCode::NoModel | ErrorCode::Auth);
         if !self.model.as_ref().is_err_and(is_unconfigured) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::permission::remembered::Remembered;
-use super::permission::{Policy, Rule};
+use super::permission::{Policy, Rule, exact_rules};
 use super::{SessionId, store};
 use crate::changes::images;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
@@ -106,6 +106,12 @@ pub fn new_id() -> SessionId {
 #[must_use]
 pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
+    // Whoever configured a command for the end of each turn approved it.
+    let mut allow = rules.allow.clone();
+    if let Some(command) = &settings.finish.command {
+        let dialect = surroundings(settings).shell().dialect;
+        allow.extend(exact_rules(tools::COMMAND, command, dialect));
+    }
     let roots: Vec<_> = workspace
         .roots()
         .iter()
@@ -137,7 +143,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         ),
         server_timeout: settings.connect_timeout,
         mode: settings.mode,
-        policy: Policy::new(&rules.allow, &rules.ask, &rules.deny),
+        policy: Policy::new(&allow, &rules.ask, &rules.deny),
         remembered,
         secrets,
         limits: settings.limits,

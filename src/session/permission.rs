@@ -292,6 +292,13 @@ pub enum Verdict {
     Forbid(String),
 }
 
+/// The rules that allow exactly this command line; empty if it is not understood.
+pub(super) fn exact_rules(tool: &str, line: &str, dialect: Dialect) -> Vec<String> {
+    let line = shell::read(line, dialect).ok();
+    let commands = line.and_then(|line| line.plain().ok()).unwrap_or_default();
+    commands.iter().map(|words| of_words(tool, words)).collect()
+}
+
 /// The configured rules, and what the person allowed in permission requests.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {

@@ -231,6 +231,7 @@ impl Actor {
             },
             guidance: self.guidance.clone(),
             limits: self.limits,
+            finish: self.settings.finish.clone(),
             spent: self.spent,
             steering,
         };

@@ -4,6 +4,7 @@
 //! other, shown and decided on first.
 
 mod edits;
+mod fixes;
 mod places;
 mod question;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::edits::CodeEdits;
+pub use self::fixes::QuickFixes;
 use self::question::{Arguments, EXAMPLE, NAME, answer};
 use super::files::{preview, shown};
 use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::files::{preview, shown, unless_cancelled};
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
-use crate::workspace::diagnostics::{Diagnostic, Scope, Severity, new_ones};
+use crate::workspace::diagnostics::{Diagnostic, Report, Scope, Severity, new_ones};
 use crate::workspace::{Workspace, WorkspacePath};
 
 /// How many diagnostics are reported at once, and after an edit.
@@ -56,7 +56,7 @@ impl TypedTool for Diagnostics {
         let path = wanted(context, arguments)?;
         let everywhere = Scope::default();
         let asked = context.workspace.diagnostics(&everywhere);
-        let Some(mut found) = unless_cancelled(context, asked).await? else {
+        let Some(Report { mut found, .. }) = unless_cancelled(context, asked).await? else {
             return Err(ToolError(
                 "the editor does not answer; continue without diagnostics".to_owned(),
             ));
@@ -79,7 +79,7 @@ impl TypedTool for Diagnostics {
 
 /// All diagnostics the editor shows, as text; `None` if it does not report them.
 pub async fn problems(workspace: &Workspace) -> Option<String> {
-    let found = workspace.diagnostics(&Scope::default()).await?;
+    let found = workspace.diagnostics(&Scope::default()).await?.found;
     Some(if found.is_empty() {
         "(none)".to_owned()
     } else {
@@ -110,7 +110,8 @@ pub(super) async fn with_new_ones(
             settled,
         };
         let asked = tokio::time::timeout(TIMEOUT, workspace.diagnostics(&scope));
-        context.cancel.run_until_cancelled(asked).await?.ok()?
+        let report = context.cancel.run_until_cancelled(asked).await?.ok()??;
+        Some(report.found)
     };
     let before = if uris.is_empty() {
         None
@@ -135,17 +136,18 @@ pub(super) async fn with_new_ones(
 }
 
 /// The worst ones, one per line, and how many more there are.
-fn list(workspace: &Workspace, mut found: Vec<Diagnostic>, limit: usize) -> String {
+#[must_use]
+pub fn list(workspace: &Workspace, mut found: Vec<Diagnostic>, limit: usize) -> String {
     found.sort_by(Diagnostic::order);
     let mut text = String::new();
-    for Diagnostic {
-        path,
-        line,
-        severity,
-        source,
-        message,
-    } in found.iter().take(limit)
-    {
+    for one in found.iter().take(limit) {
+        let (line, severity) = (one.line(), one.severity);
+        let Diagnostic {
+            path,
+            source,
+            message,
+            ..
+        } = one;
         let source = if source.is_empty() {
             String::new()
         } else {

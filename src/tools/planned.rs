@@ -55,7 +55,10 @@ pub(super) async fn change(
 }
 
 /// Applies the patch file by file; if one fails, the earlier ones are reverted.
-async fn apply(context: &ToolContext, files: &[Planned]) -> Result<ToolOutput, ToolError> {
+pub(super) async fn apply(
+    context: &ToolContext,
+    files: &[Planned],
+) -> Result<ToolOutput, ToolError> {
     let mut done = Changed::new();
     for file in files {
         let ended = if context.cancel.is_cancelled() {

@@ -3,13 +3,37 @@
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
+use crate::text::Position;
+
+/// What an editor shows of one document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The file, absolute.
+    pub path: PathBuf,
+    /// The version of the text that the diagnostics are of; `None` if the editor cannot tell.
+    pub version: Option<i32>,
+    /// Its diagnostics.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What is known of the documents in a [`Scope`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The files whose diagnostics are known.
+    pub known: Vec<PathBuf>,
+    /// The files whose text has changed since the editor last had a report of it: what it shows of them is left out.
+    pub unknown: Vec<PathBuf>,
+    /// The diagnostics of the known files.
+    pub found: Vec<Diagnostic>,
+}
+
 /// A diagnostic in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file, absolute.
     pub path: PathBuf,
-    /// The line it begins in, counted from 1.
-    pub line: u32,
+    /// Where it begins, in the encoding negotiated for [`super::Documents`].
+    pub start: Position,
     /// How bad it is.
     pub severity: Severity,
     /// Its source and code, such as `rustc E0308`; may be empty.
@@ -59,10 +83,16 @@ impl Diagnostic {
         (&self.path, self.severity, &self.source, &self.message)
     }
 
+    /// The line it begins in, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> u32 {
+        self.start.line.saturating_add(1)
+    }
+
     /// The worst first, then by location.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
-        (self.severity, &self.path, self.line).cmp(&(other.severity, &other.path, other.line))
+        (self.severity, &self.path, self.start).cmp(&(other.severity, &other.path, other.start))
     }
 }
 
@@ -90,7 +120,7 @@ mod tests {
         let (path, source) = ("/w/a.rs".into(), "rustc".to_owned());
         Diagnostic {
             path,
-            line,
+            start: Position { line, character: 0 },
             severity: Severity::Error,
             source,
             message: message.to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
 
-use super::diagnostics::{Diagnostic, Scope};
+use super::diagnostics::{Scope, Shown};
 use super::language::{Answer, Operation, Question};
 use crate::text::Range;
 
@@ -37,7 +37,7 @@ pub trait Editor: Send + Sync {
     }
 
     /// The diagnostics the editor shows; `None` if it cannot report them.
-    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
+    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Shown>>> {
         let _ = scope;
         ready(None).boxed()
     }

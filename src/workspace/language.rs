@@ -15,6 +15,8 @@ pub struct Question {
     pub position: Option<Position>,
     /// The name to look for.
     pub query: Option<String>,
+    /// Only a fix marked as preferred, for the problem at exactly this place.
+    pub preferred: bool,
     /// The name to give.
     pub new_name: Option<String>,
 }

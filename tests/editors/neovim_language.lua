@@ -41,9 +41,9 @@ local function made_up_server(answers)
 end
 
 ---@param t table the harness
----@param _ tandem.test.Model
+---@param model tandem.test.Model
 ---@param use tandem.test.Driver
-function M.test(t, _, use)
+function M.test(t, model, use)
   --- What is answered, in UTF-8.
   local function ask(question)
     local done, result, err
@@ -152,6 +152,89 @@ function M.test(t, _, use)
     t.equal(#vim.tbl_get(result, 'changes', uri), 2)
     local other = vim.uri_from_fname(folder .. '/total.c')
     t.equal(ask({ op = 'document_symbols', uri = other })[1].name, 'total')
+    vim.lsp.stop_client(id, true)
+  end)
+
+  t.test('a turn ends without new problems: clangd includes what is missing, the model corrects the rest', function()
+    local _, folder = use.project('clean')
+    vim.fn.writefile({ '#pragma once', 'int log_it(int amount);' }, folder .. '/log.h')
+    vim.fn.writefile({ '#include "log.h"', 'int log_it(int amount) { return amount; }' }, folder .. '/log.cpp')
+    local before = { 'int old = missing;', '', 'int main() {', '  return 1;', '}' }
+    vim.fn.writefile(before, folder .. '/use.cpp')
+    local id
+    for _, name in ipairs({ 'log.cpp', 'use.cpp' }) do
+      vim.cmd.edit(folder .. '/' .. name)
+      vim.bo.filetype = 'cpp'
+      id = assert(vim.lsp.start({ name = 'clangd', cmd = { 'clangd' }, root_dir = folder }))
+    end
+    t.wait('the old problem', function()
+      return #vim.diagnostic.get(0) > 0
+    end)
+    local function edit(id, old, new)
+      local arguments = { path = 'use.cpp', edits = { { old_text = old, new_text = new } } }
+      return { call = { id = id, name = 'edit_file', arguments = arguments } }
+    end
+    use.edit_mode()
+    model:script(
+      { edit('c1', 'return 1;', 'int amount = "one";\n  return log_it(amount);') },
+      { { text = 'Done.' } },
+      { edit('c2', '"one"', '1') },
+      { { text = 'Now it is right.' } }
+    )
+    vim.cmd('Tandem ask Log it')
+    use.wait_idle()
+    local requests = model:state('requests:4').requests
+    local returned = vim.inspect(requests[3].messages[#requests[3].messages].content)
+    t.contains(returned, 'use.cpp:6: error: Cannot initialize a variable of type')
+    t.contains(returned, 'fixed this already')
+    t.equal(returned:find('missing', 1, true), nil, 'the old problem is not mentioned')
+    t.equal(api.nvim_buf_get_lines(0, 0, 1, false), { '#include "log.h"' })
+    t.contains(use.text_of(use.session().chat.buf), '0 new problems in 1 file; 1 import fixed by clang')
+    vim.cmd('Tandem undo')
+    t.wait('the text before the turn', function()
+      return vim.deep_equal(api.nvim_buf_get_lines(0, 0, -1, false), before)
+    end)
+    vim.lsp.stop_client(id, true)
+  end)
+
+  t.test('a report of an older text is never believed', function()
+    local cmd, publish = nil, nil
+    cmd = require('tandem.in_process').cmd({
+      request = function(method, _, reply)
+        reply(nil, method == 'initialize' and { capabilities = { textDocumentSync = 1 } } or nil)
+      end,
+      notify = function(_, _, dispatchers)
+        publish = function(uri, version, message)
+          local diagnostics = { { range = at(0, 0), severity = 1, message = message } }
+          dispatchers.notification('textDocument/publishDiagnostics', { uri = uri, version = version, diagnostics = diagnostics })
+        end
+      end,
+    })
+    local buf, folder = use.project('stale')
+    local id = assert(vim.lsp.start({ name = 'late', cmd = cmd, root_dir = folder }))
+    t.wait('the server', function()
+      return publish ~= nil
+    end)
+    local uri = vim.uri_from_bufnr(buf)
+    local function settled()
+      local answer
+      coroutine.wrap(function()
+        answer = require('tandem.diagnostics').answer({ uris = { uri }, settled = true }, 'utf-8')
+      end)()
+      t.wait('the answer', function()
+        return answer ~= nil
+      end)
+      return answer.documents[1]
+    end
+    local versions = vim.lsp.util.buf_versions
+    publish(uri, versions[buf], 'now')
+    t.equal(settled().version, versions[buf])
+    local old = versions[buf]
+    api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
+    publish(uri, old, 'late')
+    t.equal(settled().version, nil, 'of the text before')
+    publish(uri, versions[buf], 'now')
+    t.equal(settled().version, versions[buf])
     vim.lsp.stop_client(id, true)
   end)
 end

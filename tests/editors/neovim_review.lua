@@ -11,6 +11,11 @@ local function two_edits()
   return { call = { id = 'c1', name = 'edit_file', arguments = { path = 'main.rs', edits = edits } } }
 end
 
+---@return string what the model read last
+local function result_of(request)
+  return vim.inspect(request.messages[#request.messages].content):gsub('\\n', '\n')
+end
+
 --- A language server that finds a problem in every line with "bad".
 ---@return function cmd, fun(): integer looked how many times
 local function bad_word_server()
@@ -281,17 +286,17 @@ function M.test(t, model, use)
     model:script(
       { { call = { id = 'c1', name = 'edit_file', arguments = edit } } },
       { { call = { id = 'c2', name = 'diagnostics', arguments = vim.empty_dict() } } },
-      { { text = 'Oh.' } }
+      { { text = 'Oh.' } },
+      { { text = 'It stays.' } }
     )
     vim.cmd('Tandem ask Improve it')
     use.wait_idle()
-    local requests = model:state('requests:3').requests
-    local function result(request)
-      return request.messages[#request.messages].content
-    end
-    t.contains(result(requests[2]), 'New problems after this change:\nmain.rs:3: error: a bad word: badly')
-    t.equal(result(requests[2]):find('word: bad from', 1, true), nil, 'old problems are not told')
-    t.contains(result(requests[3]), 'main.rs:1: error: a bad word: bad from the start\nmain.rs:3: error')
+    local requests = model:state('requests:4').requests
+    t.contains(result_of(requests[4]), 'main.rs:3: error: a bad word: badly')
+    t.contains(use.text_of(session().chat.buf), '1 new problem in 1 file')
+    t.contains(result_of(requests[2]), 'New problems after this change:\nmain.rs:3: error: a bad word: badly')
+    t.equal(result_of(requests[2]):find('word: bad from', 1, true), nil, 'old problems are not told')
+    t.contains(result_of(requests[3]), 'main.rs:1: error: a bad word: bad from the start\nmain.rs:3: error')
     for _, client in ipairs(vim.lsp.get_clients({ name = 'words' })) do
       vim.lsp.stop_client(client.id, true)
     end

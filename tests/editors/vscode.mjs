@@ -14,6 +14,7 @@ import { parseArgs } from "node:util";
 import { Model } from "./vscode/model.mjs";
 import { besideChecks } from "./vscode/beside.mjs";
 import { badInputChecks } from "./vscode/badinput.mjs";
+import { finishChecks } from "./vscode/finish.mjs";
 import { looksChecks } from "./vscode/looks.mjs";
 import { jobChecks } from "./vscode/jobs.mjs";
 import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
@@ -126,6 +127,7 @@ function groups() {
     reviewChecks(tools),
     inlineChecks(tools),
     trialChecks(tools),
+    finishChecks(tools),
     undoChecks(tools),
     shapeChecks(tools),
     tabChecks(tools),

@@ -4,11 +4,15 @@ use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
 
-/// A client whose plugin can tell of problems.
+/// A client whose plugin can tell of problems. What happens at the end of a turn is not played here.
 fn telling(world: &World) -> Client {
-    world.client_with(
+    let mut client = world.stranger();
+    let mut hello = world.handshake(
         json!({ "experimental": { "tandem": { "_meta": { "tandem.diagnostics": true } } } }),
-    )
+    );
+    hello["initializationOptions"] = json!({ "finish": { "diagnostics": false } });
+    client.shake_hands(hello);
+    client
 }
 
 fn call(name: &str, arguments: Value) -> Value {
@@ -30,7 +34,7 @@ fn problem(line: u32, severity: u8, message: &str) -> Value {
 fn tell(client: &mut Client, request: &Value, uri: &str, problems: Value) {
     client.respond(
         request,
-        json!({ "documents": [{ "uri": uri, "diagnostics": problems }] }),
+        json!({ "documents": [{ "uri": uri, "version": 2, "diagnostics": problems }] }),
     );
 }
 

@@ -28,6 +28,7 @@ mod editing;
 #[cfg(unix)]
 mod eval;
 mod faults;
+mod finish;
 #[cfg(unix)]
 mod git;
 mod house;

@@ -106,6 +106,7 @@ fn definitions() -> Map<String, Value> {
         ext::DiagnosticsResult,
         ext::LanguageParams,
         ext::Exit,
+        ext::Finish,
         ext::Styled,
         ext::InlineParams,
         ext::InlineUpdate,

@@ -1,49 +1,95 @@
 /**
- * Reports the editor's problems to the server. After an edit it waits until the problems of the new text have settled. A checker that finds
- * nothing stays silent, so the wait has a limit.
+ * Reports the editor's problems to the server. After an edit it waits until the problems of the new text have come and rest. VS Code does not say
+ * of which version a report is, so what came before the edit counts as old, and a checker that stays silent has not reported.
  */
-import { type CancellationToken, type Diagnostic, languages, Uri } from "vscode";
+import { type CancellationToken, type Diagnostic, type Disposable, languages, type TextDocument, Uri, workspace } from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { DiagnosticsParams, DiagnosticsResult } from "./protocol";
 
 const REST_MS = 250;
 const SILENCE_MS = 1000;
 const TIMEOUT_MS = 1500;
+const POLL_MS = 25;
+/** VS Code tells of a report so much later. */
+const DELAY_MS = 50;
+
+/** When a document was opened or changed last, and when it was reported on since. */
+interface Reported {
+  readonly changed: number;
+  at?: number;
+}
+
+const documents = new Map<string, Reported>();
+/** By language: true once something was reported on it, false after a wait in silence. */
+const speaks = new Map<string, boolean>();
+
+/** Keeps track of which documents were reported on since they changed. */
+export function watchReports(): Disposable[] {
+  const changed = ({ uri }: TextDocument) => documents.set(String(uri), { changed: Date.now() });
+  return [
+    workspace.onDidOpenTextDocument(changed),
+    workspace.onDidChangeTextDocument(({ document, contentChanges }) => contentChanges.length > 0 && changed(document)),
+    workspace.onDidCloseTextDocument(({ uri }) => documents.delete(String(uri))),
+    languages.onDidChangeDiagnostics(({ uris }) => {
+      const reported = new Set(uris.map(String));
+      for (const { uri, languageId } of workspace.textDocuments) {
+        const document = documents.get(String(uri));
+        if (reported.has(String(uri)) && Date.now() - (document?.changed ?? 0) >= DELAY_MS) {
+          speaks.set(languageId, true);
+          Object.assign(document ?? {}, { at: Date.now() });
+        }
+      }
+    }),
+  ];
+}
 
 export async function diagnostics(
   client: LanguageClient,
   { uris, settled }: DiagnosticsParams,
   token: CancellationToken,
 ): Promise<DiagnosticsResult> {
-  const wanted = uris.map((uri) => Uri.parse(uri));
-  if (settled) {
-    await settle(wanted, token);
-  }
-  const found: [Uri, Diagnostic[]][] =
-    wanted.length > 0 ? wanted.map((uri) => [uri, languages.getDiagnostics(uri)]) : languages.getDiagnostics();
   const { code2ProtocolConverter: wire } = client;
-  const documents = found.map(async ([uri, problems]) => ({ uri: wire.asUri(uri), diagnostics: await wire.asDiagnostics(problems) }));
-  return { documents: await Promise.all(documents) };
+  const shown = async (uri: Uri, problems: readonly Diagnostic[]) => ({
+    uri: wire.asUri(uri),
+    diagnostics: await wire.asDiagnostics([...problems]),
+  });
+  const wanted = uris.map((uri) => Uri.parse(uri));
+  if (!settled) {
+    const found: [Uri, Diagnostic[]][] =
+      wanted.length > 0 ? wanted.map((uri) => [uri, languages.getDiagnostics(uri)]) : languages.getDiagnostics();
+    return { documents: await Promise.all(found.map(([uri, problems]) => shown(uri, problems))) };
+  }
+  // A file that the turn created may not be open yet; then nobody checks it.
+  const opened = await Promise.allSettled(wanted.map((uri) => workspace.openTextDocument(uri)));
+  const open = opened.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  await settle(open, token);
+  open.forEach(({ languageId }) => speaks.set(languageId, speaks.get(languageId) ?? false));
+  const checked = open.filter(({ languageId }) => speaks.get(languageId));
+  const answers = checked.map(async (document) => ({
+    ...(await shown(document.uri, languages.getDiagnostics(document.uri))),
+    ...(isReported(document) && { version: document.version }),
+  }));
+  return { documents: await Promise.all(answers) };
 }
 
-function settle(uris: readonly Uri[], token: CancellationToken): Promise<void> {
-  const wanted = new Set(uris.map(String));
-  const deadline = Date.now() + TIMEOUT_MS;
-  return new Promise((resolve) => {
-    let timer: NodeJS.Timeout | undefined;
-    const wait = (ms: number) => {
-      clearTimeout(timer);
-      timer = setTimeout(finish, Math.max(0, Math.min(ms, deadline - Date.now())));
-    };
-    const subscriptions = [
-      languages.onDidChangeDiagnostics((event) => event.uris.some((uri) => wanted.has(String(uri))) && wait(REST_MS)),
-      token.onCancellationRequested(() => finish()),
-    ];
-    const finish = () => {
-      clearTimeout(timer);
-      subscriptions.forEach((subscription) => void subscription.dispose());
-      resolve();
-    };
-    wait(SILENCE_MS);
-  });
+/** Whether it was reported on since it changed; one that never changed is as it was when that was seen. */
+function isReported({ uri }: TextDocument): boolean {
+  const document = documents.get(String(uri));
+  return document === undefined || document.at !== undefined;
+}
+
+async function settle(open: readonly TextDocument[], token: CancellationToken): Promise<void> {
+  const end = Date.now() + TIMEOUT_MS;
+  while (!token.isCancellationRequested && Date.now() < Math.min(end, Math.max(...open.map(worthWaiting)))) {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** Until when a report on a document is worth waiting for. */
+function worthWaiting({ uri, languageId }: TextDocument): number {
+  const document = documents.get(String(uri));
+  if (document === undefined || speaks.get(languageId) === false) {
+    return 0;
+  }
+  return document.at === undefined ? document.changed + SILENCE_MS : document.at + REST_MS;
 }

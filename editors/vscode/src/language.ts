@@ -41,6 +41,7 @@ interface Question {
   readonly position: Position;
   readonly query: string;
   readonly newName: string;
+  readonly preferred: boolean;
   readonly lsp: Converter;
 }
 
@@ -77,12 +78,16 @@ const answers: Record<LanguageOp, Answer> = {
     const edit = await ask<WorkspaceEdit>("vscode.executeDocumentRenameProvider", document.uri, position, newName);
     return edit && edit.size > 0 ? lsp.workspaceEdit(edit.entries()) : undefined;
   },
-  async quick_fixes({ document, position, lsp }) {
+  async quick_fixes({ document, position, preferred, lsp }) {
     const range = problemAt(document, position);
     const resolved = 10;
     const fixes = await ask<CodeAction[]>("vscode.executeCodeActionProvider", document.uri, range, CodeActionKind.QuickFix.value, resolved);
     const usable = (fixes ?? []).filter(({ edit }) => edit !== undefined && edit.size > 0);
-    const edit = (usable.find(({ isPreferred }) => isPreferred) ?? usable[0])?.edit;
+    const best = usable.find(({ isPreferred }) => isPreferred);
+    if (preferred) {
+      return best?.edit ? lsp.workspaceEdit(best.edit.entries()) : null;
+    }
+    const edit = (best ?? usable[0])?.edit;
     return edit && lsp.workspaceEdit(edit.entries());
   },
   async format({ document, lsp }) {
@@ -125,7 +130,7 @@ function nothing({ op }: LanguageParams, languageId: string): string {
 }
 
 /** For workspace symbols, any open document determines the language. */
-async function questionOf(client: LanguageClient, { uri, position, query, newName }: LanguageParams): Promise<Question> {
+async function questionOf(client: LanguageClient, { uri, position, query, newName, preferred }: LanguageParams): Promise<Question> {
   const document =
     uri == null ? workspace.textDocuments.find(({ uri }) => uri.scheme === "file") : await workspace.openTextDocument(Uri.parse(uri));
   if (document === undefined) {
@@ -133,7 +138,14 @@ async function questionOf(client: LanguageClient, { uri, position, query, newNam
   }
   const lsp = new Converter(client.code2ProtocolConverter);
   const at = client.protocol2CodeConverter.asPosition(position ?? { line: 0, character: 0 });
-  return { document, position: document.validatePosition(at), query: query ?? "", newName: newName ?? "", lsp };
+  return {
+    document,
+    position: document.validatePosition(at),
+    query: query ?? "",
+    newName: newName ?? "",
+    preferred: preferred ?? false,
+    lsp,
+  };
 }
 
 /** A file that is not shown starts no extension by itself. */

@@ -9,6 +9,7 @@ import { ChatView } from "./chat";
 import { registerCommands } from "./commands";
 import { registerCommit } from "./commit";
 import { Conversations } from "./conversations";
+import { watchReports } from "./diagnostics";
 import { Focus } from "./focus";
 import { Inline } from "./inline";
 import { Marks } from "./marks";
@@ -55,10 +56,14 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     conversations.onSwitch(() => setContext(conversations)),
     review.onChange(() => void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0)),
     renewal,
+    ...watchReports(),
     secrets.onDidChange(() => renewal.soon(true)),
     workspace.onDidChangeConfiguration((event) => {
       const concerns = (...keys: string[]) => keys.some((key) => event.affectsConfiguration(`tandem.${key}`));
       const isOther = concerns("model", "baseUrl", "api", "mode");
+      if (concerns("finish")) {
+        void server?.configure();
+      }
       return (isOther || concerns("server")) && renewal.soon(!isOther);
     }),
   );

@@ -78,7 +78,15 @@ export interface PlanEntry {
 }
 
 /** Of a prompt of a saved session: the turn that it began, and what was sent along. */
-export type MessageMeta = { readonly "tandem/turn"?: number; readonly "tandem/attached"?: readonly wire.ContentBlock[] } | null | undefined;
+export type MessageMeta =
+  | {
+      readonly "tandem/turn"?: number;
+      readonly "tandem/attached"?: readonly wire.ContentBlock[];
+      /** The text says how the turn ended. */
+      readonly "tandem/finish"?: wire.Finish;
+    }
+  | null
+  | undefined;
 
 interface Chunk {
   readonly content: { readonly type: string; readonly text?: string };
@@ -150,7 +158,7 @@ export interface DiagnosticsParams {
 }
 
 export interface DiagnosticsResult {
-  readonly documents: readonly { readonly uri: string; readonly diagnostics: readonly Diagnostic[] }[];
+  readonly documents: readonly { readonly uri: string; readonly version?: number; readonly diagnostics: readonly Diagnostic[] }[];
 }
 
 /** What a failed prompt carries besides its message. */

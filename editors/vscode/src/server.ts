@@ -64,6 +64,12 @@ export class Server implements Disposable {
     await client?.sendNotification(type.method, params);
   }
 
+  /** Passes on settings that take effect without a new session. */
+  async configure(): Promise<void> {
+    const client = await this.client?.catch(() => undefined);
+    await client?.sendNotification("workspace/didChangeConfiguration", { settings: options(readSettings()) });
+  }
+
   async stop(): Promise<void> {
     const { client } = this;
     if (client !== undefined) {
@@ -140,15 +146,15 @@ export class Server implements Disposable {
   }
 
   private connect(program: string, env: Record<string, string>, settings: Settings, gone: () => void): LanguageClient {
-    const options = { env, cwd: folder() };
+    const processOptions = { env, cwd: folder() };
     const client = new LanguageClient(
       "tandem",
       "tandem",
-      { command: program, args: ["lsp"], options },
+      { command: program, args: ["lsp"], options: processOptions },
       {
         documentSelector: [{ scheme: "file" }, { scheme: "untitled" }, { scheme: COMMIT_SCHEME }],
         outputChannel: this.log,
-        initializationOptions: settings.mode === "" ? {} : { mode: settings.mode },
+        initializationOptions: options(settings),
         errorHandler: {
           error: () => ({ action: ErrorAction.Continue, handled: true }),
           closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
@@ -206,10 +212,16 @@ export function folder(): string {
   return first.uri.fsPath;
 }
 
+/** What the server reads of the settings, under the names of its `config.toml`. */
+function options({ mode, finish }: Settings): object {
+  return { ...(mode !== "" && { mode }), ...(!finish && { finish: { diagnostics: false } }) };
+}
+
 function readSettings(): Settings {
   const config = workspace.getConfiguration("tandem");
   const text = (key: string) => config.get<string>(key, "").trim();
-  return { serverPath: text("server.path"), model: text("model"), baseUrl: text("baseUrl"), api: text("api"), mode: text("mode") };
+  const finish = config.get<boolean>("finish", true);
+  return { serverPath: text("server.path"), model: text("model"), baseUrl: text("baseUrl"), api: text("api"), mode: text("mode"), finish };
 }
 
 function isExecutable(path: string): boolean {

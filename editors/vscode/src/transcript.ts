@@ -141,6 +141,9 @@ export class Transcript {
   apply(update: SessionUpdate): void {
     switch (update.sessionUpdate) {
       case "agent_message_chunk":
+        if (update._meta?.["tandem/finish"]) {
+          return this.notice(update.content.text?.trim() ?? "");
+        }
         return this.append("answer", update.content.text ?? "");
       case "agent_thought_chunk":
         return this.append("thought", update.content.text ?? "");

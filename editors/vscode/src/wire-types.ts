@@ -89,6 +89,18 @@ export interface Finding {
   readonly advice?: string | null;
 }
 
+/** What the checks at the end of a turn found. */
+export interface Finish {
+  /** Errors and warnings that were not there before the turn. */
+  readonly new: number;
+  /** How many were fixed by quick fixes. */
+  readonly fixed: number;
+  /** In how many of the changed files the editor looked for them. */
+  readonly files: number;
+  /** How many of them changed since the editor's last report. */
+  readonly unknown: number;
+}
+
 /** An image provided to or from an LLM. */
 export interface ImageContent {
   /** Optional annotations that help clients decide how to display or route this content. */
@@ -214,6 +226,8 @@ export interface LanguageParams {
   readonly position?: lsp.Position;
   /** The name to look for (`workspace_symbols`). */
   readonly query?: string | null;
+  /** Only a fix that the language server marks as preferred for the problem at the position (`quick_fixes`); null if there is none. */
+  readonly preferred?: boolean;
   /** The new name (`rename`). */
   readonly newName?: string | null;
 }

@@ -185,20 +185,23 @@ impl Reason {
 }
 
 impl State {
+    /// Whether the model ended with a question: then it waits for the answer.
+    pub(super) fn asks_the_person(&self) -> bool {
+        let answer = words(self.answer.as_deref()).trim_end();
+        answer.ends_with(['?', '？'])
+    }
+
     /// Asks the model to continue if its answer is not final; returns whether it did.
     pub(super) async fn nudge(&mut self, reason: Option<Reason>) -> bool {
         let reason = reason.or_else(|| {
-            // A model that asks a question waits for the answer.
-            let asks = words(self.answer.as_deref())
-                .trim_end()
-                .ends_with(['?', '？']);
             // In plan mode the plan is the answer, so its steps stay open.
             let prompt = self
                 .messages
                 .iter()
                 .rfind(|entry| matches!(entry.outline(), Message::User { .. }));
             let plans = prompt.is_some_and(|entry| plans_only(&entry.message()));
-            self.nudges.open_steps().filter(|_| !asks && !plans)
+            let waits = self.asks_the_person();
+            self.nudges.open_steps().filter(|_| !waits && !plans)
         });
         let Some(reason) = reason else { return false };
         if self.nudges.are_used_up() {

@@ -35,7 +35,7 @@ pub struct DiagnosticsParams {
     /// Of these documents; if empty, of all documents the editor knows.
     pub uris: Vec<String>,
     /// The documents have just changed: answer when the diagnostics of the new text have settled, and within 1.5 s in
-    /// any case.
+    /// any case. Documents that nothing checks are left out of the answer.
     pub settled: bool,
 }
 
@@ -51,6 +51,10 @@ pub struct DiagnosticsResult {
 pub struct DocumentDiagnostics {
     /// The document.
     pub uri: String,
+    /// The version of the text they are of: the document's, once a report of it has arrived. Absent until then, because
+    /// what the editor shows may be of an older text.
+    #[serde(default)]
+    pub version: Option<i32>,
     /// Its diagnostics.
     #[schemars(schema_with = "super::lsp::diagnostics")]
     pub diagnostics: Vec<Problem>,
@@ -93,6 +97,10 @@ pub struct LanguageParams {
     /// The name to look for (`workspace_symbols`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
+    /// Only a fix that the language server marks as preferred for the problem at the position (`quick_fixes`); null if
+    /// there is none.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub preferred: bool,
     /// The new name (`rename`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_name: Option<String>,

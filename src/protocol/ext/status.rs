@@ -70,6 +70,23 @@ pub struct Exit {
     pub duration_ms: u64,
 }
 
+/// The key of a [`Finish`] in the `_meta` of an `agent_message_chunk`, whose text says the same in words.
+pub const FINISH: &str = "tandem/finish";
+
+/// What the checks at the end of a turn found.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Finish {
+    /// Errors and warnings that were not there before the turn.
+    pub new: usize,
+    /// How many were fixed by quick fixes.
+    pub fixed: usize,
+    /// In how many of the changed files the editor looked for them.
+    pub files: usize,
+    /// How many of them changed since the editor's last report.
+    pub unknown: usize,
+}
+
 /// The key in the `_meta` of a `tool_call_update` that ends a command's call: how a terminal would show parts of its first
 /// text, as a list of [`Styled`].
 pub const STYLES: &str = "tandem/styles";

@@ -11,8 +11,8 @@ use super::language;
 use crate::protocol::{ext, lsp};
 use crate::rpc::Peer;
 use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
-use crate::server::documents::{path_of, wire_range};
-use crate::workspace::diagnostics::{Diagnostic, Scope, Severity};
+use crate::server::documents::{path_of, range, wire_range};
+use crate::workspace::diagnostics::{Diagnostic, Scope, Severity, Shown};
 use crate::workspace::language::{Answer, Operation, Question};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
@@ -124,7 +124,7 @@ impl Editor for LspEditor {
         self.can.diagnostics
     }
 
-    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
+    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Shown>>> {
         if !self.can.diagnostics {
             return ready(None).boxed();
         }
@@ -142,20 +142,18 @@ impl Editor for LspEditor {
             let result = read
                 .inspect_err(|error| tracing::warn!("_tandem/diagnostics: {error}"))
                 .ok()?;
-            Some(result.documents.into_iter().flat_map(problems).collect())
+            Some(result.documents.into_iter().filter_map(shown).collect())
         }
         .boxed()
     }
 }
 
 /// The diagnostics of a document; `None` if its URI is not a file's.
-fn problems(document: ext::DocumentDiagnostics) -> Vec<Diagnostic> {
-    let Some(path) = path_of(&document.uri) else {
-        return Vec::new();
-    };
+fn shown(document: ext::DocumentDiagnostics) -> Option<Shown> {
+    let path = path_of(&document.uri)?;
     let problem = |found: ext::Problem| Diagnostic {
         path: path.clone(),
-        line: found.range.start.line.saturating_add(1),
+        start: range(found.range).start,
         severity: match found.severity {
             Some(1) | None => Severity::Error,
             Some(2) => Severity::Warning,
@@ -169,7 +167,11 @@ fn problems(document: ext::DocumentDiagnostics) -> Vec<Diagnostic> {
             .join(" "),
         message: word(&found.message),
     };
-    document.diagnostics.into_iter().map(problem).collect()
+    Some(Shown {
+        diagnostics: document.diagnostics.into_iter().map(problem).collect(),
+        version: document.version,
+        path,
+    })
 }
 
 /// A code may be a number; a message may be marked-up text.

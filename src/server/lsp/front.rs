@@ -223,6 +223,7 @@ impl FrontEnd for ChatFront {
                 self.keep_output(&item, &result.content);
             }
             AgentEvent::Notice { message }
+            | AgentEvent::Finish { message, .. }
             | AgentEvent::Compaction {
                 summary: message, ..
             }

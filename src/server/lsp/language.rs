@@ -22,6 +22,7 @@ pub(super) fn params(question: Question) -> ext::LanguageParams {
         uri,
         position,
         query,
+        preferred,
         new_name,
     } = question;
     let position = position.map(|at| lsp::Position {
@@ -33,6 +34,7 @@ pub(super) fn params(question: Question) -> ext::LanguageParams {
         uri,
         position,
         query,
+        preferred,
         new_name,
     }
 }

@@ -92,7 +92,7 @@ async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Plan
 }
 
 /// One file; `None` where its text stays the same.
-async fn changed(
+pub(super) async fn changed(
     context: &ToolContext,
     document: &DocumentEdits,
 ) -> Result<Option<Planned>, ToolError> {

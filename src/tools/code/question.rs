@@ -82,6 +82,7 @@ async fn question(context: &ToolContext, arguments: &Arguments) -> Result<Questi
         uri: None,
         position: None,
         query: None,
+        preferred: false,
         new_name: None,
     };
     match operation {
@@ -218,6 +219,7 @@ async fn defined(context: &ToolContext, symbol: &str) -> Result<Place, ToolError
             uri: None,
             position: None,
             query,
+            preferred: false,
             new_name: None,
         };
         // What no language server knows may be found as text.
@@ -306,7 +308,7 @@ async fn exactly(context: &ToolContext, place: &Place, symbol: &str) -> Option<P
 }
 
 /// What the editor calls a file.
-fn uri(context: &ToolContext, path: &WorkspacePath) -> Result<String, ToolError> {
+pub(super) fn uri(context: &ToolContext, path: &WorkspacePath) -> Result<String, ToolError> {
     if let Some(document) = context.workspace.document(path) {
         return Ok(document.uri.clone());
     }

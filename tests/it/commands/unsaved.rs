@@ -111,6 +111,61 @@ impl Open {
     }
 }
 
+/// The command of the person's configuration sees the editor's text, and what it says of it goes back to the model.
+#[test]
+fn a_turn_ends_with_a_command_on_the_unsaved_text() {
+    let say = |text: &str| json!([{ "text": text }]);
+    let write = |content: &str| {
+        let arguments = json!({ "path": "b.rs", "content": content });
+        json!([call("c1", "write_file", arguments)])
+    };
+    let script = json!([
+        write("one\n"),
+        say("Done."),
+        write("two\n"),
+        say("Now it is.")
+    ]);
+    let stage = Stage {
+        world: World::new(script),
+        ..Stage::new(Level::Best, &[])
+    };
+    stage.world.write("a.rs", "// bad\n");
+    let mut client = stage.world.stranger_in(Transport::Lsp, stage.environment());
+    let mut hello = stage
+        .world
+        .handshake(json!({ "experimental": { "tandem": {} } }));
+    let command = "grep -q good a.rs && grep two b.rs";
+    hello["initializationOptions"] = json!({ "mode": "edit", "finish": { "command": command } });
+    client.shake_hands(hello);
+    client.open(&stage.world.uri("a.rs"), "// good\n");
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let answer = client.answer(prompt);
+    assert_eq!(
+        answer["result"]["stopReason"], "end_turn",
+        "nobody was asked"
+    );
+    let requests = stage.world.rehearsal().requests();
+    let returned = requests[2]["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .to_string();
+    assert!(
+        returned.contains("which the user runs at the end of each turn, failed"),
+        "{returned}"
+    );
+    assert!(returned.contains("exit code 1"), "{returned}");
+    assert_eq!(requests.len(), 4);
+    assert!(
+        client.text().ends_with(&format!("`{command}` succeeded\n")),
+        "{}",
+        client.text()
+    );
+    assert_eq!(stage.world.read("a.rs"), "// bad\n");
+}
+
 #[test]
 fn commands_replace_unsaved_text_without_changing_the_disk() {
     for line in [

@@ -346,6 +346,9 @@ end
 ---@type table<string, fun(chat: tandem.Chat, update: wire.SessionUpdate)>
 local draw = {
   agent_message_chunk = function(chat, update)
+    if vim.tbl_get(update, '_meta', 'tandem/finish') then
+      return chat:notice(vim.trim(update.content.text))
+    end
     chat:stream('answer', update.content.text or '')
   end,
   agent_thought_chunk = function(chat, update)

@@ -1,12 +1,68 @@
---- `_tandem/diagnostics`: tells the server what Neovim shows of problems. After an edit the answer waits until those of
---- the new text have come and rest; never when no language server is there to send any.
+--- `_tandem/diagnostics`: tells the server what Neovim shows of problems. After an edit the answer waits until every
+--- language server that reports any has reported on the new text; never where none does.
 local client = require('tandem.client')
 local position = require('tandem.position')
 
 local api = vim.api
 local M = {}
 
-local rest_ms, silence_ms, timeout_ms = 250, 1000, 1500
+local rest_ms, silence_ms, timeout_ms, poll_ms = 250, 1000, 1500, 25
+
+---@class tandem.Reports what language servers reported of a buffer
+---@field versions table<integer, integer> by client: the version of the text that its last report was of
+---@field at integer when the last one came
+---@field version? integer the version that was asked about last
+---@field since integer when that was first asked about
+
+local reports = {} ---@type table<string, tandem.Reports> by path
+--- Clients: true once they have reported anything, false after they let a wait pass in silence.
+local speaks = {} ---@type table<integer, boolean>
+
+---@param path string
+---@return tandem.Reports
+local function of(path)
+  reports[path] = reports[path] or { versions = {}, at = 0, since = 0 }
+  return reports[path]
+end
+
+---@param bufnr integer
+---@return integer version of the text as language servers have it
+local function version_of(bufnr)
+  return vim.lsp.util.buf_versions[bufnr] or 0
+end
+
+---@param uri string
+---@return integer? bufnr
+local function loaded(uri)
+  return vim.fn.bufloaded(vim.uri_to_fname(uri)) == 1 and vim.uri_to_bufnr(uri) or nil
+end
+
+--- Notes each report that passes through a handler, with the version of the text it is of.
+---@param method string
+---@param report fun(result: any, context: lsp.HandlerContext): string? uri, integer? version
+local function watch(method, report)
+  local handle = vim.lsp.handlers[method]
+  vim.lsp.handlers[method] = function(err, result, context, ...)
+    local uri, version
+    if not err and result then
+      uri, version = report(result, context)
+    end
+    if uri and client.is_foreign({ id = context.client_id }) then
+      local bufnr, reported = loaded(uri), of(vim.uri_to_fname(uri))
+      -- Without a version it is taken for a report of the text at its arrival.
+      reported.versions[context.client_id] = version or bufnr and version_of(bufnr)
+      reported.at, speaks[context.client_id] = vim.uv.now(), true
+    end
+    return handle(err, result, context, ...)
+  end
+end
+
+watch('textDocument/publishDiagnostics', function(result)
+  return result.uri, result.version
+end)
+watch('textDocument/diagnostic', function(_, context)
+  return vim.tbl_get(context, 'params', 'textDocument', 'uri'), context.version
+end)
 
 ---@param found vim.Diagnostic
 ---@param encoding string
@@ -28,8 +84,8 @@ end
 
 ---@param buffers? integer[] absent: all
 ---@param encoding string
----@return table[] documents
-local function documents(buffers, encoding)
+---@return table<integer, lsp.Diagnostic[]> by buffer
+local function shown(buffers, encoding)
   local by_buffer = {} ---@type table<integer, lsp.Diagnostic[]>
   for _, bufnr in ipairs(buffers or {}) do
     by_buffer[bufnr] = {}
@@ -41,48 +97,61 @@ local function documents(buffers, encoding)
       table.insert(by_buffer[found.bufnr], wire(found, encoding))
     end
   end
-  local answer = {} ---@type table[]
-  for bufnr, diagnostics in pairs(by_buffer) do
-    answer[#answer + 1] = { uri = vim.uri_from_bufnr(bufnr), diagnostics = diagnostics }
-  end
-  return answer
+  return by_buffer
 end
 
+--- The language servers of a buffer that may report on it, and whether all have reported on its text.
 ---@param bufnr integer
----@return boolean
-local function has_language_server(bufnr)
-  return vim.iter(vim.lsp.get_clients({ bufnr = bufnr })):any(client.is_foreign)
+---@return vim.lsp.Client[] checkers, boolean are_done, tandem.Reports
+local function checkers(bufnr)
+  local reported, version = of(api.nvim_buf_get_name(bufnr)), version_of(bufnr)
+  if reported.version ~= version then
+    reported.version, reported.since = version, vim.uv.now()
+  end
+  local found = vim.tbl_filter(function(one)
+    return client.is_foreign(one) and speaks[one.id] ~= false
+  end, vim.lsp.get_clients({ bufnr = bufnr }))
+  local are_done = vim.iter(found):all(function(one)
+    return reported.versions[one.id] == version
+  end)
+  return found, are_done, reported
 end
 
---- Suspends the running coroutine until the diagnostics of these buffers were set and rest.
+--- How long the reports of a buffer are worth waiting for.
+---@param bufnr integer
+---@return integer milliseconds
+local function remaining(bufnr)
+  local found, are_done, reported = checkers(bufnr)
+  local ends = are_done and reported.at + rest_ms or reported.since + silence_ms
+  return #found > 0 and ends - vim.uv.now() or 0
+end
+
+--- Suspends the running coroutine until these buffers were reported on and the reports rest.
 ---@param buffers integer[]
 local function settle(buffers)
   local thread = assert(coroutine.running(), 'a request handler runs in a coroutine')
-  local timer, began, done = assert(vim.uv.new_timer()), vim.uv.now(), false
-  local watch ---@type integer
-  local function finish()
-    if not done then
-      done = true
-      timer:close()
-      api.nvim_del_autocmd(watch)
+  local ends = vim.uv.now() + timeout_ms
+  while vim.uv.now() < ends and vim.iter(buffers):any(function(bufnr)
+    return remaining(bufnr) > 0
+  end) do
+    vim.defer_fn(function()
       assert(coroutine.resume(thread))
-    end
-  end
-  local function wait(ms)
-    timer:start(math.max(0, math.min(ms, began + timeout_ms - vim.uv.now())), 0, vim.schedule_wrap(finish))
-  end
-  watch = api.nvim_create_autocmd('DiagnosticChanged', {
-    desc = 'tandem: the problems after an edit',
-    callback = function(event)
-      if vim.list_contains(buffers, event.buf) then
-        wait(rest_ms)
-      end
-    end,
-  })
-  wait(silence_ms)
-  while not done do
+    end, poll_ms)
     coroutine.yield()
   end
+end
+
+--- What is known of the text of a buffer as it is; nil where nothing checks it.
+---@param bufnr integer
+---@param diagnostics lsp.Diagnostic[]
+---@return wire.DocumentDiagnostics?
+local function settled(bufnr, diagnostics)
+  for _, one in ipairs(checkers(bufnr)) do
+    speaks[one.id] = speaks[one.id] or false
+  end
+  local found, are_done = checkers(bufnr)
+  local uri = vim.uri_from_bufnr(bufnr)
+  return #found > 0 and { uri = uri, version = are_done and version_of(bufnr) or nil, diagnostics = diagnostics } or nil
 end
 
 --- Answers the request. Runs in the request's coroutine and suspends it while waiting.
@@ -90,11 +159,22 @@ end
 ---@param encoding string the client's position encoding
 ---@return { documents: table[] }
 function M.answer(params, encoding)
-  local buffers = #params.uris > 0 and vim.tbl_map(vim.uri_to_bufnr, params.uris) or nil
-  if params.settled and buffers and vim.iter(buffers):any(has_language_server) then
+  local buffers ---@type integer[]?
+  if #params.uris > 0 then
+    buffers = vim.iter(params.uris):map(loaded):totable()
+  end
+  if params.settled and buffers then
     settle(buffers)
   end
-  return { documents = documents(buffers, encoding) }
+  local documents = {} ---@type table[]
+  for bufnr, diagnostics in pairs(shown(buffers, encoding)) do
+    if params.settled then
+      table.insert(documents, settled(bufnr, diagnostics))
+    else
+      table.insert(documents, { uri = vim.uri_from_bufnr(bufnr), diagnostics = diagnostics })
+    end
+  end
+  return { documents = documents }
 end
 
 return M

@@ -16,6 +16,7 @@ local has_method_calls = vim.fn.has('nvim-0.11') == 1
 ---@field position? lsp.Position
 ---@field query? string
 ---@field newName? string
+---@field preferred? boolean
 
 ---@param client vim.lsp.Client
 ---@param method string
@@ -145,6 +146,15 @@ local function quick_fix(client, question)
     return vim.tbl_get(diagnostic, 'user_data', 'lsp')
   end, found)
   local range = position.range(row, 0, row, position.units(line_of(question.uri, row), client.offset_encoding))
+  if question.preferred then
+    local _, exact = vim.iter(pairs(diagnostics)):find(function(_, diagnostic)
+      return vim.deep_equal(diagnostic.range.start, question.position)
+    end)
+    if not exact then
+      return nil
+    end
+    range, diagnostics = exact.range, { exact }
+  end
   local actions, problem = request(client, 'textDocument/codeAction', {
     textDocument = { uri = question.uri },
     range = range,
@@ -154,6 +164,9 @@ local function quick_fix(client, question)
     return a.isPreferred == true and b.isPreferred ~= true
   end)
   for _, action in ipairs(actions or {}) do
+    if question.preferred and not action.isPreferred then
+      return nil, problem
+    end
     if not action.edit and action.data then
       action = request(client, 'codeAction/resolve', action) or action
     end

@@ -124,6 +124,12 @@
 ---@field newText string The new content after modification.
 ---@field _meta? table<string, any>
 
+---One document's diagnostics.
+---@class wire.DocumentDiagnostics
+---@field uri string The document.
+---@field version? integer The version of the text they are of: the document's, once a report of it has arrived.
+---@field diagnostics lsp.Diagnostic[] Its diagnostics.
+
 ---The contents of a resource, embedded into a prompt or tool call result.
 ---@class wire.EmbeddedResource
 ---@field annotations? wire.Annotations Optional annotations that help clients decide how to display or route this content.

@@ -1,0 +1,64 @@
+// The end of a turn with VS Code's own TypeScript server: it imports what is missing, the model corrects its type error, and the old error stays.
+import assert from "node:assert/strict";
+import { USER_SETTINGS } from "./workbench.mjs";
+
+const ORDER = "src/order.ts";
+const TEXT = `export const old = missing;
+
+export function describe(amount: number): string {
+  return String(amount);
+}
+`;
+
+export function finishChecks({ bench, model, picture }) {
+  const settings = (more) => bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, ...more }));
+  const edit = (id, old_text, new_text) => [{ call: { id, name: "edit_file", arguments: { path: ORDER, edits: [{ old_text, new_text }] } } }];
+
+  async function clean() {
+    const { chat, editor } = bench;
+    bench.write(`shop/${ORDER}`, TEXT);
+    await bench.openFile("price.ts");
+    await bench.openFile("order.ts");
+    await editor.locator(".squiggly-error").first().waitFor();
+    settings({ "tandem.finish": true });
+    await bench.newSession();
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+    await model.reset();
+    await model.script(
+      edit("call_f1", "return String(amount);", 'const count: number = "one";\n  return label(amount * count);'),
+      [{ text: "Done." }],
+      edit("call_f2", '"one"', "1"),
+      [{ text: "Now it is right." }],
+    );
+    await bench.say("Describe it with a label.");
+    await chat.locator(".notice", { hasText: "0 new problems in 1 file; 1 import fixed by ts" }).waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.equal(requests.length, 4, "the import needs no model");
+    const returned = JSON.stringify(requests[2].messages.at(-1).content);
+    assert.match(returned, /src\/order\.ts:6: error: Type 'string' is not assignable to type 'number'/);
+    assert.match(returned, /fixed this already/);
+    assert.doesNotMatch(returned, /missing|Cannot find name/, "what was wrong before is not mentioned");
+    await editor.locator(".view-line", { hasText: 'import { label } from "./price";' }).waitFor();
+    await picture("finish");
+    await bench.command("tandem: Undo Last Turn");
+    await bench.bufferIs(TEXT);
+    settings({});
+  }
+
+  async function off() {
+    await model.reset();
+    await model.script(edit("call_f3", "return String(amount);", "return label(amount);"), [{ text: "As you wish." }]);
+    await bench.say("Once more, unchecked.");
+    await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
+    await bench.idle();
+    assert.equal((await model.state()).requests.length, 2, "the running session takes the setting");
+    await bench.command("tandem: Undo Last Turn");
+    await bench.bufferIs(TEXT);
+  }
+
+  return [
+    ["a turn ends without new problems: TypeScript imports, the model corrects, the old error stays", clean],
+    ["the checks at the end of a turn are off with their setting", off],
+  ];
+}
