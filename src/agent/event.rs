@@ -243,14 +243,9 @@ pub enum AgentEvent {
     Finish {
         /// The line to show.
         message: String,
-        /// Errors and warnings that were not there before the turn.
-        new: usize,
-        /// How many were fixed without the model.
-        fixed: usize,
-        /// In how many of the changed files the editor looked for them.
-        files: usize,
-        /// How many of them changed since the editor's last report.
-        unknown: usize,
+        /// The same in numbers.
+        #[serde(flatten)]
+        counts: Counts,
     },
     /// Always the last event of a turn.
     Done {
@@ -263,6 +258,19 @@ pub enum AgentEvent {
         /// All tokens of the turn.
         usage: Usage,
     },
+}
+
+/// What the checks at the end of a turn counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Errors and warnings that were not there before the turn.
+    pub new: usize,
+    /// How many were fixed without the model.
+    pub fixed: usize,
+    /// In how many of the changed files the editor looked for them.
+    pub files: usize,
+    /// How many changed files changed since the editor's last report.
+    pub unknown: usize,
 }
 
 /// A finished call.

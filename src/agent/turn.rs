@@ -273,9 +273,7 @@ impl State {
             messages: messages.map(|entry| entry.encoded().clone()).collect(),
             may_call: true,
         };
-        let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
-        let mut schedule =
-            Schedule::new(context, guidance, self.steps.clone(), self.permits.clone());
+        let mut schedule = self.schedule();
         let sent = self.size();
         let inputs = Inputs {
             provider: &self.turn.provider,
@@ -339,6 +337,11 @@ impl State {
             Some(repeated) => Ok(self.pause_loop(repeated, tool_name).await),
             None => Ok(next),
         }
+    }
+
+    fn schedule(&self) -> Schedule {
+        let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
+        Schedule::new(context, guidance, self.steps.clone(), self.permits.clone())
     }
 
     /// A loop was detected: asks the person whether to continue; `None` if so.

@@ -322,8 +322,10 @@ impl Terminal {
             | AgentEvent::Finish { message, .. }
             | AgentEvent::Compaction {
                 summary: message, ..
+            }
+            | AgentEvent::LoopDetected {
+                action: message, ..
             } => self.line(&format!("! {message}")),
-            AgentEvent::LoopDetected { action, .. } => self.line(&format!("! {action}")),
             AgentEvent::Error { message, .. } => self.line(&format!("tandem: {message}")),
             AgentEvent::Done {
                 termination_reason: Termination::Cancelled,

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde_json::{Map, json};
 
 use super::styles;
-use crate::agent::event::{AgentEvent, ExecutionResult};
+use crate::agent::event::{AgentEvent, Counts, ExecutionResult};
 use crate::domain::{
     Exit, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
 };
@@ -103,24 +103,7 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             let meta = Map::from_iter([(ext::STOPPED.to_owned(), reason)]);
             acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().meta(meta))
         }
-        AgentEvent::Finish {
-            message,
-            new,
-            fixed,
-            files,
-            unknown,
-        } => {
-            let finish = json!(ext::Finish {
-                new,
-                fixed,
-                files,
-                unknown
-            });
-            let meta = Map::from_iter([(ext::FINISH.to_owned(), finish)]);
-            // Clients that know nothing of it show it below the answer.
-            let line = format!("\n\n{}\n", display::escape(&message));
-            acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(line.into()).meta(meta))
-        }
+        AgentEvent::Finish { message, counts } => finished(&message, counts),
         AgentEvent::Retry {
             wait_ms, reason, ..
         } => {
@@ -176,6 +159,25 @@ fn text(chunk: Chunk, content: String) -> Projected {
         chunk,
         text: escaped.unwrap_or(content),
     }
+}
+
+fn finished(message: &str, counts: Counts) -> acp::SessionUpdate {
+    let Counts {
+        new,
+        fixed,
+        files,
+        unknown,
+    } = counts;
+    let finish = ext::Finish {
+        new,
+        fixed,
+        files,
+        unknown,
+    };
+    let meta = Map::from_iter([(ext::FINISH.to_owned(), json!(finish))]);
+    // Clients that do not know it show it below the answer.
+    let line = format!("\n\n{}\n", display::escape(message));
+    acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(line.into()).meta(meta))
 }
 
 fn notice(text: &str) -> Projected {

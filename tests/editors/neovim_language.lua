@@ -185,7 +185,7 @@ function M.test(t, model, use)
     use.wait_idle()
     local requests = model:state('requests:4').requests
     local returned = vim.inspect(requests[3].messages[#requests[3].messages].content)
-    t.contains(returned, 'use.cpp:6: error: Cannot initialize a variable of type')
+    t.contains(returned, 'use.cpp:5: error: Cannot initialize a variable of type')
     t.contains(returned, 'fixed this already')
     t.equal(returned:find('missing', 1, true), nil, 'the old problem is not mentioned')
     t.equal(api.nvim_buf_get_lines(0, 0, 1, false), { '#include "log.h"' })

@@ -319,7 +319,7 @@ function M.test(t, model, use)
     diagnostics.answer = answer
     t.contains(table.concat(lines(), '\n'), 'bye')
     t.equal(#vim.lsp.get_clients({ bufnr = buf }), 2, 'the server and the code actions, both of the plugin')
-    t.equal(answered, { { false, 'dead' }, { true, 'dead' } }, 'before and after the edit, both at once')
+    t.equal(answered, { { false, 'dead' }, { false, 'dead' }, { true, 'dead' }, { true, 'dead' } }, 'around the turn and the edit, all at once')
   end)
 end
 

@@ -385,6 +385,22 @@ fn nothing_is_asked_or_said_where_nobody_can_tell_or_it_is_off() {
     desk.ask("change it");
     assert_eq!(desk.end(), None);
 
+    let world = World::new(json!([
+        edit("x = 1", "x = 1 + nil"),
+        [{ "text": "Done." }],
+        [{ "text": "I leave it." }],
+        edit("x = 1", "y = 1"),
+        [{ "text": "Done." }],
+    ]));
+    let mut desk = Desk::new(&world, json!({}));
+    desk.open("a.ts", "x = 1\n");
+    desk.ask("change it");
+    assert!(desk.end().is_some());
+    let off = json!({ "settings": { "finish": { "diagnostics": false } } });
+    desk.client.notify("workspace/didChangeConfiguration", off);
+    desk.ask("change it again");
+    assert_eq!(desk.end(), None, "a session takes it at once");
+
     let world = World::new(script());
     world.write("a.ts", "x = 1\n");
     let mut client = world.client();

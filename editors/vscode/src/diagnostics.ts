@@ -1,21 +1,39 @@
 /**
- * Reports the editor's problems to the server. After an edit it waits until the problems of the new text have come and rest. VS Code does not say
- * of which version a report is, so what came before the edit counts as old, and a checker that stays silent has not reported.
+ * Reports the editor's problems to the server. After an edit it waits until the problems of the new text have come and rest.
+ *
+ * VS Code does not say of which version a report is: one may arrive after an edit and be of the text before. So a report counts once it comes after
+ * an answer of the language servers that they gave knowing the edit and says something else than before, or when nothing followed it for long. Who
+ * stays silent has not reported.
  */
-import { type CancellationToken, type Diagnostic, type Disposable, languages, type TextDocument, Uri, workspace } from "vscode";
+import {
+  type CancellationToken,
+  commands,
+  type Diagnostic,
+  type Disposable,
+  languages,
+  Position,
+  type TextDocument,
+  Uri,
+  workspace,
+} from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { DiagnosticsParams, DiagnosticsResult } from "./protocol";
 
 const REST_MS = 250;
 const SILENCE_MS = 1000;
+const LONG_MS = 2000;
 const TIMEOUT_MS = 1500;
+const ANSWER_MS = 700;
 const POLL_MS = 25;
 /** VS Code tells of a report so much later. */
 const DELAY_MS = 50;
 
-/** When a document was opened or changed last, and when it was reported on since. */
+/** When a document was opened or changed last, when the language servers were seen to know that, and when it was reported on since. */
 interface Reported {
   readonly changed: number;
+  /** What was shown then. */
+  readonly before: string;
+  known?: number;
   at?: number;
 }
 
@@ -25,7 +43,7 @@ const speaks = new Map<string, boolean>();
 
 /** Keeps track of which documents were reported on since they changed. */
 export function watchReports(): Disposable[] {
-  const changed = ({ uri }: TextDocument) => documents.set(String(uri), { changed: Date.now() });
+  const changed = ({ uri }: TextDocument) => documents.set(String(uri), { changed: Date.now(), before: problemsOf(uri) });
   return [
     workspace.onDidOpenTextDocument(changed),
     workspace.onDidChangeTextDocument(({ document, contentChanges }) => contentChanges.length > 0 && changed(document)),
@@ -72,14 +90,35 @@ export async function diagnostics(
   return { documents: await Promise.all(answers) };
 }
 
-/** Whether it was reported on since it changed; one that never changed is as it was when that was seen. */
+/** Whether the last report is of its text; a document that never changed is as it was when it was reported on. */
 function isReported({ uri }: TextDocument): boolean {
   const document = documents.get(String(uri));
-  return document === undefined || document.at !== undefined;
+  return document === undefined || isOfText(uri, document) || (document.at !== undefined && Date.now() - document.at >= LONG_MS);
+}
+
+function isOfText(uri: Uri, { known, at, before }: Reported): boolean {
+  return known !== undefined && at !== undefined && at >= known + DELAY_MS && problemsOf(uri) !== before;
+}
+
+function problemsOf(uri: Uri): string {
+  return JSON.stringify(languages.getDiagnostics(uri).map(({ range, message }) => [range, message]));
+}
+
+/** Has the language servers answer something about each changed document. They read its change before. */
+async function makeKnown(open: readonly TextDocument[]): Promise<void> {
+  const answers = open.map(async ({ uri }) => {
+    const document = documents.get(String(uri));
+    if (document !== undefined && document.known === undefined) {
+      await commands.executeCommand("vscode.executeHoverProvider", uri, new Position(0, 0));
+      document.known = Date.now();
+    }
+  });
+  await Promise.race([Promise.allSettled(answers), new Promise((resolve) => setTimeout(resolve, ANSWER_MS))]);
 }
 
 async function settle(open: readonly TextDocument[], token: CancellationToken): Promise<void> {
   const end = Date.now() + TIMEOUT_MS;
+  await makeKnown(open);
   while (!token.isCancellationRequested && Date.now() < Math.min(end, Math.max(...open.map(worthWaiting)))) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
@@ -91,5 +130,6 @@ function worthWaiting({ uri, languageId }: TextDocument): number {
   if (document === undefined || speaks.get(languageId) === false) {
     return 0;
   }
-  return document.at === undefined ? document.changed + SILENCE_MS : document.at + REST_MS;
+  const since = document.known ?? document.changed;
+  return document.at === undefined ? since + SILENCE_MS : document.at + (isOfText(uri, document) ? REST_MS : LONG_MS);
 }

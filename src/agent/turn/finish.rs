@@ -2,7 +2,7 @@
 //! model, and one line says what is left.
 //!
 //! Only reports of the text as it is count. The files compared are those that were open when the turn began and those it
-//! created: of others nobody knows which of their problems are old.
+//! created: of others it is unknown which of their problems are old.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::State;
-use crate::agent::event::{AgentEvent, ExecutionResult};
-use crate::agent::schedule::{Call, Outcome, Schedule, Work};
+use crate::agent::event::{AgentEvent, Counts, ExecutionResult};
+use crate::agent::schedule::{Call, Outcome, Work};
 use crate::domain::Finish;
 use crate::model::{Message, Part};
 use crate::text::{Upkeep, display};
@@ -88,7 +88,7 @@ impl Ending {
                     settled: false,
                 };
                 let report = look(&workspace, &scope).await;
-                // Without an answer nobody knows what is new in them.
+                // Without an answer it is unknown what is new in them.
                 report.map_or_else(Default::default, |report| (scope.uris, report.found))
             });
         }
@@ -248,9 +248,7 @@ impl State {
                 kind,
             })
             .await;
-        let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
-        let mut schedule =
-            Schedule::new(context, guidance, self.steps.clone(), self.permits.clone());
+        let mut schedule = self.schedule();
         let work = Work {
             tool,
             arguments,
@@ -349,10 +347,12 @@ impl State {
         }
         let event = AgentEvent::Finish {
             message: parts.join("; "),
-            new,
-            fixed: self.ending.fixed.values().sum(),
-            files,
-            unknown,
+            counts: Counts {
+                new,
+                fixed: self.ending.fixed.values().sum(),
+                files,
+                unknown,
+            },
         };
         self.steps.event(event).await;
     }

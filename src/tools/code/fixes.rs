@@ -14,7 +14,7 @@ use crate::tools::{Pending, Preview, Tool, ToolContext, ToolKind, ToolOutput, Ty
 use crate::workspace::diagnostics::Diagnostic;
 use crate::workspace::language::{Answer, DocumentEdits, Operation, Question};
 
-/// As many problems are asked about at once.
+/// How many problems are looked up at once.
 const PROBLEMS: usize = 20;
 /// How long the language servers have.
 const TIMEOUT: Duration = Duration::from_secs(3);

@@ -11,16 +11,19 @@ export function describe(amount: number): string {
 `;
 
 export function finishChecks({ bench, model, picture }) {
-  const settings = (more) => bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, ...more }));
+  const settings = async (more) => {
+    bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, ...more }));
+    await bench.reload();
+  };
   const edit = (id, old_text, new_text) => [{ call: { id, name: "edit_file", arguments: { path: ORDER, edits: [{ old_text, new_text }] } } }];
 
   async function clean() {
     const { chat, editor } = bench;
     bench.write(`shop/${ORDER}`, TEXT);
+    await settings({ "tandem.finish": true });
     await bench.openFile("price.ts");
     await bench.openFile("order.ts");
     await editor.locator(".squiggly-error").first().waitFor();
-    settings({ "tandem.finish": true });
     await bench.newSession();
     await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
     await model.reset();
@@ -43,16 +46,17 @@ export function finishChecks({ bench, model, picture }) {
     await picture("finish");
     await bench.command("tandem: Undo Last Turn");
     await bench.bufferIs(TEXT);
-    settings({});
   }
 
   async function off() {
+    await settings({});
+    await bench.openFile("order.ts");
     await model.reset();
     await model.script(edit("call_f3", "return String(amount);", "return label(amount);"), [{ text: "As you wish." }]);
     await bench.say("Once more, unchecked.");
     await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
     await bench.idle();
-    assert.equal((await model.state()).requests.length, 2, "the running session takes the setting");
+    assert.equal((await model.state()).requests.length, 2);
     await bench.command("tandem: Undo Last Turn");
     await bench.bufferIs(TEXT);
   }

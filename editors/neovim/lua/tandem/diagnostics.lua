@@ -11,8 +11,8 @@ local rest_ms, silence_ms, timeout_ms, poll_ms = 250, 1000, 1500, 25
 ---@class tandem.Reports what language servers reported of a buffer
 ---@field versions table<integer, integer> by client: the version of the text that its last report was of
 ---@field at integer when the last one came
----@field version? integer the version that was asked about last
----@field since integer when that was first asked about
+---@field version? integer the version of the last request
+---@field since integer when that was first requested
 
 local reports = {} ---@type table<string, tandem.Reports> by path
 --- Clients: true once they have reported anything, false after they let a wait pass in silence.
