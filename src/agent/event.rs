@@ -260,6 +260,19 @@ pub enum AgentEvent {
     },
 }
 
+impl AgentEvent {
+    /// Its words for a person, if it has nothing else.
+    #[must_use]
+    pub fn notice(&self) -> Option<&str> {
+        match self {
+            Self::Notice { message } | Self::Finish { message, .. } => Some(message),
+            Self::Compaction { summary, .. } => Some(summary),
+            Self::LoopDetected { action, .. } => Some(action),
+            _ => None,
+        }
+    }
+}
+
 /// What the checks at the end of a turn counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Counts {

@@ -250,6 +250,9 @@ impl Terminal {
     }
 
     fn tell(&mut self, event: AgentEvent) -> io::Result<()> {
+        if let Some(notice) = event.notice() {
+            return self.line(&format!("! {notice}"));
+        }
         match event {
             AgentEvent::TextDelta { content } => {
                 self.mid_line = !content.ends_with('\n');
@@ -318,14 +321,6 @@ impl Terminal {
                     display::escape_line(&how)
                 ))
             }
-            AgentEvent::Notice { message }
-            | AgentEvent::Finish { message, .. }
-            | AgentEvent::Compaction {
-                summary: message, ..
-            }
-            | AgentEvent::LoopDetected {
-                action: message, ..
-            } => self.line(&format!("! {message}")),
             AgentEvent::Error { message, .. } => self.line(&format!("tandem: {message}")),
             AgentEvent::Done {
                 termination_reason: Termination::Cancelled,

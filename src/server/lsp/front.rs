@@ -183,6 +183,9 @@ impl ChatFront {
 impl FrontEnd for ChatFront {
     fn event(&mut self, event: AgentEvent) {
         let Some(turn) = &mut self.turn else { return };
+        if let Some(notice) = event.notice() {
+            return turn.chat.quote(&display::escape(notice));
+        }
         match event {
             AgentEvent::TextDelta { content } => turn.chat.prose(&display::escape_piece(&content)),
             AgentEvent::ToolPreview {
@@ -222,14 +225,6 @@ impl FrontEnd for ChatFront {
                 }
                 self.keep_output(&item, &result.content);
             }
-            AgentEvent::Notice { message }
-            | AgentEvent::Finish { message, .. }
-            | AgentEvent::Compaction {
-                summary: message, ..
-            }
-            | AgentEvent::LoopDetected {
-                action: message, ..
-            } => turn.chat.quote(&display::escape(&message)),
             AgentEvent::Retry {
                 reason, wait_ms, ..
             } => {
