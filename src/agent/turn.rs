@@ -210,7 +210,12 @@ impl State {
             if let Some(reason) = end.filter(|_| !steered)
                 && !(reason == Termination::EndTurn && self.go_on_to_finish().await)
             {
-                return Ok(reason);
+                let cancelled = self.turn.context.cancel.is_cancelled();
+                return Ok(if cancelled {
+                    Termination::Cancelled
+                } else {
+                    reason
+                });
             }
         }
     }

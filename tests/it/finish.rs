@@ -423,6 +423,32 @@ fn nothing_is_asked_or_said_where_nobody_can_tell_or_it_is_off() {
 }
 
 #[test]
+fn a_cancel_during_the_checks_cancels_the_turn() {
+    let world = World::new(json!([edit("x = 1", "x = 2"), [{ "text": "Done." }]]));
+    let mut desk = Desk::new(&world, json!({}));
+    desk.open("a.ts", "x = 1\n");
+    let prompt = desk.client.prompt(&desk.session, "change it");
+    let mut settled = 0;
+    while settled < 2 {
+        let message = desk.client.receive().unwrap();
+        match message["method"].as_str() {
+            Some("workspace/applyEdit") => desk.apply(&message),
+            Some("_tandem/diagnostics") => {
+                settled += usize::from(message["params"]["settled"] == true);
+                if settled < 2 {
+                    desk.tell(&message);
+                }
+            }
+            _ => desk.client.seen.push_back(message),
+        }
+    }
+    let session = json!({ "sessionId": desk.session });
+    desk.client.notify("session/cancel", session);
+    let answer = desk.client.answer(prompt);
+    assert_eq!(answer["result"]["stopReason"], "cancelled");
+}
+
+#[test]
 fn a_turn_that_changes_nothing_ends_as_it_is() {
     let world = World::new(json!([[{ "text": "It is fine." }]]));
     let mut desk = Desk::new(&world, json!({ "finish": { "command": "false" } }));
