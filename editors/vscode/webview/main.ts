@@ -56,7 +56,15 @@ const jobs = new JobStrip(send);
 /** The scroll position and sizes at the last check. */
 let last = { top: 0, height: 0, shown: 0 };
 composer.prompts = () => list.prompts;
-document.body.append(announcements, tabs.element, scroller, h("div", { class: "end" }, jump), jobs.element, setup.element, composer.element);
+document.body.append(
+  announcements,
+  tabs.element,
+  scroller,
+  h("div", { class: "end" }, jump),
+  jobs.element,
+  setup.element,
+  composer.element,
+);
 const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
 resized.observe(scroller);
