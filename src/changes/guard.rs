@@ -4,7 +4,8 @@
 //!
 //! Names that do not exist yet cannot be protected without leaving traces, so they are checked afterwards: what a
 //! command created or changed is moved aside to a name that nothing runs (`AGENTS.md.held`), and the previous content
-//! is restored. Nothing is overwritten, and what the person or an approved edit wrote meanwhile stays.
+//! is restored. Nothing is overwritten. What the person or an approved edit wrote meanwhile stays, or is written again
+//! where the command overwrote it.
 
 mod git;
 mod state;
@@ -24,6 +25,7 @@ pub(super) use self::state::{
 use self::survey::{Kept, Survey};
 use crate::domain::lock;
 use crate::workspace::path::has_aliases;
+use crate::workspace::written::Texts;
 use crate::workspace::{Root, native};
 
 /// At most this many files with one name are set aside.
@@ -137,9 +139,14 @@ impl Guard {
 
     /// Surveys the roots again and restores what the command changed; returns notes about it. With `pinned`, the
     /// sandbox protected what existed before. A file that `is_approved` (by its absolute path) was written by the
-    /// person. Blocks.
+    /// person; `written` is what people and tools wrote while the command ran. Blocks.
     #[must_use]
-    pub fn restore(&self, pinned: bool, is_approved: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    pub fn restore(
+        &self,
+        pinned: bool,
+        written: &Texts,
+        is_approved: &dyn Fn(&Path) -> bool,
+    ) -> Vec<String> {
         let mut notes = Vec::new();
         for (root, before) in &self.0 {
             let mut after = Survey::of(root.dir(), Some(before));
@@ -150,26 +157,42 @@ impl Guard {
             let is_shielded = |path: &Path| {
                 pinned && before.is_shielded(path, &after) && !has_aliases(root.dir(), path)
             };
-            let is_others = |path: &Path| is_shielded(path) || is_approved(&root.real().join(path));
-            for path in before
-                .added(&after)
-                .into_iter()
-                .filter(|path| !is_others(path))
-            {
-                note(
-                    &mut notes,
-                    set_aside(root.dir(), path),
-                    path,
-                    "was created by the command",
-                );
+            let by_others = |path: &Path| written.get(&root.real().join(path));
+            let is_others = |path: &Path| {
+                let is_removed =
+                    || by_others(path) == Some(&None) && root.dir().symlink_metadata(path).is_err();
+                is_shielded(path) || is_approved(&root.real().join(path)) || is_removed()
+            };
+            let mut restore = |path: &Path, kept: Option<&Kept>, what: &str| {
+                let written = by_others(path);
+                let text = written.and_then(Option::as_deref);
+                let text = text.map(|text| Kept::text(text, kept));
+                let target = if written.is_some() {
+                    text.as_ref()
+                } else {
+                    kept
+                };
+                let mut done = put_back(root.dir(), path, target);
+                if let (Ok(state), Some(_)) = (&mut done, text) {
+                    state.push_str("; what was saved meanwhile is in it again");
+                }
+                note(&mut notes, done, path, what);
+            };
+            // A folder that somebody else wrote in is not the command's as a whole.
+            let is_shared = |folder: &Path| {
+                let folder = root.real().join(folder);
+                let mut written = written.keys();
+                written.any(|path| *path != folder && path.starts_with(&folder))
+            };
+            for path in before.added(&after, &is_shared) {
+                if !is_others(path) {
+                    restore(path, None, "was created by the command");
+                }
             }
-            for (path, kept) in before.changed(&after).filter(|(path, _)| !is_others(path)) {
-                note(
-                    &mut notes,
-                    put_back(root.dir(), path, kept),
-                    path,
-                    "was changed by the command",
-                );
+            for (path, kept) in before.changed(&after) {
+                if !is_others(path) {
+                    restore(path, Some(kept), "was changed by the command");
+                }
             }
         }
         notes
@@ -186,23 +209,28 @@ fn move_back(dir: &Dir, before: &Survey, after: &Survey, notes: &mut Vec<String>
         } else {
             Ok(None)
         };
-        let done = held.and_then(|held| dir.rename(now, dir, path).map(|()| held));
+        let done = held.and_then(|held| {
+            dir.rename(now, dir, path)?;
+            Ok(state(held))
+        });
         note(notes, done, path, "was moved by the command");
         any = true;
     }
     any
 }
 
-fn note(notes: &mut Vec<String>, done: io::Result<Option<PathBuf>>, path: &Path, what: &str) {
+/// What became of a file whose version by the command is now in `held`, if there is one.
+fn state(held: Option<PathBuf>) -> String {
+    match held {
+        Some(held) => format!("the command's version is now {}", native::shown(&held)),
+        None => "it was restored".to_owned(),
+    }
+}
+
+fn note(notes: &mut Vec<String>, done: io::Result<String>, path: &Path, what: &str) {
     let path = native::shown(path);
     notes.push(match done {
-        Ok(Some(held)) => {
-            format!(
-                "{path} is protected and {what}; the command's version is now {}",
-                native::shown(&held)
-            )
-        }
-        Ok(None) => format!("{path} is protected and {what}; it was restored"),
+        Ok(state) => format!("{path} is protected and {what}; {state}"),
         Err(error) => format!(
             "{path} is protected and {what}, and could not be restored ({error}): tell the user"
         ),
@@ -230,17 +258,19 @@ pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
     )))
 }
 
-/// Restores `path`; its current content is moved aside.
-fn put_back(dir: &Dir, path: &Path, kept: &Kept) -> io::Result<Option<PathBuf>> {
+/// Restores `path`, or removes it without `kept`; its current content is moved aside.
+fn put_back(dir: &Dir, path: &Path, kept: Option<&Kept>) -> io::Result<String> {
     let held = match dir.symlink_metadata(path) {
         Ok(_) => set_aside(dir, path)?,
         Err(_) => None,
     };
-    if let Some(parent) = path.parent() {
-        dir.create_dir_all(parent)?;
+    if let Some(kept) = kept {
+        if let Some(parent) = path.parent() {
+            dir.create_dir_all(parent)?;
+        }
+        kept.write(dir, path)?;
     }
-    kept.write(dir, path)?;
-    Ok(held)
+    Ok(state(held))
 }
 
 #[cfg(test)]

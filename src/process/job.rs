@@ -1,6 +1,7 @@
 //! One command from its start to its end.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,9 +11,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::prepared::Guarded;
 use super::tree::{TIMEOUT, Tree};
 use super::{Output, Prepared, StandIn, command};
-use crate::changes::Guard;
 use crate::domain::{JobState, JobStatus};
 use crate::process::Live;
 use crate::workspace::Workspace;
@@ -209,12 +210,18 @@ async fn gone(listening: JoinHandle<()>) {
     }
 }
 
-async fn restore(guard: Option<(Arc<Guard>, bool)>, workspace: Workspace) -> Vec<String> {
-    let Some((guard, pinned)) = guard else {
+async fn restore(guarded: Option<Guarded>, workspace: Workspace) -> Vec<String> {
+    let Some(guarded) = guarded else {
         return Vec::new();
     };
     let restored = tokio::task::spawn_blocking(move || {
-        guard.restore(pinned, &|path| workspace.is_approved(path))
+        let Guarded {
+            guard,
+            is_pinned,
+            written,
+        } = guarded;
+        let is_approved = |path: &Path| workspace.is_approved(path);
+        guard.restore(is_pinned, &written.take(), &is_approved)
     })
     .await;
     restored.unwrap_or_else(|error| {

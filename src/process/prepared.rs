@@ -11,6 +11,7 @@ use super::{Shared, StandIn, Surroundings};
 use crate::changes::Guard;
 use crate::changes::guard::{lent, with_repositories};
 use crate::domain::CommandLine;
+use crate::workspace::written::Written;
 use crate::workspace::{Unsaved, Workspace};
 
 /// Variables that every command gets: there is no terminal, no input and no pager.
@@ -36,8 +37,7 @@ pub(super) struct Prepared {
     pub(super) invocation: Invocation,
     pub(super) variables: BTreeMap<String, OsString>,
     pub(super) cwd: PathBuf,
-    /// The guard of protected files, and whether the sandbox pins them.
-    pub(super) guard: Option<(Arc<Guard>, bool)>,
+    pub(super) guard: Option<Guarded>,
     pub(super) workspace: Workspace,
     /// The unsaved texts it reads.
     pub(super) stand_ins: Vec<StandIn>,
@@ -45,6 +45,15 @@ pub(super) struct Prepared {
     pub(super) scratch: Option<PathBuf>,
     /// Keeps the folder as long as the command runs.
     pub(super) _scratch: Option<Arc<Scratch>>,
+}
+
+/// How the protected files are restored after a command.
+pub(super) struct Guarded {
+    pub(super) guard: Arc<Guard>,
+    /// Whether the sandbox pins what existed before.
+    pub(super) is_pinned: bool,
+    /// What people and tools write meanwhile.
+    pub(super) written: Written,
 }
 
 impl Shared {
@@ -68,6 +77,8 @@ impl Shared {
         let argv = with_libraries(argv, &mut variables);
         let scratch = self.scratch()?;
         let roots = with_repositories(workspace.roots());
+        // Before anything is looked at, so that no save is missed.
+        let written = workspace.documents().watch_writes();
         let guard = self.guards.next(&roots);
         let mut pins = guard.pins();
         pins.read_only.extend(self.links());
@@ -107,7 +118,12 @@ impl Shared {
             .marked(scratch.ended());
         let own = sandbox.variables(&scratch).into_iter();
         variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
-        let (folder, guard) = (scratch.folder(), Some((guard, sandbox.pins())));
+        let folder = scratch.folder();
+        let guard = Some(Guarded {
+            guard,
+            is_pinned: sandbox.pins(),
+            written,
+        });
         Ok(Prepared {
             shown: line.command.clone(),
             invocation,

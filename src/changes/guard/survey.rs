@@ -11,6 +11,7 @@ use cap_fs_ext::FileTypeExt as _;
 use cap_std::fs::{Dir, DirEntry, FileType};
 
 use super::git;
+use crate::workspace::content;
 use crate::workspace::protect::{is_protected, is_protected_in};
 use crate::workspace::stamp::{self, Stamp};
 
@@ -186,17 +187,20 @@ impl Survey {
         self.kept.insert(path, kept);
     }
 
-    /// The topmost paths of `after` that are new.
-    pub fn added<'a>(&self, after: &'a Self) -> Vec<&'a Path> {
+    /// The topmost paths of `after` that are new; of a folder that `is_shared`, what is new in it.
+    pub fn added<'a>(&self, after: &'a Self, is_shared: &dyn Fn(&Path) -> bool) -> Vec<&'a Path> {
+        let is_new = |path: &Path| after.kept.contains_key(path) && !self.kept.contains_key(path);
         let mut added: Vec<&Path> = Vec::new();
         for (path, kept) in &after.kept {
-            let known = self.kept.contains_key(path)
-                || added.last().is_some_and(|above| path.starts_with(above));
+            let known = !is_new(path) || added.last().is_some_and(|above| path.starts_with(above));
             let was_looked_at = !self.incomplete
                 || path
-                    .parent()
-                    .is_some_and(|parent| self.listed.contains_key(parent));
-            if !known && was_looked_at && !after.is_inert(path, kept) {
+                    .ancestors()
+                    .skip(1)
+                    .find(|above| !is_new(above))
+                    .is_some_and(|above| self.listed.contains_key(above));
+            let is_left = *kept == Kept::Folder && is_shared(path);
+            if !known && was_looked_at && !is_left && !after.is_inert(path, kept) {
                 added.push(path);
             }
         }
@@ -325,6 +329,27 @@ impl Kept {
             content,
             executable: is_executable(&found),
         })
+    }
+
+    /// A file with this `text`, stored like the one before.
+    pub fn text(text: &str, before: Option<&Self>) -> Self {
+        let (format, executable) = match before {
+            Some(Self::File {
+                content: Content::Whole(bytes),
+                executable,
+            }) => {
+                let known = content::decode(bytes.clone());
+                let format = known.map(|(_, format)| format);
+                (format.unwrap_or_default(), *executable)
+            }
+            _ => (content::Format::default(), false),
+        };
+        let encoded = format.encode(text);
+        let bytes = encoded.unwrap_or_else(|_no_such_character| text.as_bytes().into());
+        Self::File {
+            content: Content::Whole(bytes.into_owned()),
+            executable,
+        }
     }
 
     /// Restores it.

@@ -40,7 +40,7 @@ impl Place {
     }
 
     fn restore(&self, pinned: bool) -> Vec<String> {
-        self.guard.restore(pinned, &|_| false)
+        self.guard.restore(pinned, &Texts::new(), &|_| false)
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -212,7 +212,13 @@ fn approved_changes_stay() {
         .canonicalize()
         .unwrap()
         .join("AGENTS.md");
-    assert_eq!(place.guard.restore(false, &|path| path == mine).len(), 1);
+    assert_eq!(
+        place
+            .guard
+            .restore(false, &Texts::new(), &|path| path == mine)
+            .len(),
+        1
+    );
     assert_eq!(place.read("AGENTS.md").as_deref(), Some("mine"));
     assert_eq!(place.read("src/AGENTS.md"), None);
 }

@@ -543,6 +543,61 @@ fn saves_by_the_user_during_a_command_are_kept() {
 }
 
 #[test]
+fn saves_in_protected_files_during_a_command_are_kept() {
+    let line = "mkfifo gate; echo up; read x < gate; rm gate; rm -f sub/AGENTS.md; mkdir -p .vscode; \
+                for name in AGENTS.md CLAUDE.md .vscode/tasks.json; do echo obey > $name; done; true";
+    for level in [Level::Best, Level::Landlock] {
+        let stage = Stage::new(level, &[run(line)]);
+        let mut client = stage.client();
+        for name in ["AGENTS.md", "sub/AGENTS.md"] {
+            stage.world.write(name, "before\n");
+        }
+        let session = automatic(&mut client, &stage);
+        let prompt = client.prompt(&session, "go");
+        hear(&mut client, "up");
+        let saved = [
+            "AGENTS.md",
+            "sub/AGENTS.md",
+            "CLAUDE.md",
+            ".vscode/settings.json",
+        ];
+        for name in saved {
+            client.open(&stage.world.uri(name), "");
+            save(&mut client, &stage, name, "mine\n");
+        }
+        std::fs::write(stage.world.path().join("gate"), "go\n").unwrap();
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+        let told = stage.told();
+        for name in saved {
+            let now = std::fs::read_to_string(stage.world.path().join(name));
+            assert_eq!(
+                now.ok().as_deref(),
+                Some("mine\n"),
+                "{level:?}: {name}: {told:?}"
+            );
+        }
+        let aside = ["CLAUDE.md.held", ".vscode/tasks.json.held"];
+        assert_eq!(
+            aside.map(|name| stage.world.read(name)),
+            ["obey\n", "obey\n"],
+            "{level:?}: {told:?}"
+        );
+        assert!(!stage.world.path().join(".vscode/tasks.json").exists());
+        assert!(
+            told[0].contains("CLAUDE.md.held; what was saved meanwhile is in it again"),
+            "{level:?}: {told:?}"
+        );
+        let undone = json!({ "sessionId": session, "action": "undo" });
+        client.call("_tandem/review", undone);
+        assert_eq!(
+            saved.map(|name| stage.world.read(name)),
+            ["mine\n"; 4],
+            "{level:?}"
+        );
+    }
+}
+
+#[test]
 fn background_job_changes_are_undone_separately_from_tool_edits() {
     let server = "echo up; echo job > made; until [ -e go ]; do sleep 0.02; done; echo job > late; echo late; sleep 60";
     let calls = [
