@@ -114,7 +114,7 @@ export class Workbench {
       await this.page.locator(".explorer-folders-view").waitFor({ timeout: START_MS });
     }, 2); // VS Code itself, on a busy machine, can take a workspace of several folders for an empty one
     await this.page.locator(".activitybar [aria-label=tandem]").first().waitFor({ timeout: START_MS });
-    this.chat = this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+    this.chat = this.page.frameLocator('iframe.webview.ready[src*="extensionId=tandem.tandem"]').frameLocator("iframe#active-frame");
   }
 
   /** Loads the window again, as it is: what it showed is restored. */
