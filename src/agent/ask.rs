@@ -22,6 +22,8 @@ use crate::tools::{Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, To
 const PAUSE: &str = "go_on";
 /// The same of a request to apply what was tried.
 pub const APPLY: &str = "apply";
+/// The same of a request to start a plan.
+const PLAN: &str = "plan";
 /// The same of a question of an MCP server's.
 const SERVER: &str = "mcp";
 
@@ -174,6 +176,23 @@ pub(super) async fn go_on(
     };
     let outcome = question.put(steps, cancel, &CancellationToken::new()).await;
     matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
+}
+
+/// Asks what becomes of the plan of a turn. Only the person can decide this, no mode and no rule.
+pub(super) async fn about_plan(
+    place: &str,
+    preview: Preview,
+    cancel: &CancellationToken,
+    steps: &Steps,
+) -> Permission {
+    let question = Question {
+        about: About::Plan,
+        call_id: format!("{PLAN}-{place}"),
+        name: PLAN,
+        kind: ToolKind::Think,
+        preview,
+    };
+    question.put(steps, cancel, &CancellationToken::new()).await
 }
 
 /// Asks whether to apply what a turn changed in a copy of the workspace. Only the person can decide this, no mode and no

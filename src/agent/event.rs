@@ -341,9 +341,18 @@ pub enum About {
     Pause,
     /// Whether what a turn changed in a copy of the workspace is applied.
     Apply,
+    /// Whether a plan is carried out.
+    Plan,
     /// A form or an address of an MCP server.
     Server,
 }
+
+/// The answer that carries out a plan.
+pub const START: &str = "Start";
+/// The same, with nothing in the context but the plan.
+pub const START_FRESH: &str = "Start with a Fresh Context";
+/// The same in a new session, which the client opens.
+pub const START_ELSEWHERE: &str = "Start in a New Session";
 
 /// The answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -73,7 +73,8 @@ pub enum Stage {
 }
 
 const PLAN: &str = "(mode plan: read only. Do not call tools that change files; present a plan)";
-const GO: &str = "(the mode is no longer plan: tools that change files can be called again)";
+pub(super) const GO: &str =
+    "(the mode is no longer plan: tools that change files can be called again)";
 
 /// Whether this message told the model to plan only.
 #[must_use]

@@ -127,6 +127,7 @@ impl Play {
             guidance: Guidance::default(),
             limits,
             finish: Finish::default(),
+            plan: None,
             spent: Spent::default(),
             steering: said,
         };

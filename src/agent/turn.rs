@@ -3,6 +3,7 @@
 mod finish;
 mod limits;
 mod nudge;
+mod plan;
 mod room;
 
 use std::collections::HashSet;
@@ -14,6 +15,7 @@ use tokio::task::JoinSet;
 use self::finish::Ending;
 pub use self::limits::Spent;
 use self::nudge::Nudges;
+pub use self::plan::PlanFile;
 use self::room::Cause;
 use super::Entry;
 use super::answer::{Answer, End, Inputs, listen};
@@ -64,6 +66,8 @@ pub struct Turn {
     pub limits: Limits,
     /// The checks at its end.
     pub finish: Finish,
+    /// Where a plan is kept; `None` if there is no state folder.
+    pub plan: Option<PlanFile>,
     /// What the session has used before, as far as it counts towards limits.
     pub spent: Spent,
     /// Messages the person sends while it runs.
@@ -208,7 +212,7 @@ impl State {
             self.recovered = 0;
             let steered = matches!(end, None | Some(Termination::EndTurn)) && self.join().await;
             if let Some(reason) = end.filter(|_| !steered)
-                && !(reason == Termination::EndTurn && self.go_on_to_finish().await)
+                && !(reason == Termination::EndTurn && self.goes_on().await)
             {
                 let cancelled = self.turn.context.cancel.is_cancelled();
                 return Ok(if cancelled {
@@ -218,6 +222,12 @@ impl State {
                 });
             }
         }
+    }
+
+    /// The model wants to stop. Whether it goes on all the same: with what is left to do, with the plan, or with what the
+    /// person wrote meanwhile.
+    async fn goes_on(&mut self) -> bool {
+        self.go_on_to_finish().await || self.start_plan().await || self.join().await
     }
 
     /// Messages sent meanwhile join the conversation; returns whether there were any.

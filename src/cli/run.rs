@@ -352,6 +352,14 @@ impl Terminal {
         rule: Option<String>,
         reply: oneshot::Sender<Permission>,
     ) -> io::Result<()> {
+        if *about == About::Plan {
+            // The next command starts it, with what the person changed in the file.
+            let _turn_gone = reply.send(Permission::Reject);
+            return self.line(&format!(
+                "! {}",
+                preview.note.as_deref().unwrap_or_default()
+            ));
+        }
         self.line(&format!("? {}", display::escape_line(&preview.title)))?;
         if let Some(answers) = &preview.answers {
             return self.question(answers.clone(), reply);

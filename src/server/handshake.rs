@@ -42,6 +42,8 @@ pub(super) struct Client {
     pub can: Capabilities,
     /// Whether the cursor can be sent to the empty lines at the end of a document.
     pub shows_last_line: bool,
+    /// Whether it opens a session for a plan.
+    pub opens_sessions: bool,
     /// The URIs of the workspace folders.
     pub folders: Vec<String>,
 }
@@ -85,6 +87,7 @@ impl Server {
                 .unwrap_or_default(),
             can: Capabilities::of(&handshake),
             shows_last_line: !is_neovim(&handshake),
+            opens_sessions: false,
             folders: handshake.folders(),
         };
         let label = handshake
@@ -97,6 +100,7 @@ impl Server {
         let operations = tandem
             .map(|tandem| operations(&tandem["_meta"]["tandem.language"]))
             .unwrap_or_default();
+        self.client.opens_sessions = does("tandem.plan");
         let (diagnostics, saves) = (does("tandem.diagnostics"), does("tandem.save"));
         let can = Abilities {
             standard: self.client.can,

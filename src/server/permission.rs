@@ -6,7 +6,9 @@ use tokio::task::AbortHandle;
 
 use super::Server;
 use super::dispatch::{Answer, error};
-use crate::agent::event::{About, AgentEvent, Grant, Permission, Scope};
+use crate::agent::event::{
+    About, AgentEvent, Grant, Permission, START, START_ELSEWHERE, START_FRESH, Scope,
+};
 use crate::domain::{Preview, ToolKind};
 use crate::rpc::ErrorCode;
 use crate::session::SessionId;
@@ -28,6 +30,8 @@ pub(super) struct Request {
     pub preview: Preview,
     /// The rule that "always" would add; `None` if this requires approval every time.
     pub rule: Option<String>,
+    /// Whether the client opens a session for a plan.
+    pub opens_sessions: bool,
 }
 
 impl Request {
@@ -43,6 +47,7 @@ impl Request {
             About::Apply => "Apply?",
             About::Call { .. } => "Question:",
             About::Pause => "Paused:",
+            About::Plan => "Plan:",
             About::Server => "MCP server:",
         }
     }
@@ -55,6 +60,9 @@ impl Request {
             ]
             .map(Choice::from)
             .into();
+        }
+        if self.about == About::Plan {
+            return plan_choices(self.opens_sessions);
         }
         if self.preview.link.is_some() {
             return [
@@ -107,6 +115,20 @@ pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
     }
     choices.push(("reject_once", "Reject", Permission::Reject).into());
     choices
+}
+
+/// What becomes of a plan. A client that opens sessions starts it in one; elsewhere the conversation forgets the rest.
+fn plan_choices(opens_sessions: bool) -> Vec<Choice> {
+    let fresh = if opens_sessions {
+        ("answer_start_new", START_ELSEWHERE)
+    } else {
+        ("answer_start_fresh", START_FRESH)
+    };
+    let choice = |(id, title): (&str, &str)| {
+        Choice::from((id, title, Permission::Answered(title.to_owned())))
+    };
+    let revise = ("reject_once", "Revise", Permission::Reject).into();
+    [choice(("answer_start", START)), choice(fresh), revise].into()
 }
 
 /// What the model reads when the person wants to write the answer, for clients that offer only choices.
@@ -249,6 +271,7 @@ impl Server {
             kind,
             preview: *preview,
             rule,
+            opens_sessions: self.client.opens_sessions,
         };
         let answer = conversation.front.ask(&request);
         let decisions = self.requests.decisions.clone();

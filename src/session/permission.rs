@@ -73,6 +73,12 @@ impl Facts {
         self.about == About::Pause
     }
 
+    /// Whether this is the request to start a plan.
+    #[must_use]
+    pub fn is_plan(&self) -> bool {
+        self.about == About::Plan
+    }
+
     /// Whether the call asks the person something, so that only they can answer it.
     #[must_use]
     pub fn is_question(&self) -> bool {
@@ -110,8 +116,9 @@ impl Facts {
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
         // No mode and no rule applies a trial, or answers a server.
-        let cautious =
-            preview.caution.is_some() || empties || matches!(about, About::Apply | About::Server);
+        let cautious = preview.caution.is_some()
+            || empties
+            || matches!(about, About::Apply | About::Plan | About::Server);
         let (command, follows_up) = (command.map(Line::new), preview.follows_up);
         let is_question = preview.answers.is_some();
         Self {
@@ -130,7 +137,7 @@ impl Facts {
     fn rule_name(&self) -> &str {
         match &self.about {
             About::Call { rule_name, .. } => rule_name,
-            About::Pause | About::Apply | About::Server => &self.tool,
+            About::Pause | About::Apply | About::Plan | About::Server => &self.tool,
         }
     }
 

@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 
 use super::permission::{Facts, Verdict};
 use super::{Actor, Running};
-use crate::agent::event::{About, AgentEvent, Permission, Scope};
+use crate::agent::event::{About, AgentEvent, Permission, START, START_FRESH, Scope};
+use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
 
 /// Unanswered requests of a turn.
@@ -83,6 +84,24 @@ impl Actor {
             self.decided(Permission::Answered(words.to_owned()));
         }
         takes
+    }
+
+    /// A prompt that waits for the turn: whoever writes one revises the plan.
+    pub(super) fn revise_plan(&mut self) {
+        let is_plan = |open: &Open| open.facts.is_plan();
+        if self.open_question().is_some_and(is_plan) {
+            self.decided(Permission::Reject);
+        }
+    }
+
+    /// Back to the mode that sessions start in.
+    fn leave_plan_mode(&mut self) {
+        let mode = match self.settings.mode {
+            Mode::Plan => Mode::Ask,
+            mode => mode,
+        };
+        self.mode = mode.min(self.settings.widest_mode);
+        self.journal.mode(self.mode);
     }
 
     /// Decides about a call, or asks the person after all earlier requests.
@@ -221,6 +240,12 @@ impl Actor {
         if facts.is_pause() && matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
         {
             self.spent.go_on(&self.limits.session);
+        }
+        if let Permission::Answered(answer) = &outcome
+            && facts.is_plan()
+            && [START, START_FRESH].contains(&answer.as_str())
+        {
+            self.leave_plan_mode();
         }
         if let Permission::AllowAlways(grant) = &outcome {
             let problem = match self.policy.remember(&facts, grant.rule.as_deref()) {

@@ -29,6 +29,7 @@ impl Actor {
         if self.queue.len() >= WAITING {
             return self.give_back(sent.id, sent.said, ReturnReason::QueueFull);
         }
+        self.revise_plan();
         self.queue.push_back(Queued { sent, position: 0 });
         self.advance().await;
     }

@@ -14,7 +14,7 @@ use super::{
     UNANSWERED, connect, servers, shadow, store,
 };
 use crate::agent::prompt::Stage;
-use crate::agent::{Entry, Goal, Steer, Turn, prompt};
+use crate::agent::{Entry, Goal, PlanFile, Steer, Turn, prompt};
 use crate::config::Mode;
 use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Message, Part, Provider};
 use crate::tools::ToolContext;
@@ -232,6 +232,7 @@ impl Actor {
             guidance: self.guidance.clone(),
             limits: self.limits,
             finish: self.settings.finish.clone(),
+            plan: number.and_then(|turn| self.plan_file(turn)),
             spent: self.spent,
             steering,
         };
@@ -267,6 +268,14 @@ impl Actor {
             failure: None,
             done: false,
         });
+    }
+
+    fn plan_file(&self, turn: u64) -> Option<PlanFile> {
+        let state = self.settings.state_dir.as_deref()?;
+        Some(PlanFile {
+            path: state.join("plans").join(format!("{}-{turn}.md", self.id)),
+            origin: format!("(planned in turn {turn} of session {})", self.id),
+        })
     }
 
     /// Adds context to a prompt, unless it is cancelled: then nobody waits for an editor any more.

@@ -321,6 +321,38 @@ function M.test(t, model, use)
     t.equal(#vim.lsp.get_clients({ bufnr = buf }), 2, 'the server and the code actions, both of the plugin')
     t.equal(answered, { { false, 'dead' }, { false, 'dead' }, { true, 'dead' }, { true, 'dead' } }, 'around the turn and the edit, all at once')
   end)
+
+  t.test('a plan is a file that can be edited, and starts in a chat of its own', function()
+    use.project('plan')
+    vim.cmd('Tandem mode plan')
+    t.wait('the mode', function()
+      return session().mode == 'plan'
+    end)
+    model:script({ { text = 'I would:\n1. Say it.\n2. Test it.' } }, { { text = 'Carried out.' } })
+    vim.cmd('Tandem ask How?')
+    local question = use.wait_question()
+    local path, planned = question.call.locations[1].path, session()
+    local lines = vim.fn.readfile(path)
+    t.equal(vim.list_slice(lines, 1, 3), { 'I would:', '1. Say it.', '2. Test it.' })
+    lines[3] = '2. Test it twice.'
+    vim.fn.writefile(lines, path)
+    local select = vim.ui.select
+    vim.ui.select = function(items, _, choose)
+      for _, item in ipairs(items) do
+        if item.name == 'Start in a New Session' then
+          choose(item)
+        end
+      end
+    end
+    vim.cmd('Tandem allow')
+    vim.ui.select = select
+    use.wait_chat('Carried out.')
+    use.wait_idle()
+    t.equal(session() ~= planned, true, 'another chat')
+    local sent = model:state('requests:2').requests[2].messages
+    t.equal(#sent, 2, 'the system message and the plan')
+    t.contains(use.sent_text({ messages = sent }), '2. Test it twice.')
+  end)
 end
 
 return M

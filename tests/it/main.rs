@@ -48,6 +48,7 @@ mod owner;
 mod permission;
 mod places;
 mod plain;
+mod plan;
 #[cfg(unix)]
 mod process;
 #[cfg(unix)]

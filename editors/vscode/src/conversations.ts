@@ -2,7 +2,7 @@
  * The open conversations of this window, which are restored after a reload.
  * Invariant: exactly one is shown; others may run in the background.
  */
-import { type Disposable, EventEmitter, l10n } from "vscode";
+import { type Disposable, EventEmitter, l10n, workspace } from "vscode";
 import { Draft } from "./draft";
 import { failure } from "./failure";
 import type { Memory } from "./memory";
@@ -62,7 +62,13 @@ export class Conversations implements Disposable {
   ) {
     this.current = this.begin();
     this.open = [{ session: this.current, title: "", isNews: false }];
-    server.askPermission = (params, token) => this.find(params.sessionId)?.askPermission(params, token) ?? Promise.resolve(cancelled);
+    server.askPermission = async (params, token) => {
+      const answer = (await this.find(params.sessionId)?.askPermission(params, token)) ?? cancelled;
+      if (answer.outcome.outcome === "selected" && answer.outcome.optionId === "answer_start_new") {
+        void this.startPlan(params.toolCall.locations?.[0]?.path ?? "");
+      }
+      return answer;
+    };
   }
 
   /** Whether the window was left with changes to review. */
@@ -115,6 +121,13 @@ export class Conversations implements Disposable {
       this.show(session);
     }
     await this.current.open();
+  }
+
+  /** Has a new conversation carry out the plan in a file, as it is in its editor. */
+  private async startPlan(path: string): Promise<void> {
+    const plan = (await workspace.openTextDocument(path)).getText();
+    await this.renew();
+    await this.current.prompt({ text: `Carry out this plan:\n\n${plan}`, attachments: [] });
   }
 
   /** Shows an open conversation, by its place. */

@@ -194,7 +194,7 @@ const sessionMethods: StaticFeature = {
     const tandem = {
       fs: { readTextFile: false, writeTextFile: false },
       terminal: false,
-      _meta: { "tandem.diagnostics": true, "tandem.save": true, "tandem.language": languageOps },
+      _meta: { "tandem.diagnostics": true, "tandem.save": true, "tandem.plan": true, "tandem.language": languageOps },
     };
     capabilities.experimental = { ...(capabilities.experimental as object | undefined), tandem };
   },

@@ -6,7 +6,6 @@ use std::fmt;
 use super::{Message, State, words};
 use crate::agent::answer::End;
 use crate::agent::event::AgentEvent;
-use crate::agent::prompt::plans_only;
 use crate::agent::schedule::Outcome;
 use crate::model::{AssistantMessage, Part};
 use crate::tools::{PlanEntry, PlanStatus};
@@ -59,6 +58,11 @@ impl Nudges {
     /// Whether the model is not asked again.
     pub(super) fn are_used_up(&self) -> bool {
         self.in_a_row >= TIMES
+    }
+
+    /// Whether the model made a plan of several steps.
+    pub(super) fn has_plan(&self) -> bool {
+        self.plan.len() > 1
     }
 
     fn open_steps(&self) -> Option<Reason> {
@@ -195,13 +199,8 @@ impl State {
     pub(super) async fn nudge(&mut self, reason: Option<Reason>) -> bool {
         let reason = reason.or_else(|| {
             // In plan mode the plan is the answer, so its steps stay open.
-            let prompt = self
-                .messages
-                .iter()
-                .rfind(|entry| matches!(entry.outline(), Message::User { .. }));
-            let plans = prompt.is_some_and(|entry| plans_only(&entry.message()));
-            let waits = self.asks_the_person();
-            self.nudges.open_steps().filter(|_| !waits && !plans)
+            let stays = self.asks_the_person() || self.only_plans();
+            self.nudges.open_steps().filter(|_| !stays)
         });
         let Some(reason) = reason else { return false };
         if self.nudges.are_used_up() {

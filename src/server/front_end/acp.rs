@@ -145,7 +145,7 @@ impl FrontEnd for AcpClient {
         match (link, form, answers) {
             (Some(link), ..) if self.offers.url => open_link(&self.updates, request, link),
             (_, Some(form), _) if self.offers.form => fill_in(&self.updates, request, form),
-            (_, None, Some(answers)) if self.offers.form => {
+            (_, None, Some(answers)) if self.offers.form && request.about != About::Plan => {
                 ask_by_form(&self.updates, request, answers)
             }
             _ => request_permission(&mut self.updates, request),

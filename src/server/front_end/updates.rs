@@ -162,7 +162,7 @@ impl Updates {
 
     /// Clients show no permission request without a call, so a request that is not about one of the model's gets its own.
     pub fn announce(&mut self, request: &Request) {
-        if matches!(request.about, About::Pause | About::Server) {
+        if matches!(request.about, About::Pause | About::Plan | About::Server) {
             self.pause = Some(request.call_id.clone());
             self.send(updates::pause(&request.call_id, &request.preview));
         }

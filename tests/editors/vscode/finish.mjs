@@ -61,8 +61,27 @@ export function finishChecks({ bench, model, picture }) {
     await bench.bufferIs(TEXT);
   }
 
+  async function plan() {
+    const { chat } = bench;
+    await bench.newSession();
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("plan");
+    await model.reset();
+    await model.script([{ text: "I would:\n1. Rename it.\n2. Test it." }], [{ text: "Carried out." }]);
+    await bench.say("How would you rename it?");
+    await chat.getByRole("button", { name: "Start in a New Session" }).waitFor();
+    await picture("plan");
+    await chat.getByRole("button", { name: "Start in a New Session" }).click();
+    await chat.locator(".answer", { hasText: "Carried out." }).waitFor();
+    await bench.idle();
+    await picture("plan-started");
+    const { requests } = await model.state();
+    assert.equal(requests[1].messages.length, 2, "the system message and the plan");
+    assert.match(JSON.stringify(requests[1].messages[1]), /Carry out this plan:.*2\. Test it\./);
+  }
+
   return [
     ["a turn ends without new problems: TypeScript imports, the model corrects, the old error stays", clean],
     ["the checks at the end of a turn are off with their setting", off],
+    ["a plan starts in a new session, which has read nothing else", plan],
   ];
 }

@@ -83,6 +83,7 @@ local function capabilities()
         _meta = {
           ['tandem.diagnostics'] = true,
           ['tandem.save'] = true,
+          ['tandem.plan'] = true,
           ['tandem.language'] = require('tandem.language').operations(),
         },
       },

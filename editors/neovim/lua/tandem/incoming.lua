@@ -81,7 +81,13 @@ function M.on_permission(params)
   if not session or session.state == 'idle' or session.stopping then
     return { outcome = { outcome = 'cancelled' } }
   end
-  return permission.ask(session, params)
+  local answer = permission.ask(session, params)
+  if answer.outcome.optionId == 'answer_start_new' then
+    vim.schedule(function()
+      require('tandem').start_plan(params.toolCall.locations[1].path)
+    end)
+  end
+  return answer
 end
 
 --- The conversation that has no id yet, else the current one.

@@ -321,6 +321,16 @@ function M.new()
   show_chat(current)
 end
 
+--- Has a new chat carry out the plan in a file, as it is in its buffer.
+---@param path string
+function M.start_plan(path)
+  local is_loaded = vim.fn.bufloaded(path) == 1
+  local lines = is_loaded and vim.api.nvim_buf_get_lines(vim.fn.bufadd(path), 0, -1, false) or vim.fn.readfile(path)
+  local created = require('tandem.chats').create(session().root)
+  show_chat(created)
+  created:prompt('Carry out this plan:\n\n' .. table.concat(lines, '\n'))
+end
+
 --- Switches to another chat of the workspace; starts one if there is only one.
 ---@param step 1|-1
 local function step_chat(step)

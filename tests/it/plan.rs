@@ -1,0 +1,150 @@
+//! A turn in mode `plan` ends with its plan in a file, which the person can edit, and starts it where they say so.
+
+use serde_json::{Value, json};
+
+use crate::driver::{Client, World, call, choose};
+
+const STEPS: &str = "I would do this:\n1. Rename `one` to `two`.\n2. Run the tests.";
+
+fn script(then: &[Value]) -> Value {
+    let read = json!([call("c1", "read_file", json!({ "path": "a.rs" }))]);
+    let plan = json!([{ "text": STEPS }]);
+    [read, plan].iter().chain(then).cloned().collect()
+}
+
+fn edit() -> Value {
+    let edits = json!([{ "old_text": "one", "new_text": "two" }]);
+    json!([call(
+        "c2",
+        "edit_file",
+        json!({ "path": "a.rs", "edits": edits })
+    )])
+}
+
+fn say(text: &str) -> Value {
+    json!([{ "text": text }])
+}
+
+/// A session that was asked for a plan, and the question that its turn ends with.
+fn planned(world: &World, can: Value) -> (Client, String, i64, Value) {
+    world.write("a.rs", "one\n");
+    let mut client = world.client_with(json!({ "experimental": { "tandem": { "_meta": can } } }));
+    let session = client.session(world);
+    let mode = json!({ "sessionId": session, "modeId": "plan" });
+    client.call("session/set_mode", mode);
+    let prompt = client.prompt(&session, "how would you rename it?");
+    let asked = client.next("session/request_permission");
+    (client, session, prompt, asked)
+}
+
+fn file(asked: &Value) -> std::path::PathBuf {
+    let location = &asked["params"]["toolCall"]["locations"][0];
+    location["path"].as_str().unwrap().into()
+}
+
+fn options(asked: &Value) -> Vec<&str> {
+    let options = asked["params"]["options"].as_array().unwrap();
+    options
+        .iter()
+        .map(|option| option["optionId"].as_str().unwrap())
+        .collect()
+}
+
+fn messages(world: &World, request: usize) -> Vec<Value> {
+    world.rehearsal().requests()[request]["messages"]
+        .as_array()
+        .unwrap()
+        .clone()
+}
+
+#[test]
+fn a_plan_is_a_file_and_starts_as_it_was_edited() {
+    let world = World::new(script(&[edit(), say("Renamed.")]));
+    let (mut client, session, prompt, asked) = planned(&world, json!({}));
+    assert_eq!(
+        options(&asked),
+        ["answer_start", "answer_start_fresh", "reject_once"]
+    );
+    let plan = std::fs::read_to_string(file(&asked)).unwrap();
+    assert!(plan.starts_with(STEPS), "{plan}");
+    for part in ["a.rs", &session] {
+        assert!(
+            plan.contains(part),
+            "what was read, and where it comes from: {plan}"
+        );
+    }
+    std::fs::write(file(&asked), plan.replace("Run the tests", "Run all tests")).unwrap();
+    choose(&mut client, &asked, "answer_start");
+    let edit = client.next("session/request_permission");
+    assert_eq!(
+        edit["params"]["toolCall"]["title"], "Edit a.rs",
+        "not in mode plan any more"
+    );
+    choose(&mut client, &edit, "allow_once");
+    client.answer(prompt);
+    assert_eq!(world.read("a.rs"), "two\n");
+    client.find(|message| message["params"]["update"]["currentModeId"] == "ask");
+    let told = messages(&world, 2).pop().unwrap().to_string();
+    assert!(
+        told.contains("Run all tests") && told.contains("approved"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_plan_starts_with_nothing_else_in_the_context() {
+    let world = World::new(script(&[say("Done.")]));
+    let (mut client, _, prompt, asked) = planned(&world, json!({}));
+    let plan = std::fs::read_to_string(file(&asked)).unwrap();
+    choose(&mut client, &asked, "answer_start_fresh");
+    client.answer(prompt);
+    let sent = messages(&world, 2);
+    assert_eq!(sent.len(), 2, "the system's message and the plan: {sent:?}");
+    assert!(sent[1].to_string().contains("Rename `one`"));
+    let (first, fresh) = (
+        world.rehearsal().requests()[0].to_string().len(),
+        world.rehearsal().requests()[2].to_string().len(),
+    );
+    assert!(
+        fresh <= first + plan.len() + 500,
+        "{fresh} bytes after {first}"
+    );
+}
+
+#[test]
+fn a_client_that_opens_sessions_is_left_to_do_so() {
+    let world = World::new(script(&[]));
+    let (mut client, _, prompt, asked) = planned(&world, json!({ "tandem.plan": true }));
+    assert_eq!(
+        options(&asked),
+        ["answer_start", "answer_start_new", "reject_once"]
+    );
+    choose(&mut client, &asked, "answer_start_new");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    assert_eq!(world.rehearsal().requests().len(), 2);
+}
+
+#[test]
+fn a_message_revises_the_plan() {
+    let world = World::new(script(&[say("As you wish.")]));
+    let (mut client, session, prompt, _) = planned(&world, json!({}));
+    let next = client.prompt(&session, "only rename it");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    client.answer(next);
+    let told = messages(&world, 2).pop().unwrap().to_string();
+    assert!(
+        told.contains("only rename it") && told.contains("mode plan"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_answer_that_is_no_plan_asks_nothing() {
+    let world = World::new(json!([say("It is a number.")]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let mode = json!({ "sessionId": session, "modeId": "plan" });
+    client.call("session/set_mode", mode);
+    let prompt = client.prompt(&session, "what is it?");
+    client.answer(prompt);
+}
