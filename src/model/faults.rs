@@ -195,6 +195,33 @@ async fn refusals_are_not_retried_and_name_a_remedy() {
 }
 
 #[tokio::test]
+async fn a_model_that_loads_is_waited_for_and_announced_once() {
+    let loading = || {
+        let body = json!({ "error": { "message": "Loading model", "type": "unavailable_error" } });
+        let headers = BTreeMap::from([("retry-after".into(), "0".into())]);
+        vec![Step::Status {
+            status: 503,
+            body,
+            headers,
+        }]
+    };
+    for (provider, requests) in [("custom", 41), ("hosted", 5)] {
+        let script = std::iter::repeat_with(loading).take(40);
+        let server = Server::start(script.chain([vec![text("fine")]]).collect());
+        let server = server.await.unwrap();
+        let endpoint = Endpoint {
+            provider: provider.to_owned(),
+            ..endpoint(Api::Chat, server.base_url())
+        };
+        let (waits, got) = run(&Provider::http(endpoint)).await;
+        assert_eq!(server.rehearsal().requests().len(), requests, "{provider}");
+        let is_own = provider == "custom";
+        assert_eq!(waits.len(), if is_own { 1 } else { 4 }, "{provider}");
+        assert_eq!(got.outcome == Outcome::Ok, is_own, "{provider}");
+    }
+}
+
+#[tokio::test]
 async fn retry_after_is_respected() {
     for api in DIALECTS {
         let tried = play(

@@ -27,6 +27,9 @@ const TRIES: u32 = 5;
 /// The longest wait between attempts; if a server asks for more, the request fails.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// While a server of the person's own loads its model: the wait between attempts, and how many there are.
+const LOADING_WAIT: Duration = Duration::from_secs(2);
+const LOADING_TRIES: u32 = 300;
 /// A larger answer is an error, in bytes.
 const LARGEST: usize = 32 << 20;
 /// Error pages are read up to this size, in bytes.
@@ -47,6 +50,7 @@ pub(super) fn stream(provider: Arc<Connection>, body: Bytes, preamble: &Preamble
         key: None,
         asked: None,
         tries: 0,
+        loading: 0,
         waited: Duration::ZERO,
         output: false,
         size: 0,
@@ -72,6 +76,8 @@ struct Request {
     /// How long the server asked to wait.
     asked: Option<Duration>,
     tries: u32,
+    /// Attempts while the server loaded its model, which are not among `tries`.
+    loading: u32,
     waited: Duration,
     /// Whether part of the answer was delivered.
     output: bool,
@@ -95,7 +101,9 @@ impl Request {
             }
             if let Some(error) = self.failed.take() {
                 let error = fault::without_key(self.key.as_ref(), error);
-                return Some(self.again(error));
+                if let Some(event) = self.again(error) {
+                    return Some(event);
+                }
             }
             if !self.step().await {
                 return None;
@@ -129,10 +137,36 @@ impl Request {
         Ok(event)
     }
 
-    /// Announces another attempt, or gives up.
-    fn again(&mut self, mut error: ModelError) -> Result<ModelEvent, ModelError> {
+    /// Announces another attempt, or gives up. While a model loads, only the first attempt is announced.
+    fn again(&mut self, error: ModelError) -> Option<Result<ModelEvent, ModelError>> {
         self.phase = Phase::Over;
         let asked = self.asked.take();
+        let is_loading = error.status == Some(503)
+            && self.provider.endpoint.is_own_server()
+            && error.message.to_ascii_lowercase().contains("loading");
+        if !is_loading || self.loading >= LOADING_TRIES {
+            return Some(self.retry(error, asked));
+        }
+        self.loading += 1;
+        self.tries = self.tries.saturating_sub(1);
+        let wait = asked.unwrap_or(LOADING_WAIT).min(LONGEST_WAIT);
+        self.phase = Phase::Wait(wait);
+        (self.loading == 1).then(|| {
+            let reason = "the server is loading its model, which may take minutes".to_owned();
+            let attempt = self.loading;
+            Ok(ModelEvent::Retry {
+                attempt,
+                wait,
+                reason,
+            })
+        })
+    }
+
+    fn retry(
+        &mut self,
+        mut error: ModelError,
+        asked: Option<Duration>,
+    ) -> Result<ModelEvent, ModelError> {
         // Waiting for minutes a second time is pointless.
         let silence = error.code == ErrorCode::Timeout && error.status.is_none();
         if self.output || silence || !error.retryable {

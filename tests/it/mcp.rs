@@ -3,6 +3,7 @@
 mod http;
 mod login;
 mod server;
+mod today;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

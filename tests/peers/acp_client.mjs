@@ -17,14 +17,15 @@ const write = { name: 'write_file', arguments: JSON.stringify({ path: 'new.txt',
 model
   .on({ userMessage: 'write new.txt', hasToolResult: false }, { content: 'Writing.', toolCalls: [write] })
   .on({ userMessage: 'write new.txt', hasToolResult: true }, { content: 'Written, I hope.' })
+  .on({ userMessage: 'continue' }, { content: 'On a copy.' })
   .on({ userMessage: 'add', hasToolResult: false }, { toolCalls: [{ name: 'everything__get-sum', arguments: '{"a":19,"b":23}' }] })
   .on({ userMessage: 'add', hasToolResult: true }, { content: 'Added.' })
   .onMessage('for ever', { content: 'on and on '.repeat(1000) }, { latency: 20 });
 await model.start();
 
-// talk FOLDER ANSWER BODY SERVERS: runs an agent and a client that answers questions with the option of that kind and
-// brings these MCP servers along.
-async function talk(folder, answer, body, mcpServers = []) {
+// talk FOLDER ANSWER BODY SERVERS CAPABILITIES: runs an agent and a client that answers questions with the option of that
+// kind, brings these MCP servers along and offers these optional parts of the protocol.
+async function talk(folder, answer, body, mcpServers = [], clientCapabilities = {}) {
   const settings = { TANDEM_BASE_URL: `${model.url}/v1`, TANDEM_MODEL: 'gpt-4o' };
   const env = environment(path.join(folder, '.home'), settings);
   const child = spawn(tandem, ['acp'], { stdio: ['pipe', 'pipe', 'inherit'], env });
@@ -42,10 +43,10 @@ async function talk(folder, answer, body, mcpServers = []) {
     });
   const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
   await app.connectWith(stream, async (agentSide) => {
-    const clientCapabilities = {};
     const hello = await agentSide.request(agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities });
     assert.equal(hello.agentInfo.name, 'tandem');
     assert.equal(hello.protocolVersion, acp.PROTOCOL_VERSION);
+    heard.hello = hello;
     const { sessionId } = await agentSide.request(agent.session.new, { cwd: folder, mcpServers });
     await body(agentSide, sessionId, heard);
   });
@@ -74,6 +75,31 @@ for (const [answer, written] of [['allow_once', true], ['reject_once', false]]) 
       assert.equal(content, written ? 'new\n' : 'ENOENT');
     })));
 }
+
+await test('acp sdk: what is new in the protocol', () => withFolder((folder) => {
+  const offers = { auth: { terminal: true }, session: { notices: {}, compaction: {}, configOptions: { boolean: {} } } };
+  return talk(folder, 'allow_once', async (agentSide, sessionId, heard) => {
+    const [first, terminal] = heard.hello.authMethods;
+    assert.deepEqual([terminal.type, terminal.args], ['terminal', ['--login']]);
+    await agentSide.request(agent.authenticate, { methodId: first.id });
+    const on = { sessionId, configId: 'copy', type: 'boolean', value: true };
+    const { configOptions } = await agentSide.request(agent.session.setConfigOption, on);
+    assert.equal(configOptions.find(({ id }) => id === 'copy').currentValue, true);
+    await agentSide.request(agent.session.setConfigOption, { ...on, value: false });
+    await agentSide.request(agent.session.prompt, prompt(sessionId, 'write new.txt'));
+    assert.equal(heard.updates.find(({ sessionUpdate }) => sessionUpdate === 'tool_call').name, 'write_file');
+    const place = { sessionId, cwd: folder, mcpServers: [] };
+    await agentSide.request(agent.session.resume, place);
+    const { sessionId: copy } = await agentSide.request('session/fork', place);
+    const { stopReason } = await agentSide.request(agent.session.prompt, prompt(copy, 'continue'));
+    assert.equal(stopReason, 'end_turn');
+    assert.match(text(heard), /On a copy\.$/);
+    await agentSide.request(agent.session.prompt, prompt(copy, '/compact'));
+    const { sessionId: other } = await agentSide.request(agent.session.new, { cwd: folder, additionalDirectories: ['/tmp'], mcpServers: [] });
+    assert.notEqual(other, copy);
+    await assert.rejects(agentSide.request(agent.logout, {}), /has not stored the key/);
+  }, [], offers);
+}));
 
 await test('acp sdk: a prompt is cancelled', () => withFolder((folder) =>
   talk(folder, 'reject_once', async (agentSide, sessionId, heard) => {

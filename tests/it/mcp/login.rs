@@ -95,7 +95,7 @@ fn answer(request: &Request, stream: &TcpStream, elsewhere: &str) -> std::io::Re
 }
 
 /// What the browser does: the page of a login sends it back with a code.
-fn come_back(page: &str, changed: &[(&str, &str)]) -> String {
+pub fn come_back(page: &str, changed: &[(&str, &str)]) -> String {
     let page = Url::parse(page).unwrap();
     let field = |name: &str| {
         page.query_pairs()
@@ -120,7 +120,7 @@ fn come_back(page: &str, changed: &[(&str, &str)]) -> String {
 }
 
 /// Visits an address of this machine; gives the status line.
-fn visit(address: &str) -> String {
+pub fn visit(address: &str) -> String {
     use std::io::{Read as _, Write as _};
     let url = Url::parse(address).unwrap();
     let mut stream = TcpStream::connect(("127.0.0.1", url.port().unwrap())).unwrap();
@@ -135,7 +135,7 @@ fn visit(address: &str) -> String {
 }
 
 /// The address of the login that a client of the Agent Client Protocol is asked to open, and the name of that request.
-fn page(client: &mut Client) -> (String, Value) {
+pub fn page(client: &mut Client) -> (String, Value) {
     let asked = client.next("elicitation/create");
     assert_eq!(asked["params"]["mode"], "url", "{asked}");
     client.respond(&asked, json!({ "action": "accept" }));
