@@ -70,7 +70,7 @@ use handle::{Command, Sent};
 pub use handle::{Session, SessionBusy};
 pub use in_place::EditInPlace;
 pub use inline::{NotRewritten, Rewrite};
-pub use login::{LoggedIn, by_readiness, log_out};
+pub use login::{LoggedIn, by_readiness, change_configuration, log_out};
 pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
 use permission::Policy;
 use permission::remembered::Remembered;

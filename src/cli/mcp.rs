@@ -1,5 +1,7 @@
 //! `tandem mcp`: lists the configured MCP servers, logs in and out, and checks that they work.
 
+mod import;
+
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +45,11 @@ enum Action {
     Check {
         /// The name of the server
         name: String,
+    },
+    /// List the servers of this workspace and of other agents, or copy some into config.toml
+    Import {
+        /// The names of the servers to copy
+        names: Vec<String>,
     },
 }
 
@@ -88,6 +95,10 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
             writeln!(out, "{done} {name}")?;
         }
         Action::Check { name } => return check(find(&servers, &name)?, &secrets).await,
+        Action::Import { names } => {
+            let workspace = workspaces.first().map_or_else(PathBuf::new, PathBuf::clone);
+            return import::run(&names, &settings, &workspace).await;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -207,7 +207,7 @@ async fn a_model_that_loads_is_waited_for_and_announced_once() {
     };
     for (provider, requests) in [("custom", 41), ("hosted", 5)] {
         let script = std::iter::repeat_with(loading).take(40);
-        let server = Server::start(script.chain([vec![text("fine")]]).collect());
+        let server = Server::start(script.chain([vec![text("fine")]]).collect::<Vec<_>>());
         let server = server.await.unwrap();
         let endpoint = Endpoint {
             provider: provider.to_owned(),

@@ -59,7 +59,7 @@ impl Candidate {
             };
             changes.iter().try_fold(text, set)
         };
-        let file = change(settings, write).await?;
+        let file = change_configuration(settings, write).await?;
         Ok(LoggedIn { file, key: place })
     }
 }
@@ -101,7 +101,7 @@ pub async fn log_out(settings: &Settings) -> Result<String, String> {
             ));
         }
     };
-    change(settings, |text| {
+    change_configuration(settings, |text| {
         edit::with(&text, &["providers", name, option], None)
     })
     .await?;
@@ -185,7 +185,10 @@ async fn remove(file: &Path) -> io::Result<()> {
 }
 
 /// Changes the person's configuration file; returns it. A link to it stays a link.
-async fn change(
+///
+/// # Errors
+/// `change` gives no text, or the file cannot be read or written.
+pub async fn change_configuration(
     settings: &Settings,
     change: impl FnOnce(String) -> Option<String>,
 ) -> Result<PathBuf, String> {

@@ -777,6 +777,81 @@ fn doctor_checks_all_servers() {
 }
 
 #[test]
+fn servers_of_other_agents_are_offered_and_copied_by_name() {
+    let world = World::new(json!([]));
+    let mark = world.path().join("started");
+    let touch = json!({ "command": "touch", "args": [mark] });
+    let good = json!({
+        "command": program(),
+        "args": server::ARGUMENTS,
+        "env": { "TANDEM_TEST_MCP": "good", "TOKEN": CANARY },
+    });
+    let servers = json!({
+        "docs": good,
+        "other": touch,
+        "old": { "type": "sse", "url": "http://127.0.0.1:9/sse" },
+        "open": { "command": "x", "args": ["${HOME}"] },
+    });
+    world.write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
+    world.write(".vscode/mcp.json", "{ damaged");
+    let codex =
+        "[mcp_servers.web]\nurl = \"http://127.0.0.1:9/mcp\"\nhttp_headers = { A = \"b\" }\n";
+    world.write(".home/.codex/config.toml", codex);
+    world.write(
+        ".home/config.toml",
+        "[mcp.mine]\ncommand = [\"true\"] # mine\n",
+    );
+    let mine = json!({ "mcpServers": { "mine": touch, "docs": touch } });
+    world.write(".home/.claude.json", &mine.to_string());
+
+    let before = world.read(".home/config.toml");
+    let listed = world.run(&["mcp", "import"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    for (name, what) in [
+        ("docs", &*program()),
+        ("other", "touch"),
+        ("old", "uses SSE"),
+        ("open", "contains variables"),
+        ("web", "http://127.0.0.1:9/mcp"),
+        ("mine", "already configured"),
+    ] {
+        let start = format!("{name}  ");
+        let line = listed.stdout.lines().find(|line| line.starts_with(&start));
+        assert!(
+            line.is_some_and(|line| line.contains(what)),
+            "{name}: {}",
+            listed.stdout
+        );
+    }
+    assert!(!listed.stdout.contains(CANARY), "{}", listed.stdout);
+    assert_eq!(world.read(".home/config.toml"), before);
+    for refused in ["old", "open", "mine", "nothing"] {
+        let output = world.run(&["mcp", "import", refused]);
+        assert!(
+            output.code.is_some_and(|code| code > 0),
+            "{refused}: {}",
+            output.stdout
+        );
+        assert_eq!(world.read(".home/config.toml"), before, "{refused}");
+    }
+
+    let copied = world.run(&["mcp", "import", "docs", "web"]);
+    assert_eq!(copied.code, Some(0), "{}", copied.stderr);
+    let config = world.read(".home/config.toml");
+    assert!(
+        config.starts_with(&before) && !config.contains("other"),
+        "{config}"
+    );
+    assert!(config.contains("headers = { A = \"b\" }"), "{config}");
+    let checked = world.run(&["mcp", "check", "docs"]);
+    assert!(
+        checked.stdout.contains("docs (Tricks 1.2) offers"),
+        "{checked:?}"
+    );
+    assert!(!mark.exists(), "nothing is started unasked");
+}
+
+#[test]
 fn invalid_server_configurations_are_refused() {
     let world = World::new(json!([]));
     let mut client = world.acp();

@@ -124,9 +124,8 @@ fn called(state: &mut State, params: &Value) -> Value {
             state.token += 1;
             "revoked".to_owned()
         }
-        "open" => match params["inputResponses"].get("page") {
-            Some(answer) => answer.to_string(),
-            None => {
+        "open" => {
+            let Some(answer) = params["inputResponses"].get("page") else {
                 let page =
                     json!({ "mode": "url", "url": "https://example.com/pay", "message": "Pay" });
                 return json!({
@@ -134,8 +133,9 @@ fn called(state: &mut State, params: &Value) -> Value {
                     "inputRequests": { "page": { "method": "elicitation/create", "params": page } },
                     "requestState": "s",
                 });
-            }
-        },
+            };
+            answer.to_string()
+        }
         name => format!("this is {name}"),
     };
     json!({ "content": [{ "type": "text", "text": said }] })
@@ -212,19 +212,19 @@ fn log_in(client: &mut Client) {
 
 #[test]
 fn a_list_of_tools_is_valid_as_long_as_its_server_says() {
-    for (ttl, lists) in [(None, 1), (Some(3_600_000), 1), (Some(0), 2)] {
+    for (ttl, is_stale) in [(None, false), (Some(3_600_000), false), (Some(0), true)] {
         let world = world(&["one", "one"]);
-        let server = serve(
-            &world,
-            State {
-                ttl,
-                ..State::default()
-            },
-        );
+        let state = State {
+            ttl,
+            ..State::default()
+        };
+        let server = serve(&world, state);
         let (mut client, session) = start(&world);
         prompt(&mut client, &session);
+        let before = count(&server, "tools/list");
         prompt(&mut client, &session);
-        assert_eq!(count(&server, "tools/list"), lists, "{ttl:?}");
+        let more = count(&server, "tools/list") - before;
+        assert_eq!((before > 1, more > 0), (is_stale, is_stale), "{ttl:?}");
         assert_eq!(results(&world), ["this is one", "this is one"]);
     }
 }
