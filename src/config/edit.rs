@@ -150,7 +150,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_change_changes_nothing_else(
-            before in "(model = \"x\"\n)?(# c\n)?(\\[limits\\]\ncost = 2[.]5\n)?(\n\\[providers.\"a b\"\\]\napi = \"chat\"\n)?",
+            before in "(model = \"x\"\n)?(# c\n)?(\\[limits\\]\ncost = 2[.]5\n)?(\n\\[providers[.]\"a b\"\\]\napi = \"chat\"\n)?",
             value in "[a-z\"\\\\ é\n]{0,6}",
             name in "[a-z]{1,3}",
             in_table in any::<bool>(),
