@@ -105,8 +105,7 @@ pub(super) async fn ask(
         Permission::Reject if is_question => Ok(context.clone()),
         // A form is filled in only where one was shown, which no call does.
         Permission::Reject | Permission::Filled(_) => Err(
-            "the user said no to this call; nothing was changed.\nDo not repeat it: ask what they \
-                                   want instead, or go another way"
+            "the user rejected this call; nothing was changed.\nDo not repeat it: ask what they want instead, or try another way"
                 .to_owned(),
         ),
         Permission::Cancelled => Err("cancelled by the user before it ran".to_owned()),

@@ -322,7 +322,7 @@ pub(super) fn summarized(
         Some(Message::Assistant(_))
     ) {
         let text = format!(
-            "{verbatim}\n\nThe conversation so far, in your own summary:\n\n{text}\n\nGo on with what you were doing."
+            "{verbatim}\n\nThe conversation so far, in your own summary:\n\n{text}\n\nContinue with what you were doing."
         );
         let text = text.trim_start().to_owned();
         vec![Message::User {

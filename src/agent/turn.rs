@@ -413,12 +413,12 @@ impl State {
             ),
             End::Repeats => (
                 Termination::MaxTokens,
-                "the model repeated itself without an end and was stopped; prompt again in other words, or choose another model".to_owned(),
+                "the model repeated itself endlessly and was stopped; rephrase the prompt, or choose another model".to_owned(),
             ),
             End::Other(word) => (
                 Termination::EndTurn,
                 format!(
-                    "the provider ended the answer with `{word}`, which says neither that it is complete nor why it is not; send \"continue\" if something is missing"
+                    "the provider ended the answer with `{word}`, an unknown reason; send \"continue\" if something is missing"
                 ),
             ),
         };
@@ -432,7 +432,7 @@ impl State {
             return Termination::Cancelled;
         }
         if !shorter {
-            let message = "the conversation cannot be shortened any further".to_owned();
+            let message = "the session cannot be shortened any further".to_owned();
             self.steps.event(AgentEvent::Notice { message }).await;
         }
         Termination::EndTurn

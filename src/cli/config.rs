@@ -44,7 +44,7 @@ pub(super) fn run(
         Action::Path => {
             let file = environment
                 .config_file()
-                .context("there is no home folder; set TANDEM_CONFIG to a file")?;
+                .context("there is no home directory; set TANDEM_CONFIG to a file")?;
             writeln!(out, "{}", file.display())?;
         }
         Action::Show { directory } => {

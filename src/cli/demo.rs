@@ -57,14 +57,14 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     stage.head("A project with a failing test")?;
     ensure!(
         !stage.test(project.run, &folder).await?,
-        "the demo's test passes before anything was changed"
+        "the demo's test passes before anything has been changed"
     );
 
     let script: rehearsal::Script =
         serde_json::from_str(project.script).context("the demo's script")?;
     let model = rehearsal::Server::start(script)
         .await
-        .context("starting the rehearsed model")?;
+        .context("starting the scripted model")?;
     let buffer = format!("{}{}", project.typed, project.code);
     let mut editor = Editor::start(stage, &folder, model.base_url()).await?;
     editor.open(project.code_name, &buffer);

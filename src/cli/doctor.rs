@@ -318,8 +318,8 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
 fn dialect(settings: &Settings, provider: &Provider) -> &'static str {
     let used = settings.model.as_ref().ok().map(|model| model.api);
     match Row::named(&provider.endpoint().provider) {
-        Some(row) if used.is_none_or(|api| api == row.api) => "the best one this provider has",
-        Some(_) => "configured in place of the provider's own",
+        Some(row) if used.is_none_or(|api| api == row.api) => "the best model of this provider",
+        Some(_) => "configured, replacing the provider's own",
         None => "as configured; chat by default",
     }
 }

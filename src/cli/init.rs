@@ -129,7 +129,7 @@ impl Editor {
             Self::Emacs => &[Template {
                 title: ";; Emacs: add to your init file; needs the package agent-shell",
                 text: include_str!("init/emacs.el"),
-                target: Target::ByHand("the init file is a program"),
+                target: Target::ByHand("the init file is code"),
             }],
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn run(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let file = file(&Settings::load(environment, &Sources::default()))
-        .context("there is no state folder; set TANDEM_STATE_DIR")?;
+        .context("there is no state directory; set TANDEM_STATE_DIR")?;
     if args.path {
         return Ok(writeln!(out, "{}", file.display())?);
     }

@@ -56,7 +56,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
     let state = settings
         .state_dir
         .clone()
-        .context("there is no state folder; set TANDEM_STATE_DIR")?;
+        .context("there is no state directory; set TANDEM_STATE_DIR")?;
     let remembered = Remembered::of(&state, root.real());
     let rules = remembered
         .rules()

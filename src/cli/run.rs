@@ -123,7 +123,7 @@ async fn conversation(
             let last = page.into_iter().next();
             let missing = || {
                 format!(
-                    "there is no saved conversation for {}; omit --continue",
+                    "there is no saved session for {}; omit --continue",
                     folder.display()
                 )
             };
@@ -382,7 +382,7 @@ impl Terminal {
                 _ => ("refused", " (--mode edit allows edits)"),
             };
             self.line(&format!(
-                "  {done}, because there is no terminal to ask on{hint}"
+                "  {done}, because there is no terminal to ask in{hint}"
             ))?;
             let _turn_gone = reply.send(Permission::Reject);
             return Ok(());
@@ -409,7 +409,7 @@ impl Terminal {
             self.line(&format!("  {number}. {}", display::escape_line(answer)))?;
         }
         if !io::stdin().is_terminal() {
-            self.line("  no terminal to ask on, so nobody answers")?;
+            self.line("  no terminal to ask in, so nobody answers")?;
             let _turn_gone = reply.send(Permission::Reject);
             return Ok(());
         }

@@ -131,7 +131,7 @@ pub(super) fn kept(settings: &Settings) -> anyhow::Result<Sessions> {
     let state = settings
         .state_dir
         .as_deref()
-        .context("there is no state folder; set TANDEM_STATE_DIR")?;
+        .context("there is no state directory; set TANDEM_STATE_DIR")?;
     Ok(Sessions::new(state))
 }
 
@@ -179,7 +179,7 @@ fn list(page: &[Listed], json: bool, out: &mut dyn Write) -> anyhow::Result<()> 
         )?;
     }
     if page.is_empty() && !json {
-        writeln!(out, "no saved conversations yet")?;
+        writeln!(out, "no saved sessions yet")?;
     }
     Ok(())
 }

@@ -210,7 +210,7 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
     } = endpoint;
     let way = match (status.unwrap_or_default(), kind::code(status, words)) {
         (_, ErrorCode::ContextOverflow) => {
-            "the conversation is longer than the model's window".to_owned()
+            "the session is longer than the model's context window".to_owned()
         }
         _ if kind::is_quota(words) => {
             format!(

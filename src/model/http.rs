@@ -362,8 +362,7 @@ fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
     }
     let mut why = innermost(&error);
     if unknown_authority(&error) {
-        why += " — an authority this machine does not know signed the certificate: if it is yours, name its PEM file as \
-                ca-file in the provider's section of config.toml";
+        why += " — the certificate was signed by an unknown authority; if you trust it, set ca-file to its PEM file in the provider's section of config.toml";
     }
     fault::network(endpoint, &why)
 }

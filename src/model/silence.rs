@@ -35,7 +35,7 @@ impl Watched {
     async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         let Ok(item) = timeout_at(self.since + self.limit, self.stream.next()).await else {
             let notice = format!(
-                "{} has been silent for {} s; still waiting",
+                "no data from {} for {} s; still waiting",
                 self.provider,
                 self.limit.as_secs()
             );
@@ -71,7 +71,7 @@ mod tests {
         });
         assert_eq!(events.next().await, Some(Ok(ModelEvent::Text("a".into()))));
         for seconds in [15, 30, 60] {
-            let notice = format!("rehearsal has been silent for {seconds} s; still waiting");
+            let notice = format!("no data from rehearsal for {seconds} s; still waiting");
             assert_eq!(events.next().await, Some(Ok(ModelEvent::Notice(notice))));
         }
         assert_eq!(

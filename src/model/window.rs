@@ -40,7 +40,7 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
     if !trusted && read >= LEAST && sent >= SHORT && read * 2 < sent {
         inner.learned.cut_at(read);
         let warning = format!(
-            "{} read only {read} of about {sent} tokens: the beginning of the conversation was cut off, with the instructions. \
+            "{} read only {read} of about {sent} tokens: the beginning of the session was cut off, including the instructions. \
              tandem continues with a window of {read} tokens",
             provider.name()
         );

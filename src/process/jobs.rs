@@ -25,8 +25,11 @@ impl Shell {
             .background
             .iter()
             .find_map(|(id, job)| job.has_ended().then_some(*id));
-        let ended = ended
-            .ok_or_else(|| ToolError(format!("{JOBS} jobs run already; stop one of them first")))?;
+        let ended = ended.ok_or_else(|| {
+            ToolError(format!(
+                "{JOBS} jobs are already running; stop one of them first"
+            ))
+        })?;
         running.background.remove(&ended);
         Ok(())
     }

@@ -135,7 +135,7 @@ impl Output {
         if skipped > 0 {
             let whole = match &state.missing {
                 None => format!("; read_file reads it all: `{}`", self.name),
-                Some(why) => format!("; it was not kept in full: {why}"),
+                Some(why) => format!("; it was not saved in full: {why}"),
             };
             head = format!("{head}\n[… {skipped} bytes left out{whole} …]\n");
         }

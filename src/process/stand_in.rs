@@ -109,7 +109,7 @@ impl StandIn {
                 let taken = self.edit(workspace, replaced.bytes.clone()).await;
                 if taken.note.is_some() {
                     return TakenOver {
-                        note: Some(format!("{name} on the disk is what the command wrote")),
+                        note: Some(format!("the command's version of {name} is on disk")),
                         ..taken
                     };
                 }

@@ -43,7 +43,7 @@ pub(super) const LLM_GENERATED: u8 = 1;
 
 /// Why an edit is not sent to a client that takes none.
 pub(super) const TAKES_NO_EDITS: &str =
-    "the editor takes no edits: it did not announce `workspace.applyEdit`";
+    "the editor accepts no edits: it did not announce `workspace.applyEdit`";
 
 impl Capabilities {
     pub fn of(handshake: &Handshake) -> Self {

@@ -216,7 +216,7 @@ impl Server {
         if self.client.speaks_acp || self.transport == Transport::Acp {
             return Ok(());
         }
-        let message = "this client cannot open sessions: it did not announce capabilities.experimental.tandem in `initialize`";
+        let message = "this client cannot open sessions: it did not announce `capabilities.experimental.tandem` in `initialize`";
         Err(error(ErrorCode::InvalidRequest, message))
     }
 }

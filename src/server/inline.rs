@@ -122,7 +122,7 @@ impl Server {
             .ok_or_else(|| refused(format!("{uri} is not open")))?;
         if instruction.trim().is_empty() {
             return Err(refused(
-                "`instruction` is empty: say what should change".to_owned(),
+                "`instruction` is empty: describe the change".to_owned(),
             ));
         }
         let text = document.text.clone();

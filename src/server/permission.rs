@@ -204,7 +204,7 @@ impl Requests {
         let open = meant.next().ok_or_else(nothing)?;
         if wanted.is_some() && meant.next().is_some() {
             return Err(refused(
-                "two conversations have a pending call with that id; answer with a code action",
+                "two sessions have a pending call with that id; answer with a code action",
             ));
         }
         if matches!(permission, Permission::AllowAlways(_)) && open.request.rule.is_none() {

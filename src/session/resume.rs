@@ -99,7 +99,7 @@ impl Actor {
     /// What the journal or the model has no more, in lines and in messages.
     fn tell_losses(&mut self, unreadable: usize, forgotten: usize) {
         let damaged =
-            format!("{unreadable} lines of this conversation's journal were damaged and skipped");
+            format!("{unreadable} lines of this session's journal were damaged and skipped");
         let unseen = format!(
             "the model no longer sees the oldest {forgotten} messages: they no longer fit in a request"
         );
@@ -156,7 +156,7 @@ impl Actor {
                 .map(|current| format!(", so {current} continues"))
                 .unwrap_or_default();
             format!(
-                "this conversation used {name}, which is not available{instead}: {}",
+                "this session used {name}, which is not available{instead}: {}",
                 why.message
             )
         })?;

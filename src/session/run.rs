@@ -308,7 +308,7 @@ impl Actor {
         let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await else {
             return;
         };
-        self.take_up("A job in the background", changed).await;
+        self.take_up("Background job", changed).await;
     }
 
     async fn do_review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {

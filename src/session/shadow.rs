@@ -23,8 +23,7 @@ pub(super) const ABOUT: &str = "(this turn runs on a private copy of the workspa
     see each other, and the user decides at the end whether the changes are applied. In the copy .git is read-only, so do \
     not commit or switch branches; MCP tools and the editor's diagnostics are not available)";
 /// The answer to `/try` with nothing to try.
-pub(super) const USAGE: &str = "`/try PROMPT` runs a prompt on a copy of the workspace: edits and commands see each other, and \
-    nothing in your editor or on disk changes until you apply the result. PROMPT may be a command for the model, such as \
+pub(super) const USAGE: &str = "`/try PROMPT` runs a prompt on a private copy of the workspace. Nothing changes in your editor or on disk until you apply the result. PROMPT may be a command for the model, such as \
     `/review`.";
 /// The answer in a mode that changes nothing.
 pub(super) const NOT_IN_PLAN: &str = "`/try` needs a mode that can change files, and the session is in mode `plan`. Switch the \
@@ -46,7 +45,8 @@ pub(super) async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
         Err(error) => return report(error, &original, &steps).await,
     };
     let message =
-        "this turn runs on a copy of the workspace; nothing changes until you apply it".to_owned();
+        "this turn runs on a private copy of the workspace; nothing changes until you apply it"
+            .to_owned();
     event(&steps, AgentEvent::Notice { message }).await;
     let call_id = format!("{APPLY}-{}", turn.id);
     (turn.context.workspace, turn.context.shell) = (shadow.workspace.clone(), shadow.shell.clone());
@@ -66,7 +66,7 @@ pub(super) fn outcome(applied: bool) -> String {
     } else {
         "its changes were not applied: the files are as before it"
     };
-    format!("(the last turn ran on a copy of the workspace, and {what})")
+    format!("(the last turn ran on a private copy of the workspace, and {what})")
 }
 
 /// Passes on what happens in the copy, until the last event, which it returns.

@@ -12,11 +12,7 @@ use crate::workspace::Skill;
 
 /// The built-in commands, their descriptions and arguments.
 const BUILT_IN: [(&str, &str, Option<&str>); 8] = [
-    (
-        "compact",
-        "Summarize the conversation to free up context",
-        None,
-    ),
+    ("compact", "Summarize the session to free up context", None),
     ("undo", "Undo the last turn that changed something", None),
     ("redo", "Redo the last undone turn", None),
     (
@@ -26,7 +22,7 @@ const BUILT_IN: [(&str, &str, Option<&str>); 8] = [
     ),
     (
         "try",
-        "Run a prompt on a copy of the workspace, then apply or discard its changes",
+        "Run a prompt on a private copy of the workspace, then apply or discard its changes",
         Some("prompt"),
     ),
     (
@@ -42,9 +38,7 @@ const BUILT_IN: [(&str, &str, Option<&str>); 8] = [
     ("help", "Show the commands", None),
 ];
 
-const REVIEW: &str = "Review the changes in this workspace: those of this conversation and what the version control shows \
-    as not yet committed. Read the code around them. List mistakes only, the worst first, each with file, line and why \
-    it is one; say so when you find none. Change nothing.";
+const REVIEW: &str = "Review the changes in this workspace: those made in this session and all other uncommitted changes. Read the surrounding code. Report only problems, most severe first, each with file, line and reason; say so if there are none. Don't change anything.";
 
 /// A slash command, for a menu.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -74,7 +74,7 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
             return Ok(());
         }
         Err(ToolError(format!(
-            "the patch names {} twice; put all about a file into one section",
+            "the patch names {} twice; put all changes of a file into one section",
             path.display()
         )))
     };

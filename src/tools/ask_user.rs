@@ -46,7 +46,7 @@ impl TypedTool for AskUser {
         options.retain(|option| !option.trim().is_empty());
         if options.len() > MAX_OPTIONS {
             return Err(ToolError(format!(
-                "{} options are too many; the limit is {MAX_OPTIONS}",
+                "{} options are too many; the maximum is {MAX_OPTIONS}",
                 options.len()
             )));
         }
@@ -60,8 +60,7 @@ impl TypedTool for AskUser {
     async fn run(context: &ToolContext, _arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let content = match &context.answer {
             Some(answer) => format!("The user answers: {answer}\n"),
-            None => "Nobody answered. Do not ask again: go on with what is most likely, and say in the end what you \
-                     assumed.\n"
+            None => "Nobody answered. Do not ask again: continue with what is most likely, and state your assumption at the end.\n"
                 .to_owned(),
         };
         Ok(ToolOutput {

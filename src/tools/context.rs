@@ -80,7 +80,7 @@ impl ToolContext {
         }
         let (name, target) = (path.display(), path.target().display());
         Err(ToolError(format!(
-            "{name} now leads to {target}, which is not what was shown; nothing was done. Try again"
+            "{name} now resolves to {target}, which is not what was shown; nothing was done. Try again"
         )))
     }
 

@@ -88,7 +88,7 @@ fn unseen(diff: &FileDiff) -> Option<String> {
     let brought: String = unseen(new).difference(&unseen(old)).collect();
     let hidden = hidden(&brought)?;
     Some(format!(
-        "{} gets invisible characters: {hidden}",
+        "adds invisible characters to {}: {hidden}",
         shown(&diff.path)
     ))
 }
@@ -155,7 +155,7 @@ mod tests {
             diffs: vec![diff],
             ..Preview::default()
         };
-        check(&preview, &["/w/a gets invisible characters: U+200B"]);
+        check(&preview, &["adds invisible characters to /w/a: U+200B"]);
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         };
         check(
             &preview,
-            &["careful", "/w/a gets invisible characters: U+200B"],
+            &["careful", "adds invisible characters to /w/a: U+200B"],
         );
         check(&Preview::default(), &[]);
         let location = Location {

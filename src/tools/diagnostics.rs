@@ -38,13 +38,13 @@ impl TypedTool for Diagnostics {
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let Some(path) = wanted(context, arguments)? else {
             return Ok(Preview {
-                title: "Look at all diagnostics".to_owned(),
+                title: "Read all diagnostics".to_owned(),
                 ..Preview::default()
             });
         };
         Ok(preview(
             format!(
-                "Look at diagnostics of {}",
+                "Read diagnostics of {}",
                 shown(&context.workspace, &path.absolute())
             ),
             &path,
@@ -58,7 +58,7 @@ impl TypedTool for Diagnostics {
         let asked = context.workspace.diagnostics(&everywhere);
         let Some(Report { mut found, .. }) = unless_cancelled(context, asked).await? else {
             return Err(ToolError(
-                "the editor does not answer; continue without diagnostics".to_owned(),
+                "the editor does not respond; continue without diagnostics".to_owned(),
             ));
         };
         let mut place = String::new();

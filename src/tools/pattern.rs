@@ -86,7 +86,7 @@ fn tidy(pattern: &str) -> Result<Cow<'_, str>, ToolError> {
     }
     if tidy.starts_with("//") || tidy.split('/').any(|part| part == "..") {
         return Err(ToolError(format!(
-            "the pattern {tidy} leads outside; name the folder in `path` instead"
+            "the pattern {tidy} leads outside the workspace; name the directory in `path` instead"
         )));
     }
     let tidy = tidy.trim_start_matches('/');
@@ -169,7 +169,7 @@ mod tests {
         );
         check(
             "../x",
-            "the pattern ../x leads outside; name the folder in `path` instead",
+            "the pattern ../x leads outside the workspace; name the directory in `path` instead",
         );
         check(
             "[a",

@@ -282,7 +282,7 @@ fn head(file: &FileText) -> String {
         .chain(unsaved.then(|| "unsaved changes in the editor".to_owned()))
         .chain(
             file.changed
-                .then(|| "changed by somebody else since you last read it".to_owned()),
+                .then(|| "changed by someone else since you last read it".to_owned()),
         );
     let facts = facts.collect::<Vec<_>>().join("; ");
     if facts.is_empty() {

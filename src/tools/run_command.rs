@@ -37,12 +37,9 @@ impl RunCommand {
 }
 
 /// What the model reads on Windows, where nothing holds a command.
-const POWER_SHELL: &str = "Run a PowerShell command, with approval of the user. It has no terminal and no input; what it \
-    starts ends with it.";
-const CMD: &str = "Run a command line in cmd.exe (one line; there is no PowerShell and no bash), with approval of the user. \
-    It has no terminal and no input; what it starts ends with it.";
-const BASH_ON_WINDOWS: &str = "Run a command in Git's bash on Windows, with approval of the user. It has no terminal and no \
-    input; what it starts ends with it.";
+const POWER_SHELL: &str = "Run a PowerShell command, with the user's approval. It has no terminal and no stdin. Child processes are killed when it exits.";
+const CMD: &str = "Run a command line in cmd.exe (one line; there is no PowerShell and no bash), with the user's approval. It has no terminal and no stdin. Child processes are killed when it exits.";
+const BASH_ON_WINDOWS: &str = "Run a command in Git's bash on Windows, with the user's approval. It has no terminal and no stdin. Child processes are killed when it exits.";
 
 /// What to run.
 #[derive(Deserialize, JsonSchema)]
@@ -285,7 +282,7 @@ fn shifted(styles: Vec<Styled>, by: usize) -> Vec<Styled> {
 
 fn too_slow(limit: Duration) -> String {
     format!(
-        "killed after {} s; pass a larger `timeout_s`, or `background` for what does not end by itself",
+        "killed after {} s; pass a larger `timeout_s`, or `background` for a command that does not end by itself",
         limit.as_secs()
     )
 }
@@ -315,7 +312,7 @@ fn hint(line: &CommandLine, said: &str, is_well: bool) -> &'static str {
         return "[no network access; call again with network: true, which requires the user's approval]\n";
     }
     if is_well && leaves_running(line) {
-        return "[the processes it left running were ended; call with background: true to keep a server running]\n";
+        return "[the processes it left running were killed; call with background: true to keep a server running]\n";
     }
     ""
 }

@@ -362,8 +362,7 @@ fn first_pass(
         if !chosen.is_empty() {
             let hunks = search.hunks(&chosen).ok_or_else(|| {
                 MatchError(
-                    "its lines are indented otherwise than in the file, so that a new line has no certain place; copy \
-                     the lines with their indentation"
+                    "its lines are indented differently than in the file, so the place of a new line is uncertain; copy the lines with their indentation"
                         .to_owned(),
                 )
             })?;

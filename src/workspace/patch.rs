@@ -126,7 +126,7 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
             Some(Mark::File(file)) if has_begun => {
                 let path = file.path;
                 return Err(PatchError(format!(
-                    "the section about {path} stands behind `*** End Patch`"
+                    "the section for {path} comes after `*** End Patch`"
                 )));
             }
             None if is_open => body(files.last_mut(), line)?,

@@ -470,7 +470,10 @@ fn only_finished_jobs_make_room_for_others() {
     let told = Stage::new(Level::Best, &calls).results();
     assert!(told[8].starts_with("[job 9]\nhere\n"), "{}", told[8]);
     assert!(told[16].starts_with("[job 17]\n"), "{}", told[16]);
-    assert_eq!(told[17], "8 jobs run already; stop one of them first");
+    assert_eq!(
+        told[17],
+        "8 jobs are already running; stop one of them first"
+    );
     assert_eq!(told[18], "unknown job 1");
     assert!(told[19].starts_with("[exit code 137, "), "{}", told[19]);
     assert_eq!(sleepers(&length), 0);

@@ -41,7 +41,7 @@ fn told(client: &mut Client) -> String {
     let status = client.find(|message| {
         message["params"]["message"]
             .as_str()
-            .is_some_and(|text| text.starts_with("the conversation was shortened"))
+            .is_some_and(|text| text.starts_with("the session was shortened"))
     });
     status["params"]["message"].as_str().unwrap().to_owned()
 }

@@ -376,7 +376,7 @@ fn only_what_was_shown_is_done() {
     assert_eq!(world.read("a.txt"), "text of a.txt");
     assert_eq!(world.read("b.txt"), "text of b.txt");
     assert!(
-        told(&world).contains("now leads to b.txt, which is not what was shown"),
+        told(&world).contains("now resolves to b.txt, which is not what was shown"),
         "{}",
         told(&world)
     );

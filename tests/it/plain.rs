@@ -328,7 +328,7 @@ fn a_chat_file_of_another_server_is_one_conversation() {
     let told = client.next("window/showMessage");
     assert_eq!(
         told["params"]["message"],
-        "tandem: write your prompt under the last `## You`, then save"
+        "tandem: write your prompt below the last `## You`, then save"
     );
     for (question, answer) in [
         ("\n\n## You\n\nOf @what?\n", "As above."),

@@ -120,7 +120,7 @@ impl fmt::Display for Reason {
             }
             Self::NoCalls => write!(
                 f,
-                "Your answer ended to call a tool, but no call arrived. Make the call, or give the final answer in words."
+                "Your answer announced a tool call, but no call arrived. Make the call, or give the final answer in words."
             ),
             Self::Broken => write!(
                 f,
@@ -146,7 +146,7 @@ impl fmt::Display for Reason {
                 };
                 write!(
                     f,
-                    "Your plan has open steps: {named}{more}. Go on with the next call; if they are done or not needed, \
+                    "Your plan has open steps: {named}{more}. Continue with the next call; if they are done or not needed, \
                      close them with update_plan and give the final answer."
                 )
             }
@@ -175,7 +175,7 @@ impl Reason {
                 )
             }
             Self::Broken => {
-                format!("the provider broke {times} answers off; send \"continue\" to go on")
+                format!("the provider cut off {times} answers; send \"continue\" to go on")
             }
             Self::Unusable(why) => {
                 format!("the model wrote a tool call as text, which was not run: {why}")

@@ -198,7 +198,7 @@ impl State {
         self.steps.history(messages).await;
         let after = self.size();
         let summary =
-            format!("the conversation was shortened from about {before} to {after} tokens: {how}");
+            format!("the session was shortened from about {before} to {after} tokens: {how}");
         self.steps
             .event(AgentEvent::Compaction {
                 summary,
@@ -303,7 +303,7 @@ impl State {
                     |error| error.message,
                 );
                 if !self.turn.context.cancel.is_cancelled() {
-                    let message = format!("the conversation could not be summarized: {why}");
+                    let message = format!("the session could not be summarized: {why}");
                     self.steps.event(AgentEvent::Notice { message }).await;
                 }
                 None
@@ -317,7 +317,7 @@ impl State {
             .skip_while(|entry| matches!(entry.outline(), Message::Results { .. }))
             .cloned();
         let lost = Part::Text {
-            text: "(The beginning of the conversation does not fit here.)".to_owned(),
+            text: "(The beginning of the session does not fit here.)".to_owned(),
         };
         let lost = Entry::new(Message::User { parts: vec![lost] }, &self.turn.provider);
         std::iter::once(lost).chain(later).collect()

@@ -65,7 +65,7 @@ fn find(settings: &Settings) -> Vec<Place> {
         place(
             "configuration",
             path,
-            "remove its folder: rules, commands and AGENTS.md are there too",
+            "remove its directory, which also contains rules, commands and AGENTS.md",
         )
     }));
     let managed = environment.managed_file();
@@ -79,7 +79,7 @@ fn find(settings: &Settings) -> Vec<Place> {
         place(
             "state",
             path,
-            "remove it: conversations, undo data, permission rules, the log",
+            "remove it: sessions, undo data, permission rules, the log",
         )
     }));
     let plugins = init::places(environment);

@@ -133,7 +133,7 @@ impl Server {
             .as_ref()
             .and_then(|document| chat::question(&document.text))
         else {
-            let message = "tandem: write your prompt under the last `## You`, then save";
+            let message = "tandem: write your prompt below the last `## You`, then save";
             show_message(&self.peer, MessageType::Info, message);
             return Ok(());
         };

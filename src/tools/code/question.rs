@@ -70,7 +70,7 @@ async fn ask(context: &ToolContext, question: Question) -> Result<Answer, ToolEr
     let answer = unless_cancelled(context, context.workspace.language(question)).await?;
     answer.map_err(|EditorError(why)| {
         ToolError(format!(
-            "the language servers do not answer: {why}; use grep instead"
+            "the language servers do not respond: {why}; use grep instead"
         ))
     })
 }

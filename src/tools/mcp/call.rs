@@ -132,7 +132,7 @@ impl McpTool {
                         self.fill_in(&answer, &mut params, context).await;
                         continue;
                     }
-                    Some("input_required") => Fault::invalid("it asks for input again and again"),
+                    Some("input_required") => Fault::invalid("it keeps asking for input"),
                     Some(kind) => {
                         Fault::invalid(&format!("its result is of an unknown type, {kind}"))
                     }
@@ -331,7 +331,7 @@ impl McpTool {
                 capped(message, LARGEST)
             ),
             Fault::Login(_) => format!(
-                "the MCP server `{server}` requires a login with more permissions than the person gave"
+                "the MCP server `{server}` requires a login with more permissions than the user granted"
             ),
             Fault::Unreachable(why) => format!(
                 "the MCP server `{server}` cannot be reached: {}",

@@ -231,7 +231,7 @@ impl Connection {
             .request(self.line.next_id(), "initialize", params)
             .await?;
         if !answer["capabilities"].is_object() {
-            return Err(Fault::invalid("its answer is not MCP"));
+            return Err(Fault::invalid("its response is not MCP"));
         }
         self.name = era::server_name(&answer);
         if let End::Http(http) = &self.end {

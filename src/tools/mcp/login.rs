@@ -224,7 +224,7 @@ impl Login {
         let tokens = tokens.await.map_err(|why| {
             let why = self.secrets.redact(&why).into_owned();
             let again = if self.registered.is_supplied {
-                "the next conversation asks again".to_owned()
+                "the next session asks again".to_owned()
             } else {
                 format!("`tandem mcp login {name}` tries again")
             };
@@ -258,7 +258,8 @@ impl Login {
             server,
         } = found;
         let callback = Callback::open().await;
-        let callback = callback.map_err(|error| format!("no port of this machine: {error}"))?;
+        let callback =
+            callback.map_err(|error| format!("cannot listen on a local port: {error}"))?;
         let scope = self.scope(challenge, scopes.as_deref(), &server).await;
         let id = self.client_id(client, &server, &callback.address()).await?;
         self.secrets.add(id.secret.as_deref());
@@ -352,7 +353,7 @@ impl Login {
             biased;
             code = callback.code(expected) => code,
             code = &mut pasted => return code,
-            () = tokio::time::sleep(TIMEOUT) => Err("nobody came back within 5 minutes".to_owned()),
+            () = tokio::time::sleep(TIMEOUT) => Err("the login was not completed within 5 minutes".to_owned()),
         };
         // The question must be gone before the next one.
         end.cancel();
@@ -429,7 +430,7 @@ impl Login {
         let Some(endpoint) = &server.registration_endpoint else {
             let name = &self.name;
             return Err(format!(
-                "{issuer} registers no programs: register tandem there, and set mcp.{name}.client-id"
+                "{issuer} does not register clients: register tandem there, and set mcp.{name}.client-id"
             ));
         };
         register(client, endpoint, server, callback).await
@@ -530,7 +531,7 @@ async fn request_tokens(
     let access = answer["access_token"].as_str();
     let Some(access) = access.filter(|_| status.is_success() && is_bearer) else {
         return Err(format!(
-            "{endpoint} gives no token: {}",
+            "{endpoint} did not issue a token: {}",
             reason(status, &answer)
         ));
     };

@@ -85,7 +85,7 @@ async fn read_file_reports_foreign_changes() {
         .check(
             "read_file",
             json!({"path": "a"}),
-            "[changed by somebody else since you last read it]\n1\ttwo;\n",
+            "[changed by someone else since you last read it]\n1\ttwo;\n",
         )
         .await;
     place

@@ -72,7 +72,7 @@ async fn glob_finds_files_by_name() {
     let outside = place.answer("glob", json!({"pattern": "../*"})).await;
     assert_eq!(
         outside,
-        "error: the pattern ../* leads outside; name the folder in `path` instead"
+        "error: the pattern ../* leads outside the workspace; name the directory in `path` instead"
     );
     assert_eq!(
         place

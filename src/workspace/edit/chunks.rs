@@ -91,7 +91,7 @@ impl Context<'_> {
         }
         if let Some(anchor) = self.anchors.iter().find(|anchor| !self.mentions(anchor)) {
             return Err(MatchError(format!(
-                "{anchor:?} after @@ is nowhere in the file; give a line of the file that stands before the chunk"
+                "{anchor:?} after @@ is not in the file; use a line of the file that precedes the chunk"
             )));
         }
         let readings = readings(chunk);

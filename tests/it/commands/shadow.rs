@@ -601,7 +601,7 @@ fn a_headless_run_has_nobody_to_apply_and_discards() {
     assert!(
         output
             .stderr
-            .contains("discarded, because there is no terminal to ask on"),
+            .contains("discarded, because there is no terminal to ask in"),
         "{output:?}"
     );
     assert!(!stage.world.path().join("a").exists());

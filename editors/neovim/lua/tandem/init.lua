@@ -280,7 +280,7 @@ function M.undo()
   session().review:restore('undo')
 end
 
---- Reapplies what the last undo undid.
+--- Redoes the last undo.
 function M.redo()
   session().review:restore('redo')
 end

@@ -90,7 +90,7 @@ pub(super) async fn discover(
         Some(resource) if covers(&resource, server) => resource,
         Some(resource) => {
             return Err(format!(
-                "it describes the login of another server, {resource}"
+                "it describes the login for another server, {resource}"
             ));
         }
         None => without_fragment(server),
