@@ -46,7 +46,7 @@ pub struct Left {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// Somebody changed it since.
-    #[error("it was changed since")]
+    #[error("it has been changed since")]
     Changed,
     /// It is open in the editor, which has to change it.
     #[error("it is open in the editor")]
@@ -55,7 +55,7 @@ pub enum Reason {
     #[error("changed since")]
     Lines(Range<usize>),
     /// Somebody removed it since.
-    #[error("it was removed since")]
+    #[error("it has been removed since")]
     Removed,
     /// Its text is nowhere but in the editor.
     #[error("it has unsaved changes in the editor, so it was not removed")]
@@ -67,7 +67,7 @@ pub enum Reason {
     #[error("it was not a regular file")]
     Special,
     /// Another part of git's state was changed since, and it only goes back as a whole.
-    #[error("git has moved on since")]
+    #[error("git's state has changed since")]
     GitMoved,
     /// The system did not permit it.
     #[error("permission denied")]

@@ -221,7 +221,11 @@ fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) 
         let name = workspace.shown(&path);
         let reason = match reason {
             Reason::Lines(lines) => {
-                format!("lines {}-{} were changed since", lines.start + 1, lines.end)
+                format!(
+                    "lines {}-{} have been changed since",
+                    lines.start + 1,
+                    lines.end
+                )
             }
             reason => reason.to_string(),
         };

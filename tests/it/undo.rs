@@ -376,7 +376,7 @@ fn if_nothing_can_be_undone_reasons_are_given() {
     let answer = undo(&mut client, &session);
     assert_eq!(
         answer["error"]["message"],
-        "nothing was undone: a.rs (it was removed since)"
+        "nothing was undone: a.rs (it has been removed since)"
     );
 }
 

@@ -367,7 +367,9 @@ async fn hunk(
         .await
         .into_iter()
         .find(|hunk| hunk.id == id);
-    found.ok_or_else(|| ReviewError("this change was edited since, so nothing was done".to_owned()))
+    found.ok_or_else(|| {
+        ReviewError("this change has been edited since; nothing was done".to_owned())
+    })
 }
 
 /// The hunks that can be undone; none where a file is not text or cannot be read.

@@ -280,13 +280,13 @@ mod tests {
             install(&folder)
                 .unwrap_err()
                 .to_string()
-                .contains("was changed since")
+                .contains("has been changed since")
         );
         assert!(
             remove(&folder)
                 .unwrap_err()
                 .to_string()
-                .contains("was changed since")
+                .contains("has been changed since")
         );
     }
 

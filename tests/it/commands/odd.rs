@@ -269,7 +269,7 @@ fn a_repository_in_which_somebody_worked_since_stays() {
     assert!(
         answer["result"]["left"]
             .to_string()
-            .contains("git has moved on since"),
+            .contains("git's state has changed since"),
         "{answer}"
     );
     git(&new, &["fsck", "--strict"]);

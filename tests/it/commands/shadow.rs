@@ -387,7 +387,7 @@ fn what_was_typed_or_saved_meanwhile_stays() {
     let _no_more_script = trial.client.answer(id);
     let told = trial.stage.world.rehearsal().requests().last().unwrap()["messages"].to_string();
     for left in [
-        "not applied: removed: it was changed since",
+        "not applied: removed: it has been changed since",
         "not applied: same.txt: ",
     ] {
         assert!(told.contains(left), "{left}: {told}");
