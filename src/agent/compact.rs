@@ -538,7 +538,7 @@ mod tests {
             "We look for it.",
             "- [completed] Find it",
             "the last first: a.rs",
-            "Go on",
+            "Continue with what you were doing",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
