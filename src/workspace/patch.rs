@@ -414,7 +414,7 @@ mod tests {
         }
         refused(
             &format!("{}*** Delete File: b\n", one("a")),
-            "about b stands behind",
+            "the section for b comes after",
         );
     }
 

@@ -238,7 +238,7 @@ fn notices_and_compactions_are_sent_where_the_client_offers_them() {
     assert!(compaction["compactionId"].is_string(), "{compaction}");
     let summary = compaction["summary"][0]["text"].as_str().unwrap();
     assert!(
-        summary.starts_with("the conversation was shortened"),
+        summary.starts_with("the session was shortened"),
         "{summary}"
     );
 }

@@ -256,7 +256,7 @@ async fn a_protected_file_changes_only_as_shown() {
     symlink(".vscode/tasks.json", fixture.path("link")).unwrap();
     let error = commit(&workspace, "link", &write("{}")).await.unwrap_err();
     assert!(
-        error.to_string().contains("leads to .vscode/tasks.json"),
+        error.to_string().contains("resolves to .vscode/tasks.json"),
         "{error}"
     );
     assert!(!fixture.path(".vscode/tasks.json").exists());
