@@ -51,6 +51,7 @@ export function finishChecks({ bench, model, picture }) {
   async function off() {
     await settings({});
     await bench.openFile("order.ts");
+    await bench.discardBackup(TEXT);
     await model.reset();
     await model.script(edit("call_f3", "return String(amount);", "return label(amount);"), [{ text: "As you wish." }]);
     await bench.say("Once more, unchecked.");

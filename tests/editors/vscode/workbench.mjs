@@ -290,6 +290,14 @@ export class Workbench {
     await this.page.locator(".statusbar-item", { hasText: "selected)" }).waitFor();
   }
 
+  /** The open file is as it is on the disk. VS Code may restore an older backup of it in a window that is loaded again just after an undo. */
+  async discardBackup(text) {
+    if ((await this.page.locator(".tab.active.dirty").count()) > 0) {
+      await this.command("File: Revert File");
+    }
+    await this.bufferIs(text);
+  }
+
   /** Waits until the open buffer shows exactly this text. Lines are drawn one by one, and blanks as no-break spaces. */
   async bufferIs(expected) {
     try {
