@@ -27,7 +27,7 @@ pub use ask::{APPLY, person, whether_to_apply};
 pub use entry::Entry;
 pub use guidance::{FILE as INSTRUCTIONS_FILE, Guidance, Rules};
 pub use steps::Step;
-pub use turn::{Goal, PlanFile, Spent, Steer, Turn, run_turn};
+pub use turn::{Explorers, Goal, PlanFile, Spent, Steer, Turn, run_turn};
 
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ pub use finish::Finish;
 pub use host::is_loopback;
 pub use job::{JobOutput, JobState, JobStatus};
 pub use language::Operation;
-pub use limits::{Allowance, Limits};
+pub use limits::{Allowance, Bounds, Limits};
 pub use lock::lock;
 pub use model::{Effort, ErrorCode, Usage};
 pub use prompt::{Attachment, Focus, Prompt};

@@ -15,6 +15,7 @@ mod context;
 mod control;
 mod environment;
 pub mod event;
+mod explore;
 mod handle;
 mod in_place;
 mod inline;

@@ -15,6 +15,7 @@ mod describe;
 mod diagnostics;
 mod diff;
 mod edit_file;
+mod explore;
 mod files;
 mod glob;
 mod grep;
@@ -37,7 +38,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::Value;
 
 pub use self::code::QuickFixes;
-pub use self::context::ToolContext;
+pub use self::context::{Explorer, ToolContext};
 pub use self::diagnostics::{list as list_problems, problems};
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
@@ -88,6 +89,7 @@ fn written_for(editing: Editing, dialect: Dialect) -> Arc<[Arc<dyn Tool>]> {
         Arc::new(run_command::RunCommand::new(dialect)),
         Arc::new(update_plan::UpdatePlan),
         Arc::new(ask_user::AskUser),
+        Arc::new(explore::Explore),
     ])
 }
 

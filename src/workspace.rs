@@ -176,6 +176,17 @@ impl Workspace {
         }))
     }
 
+    /// The same files for somebody else: what they read, this session has not read.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Shared {
+            roots: self.0.roots.clone(),
+            documents: self.0.documents.clone(),
+            editor: Arc::clone(&self.0.editor),
+            seen: self.0.seen.fork(),
+        }))
+    }
+
     /// The workspace folders.
     #[must_use]
     pub fn roots(&self) -> &[Arc<Root>] {

@@ -64,6 +64,7 @@ pub(super) async fn ask(
         about: About::Call {
             rule_name: tool.rule_name().to_owned(),
             in_prose: in_prose.is_some(),
+            asks: true,
         },
         call_id: call_id.to_owned(),
         name: name.to_owned(),

@@ -183,6 +183,13 @@ pub enum AgentEvent {
     },
     /// Tokens of this iteration.
     Usage(Usage),
+    /// Something happened to the explorer of a call: events of its own turn.
+    Explored {
+        /// The call.
+        call_id: String,
+        /// What happened.
+        event: Box<AgentEvent>,
+    },
     /// A request and its calls are done.
     IterationComplete {
         /// Counted from 1.
@@ -336,6 +343,8 @@ pub enum About {
         rule_name: String,
         /// Whether the model wrote the call into the text of its answer, beside prose: it may be an example.
         in_prose: bool,
+        /// Whether the person may be asked, which an explorer cannot wait for.
+        asks: bool,
     },
     /// Whether a turn that a guard has stopped continues.
     Pause,

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::text::fenced;
-use crate::domain::{Attachment, Focus, Prompt};
+use crate::domain::{Attachment, Bounds, Focus, Prompt};
 use crate::model::{Message, Part, Provider, ToolResult};
 use crate::tools::{self, Tool};
 use crate::workspace::{Workspace, native};
@@ -44,13 +44,28 @@ pub fn system(
         let _ = writeln!(text, "{habit}");
     }
     let _ = writeln!(text, "\n{environment}");
+    push_roots(&mut text, workspace);
+    text
+}
+
+/// The system prompt of an explorer.
+#[must_use]
+pub fn explorer(workspace: &Workspace, bounds: Bounds) -> String {
+    let mut text = include_str!("explore.md")
+        .replace("{calls}", &bounds.calls.to_string())
+        .replace("{tokens}", &bounds.tokens.to_string());
+    text.push('\n');
+    push_roots(&mut text, workspace);
+    text
+}
+
+fn push_roots(text: &mut String, workspace: &Workspace) {
     if let Some((first, more)) = workspace.roots().split_first() {
         let _ = writeln!(text, "Workspace: {}", native::shown(first.path()));
         for root in more {
             let _ = writeln!(text, "Further root: {}", native::shown(root.path()));
         }
     }
-    text
 }
 
 /// Appends what a client adds to the system prompt.

@@ -418,6 +418,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     let context = ToolContext {
         live: Live::default(),
         person: person(&call.id, &context.cancel, &steps.0),
+        call_id: call.id.clone(),
         ..context
     };
     let answer = tokio::select! {

@@ -130,6 +130,7 @@ impl Play {
             plan: None,
             spent: Spent::default(),
             steering: said,
+            explorers: None,
         };
         let (sender, steps) = mpsc::channel(64);
         Self {

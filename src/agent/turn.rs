@@ -1,5 +1,6 @@
 //! One turn, from a person's message to the model's last word.
 
+mod explore;
 mod finish;
 mod limits;
 mod nudge;
@@ -8,10 +9,12 @@ mod room;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+pub use self::explore::Explorers;
 use self::finish::Ending;
 pub use self::limits::Spent;
 use self::nudge::Nudges;
@@ -25,7 +28,7 @@ use super::guard::{Guard, Loop};
 use super::guidance::Guidance;
 use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
-use crate::domain::{Finish, Limits};
+use crate::domain::{Bounds, Finish, Limits};
 use crate::model::{
     ErrorCode, Image, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall,
     ToolResult, Usage,
@@ -42,6 +45,13 @@ pub enum Goal {
     Answer,
     /// To compact the conversation.
     Compact,
+    /// To answer a question about the code, within bounds.
+    Explore {
+        /// What it may use in all.
+        bounds: Bounds,
+        /// When it has to answer; `None` for never.
+        until: Option<Instant>,
+    },
 }
 
 /// Everything a turn works with.
@@ -72,6 +82,8 @@ pub struct Turn {
     pub spent: Spent,
     /// Messages the person sends while it runs.
     pub steering: mpsc::Receiver<Steer>,
+    /// What runs its questions about the code; an explorer has none.
+    pub explorers: Option<Arc<Explorers>>,
 }
 
 /// A message that joins a running turn.
@@ -92,7 +104,11 @@ pub struct Steer {
 pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
     let steps = Steps(steps);
     let (model, context_window) = (turn.provider.name(), turn.provider.window());
-    turn.context.window = context_window;
+    turn.context.window = turn.room();
+    turn.context.explorer = turn
+        .explorers
+        .as_ref()
+        .map(|explorers| explorers.of_turn(&steps));
     steps
         .event(AgentEvent::TurnStart {
             turn_id: turn.id.clone(),
@@ -112,6 +128,8 @@ pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
         spent: Spent::default(),
         usage: Usage::default(),
         iteration: 0,
+        calls: 0,
+        is_last: false,
         counted: None,
         shortest: 0,
         recovered: 0,
@@ -163,6 +181,10 @@ struct State {
     spent: Spent,
     usage: Usage,
     iteration: u32,
+    /// How many calls there were.
+    calls: u64,
+    /// Whether an explorer has to answer now.
+    is_last: bool,
     /// The tokens of the last request and answer, and how many messages they had.
     counted: Option<(u64, usize)>,
     /// The size after the last compaction, in tokens.
@@ -183,7 +205,7 @@ impl State {
             return Ok(self.compact_by_hand().await);
         }
         loop {
-            if let Some(limit) = self.turn.limits.reached(self.spent, self.turn.spent)
+            if let Some(limit) = self.limit()
                 && let Some(reason) = self.pause(format!("after {limit}")).await
             {
                 return Ok(reason);
@@ -258,6 +280,9 @@ impl State {
 
     /// Asks the person whether to continue; `None` if so, and usage is counted from zero.
     async fn pause(&mut self, why: String) -> Option<Termination> {
+        if let Goal::Explore { .. } = self.turn.goal {
+            return self.conclude(&why).await;
+        }
         let place = format!("{}-{}", self.turn.id, self.iteration);
         if ask::go_on(&place, &why, &self.turn.context.cancel, &self.steps).await {
             self.guard = Guard::default();
@@ -286,7 +311,7 @@ impl State {
         let request = ModelRequest {
             preamble: self.turn.preamble.clone(),
             messages: messages.map(|entry| entry.encoded().clone()).collect(),
-            may_call: true,
+            may_call: !self.is_last,
         };
         let mut schedule = self.schedule();
         let sent = self.size();
@@ -322,6 +347,7 @@ impl State {
             Some(self.push(Message::Assistant(message)).await)
         };
         let outcomes = schedule.finish().await;
+        self.count(&outcomes);
         self.nudges.note(&outcomes);
         self.ending.note(&outcomes, &self.turn.context.workspace);
         let repeated = self
@@ -344,8 +370,7 @@ impl State {
         }
         let reason = nudge::reason(&end, is_empty, unusable);
         let next = match self.next(end, tool_calls).await? {
-            Some(Termination::EndTurn) if !self.nudge(reason).await => Some(Termination::EndTurn),
-            Some(Termination::EndTurn) => None,
+            Some(Termination::EndTurn) if !self.is_last && self.nudge(reason).await => None,
             next => next,
         };
         match repeated.filter(|_| next.is_none()) {
@@ -439,14 +464,7 @@ impl State {
     }
 
     async fn account(&mut self, usage: Usage) {
-        self.usage.input += usage.input;
-        self.usage.output += usage.output;
-        self.usage.cached += usage.cached;
-        self.usage.reasoning += usage.reasoning;
-        self.usage.cost = match (self.usage.cost, usage.cost) {
-            (None, None) => None,
-            (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
-        };
+        self.usage.add(&usage);
         self.tell(AgentEvent::Usage(usage)).await;
     }
 

@@ -33,10 +33,10 @@ pub(crate) fn schema<A: JsonSchema>() -> Value {
     schema
 }
 
-/// Drops titles, formats, defaults and `null` from a schema and writes enumerations short.
+/// Drops titles, formats, defaults, smallest values and `null` from a schema and writes enumerations short.
 fn trim(schema: &mut Value) {
     let Value::Object(keys) = schema else { return };
-    for key in ["title", "format", "default"] {
+    for key in ["title", "format", "default", "minimum"] {
         keys.remove(key);
     }
     if let Some(Value::Array(types)) = keys.get("type") {
@@ -60,6 +60,10 @@ fn trim(schema: &mut Value) {
     }
     if let Some(items) = keys.get_mut("items") {
         trim(items);
+        // The list says what its items are.
+        if let Value::Object(keys) = items {
+            keys.remove("description");
+        }
     }
 }
 
@@ -281,6 +285,7 @@ mod tests {
         edits: Vec<Item>,
     }
 
+    /// A thing.
     #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     struct Item {
         old_text: String,
@@ -294,7 +299,7 @@ mod tests {
             "type": "object",
             "properties": {
                 "path": {"description": "A file.", "type": "string"},
-                "limit": {"description": "A number.", "type": "integer", "minimum": 0},
+                "limit": {"description": "A number.", "type": "integer"},
                 "all": {"description": "A switch.", "type": "boolean"},
                 "edits": {"description": "Things.", "type": "array", "items": {
                     "type": "object",

@@ -40,6 +40,8 @@ pub struct Options {
     pub finish: FinishOptions,
     /// Inline completion while you type. Off until you set its `model`.
     pub completion: CompletionOptions,
+    /// The `explore` tool: a sub-agent that answers questions about the code.
+    pub explore: ExploreOptions,
     /// The minimum severity to log.
     pub log: Option<LogLevel>,
     /// The directory for sessions, undo data and logs.
@@ -187,6 +189,20 @@ pub struct CompletionOptions {
     pub debounce_ms: Option<u64>,
     /// Maximum tokens per suggestion.
     pub max_tokens: Option<NonZeroU64>,
+}
+
+/// The `explore` tool. At a limit, the sub-agent answers with what it has found.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ExploreOptions {
+    /// The sub-agent's model, as `provider/model`; the session's model by default.
+    pub model: Option<String>,
+    /// Maximum tokens per call, input and output.
+    pub tokens: Option<NonZeroU64>,
+    /// Maximum seconds per call.
+    pub seconds: Option<NonZeroU64>,
+    /// Maximum tool calls per call.
+    pub calls: Option<NonZeroU64>,
 }
 
 /// How much is logged, from nothing to everything.

@@ -14,13 +14,13 @@ use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::managed;
 use super::model::{Choice, ModelSettings, NoModel, ProviderEntry};
 use super::options::{
-    CommandLine, FinishOptions, LimitOptions, LogLevel, McpOptions, Mode, Options, Permissions,
-    QuickFixes,
+    CommandLine, ExploreOptions, FinishOptions, LimitOptions, LogLevel, McpOptions, Mode, Options,
+    Permissions, QuickFixes,
 };
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
-use crate::domain::{Allowance, Finish, Limits, without_password};
+use crate::domain::{Allowance, Bounds, Finish, Limits, without_password};
 
 /// Sources besides the user's file and the environment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,6 +65,8 @@ pub struct Settings {
     pub mcp: BTreeMap<String, McpServer>,
     /// Inline completion, if it is configured.
     pub completion: Option<Completion>,
+    /// The explorers.
+    pub explore: Explore,
     /// The state folder; `None` without a home directory.
     pub state_dir: Option<PathBuf>,
     /// How much is logged.
@@ -74,6 +76,15 @@ pub struct Settings {
     options: Options,
     environment: Environment,
     merged: Merged,
+}
+
+/// What explorers work with.
+#[derive(Debug, Clone)]
+pub struct Explore {
+    /// `provider/model`; `None` for the session's own.
+    pub model: Option<String>,
+    /// What each may use.
+    pub bounds: Bounds,
 }
 
 /// An MCP server.
@@ -178,15 +189,26 @@ impl Settings {
             environment,
         };
         let model = choice.default_model();
-        let completion = choice.completion().unwrap_or_else(|why| {
-            let path = ["completion".to_owned(), "model".to_owned()];
+        let mut no_model = |section: &str, why: NoModel| {
+            let path = [section.to_owned(), "model".to_owned()];
             problems.push(Problem {
                 place: merged.place(&path),
                 key: dotted(&path),
                 message: why.message,
             });
+        };
+        let completion = choice.completion().unwrap_or_else(|why| {
+            no_model("completion", why);
             None
         });
+        if let Some(Err(why)) = options
+            .explore
+            .model
+            .as_deref()
+            .map(|name| choice.model_named(name))
+        {
+            no_model("explore", why);
+        }
         let mcp = options
             .mcp
             .iter()
@@ -208,6 +230,7 @@ impl Settings {
             mcp,
             model,
             completion,
+            explore: explore(&options.explore),
             mode: options.mode.unwrap_or_default(),
             widest_mode: Mode::Auto,
             limits: limits(&options.limits),
@@ -419,6 +442,18 @@ fn finish(options: &FinishOptions) -> Finish {
         command: command
             .filter(|command| !command.trim().is_empty())
             .cloned(),
+    }
+}
+
+fn explore(options: &ExploreOptions) -> Explore {
+    let count = |limit: Option<NonZeroU64>| limit.map_or(u64::MAX, NonZeroU64::get);
+    Explore {
+        model: options.model.clone(),
+        bounds: Bounds {
+            tokens: count(options.tokens),
+            calls: count(options.calls),
+            time: seconds(options.seconds),
+        },
     }
 }
 

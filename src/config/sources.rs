@@ -33,12 +33,14 @@ pub(super) fn built_in() -> Layer {
     });
     let completion = json!({"debounce-ms": completion::DEBOUNCE, "max-tokens": completion::TOKENS});
     let finish = json!({"diagnostics": true, "quick-fixes": "preferred"});
+    let explore = json!({"tokens": 40_000, "seconds": 60, "calls": 12});
     let tree = json!({
         "mode": "ask",
         "log": "warn",
         "limits": limits,
         "finish": finish,
         "completion": completion,
+        "explore": explore,
     });
     Layer::new(tree, Place::Default)
 }

@@ -1,4 +1,6 @@
-//! How much a turn, and all turns of a session together, may use.
+//! How much a turn, all turns of a session together, and an explorer may use.
+
+use std::time::Duration;
 
 /// The limits of a turn.
 #[derive(Debug, Clone, Copy)]
@@ -34,4 +36,15 @@ pub struct Allowance {
     pub tokens: Option<u64>,
     /// US dollars.
     pub cost: Option<f64>,
+}
+
+/// How much an explorer may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Tokens read and written.
+    pub tokens: u64,
+    /// Tool calls.
+    pub calls: u64,
+    /// Time.
+    pub time: Duration,
 }

@@ -90,6 +90,21 @@ pub struct Usage {
     pub cost: Option<f64>,
 }
 
+impl Usage {
+    /// Adds that of another request.
+    pub fn add(&mut self, other: &Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cached += other.cached;
+        self.written += other.written;
+        self.reasoning += other.reasoning;
+        self.cost = match (self.cost, other.cost) {
+            (None, None) => None,
+            (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
+        };
+    }
+}
+
 /// The values of `error.code`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

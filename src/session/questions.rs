@@ -14,6 +14,10 @@ use crate::agent::event::{About, AgentEvent, Permission, START, START_FRESH, Sco
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
 
+/// What an explorer reads where a person would have to decide.
+const NOT_ASKED: &str =
+    "this requires the user's approval, which you cannot ask for; leave it out and say so";
+
 /// Unanswered requests of a turn.
 #[derive(Default)]
 pub(super) struct Questions {
@@ -125,6 +129,9 @@ impl Actor {
         let facts = Facts::new(&name, about.clone(), kind, &preview, &self.workspace);
         let outcome = match self.policy.decide(self.mode, &facts) {
             Verdict::Allow => Permission::AllowOnce,
+            Verdict::Ask if matches!(about, About::Call { asks: false, .. }) => {
+                Permission::Forbidden(NOT_ASKED.to_owned())
+            }
             Verdict::Forbid(why) => Permission::Forbidden(why),
             Verdict::Ask => {
                 let _turn_gone = asked.map(|asked| asked.send(()));

@@ -418,7 +418,12 @@ impl Actor {
             } => self.joined(id),
             AgentEvent::TurnStart { context_window, .. } => self.window = *context_window,
             AgentEvent::Window { tokens } => self.window = Some(*tokens),
-            AgentEvent::Usage(usage) => self.note_usage(*usage),
+            AgentEvent::Usage(usage) => self.note_usage(*usage, false),
+            AgentEvent::Explored { event, .. } => {
+                if let AgentEvent::Usage(usage) = **event {
+                    self.note_usage(usage, true);
+                }
+            }
             _ => {}
         }
         let Some(running) = &mut self.running else {
@@ -449,6 +454,10 @@ impl Actor {
 
     /// Text from elsewhere may quote a key.
     fn without_secrets(&self, mut event: AgentEvent) -> AgentEvent {
+        if let AgentEvent::Explored { call_id, event } = event {
+            let event = Box::new(self.without_secrets(*event));
+            return AgentEvent::Explored { call_id, event };
+        }
         if let AgentEvent::Error { message: text, .. }
         | AgentEvent::Notice { message: text }
         | AgentEvent::Retry { reason: text, .. }

@@ -73,17 +73,24 @@ impl Actor {
         models.into()
     }
 
-    pub(super) fn note_usage(&mut self, usage: Usage) {
-        let before = self.used.and_then(|used| used.cost);
-        let cost = match (before, usage.cost) {
-            (None, None) => None,
-            (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
+    /// Notes the usage of a request; one of an explorer fills no part of the conversation's window.
+    pub(super) fn note_usage(&mut self, usage: Usage, is_explorer: bool) {
+        let before = self.used;
+        let mut total = Usage {
+            cost: before.and_then(|used| used.cost),
+            ..Usage::default()
+        };
+        total.add(&usage);
+        let tokens = if is_explorer {
+            before.map_or(0, |used| used.tokens)
+        } else {
+            usage.input + usage.output
         };
         // The usage of a turn is shown before its end is reported.
         self.used = Some(Used {
-            tokens: usage.input + usage.output,
+            tokens,
             window: self.window,
-            cost,
+            cost: total.cost,
         });
         self.publish();
     }

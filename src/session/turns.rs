@@ -235,6 +235,7 @@ impl Actor {
             plan: number.and_then(|turn| self.plan_file(turn)),
             spent: self.spent,
             steering,
+            explorers: Some(self.explorers(provider)),
         };
         self.write().await;
         self.report(

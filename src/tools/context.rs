@@ -4,10 +4,21 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandLine, Live, Person, Preview, ToolError};
+use super::{CommandLine, Live, Pending, Person, Preview, ToolError, ToolOutput};
 use crate::process::Shell;
 use crate::text::Redactor;
 use crate::workspace::{Workspace, WorkspacePath};
+
+/// Answers questions about the code.
+pub trait Explorer: Send + Sync {
+    /// Answers one for a call that is titled `title`.
+    fn explore<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        title: String,
+        question: String,
+    ) -> Pending<'a, ToolOutput>;
+}
 
 /// The context of a tool call. Cheap to clone.
 #[derive(Clone)]
@@ -30,6 +41,10 @@ pub struct ToolContext {
     pub answer: Option<String>,
     /// The person, for questions that come up while the call runs.
     pub person: Person,
+    /// The call's id.
+    pub call_id: String,
+    /// What answers the call's question about the code.
+    pub explorer: Option<Arc<dyn Explorer>>,
 }
 
 impl ToolContext {
@@ -46,6 +61,8 @@ impl ToolContext {
             window: None,
             answer: None,
             person: Person::default(),
+            call_id: String::new(),
+            explorer: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     PlanEntry, PlanStatus, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool,
@@ -12,7 +13,6 @@ pub(super) struct UpdatePlan;
 /// The plan.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// All steps, in order.
     entries: Vec<PlanEntry>,
 }
 
@@ -24,6 +24,18 @@ impl TypedTool for UpdatePlan {
     const KIND: ToolKind = ToolKind::Think;
     const EXAMPLE: &'static str =
         r#"{"entries": [{"content": "Find the cause", "status": "in_progress"}]}"#;
+
+    /// Without what a step says by itself; its priority may be given, and is medium.
+    fn offered(&self, mut schema: Value) -> Value {
+        let step = schema.pointer_mut("/properties/entries/items/properties");
+        if let Some(Value::Object(fields)) = step {
+            fields.shift_remove("priority");
+            for field in fields.values_mut().filter_map(Value::as_object_mut) {
+                field.shift_remove("description");
+            }
+        }
+        schema
+    }
 
     async fn preview(_context: &ToolContext, _arguments: Arguments) -> Result<Preview, ToolError> {
         Ok(Preview {

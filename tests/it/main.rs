@@ -27,6 +27,7 @@ mod driver;
 mod editing;
 #[cfg(unix)]
 mod eval;
+mod explore;
 mod faults;
 mod finish;
 #[cfg(unix)]

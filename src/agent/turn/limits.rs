@@ -2,9 +2,14 @@
 //! continue.
 
 use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
 
+use super::{Goal, State, Termination};
 use crate::agent::event::AgentEvent;
-use crate::domain::{Allowance, Limits, Usage};
+use crate::agent::schedule::Outcome;
+use crate::domain::{Allowance, Bounds, Limits, Usage};
+use crate::model::{Message, Part};
 
 /// Usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -97,6 +102,7 @@ impl Spent {
         match event {
             AgentEvent::IterationStart { .. } => self.iterations += 1,
             AgentEvent::Usage(usage) => self.add(usage),
+            AgentEvent::Explored { event, .. } => self.note(event),
             _ => {}
         }
     }
@@ -111,6 +117,51 @@ impl Spent {
     pub fn go_on(&mut self, allowance: &Allowance) {
         if allowance.used_up(*self).is_some() {
             *self = Self::default();
+        }
+    }
+}
+
+impl State {
+    /// The limit that the next request must not pass, if it is reached.
+    pub(super) fn limit(&self) -> Option<String> {
+        let Goal::Explore { bounds, until } = self.turn.goal else {
+            return self.turn.limits.reached(self.spent, self.turn.spent);
+        };
+        let Bounds { tokens, calls, .. } = bounds;
+        // Room for an answer is left: a request at least as large as the next one follows it.
+        let ahead = self.spent.tokens + 2 * self.size();
+        if self.calls >= calls {
+            Some(format!("{calls} calls"))
+        } else if ahead >= tokens {
+            Some(format!("{} of {tokens} tokens", self.spent.tokens))
+        } else {
+            until
+                .filter(|until| Instant::now() >= *until)
+                .map(|_| "most of its time".to_owned())
+        }
+    }
+
+    /// An explorer at a limit is asked for its answer, once; `Some` if that was its answer.
+    pub(super) async fn conclude(&mut self, why: &str) -> Option<Termination> {
+        if std::mem::replace(&mut self.is_last, true) {
+            return Some(Termination::MaxTurnRequests);
+        }
+        // A provider may let it call what the request forbids.
+        self.turn.tools = Arc::new([]);
+        let text = format!("(stopped {why}: answer now with what you found, and say what is open)");
+        let parts = vec![Part::Note { text }];
+        self.push(Message::User { parts }).await;
+        None
+    }
+
+    /// Counts an answer's calls, and what explorers used for them: the session knows of that already.
+    pub(super) fn count(&mut self, outcomes: &[Outcome]) {
+        self.calls += outcomes.len() as u64;
+        if let Some(explorers) = &self.turn.explorers {
+            let used = explorers.take_usage();
+            self.usage.add(&used);
+            self.spent.add(&used);
+            self.turn.spent.add(&used);
         }
     }
 }

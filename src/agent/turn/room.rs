@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::State;
+use super::{Goal, State, Turn};
 use crate::agent::Entry;
 use crate::agent::answer::End;
 use crate::agent::compact;
@@ -50,6 +50,19 @@ pub(super) fn learning(provider: &Provider) -> JoinSet<()> {
         learning.spawn(async move { provider.learn().await });
     }
     learning
+}
+
+impl Turn {
+    /// How many tokens its model reads: its window, and of an explorer no more than its budget.
+    pub(super) fn room(&self) -> Option<u64> {
+        let window = self.provider.window();
+        match self.goal {
+            Goal::Explore { bounds, .. } => {
+                Some(window.map_or(bounds.tokens, |window| window.min(bounds.tokens)))
+            }
+            Goal::Answer | Goal::Compact => window,
+        }
+    }
 }
 
 impl State {
@@ -105,7 +118,7 @@ impl State {
 
     /// Reports a changed window to everything that scales with it.
     async fn note_window(&mut self) {
-        let window = self.turn.provider.window();
+        let window = self.turn.room();
         if let Some(tokens) = window.filter(|_| window != self.turn.context.window) {
             self.turn.context.window = window;
             self.steps.event(AgentEvent::Window { tokens }).await;
@@ -266,8 +279,9 @@ impl State {
 
     /// A summary in the model's words; what does not fit even then is dropped from the beginning.
     async fn summarize(&mut self, old: &[Arc<Entry>]) -> Option<String> {
-        // A summary of next to nothing saves nothing.
-        if sum(old) * 10 <= sum(&self.messages) {
+        // A summary of next to nothing saves nothing, and an explorer does not pay for one.
+        let is_explorer = matches!(self.turn.goal, Goal::Explore { .. });
+        if is_explorer || sum(old) * 10 <= sum(&self.messages) {
             return None;
         }
         self.iteration += 1;

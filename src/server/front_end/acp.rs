@@ -1,10 +1,12 @@
 //! A client of the Agent Client Protocol: it is sent version 1 and nothing else.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::updates::Updates;
 use super::{Answering, FrontEnd};
-use crate::agent::event::{About, AgentEvent, Grant, Permission};
+use crate::agent::event::{About, AgentEvent, Grant, Permission, Termination};
 use crate::domain::Preview;
 use crate::protocol::acp;
 use crate::rpc::Peer;
@@ -12,6 +14,7 @@ use crate::server::permission::{Choice, Request};
 use crate::server::updates::question;
 use crate::session::event::{PromptId, PromptState, State};
 use crate::session::{Offered, SessionId, new_id};
+use crate::text::display;
 
 /// A client without tandem's extensions.
 pub(in crate::server) struct AcpClient {
@@ -19,6 +22,9 @@ pub(in crate::server) struct AcpClient {
     offers: Offers,
     /// The address that was opened for a login.
     link: Option<Link>,
+    id: SessionId,
+    /// The running explorers, by call.
+    explorers: HashMap<String, Updates>,
 }
 
 /// An address that the client was asked to open, until the login there has ended.
@@ -47,6 +53,8 @@ pub(in crate::server) struct Offers {
     pub toggles: bool,
     /// A login in a terminal.
     pub terminal_login: bool,
+    /// `subagent_update` updates.
+    subagents: bool,
 }
 
 impl Offers {
@@ -60,6 +68,7 @@ impl Offers {
             compaction: has("/session/compaction"),
             toggles: has("/session/configOptions/boolean"),
             terminal_login: capabilities["auth"]["terminal"] == true,
+            subagents: has("/subagents"),
         }
     }
 }
@@ -70,6 +79,8 @@ impl AcpClient {
             updates: Updates::new(peer, id, offers.toggles),
             offers,
             link: None,
+            id: SessionId::clone(id),
+            explorers: HashMap::new(),
         }
     }
 
@@ -90,10 +101,66 @@ impl AcpClient {
             _ => {}
         }
     }
+
+    /// Shows what an explorer does as a session of its own.
+    fn explored(&mut self, call_id: &str, event: AgentEvent) {
+        match &event {
+            AgentEvent::UserMessage { content, .. } => {
+                let id: SessionId = format!("{}/{call_id}", self.id).into();
+                let title = display::escape_line(content).into_owned();
+                let state = acp::StateUpdate::Running(acp::RunningStateUpdate::new());
+                let update = acp::SubagentUpdate::new(SessionId::clone(&id));
+                let update = update.title(title).state(state);
+                self.updates
+                    .send(acp::SessionUpdate::SubagentUpdate(update));
+                let updates = Updates::new(self.updates.peer().clone(), &id, false);
+                self.explorers.insert(call_id.to_owned(), updates);
+            }
+            AgentEvent::Done {
+                termination_reason, ..
+            } => return self.end_explorer(call_id, *termination_reason),
+            _ => {}
+        }
+        if let Some(updates) = self.explorers.get_mut(call_id) {
+            // The call that asked has what is worth a notice.
+            let _notice = updates.event(event);
+        }
+    }
+
+    fn end_explorer(&mut self, call_id: &str, reason: Termination) {
+        if self.explorers.remove(call_id).is_none() {
+            return;
+        }
+        let reason = match reason {
+            Termination::EndTurn => acp::IdleStopReason::EndTurn,
+            Termination::MaxTokens => acp::IdleStopReason::MaxTokens,
+            Termination::Refusal => acp::IdleStopReason::Refusal,
+            Termination::MaxTurnRequests => acp::IdleStopReason::MaxTurnRequests,
+            Termination::Cancelled => acp::IdleStopReason::Cancelled,
+            Termination::Error => acp::IdleStopReason::Error(acp::ErrorStopReason::new()),
+        };
+        let state = acp::StateUpdate::Idle(acp::IdleStateUpdate::new().stop_reason(reason));
+        let update = acp::SubagentUpdate::new(format!("{}/{call_id}", self.id)).state(state);
+        self.updates
+            .send(acp::SessionUpdate::SubagentUpdate(update));
+    }
 }
 
 impl FrontEnd for AcpClient {
     fn event(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::Explored { call_id, event } => {
+                if self.offers.subagents {
+                    self.explored(&call_id, *event);
+                }
+                return;
+            }
+            // Cancelled or out of time: its own turn did not end.
+            AgentEvent::ToolExecutionEnd { ref call_id, .. } => {
+                self.end_explorer(call_id, Termination::Cancelled);
+            }
+            _ => {}
+        }
         let severity = severity(&event);
         let is_compaction = matches!(event, AgentEvent::Compaction { .. });
         let Some(notice) = self.updates.event(event) else {

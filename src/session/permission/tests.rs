@@ -13,6 +13,7 @@ fn facts(tool: &str, kind: ToolKind) -> Facts {
     let about = About::Call {
         rule_name: tool.into(),
         in_prose: false,
+        asks: true,
     };
     Facts {
         tool: tool.into(),
@@ -79,6 +80,7 @@ fn a_call_beside_prose_changes_nothing_unless_a_person_allows_it() {
             about: About::Call {
                 rule_name: facts.tool.clone(),
                 in_prose: true,
+                asks: true,
             },
             ..facts
         };
@@ -180,6 +182,7 @@ fn language_server_changes_are_edits_and_questions_need_the_user() {
     let about = About::Call {
         rule_name: "edit_file".into(),
         in_prose: false,
+        asks: true,
     };
     let change = Facts {
         about,
