@@ -16,7 +16,6 @@ pub(super) struct AskUser;
 /// What to ask.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// One short question.
     question: String,
     /// Answers to choose from.
     #[serde(default)]

@@ -27,7 +27,6 @@ struct Edit {
     old_text: String,
     /// The replacement.
     new_text: String,
-    /// Replace every occurrence.
     #[serde(default)]
     replace_all: bool,
 }

@@ -33,7 +33,7 @@ impl TypedTool for Explore {
     type Arguments = Arguments;
     const NAME: &'static str = "explore";
     const DESCRIPTION: &'static str = "Have a read-only sub-agent answer a question about the code that takes many \
-        reads. It sees only the question, you only its answer (path:line).";
+        reads. It sees only the question, you only the answer.";
     const KIND: ToolKind = ToolKind::Think;
     const EXAMPLE: &'static str =
         r#"{"question": "Where is a permission rule matched?", "places": ["src"]}"#;
