@@ -171,6 +171,7 @@ impl OfTurn {
                 diagnostics: false,
                 ..Finish::default()
             },
+            plan: None,
             spent: Spent::default(),
             steering,
             explorers: None,
