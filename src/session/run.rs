@@ -37,7 +37,7 @@ impl Actor {
         });
         self.listen(&mut commands).await;
         drop(warming);
-        self.end().await;
+        Box::pin(self.end()).await;
     }
 
     async fn listen(&mut self, commands: &mut mpsc::Receiver<Command>) {
