@@ -139,6 +139,70 @@
 ---Resource content that can be embedded in a message.
 ---@alias wire.EmbeddedResourceResource wire.TextResourceContents|wire.BlobResourceContents
 
+---JSON-RPC error object.
+---@class wire.Error
+---@field code wire.ErrorCode A number indicating the error type that occurred.
+---@field message string A string providing a short description of the error.
+---@field data? any Optional primitive or structured value that contains additional information about the error.
+
+---Predefined error codes for common JSON-RPC and ACP-specific errors.
+---@alias wire.ErrorCode integer
+
+---**UNSTABLE**
+---@class wire.ErrorStopReason
+---@field error? wire.Error The failure, as a JSON-RPC error object.
+
+---The work ended successfully.
+---@class wire.IdleStateUpdate.end_turn
+---@field stopReason "end_turn"
+---@field _meta? table<string, any>
+---@field stopReason? string Why foreground work stopped.
+
+---The work ended because the agent reached the maximum number of tokens.
+---@class wire.IdleStateUpdate.max_tokens
+---@field stopReason "max_tokens"
+---@field _meta? table<string, any>
+---@field stopReason? string Why foreground work stopped.
+
+---The work ended because the agent reached the maximum number of allowed agent requests.
+---@class wire.IdleStateUpdate.max_turn_requests
+---@field stopReason "max_turn_requests"
+---@field _meta? table<string, any>
+---@field stopReason? string Why foreground work stopped.
+
+---The work ended because the agent refused to continue.
+---@class wire.IdleStateUpdate.refusal
+---@field stopReason "refusal"
+---@field _meta? table<string, any>
+---@field stopReason? string Why foreground work stopped.
+
+---The work was cancelled.
+---@class wire.IdleStateUpdate.cancelled
+---@field stopReason "cancelled"
+---@field _meta? table<string, any>
+---@field stopReason? string Why foreground work stopped.
+
+---The work ended because something failed.
+---@class wire.IdleStateUpdate.error: wire.ErrorStopReason
+---@field stopReason "error"
+---@field _meta? table<string, any>
+---@field stopReason? string Why foreground work stopped.
+
+---Custom or future stop reason.
+---@class wire.IdleStateUpdate.6
+---@field stopReason string Unrecognized stop reason.
+---@field _meta? table<string, any>
+---@field stopReason? string Why foreground work stopped.
+
+---No stop reason: `stopReason` is omitted or `null`.
+---@class wire.IdleStateUpdate.none
+---@field stopReason? nil
+---@field _meta? table<string, any>
+---@field stopReason? string Why foreground work stopped.
+
+---The child is ready to process another prompt.
+---@alias wire.IdleStateUpdate wire.IdleStateUpdate.end_turn|wire.IdleStateUpdate.max_tokens|wire.IdleStateUpdate.max_turn_requests|wire.IdleStateUpdate.refusal|wire.IdleStateUpdate.cancelled|wire.IdleStateUpdate.error|wire.IdleStateUpdate.6|wire.IdleStateUpdate.none
+
 ---An image provided to or from an LLM.
 ---@class wire.ImageContent
 ---@field annotations? wire.Annotations Optional annotations that help clients decide how to display or route this content.
@@ -230,6 +294,10 @@
 ---@field outcome wire.RequestPermissionOutcome The user's decision on the permission request.
 ---@field _meta? table<string, any>
 
+---Foreground work is blocked on user action.
+---@class wire.RequiresActionStateUpdate
+---@field _meta? table<string, any>
+
 ---A resource that the server is capable of reading, included in a prompt or tool call result.
 ---@class wire.ResourceLink
 ---@field annotations? wire.Annotations Optional annotations that help clients decide how to display or route this content.
@@ -244,9 +312,17 @@
 ---The sender or recipient of messages and data in a conversation.
 ---@alias wire.Role "assistant"|"user"
 
+---Foreground work is in progress.
+---@class wire.RunningStateUpdate
+---@field _meta? table<string, any>
+
 ---The user selected one of the provided options.
 ---@class wire.SelectedPermissionOutcome
 ---@field optionId wire.PermissionOptionId The ID of the option the user selected.
+---@field _meta? table<string, any>
+
+---**UNSTABLE**
+---@class wire.SessionCancelCapabilities
 ---@field _meta? table<string, any>
 
 ---A boolean on/off toggle session configuration option payload.
@@ -326,6 +402,22 @@
 ---@field updatedAt? string ISO 8601 timestamp of last activity.
 ---@field _meta? table<string, any>
 
+---**UNSTABLE**
+---@class wire.SessionMessage
+---@field messageId wire.MessageId Identifier of this message within the enclosing session's transcript.
+---@field senderSessionId? wire.SessionId The sending session.
+---@field recipientSessionId? wire.SessionId The receiving session.
+---@field senderMessageId? wire.MessageId On an incoming view, the `messageId` of the same message's outgoing view in the sender's transcript.
+---@field recipientMessageId? wire.MessageId On an outgoing view, the `messageId` of the same message's incoming view in the recipient's transcript.
+---@field content? wire.ContentBlock[] Omitted leaves content unchanged.
+---@field _meta? table<string, any> Omitted leaves metadata unchanged.
+
+---**UNSTABLE**
+---@class wire.SessionMessageChunk
+---@field messageId wire.MessageId Identifier of this message within the enclosing session's transcript.
+---@field content wire.ContentBlock A single content block appended to the message.
+---@field _meta? table<string, any> Optional and nullable chunk-scoped metadata.
+
 ---A mode the agent can operate in.
 ---@class wire.SessionMode
 ---@field id wire.SessionModeId Stable identifier used to refer to this protocol object in later messages.
@@ -398,11 +490,46 @@
 ---@class wire.SessionUpdate.compaction_summary_chunk: wire.CompactionSummaryChunk
 ---@field sessionUpdate "compaction_summary_chunk"
 
+---**UNSTABLE**
+---@class wire.SessionUpdate.subagent_update: wire.SubagentUpdate
+---@field sessionUpdate "subagent_update"
+
+---**UNSTABLE**
+---@class wire.SessionUpdate.session_message: wire.SessionMessage
+---@field sessionUpdate "session_message"
+
+---**UNSTABLE**
+---@class wire.SessionUpdate.session_message_chunk: wire.SessionMessageChunk
+---@field sessionUpdate "session_message_chunk"
+
 ---Different types of updates that can be sent during session processing.
----@alias wire.SessionUpdate wire.SessionUpdate.user_message_chunk|wire.SessionUpdate.agent_message_chunk|wire.SessionUpdate.agent_thought_chunk|wire.SessionUpdate.tool_call|wire.SessionUpdate.tool_call_update|wire.SessionUpdate.plan|wire.SessionUpdate.available_commands_update|wire.SessionUpdate.current_mode_update|wire.SessionUpdate.config_option_update|wire.SessionUpdate.session_info_update|wire.SessionUpdate.usage_update|wire.SessionUpdate.notice|wire.SessionUpdate.compaction_update|wire.SessionUpdate.compaction_summary_chunk
+---@alias wire.SessionUpdate wire.SessionUpdate.user_message_chunk|wire.SessionUpdate.agent_message_chunk|wire.SessionUpdate.agent_thought_chunk|wire.SessionUpdate.tool_call|wire.SessionUpdate.tool_call_update|wire.SessionUpdate.plan|wire.SessionUpdate.available_commands_update|wire.SessionUpdate.current_mode_update|wire.SessionUpdate.config_option_update|wire.SessionUpdate.session_info_update|wire.SessionUpdate.usage_update|wire.SessionUpdate.notice|wire.SessionUpdate.compaction_update|wire.SessionUpdate.compaction_summary_chunk|wire.SessionUpdate.subagent_update|wire.SessionUpdate.session_message|wire.SessionUpdate.session_message_chunk
 
 ---What a session is doing.
 ---@alias wire.State "ready"|"running"|"waiting"|"no_model"
+
+---Foreground work is in progress.
+---@class wire.StateUpdate.running: wire.RunningStateUpdate
+---@field state "running"
+
+---The child is ready to process another prompt.
+---@class wire.StateUpdate.idle: wire.IdleStateUpdate
+---@field state "idle"
+
+---Foreground work is blocked on user action.
+---@class wire.StateUpdate.requires_action: wire.RequiresActionStateUpdate
+---@field state "requires_action"
+
+---The Agent cannot currently determine foreground activity.
+---@class wire.StateUpdate.unknown: wire.UnknownStateUpdate
+---@field state "unknown"
+
+---Custom or future state.
+---@class wire.StateUpdate.4
+---@field state string Unrecognized state discriminator.
+
+---**UNSTABLE**
+---@alias wire.StateUpdate wire.StateUpdate.running|wire.StateUpdate.idle|wire.StateUpdate.requires_action|wire.StateUpdate.unknown|wire.StateUpdate.4
 
 ---`_tandem/status`, a notification: the state of a session, for a status line.
 ---@class wire.Status
@@ -414,6 +541,22 @@
 ---@field effort? string The reasoning effort, unless it is the configured one.
 ---@field usage? wire.Usage Its usage, once the first answer has arrived.
 ---@field message? string A notice for people.
+
+---**UNSTABLE**
+---@class wire.SubagentSessionCapabilities
+---@field cancel? wire.SessionCancelCapabilities Permits the client to cancel this child's current work without ending the session.
+---@field _meta? table<string, any>
+
+---**UNSTABLE**
+---@class wire.SubagentUpdate
+---@field sessionId wire.SessionId The opaque session ID identifying the child in all ACP messages.
+---@field title? string The parent's human-readable display title for this child.
+---@field description? string The parent's human-readable description of the child's role or purpose.
+---@field capabilities? wire.SubagentSessionCapabilities Client-initiated session mutations permitted for this subagent session.
+---@field state? wire.StateUpdate Current state snapshot for the child session.
+---@field cwd? string The child's working directory.
+---@field additionalDirectories? string[] Additional workspace roots for the child.
+---@field _meta? table<string, any>
 
 ---Embed a terminal created with `terminal/create` by its id.
 ---@class wire.Terminal
@@ -503,6 +646,10 @@
 ---@field reason? string ACP's stop reason or the failure's code (`ended`), or why the model never saw it (`returned`).
 ---@field message? string The failure, for people (`ended`).
 ---@field prompt? wire.ContentBlock[] The prompt itself (`returned`).
+
+---**UNSTABLE**
+---@class wire.UnknownStateUpdate
+---@field _meta? table<string, any>
 
 ---All text that was typed after the command name is provided as input.
 ---@class wire.UnstructuredCommandInput
