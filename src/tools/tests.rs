@@ -116,6 +116,7 @@ fn the_list_is_small_and_in_fixed_order() {
         "run_command",
         "update_plan",
         "ask_user",
+        "explore",
     ];
     assert_eq!(names(Editing::Replacements), expected);
     assert_eq!(

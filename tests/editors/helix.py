@@ -269,7 +269,7 @@ def rejected_edit_changes_nothing():
         helix.command("lsp-workspace-command tandem.reject")
         helix.shows("Left as it was.")
         told = model.requests()[1]["messages"][-1]
-        assert told["role"] == "tool" and "said no" in told["content"], told
+        assert told["role"] == "tool" and "rejected this call" in told["content"], told
         assert helix.read("src/lib.rs") == CODE
 
 

@@ -372,7 +372,7 @@ t.test('Always accepts a wider rule', function()
   wait_idle()
   t.contains(chat(), 'Both ran.')
   local sent = vim.json.encode(model:state().requests[3])
-  t.equal(sent:find('said no', 1, true), nil)
+  t.equal(sent:find('rejected this call', 1, true), nil)
 end)
 
 t.test('an earlier conversation can be resumed, and the current one is kept', function()

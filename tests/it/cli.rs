@@ -289,7 +289,7 @@ fn mode_ask_without_a_terminal_refuses_with_a_notice() {
     }
     assert!(!world.path().join("new.txt").exists());
     let told = world.rehearsal().requests()[1]["messages"].to_string();
-    assert!(told.contains("the user said no"), "{told}");
+    assert!(told.contains("the user rejected this call"), "{told}");
 }
 
 #[test]
@@ -833,7 +833,7 @@ fn conversations_are_stored_listed_shown_continued_and_removed() {
     assert!(gone.stderr.contains("unknown session"), "{}", gone.stderr);
     let none = world.run(&["run", "--continue", "hello?"]);
     assert!(
-        none.stderr.contains("no saved conversation for"),
+        none.stderr.contains("no saved session for"),
         "{}",
         none.stderr
     );

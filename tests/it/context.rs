@@ -86,7 +86,7 @@ fn mentioned_files_include_unsaved_changes() {
         "{request}"
     );
     assert!(
-        !request.contains("CANARY") && request.contains(".env may hold secrets"),
+        !request.contains("CANARY") && request.contains(".env may contain secrets"),
         "{request}"
     );
     assert!(

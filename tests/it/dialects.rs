@@ -165,7 +165,7 @@ fn refused_fields_are_dropped_for_the_session() {
 }
 
 #[test]
-fn a_server_that_names_another_dialect_is_asked_there() {
+fn a_server_that_names_another_api_is_asked_there() {
     let refused = refusal(
         "Function tools are not supported in /v1/chat/completions. Please use /v1/responses instead.",
     );
@@ -174,7 +174,7 @@ fn a_server_that_names_another_dialect_is_asked_there() {
     let mut client = client(&world, &[("mine", "gpt-5.6")], json!({}));
     let session = client.session(&world);
     ask(&mut client, &session, "look");
-    notice(&mut client, "`responses` dialect");
+    notice(&mut client, "`responses` API");
     ask(&mut client, &session, "again");
     let requests = world.rehearsal().requests();
     let in_responses: Vec<_> = requests

@@ -292,11 +292,11 @@ fn rejected_edits_change_nothing_and_are_reported_to_the_model() {
         content[1]["content"]["text"]
             .as_str()
             .unwrap()
-            .starts_with("the user said no"),
+            .starts_with("the user rejected this call"),
         "{update:#}"
     );
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
-    assert!(messages.contains("the user said no"), "{messages}");
+    assert!(messages.contains("the user rejected this call"), "{messages}");
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn a_refused_call_never_reaches_the_server() {
     }
     client.answer(id);
     let results = results(&world);
-    assert!(results[0].contains("said no"), "{results:?}");
+    assert!(results[0].contains("rejected this call"), "{results:?}");
     assert!(!results[1].contains("tools/call"), "{results:?}");
 }
 

@@ -229,7 +229,7 @@ fn mode_model_and_effort_are_restored() {
     );
     let said =
         third.find(|message| message["params"]["message"].is_string())["params"]["message"].clone();
-    let expected = "this conversation used other/big, which is not available, so custom/scripted continues: model \
+    let expected = "this session used other/big, which is not available, so custom/scripted continues: model \
                     `other/big` has an unknown provider";
     assert!(said.as_str().unwrap().starts_with(expected), "{said}");
     third.end();

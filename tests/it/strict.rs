@@ -465,7 +465,7 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
 }
 
 #[test]
-fn a_host_that_names_the_other_dialect_is_asked_there_from_then_on() {
+fn a_host_that_names_the_other_api_is_asked_there_from_then_on() {
     let (strict, world) = (Strict::start(), World::new(json!([])));
     let mut client = world.stranger_on(Transport::Lsp, &[]);
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
@@ -481,5 +481,5 @@ fn a_host_that_names_the_other_dialect_is_asked_there_from_then_on() {
     }
     let refusals = strict.refusals();
     assert_eq!(refusals.len(), 1, "{refusals:#?}");
-    assert_eq!(notices(&client, "`responses` dialect"), 1);
+    assert_eq!(notices(&client, "`responses` API"), 1);
 }

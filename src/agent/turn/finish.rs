@@ -222,7 +222,7 @@ impl State {
         let fixed = fixes.fixed.clone();
         let result = self.call(Arc::new(fixes), Value::Null).await;
         if result.is_error {
-            // The person said no, or is typing there.
+            // The person rejected it, or is typing there.
             self.ending.finish.quick_fixes = false;
             return false;
         }

@@ -152,11 +152,11 @@ const WIRE: &[(&str, &[(&str, By)])] = &[
             ),
             (
                 "a host that names the other dialect is asked there",
-                Test("a_host_that_names_the_other_dialect_is_asked_there_from_then_on"),
+                Test("a_host_that_names_the_other_api_is_asked_there_from_then_on"),
             ),
             (
                 "and the person is told",
-                Test("a_server_that_names_another_dialect_is_asked_there"),
+                Test("a_server_that_names_another_api_is_asked_there"),
             ),
             (
                 "every way to name it is understood",
