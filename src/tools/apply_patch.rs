@@ -85,6 +85,7 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
         let what = match action {
             Action::Add(content) => What::Create(content),
             Action::Delete => What::Remove,
+            Action::Replace(content) => What::Replace(content),
             Action::Update {
                 chunks,
                 moved_to: None,

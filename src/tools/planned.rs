@@ -20,6 +20,8 @@ pub(super) struct Planned {
 
 pub(super) enum What {
     Create(String),
+    /// The whole text.
+    Replace(String),
     Remove,
     Update(Vec<Chunk>),
     /// From this text to that one.
@@ -133,6 +135,9 @@ impl Planned {
                     .await?;
                 one(new(&self.path, change)?)
             }
+            What::Replace(content) => one(workspace
+                .propose(&self.path, &Change::Write(content.clone()))
+                .await?),
             What::Remove => one(self.removal(context).await?),
             What::Update(chunks) => one(workspace
                 .propose(&self.path, &Change::Patch(chunks.clone()))
@@ -188,7 +193,7 @@ impl Planned {
     async fn commit(&self, context: &ToolContext, done: &mut Changed) -> Result<(), FileError> {
         let workspace = &context.workspace;
         let change = match &self.what {
-            What::Create(content) => {
+            What::Create(content) | What::Replace(content) => {
                 workspace
                     .commit(&self.path, &Change::Write(content.clone()))
                     .await?

@@ -170,13 +170,22 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
     }
 }
 
-/// A new text for the whole file. If it uses LF only, a file with CRLF throughout keeps CRLF.
+/// A new text for the whole file. If it uses LF only, the file's line endings stay, in a mixed file those of each line.
 fn write(text: &str, content: &str) -> Outcome {
-    let keeps_crlf = LineEnding::of(text) == LineEnding::Crlf && !content.contains('\r');
-    let new_text = if keeps_crlf {
-        content.replace('\n', "\r\n")
-    } else {
-        content.to_owned()
+    let new_text = match LineEnding::of(text) {
+        _ if content.contains('\r') => content.to_owned(),
+        LineEnding::Mixed => {
+            let all = Replacement {
+                old_text: text.replace("\r\n", "\n").replace('\r', "\n"),
+                new_text: content.to_owned(),
+                replace_all: false,
+            };
+            let search = Search::new(text, &all, Strategy::LineEndings);
+            let whole = search.hunks(std::slice::from_ref(&(0..text.len())));
+            let whole = whole.and_then(|hunks| hunks.into_iter().next());
+            whole.map_or_else(|| content.to_owned(), |hunk| hunk.new_text)
+        }
+        ending => content.replace('\n', ending.as_str()),
     };
     Outcome {
         places: hunks(text, &new_text),

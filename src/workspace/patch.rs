@@ -24,6 +24,8 @@ pub enum Action {
     Add(String),
     /// Deletes the file.
     Delete,
+    /// Deletes the file and creates it again with this text.
+    Replace(String),
     /// Changes parts of the file, and possibly its name.
     Update {
         /// The changes; empty if the file is only renamed.
@@ -200,7 +202,8 @@ fn body(file: Option<&mut FilePatch>, line: &str) -> Result<(), PatchError> {
             content.push('\n');
         }
         Action::Delete if line.trim().is_empty() => {}
-        Action::Delete => return Err(stray()),
+        // Made of two sections, once all are read.
+        Action::Delete | Action::Replace(_) => return Err(stray()),
         Action::Update { chunks, moved_to } => match line.strip_prefix("*** Move to:") {
             Some(path) => *moved_to = Some(starless(path).trim().to_owned()),
             None => update(chunks, line),
@@ -276,7 +279,7 @@ fn finished(files: Vec<FilePatch>) -> Result<Vec<FilePatch>, PatchError> {
     Ok(files)
 }
 
-/// The sections of a patch, those that change the same file as one.
+/// The sections of a patch, those that change or replace the same file as one.
 fn joined(files: Vec<FilePatch>) -> Vec<FilePatch> {
     let mut joined: Vec<FilePatch> = Vec::new();
     for file in files {
@@ -292,6 +295,9 @@ fn joined(files: Vec<FilePatch>) -> Vec<FilePatch> {
                     moved_to: None,
                 },
             ) => chunks.extend(more),
+            (Some(deleted @ Action::Delete), Action::Add(content)) => {
+                *deleted = Action::Replace(content);
+            }
             (_, action) => joined.push(FilePatch { action, ..file }),
         }
     }

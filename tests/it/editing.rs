@@ -296,7 +296,10 @@ fn rejected_edits_change_nothing_and_are_reported_to_the_model() {
         "{update:#}"
     );
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
-    assert!(messages.contains("the user rejected this call"), "{messages}");
+    assert!(
+        messages.contains("the user rejected this call"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -366,4 +369,67 @@ fn outside_paths_are_reported_to_the_model() {
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
     assert!(messages.contains("outside"), "{messages}");
     assert!(messages.contains("unknown tool"), "{messages}");
+}
+
+/// A patch that deletes a file and adds it again replaces its text, whatever else stands between; the other way around it
+/// says two things about one file.
+#[test]
+fn a_file_that_a_patch_deletes_and_adds_is_replaced() {
+    let section = |kind: &str, name: &str| match kind {
+        "Delete" => format!("*** Delete File: {name}\n"),
+        "Add" => format!("*** Add File: {name}\n+new {name}\n"),
+        _ => format!("*** Update File: {name}\n@@\n-old {name}\n+changed {name}\n"),
+    };
+    let cases: [(&[(&str, &str)], &str, Option<&str>); 6] = [
+        (&[("Delete", "a"), ("Add", "a")], "new a\n", None),
+        (
+            &[("Delete", "a"), ("Update", "b"), ("Add", "a")],
+            "new a\n",
+            None,
+        ),
+        (
+            &[("Update", "b"), ("Delete", "a"), ("Add", "c"), ("Add", "a")],
+            "new a\n",
+            None,
+        ),
+        (
+            &[("Add", "a"), ("Delete", "a")],
+            "old a\n",
+            Some("names a twice"),
+        ),
+        (
+            &[("Delete", "a"), ("Delete", "a")],
+            "old a\n",
+            Some("names a twice"),
+        ),
+        (&[("Add", "a")], "old a\n", Some("exists already")),
+    ];
+    for (sections, expected, problem) in cases {
+        let sections: String = sections
+            .iter()
+            .map(|(kind, name)| section(kind, name))
+            .collect();
+        let patch = format!("*** Begin Patch\n{sections}*** End Patch\n");
+        let world = World::new(json!([
+            [call("r1", "read_file", json!({ "path": "a" }))],
+            [call("c1", "apply_patch", json!({ "patch": patch }))],
+            [{ "text": "done" }],
+        ]));
+        for name in ["a", "b"] {
+            world.write(name, &format!("old {name}\n"));
+        }
+        let mut client = world.stranger();
+        let mut hello = world.handshake(json!({ "experimental": { "tandem": {} } }));
+        hello["initializationOptions"] = json!({ "model": "gpt-5", "mode": "edit" });
+        client.shake_hands(hello);
+        let session = client.session(&world);
+        let id = client.prompt(&session, "replace it");
+        assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+        let told = world.rehearsal().requests()[2]["messages"].to_string();
+        assert_eq!(world.read("a"), expected, "{patch}{told}");
+        assert!(
+            problem.is_none_or(|problem| told.contains(problem)),
+            "{patch}{told}"
+        );
+    }
 }

@@ -25,6 +25,7 @@ mod dialects;
 mod docs;
 mod driver;
 mod editing;
+mod endings;
 #[cfg(unix)]
 mod eval;
 mod explore;

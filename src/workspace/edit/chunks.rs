@@ -134,7 +134,13 @@ impl Context<'_> {
         } else {
             self.anchored().ok_or_else(lost)?.start
         };
-        let ending = LineEnding::of(self.text).as_str();
+        // Like the line they follow.
+        let before = self.text.get(..at).unwrap_or_default();
+        let ending = ended_lines(before)
+            .last()
+            .map(|(_, ending)| ending)
+            .filter(|ending| !ending.is_empty())
+            .unwrap_or(LineEnding::of(self.text).as_str());
         let lines = chunk.lines.iter().filter_map(|line| {
             if let Line::Added(text) = line {
                 Some(text.as_str())
