@@ -145,7 +145,7 @@ def slash_command_is_completed_at_the_beginning_of_a_question():
         helix.complete("geo", "/he", "/help")
         helix.shows("(?m)^ *[0-9]* +/help *$")
         helix.command("w")
-        helix.shows("`/compact`: Summarize the conversation")
+        helix.shows("`/compact`: Summarize the session")
 
 
 @test

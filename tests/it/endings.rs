@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::call;
-use crate::omissions::results;
+use crate::driver::{World, call};
 
 /// Numbers that look like any, the same each time.
 struct Numbers(u64);
@@ -114,4 +113,37 @@ fn each_line_keeps_its_ending() {
         }
     }
     assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
+}
+
+/// Plays these calls in one turn in mode `edit`, each on a file of its own, and gives their results.
+fn results(texts: &[(String, &str)], calls: Vec<Value>) -> (World, Vec<String>) {
+    let world = World::new(json!([
+        texts
+            .iter()
+            .enumerate()
+            .map(|(number, (name, _))| call(&format!("r{number}"), "read_file", json!({ "path": name })))
+            .collect::<Vec<_>>(),
+        calls,
+        [{ "text": "done" }],
+    ]));
+    for (name, text) in texts {
+        world.write(name, text);
+    }
+    let mut client = world.client();
+    let session = client.session(&world);
+    let mode = json!({ "sessionId": session, "modeId": "edit" });
+    client.call("session/set_mode", mode);
+    let id = client.prompt(&session, "change them");
+    client.answer(id);
+    let last = world.rehearsal().requests()[2].clone();
+    let results = last["messages"].as_array().unwrap().iter();
+    let of_calls = |message: &&Value| {
+        let id = message["tool_call_id"].as_str();
+        id.is_some_and(|id| id.starts_with('c'))
+    };
+    let results = results.filter(of_calls);
+    let results = results
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect();
+    (world, results)
 }
