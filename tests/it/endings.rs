@@ -20,9 +20,10 @@ impl Numbers {
 /// A file of lines with these endings.
 fn file(endings: &[&str]) -> String {
     let lines = endings.iter().enumerate();
-    lines
+    let lines: Vec<_> = lines
         .map(|(number, ending)| format!("line {number}{ending}"))
-        .collect()
+        .collect();
+    lines.concat()
 }
 
 /// A call of one of the tools that changes the lines `from..to` to `new` (all of one kind of ending), and what the file is
@@ -49,25 +50,22 @@ fn change(
     let (before, after) = (at - 1, at + 1);
     let around =
         |middle: &str| format!("line {before}{written}{middle}{written}line {after}{written}");
-    let call = match tool {
-        0 => {
-            let edit = json!({
-                "old_text": around(&format!("line {at}")),
-                "new_text": around(&new.join(written)),
-            });
-            call(id, "edit_file", json!({ "path": path, "edits": [edit] }))
-        }
-        _ => {
-            let content: String = lines
-                .iter()
-                .flat_map(|(line, _)| [line.as_str(), "\n"])
-                .collect();
-            call(
-                id,
-                "write_file",
-                json!({ "path": path, "content": content }),
-            )
-        }
+    let call = if tool == 0 {
+        let edit = json!({
+            "old_text": around(&format!("line {at}")),
+            "new_text": around(&new.join(written)),
+        });
+        call(id, "edit_file", json!({ "path": path, "edits": [edit] }))
+    } else {
+        let content: String = lines
+            .iter()
+            .flat_map(|(line, _)| [line.as_str(), "\n"])
+            .collect();
+        call(
+            id,
+            "write_file",
+            json!({ "path": path, "content": content }),
+        )
     };
     (call, expected)
 }
