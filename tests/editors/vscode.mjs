@@ -578,7 +578,7 @@ function packaged() {
   for (const name of [...pictures, "LICENSE.txt", "l10n/bundle.l10n.de.json", "package.nls.de.json", "dist/THIRD-PARTY.txt"]) {
     assert.ok(existsSync(join(folder, name)), name);
   }
-  assert.match(readFileSync(join(folder, "changelog.md"), "utf8"), /## \[[\s\S]*- A chat view/);
+  assert.match(readFileSync(join(folder, "changelog.md"), "utf8"), /## \[[\s\S]*- A chat with /);
 }
 
 function noPolicyBreach() {
