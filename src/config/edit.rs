@@ -11,6 +11,8 @@ pub type Key<'a> = &'a [&'a str];
 #[must_use]
 pub fn with(text: &str, key: Key<'_>, value: Option<&toml::Value>) -> Option<String> {
     let table = DeTable::parse(text).ok()?;
+    let mut expected = toml::from_str(text).ok()?;
+    set(&mut expected, key, value)?;
     let (name, tables) = key.split_last()?;
     let there = spans(table.get_ref(), key);
     let mut text = text.to_owned();
@@ -40,8 +42,8 @@ pub fn with(text: &str, key: Key<'_>, value: Option<&toml::Value>) -> Option<Str
             }
         }
     }
-    let table = toml::from_str::<toml::Table>(&text).ok()?;
-    (find(&table, key) == value).then_some(text)
+    // Whatever the edit of the text has hit: the settings have to be the ones of before with this one changed.
+    (toml::from_str::<toml::Table>(&text).ok()? == expected).then_some(text)
 }
 
 /// Where a key begins, and its value.
@@ -55,14 +57,25 @@ fn spans(table: &DeTable<'_>, key: Key<'_>) -> Option<(usize, std::ops::Range<us
     }
 }
 
-fn find<'a>(table: &'a toml::Table, key: Key<'_>) -> Option<&'a toml::Value> {
+/// Sets or removes a key in the parsed settings; `None` if something that is no table is in its way.
+fn set(table: &mut toml::Table, key: Key<'_>, value: Option<&toml::Value>) -> Option<()> {
     let (name, rest) = key.split_first()?;
-    let value = table.get(*name)?;
-    if rest.is_empty() {
-        Some(value)
-    } else {
-        find(value.as_table()?, rest)
+    match value {
+        Some(value) if rest.is_empty() => {
+            table.insert((*name).to_owned(), value.clone());
+        }
+        None if rest.is_empty() => {
+            table.remove(*name);
+        }
+        None if !table.contains_key(*name) => {}
+        _ => {
+            let inner = table
+                .entry(*name)
+                .or_insert_with(|| toml::Table::new().into());
+            set(inner.as_table_mut()?, rest, value)?;
+        }
     }
+    Some(())
 }
 
 fn header(tables: &[&str]) -> String {
@@ -145,6 +158,12 @@ mod tests {
         ] {
             assert_eq!(with(text, &url, Some(&value)), None, "{text}");
         }
+        let one_line = "providers = { openai = { base-url = \"u\", api = \"chat\" } }\n";
+        assert_eq!(
+            with(one_line, &url, None),
+            None,
+            "the line has another setting"
+        );
     }
 
     proptest! {
