@@ -786,8 +786,9 @@ fn servers_of_other_agents_are_offered_and_copied_by_name() {
         "args": server::ARGUMENTS,
         "env": { "TANDEM_TEST_MCP": "good", "TOKEN": CANARY },
     });
+    // The repository names one as the person named theirs.
     let servers = json!({
-        "docs": good,
+        "docs": touch,
         "other": touch,
         "old": { "type": "sse", "url": "http://127.0.0.1:9/sse" },
         "open": { "command": "x", "args": ["${HOME}"] },
@@ -801,7 +802,7 @@ fn servers_of_other_agents_are_offered_and_copied_by_name() {
         ".home/config.toml",
         "[mcp.mine]\ncommand = [\"true\"] # mine\n",
     );
-    let mine = json!({ "mcpServers": { "mine": touch, "docs": touch } });
+    let mine = json!({ "mcpServers": { "mine": touch, "docs": good } });
     world.write(".home/.claude.json", &mine.to_string());
 
     let before = world.read(".home/config.toml");

@@ -82,15 +82,16 @@ pub(super) async fn run(names: &[String], settings: &Settings, workspace: &Path)
         let file = file.map_err(|why| anyhow!(why))?;
         writeln!(
             out,
-            "copied {} into {}",
+            "copied {} from {} into {}",
             display::escape_line(name),
+            server.file.display(),
             file.display()
         )?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The servers of all files; of several with one name, the first.
+/// The servers of all files; of several with one name, the first, which is the person's own if they have one.
 fn find(settings: &Settings, workspace: &Path) -> Vec<Found> {
     let environment = settings.harmless_environment();
     let home = ["HOME", "USERPROFILE"]
@@ -101,7 +102,8 @@ fn find(settings: &Settings, workspace: &Path) -> Vec<Found> {
         .into_iter()
         .flat_map(|home| OF_PERSON.map(|(file, field)| (Path::new(home).join(file), field)));
     let mut found: Vec<Found> = Vec::new();
-    for (file, field) in of_workspace.into_iter().chain(of_person) {
+    // A repository must not put its own server in the place of one that the person knows by that name.
+    for (file, field) in of_person.chain(of_workspace) {
         let Some(servers) = read(&file, field) else {
             continue;
         };
