@@ -1,13 +1,13 @@
 //! Whether a change of a program only imports or only formats, told by its text and in any language.
 //!
-//! Blanks count wherever they may mean something: only empty lines, and blanks at the end of lines, are format.
+//! Whitespace counts wherever it may mean something: only empty lines and trailing whitespace are formatting.
 
 /// A change that leaves alone what a program does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upkeep {
     /// Import statements were added, changed or removed.
     Import,
-    /// Blanks were.
+    /// Only whitespace changed.
     Format,
 }
 
@@ -28,7 +28,7 @@ impl Upkeep {
     }
 }
 
-/// The lines of a program without blank ones.
+/// The lines of a program without empty ones.
 #[derive(Default)]
 struct Program<'a> {
     imports: Vec<&'a str>,

@@ -58,7 +58,7 @@ impl TypedTool for Explore {
         } = arguments;
         let Some(explorer) = &context.explorer else {
             return Err(ToolError(
-                "nobody can explore here; read the files yourself".to_owned(),
+                "there is no sub-agent here; read the files yourself".to_owned(),
             ));
         };
         let title = title(&question);

@@ -127,7 +127,7 @@ impl OfTurn {
         };
         let answer = seen.text.trim();
         if answer.is_empty() {
-            let why = problem.unwrap_or_else(|| "the model said nothing".to_owned());
+            let why = problem.unwrap_or_else(|| "the model returned nothing".to_owned());
             return Err(ToolError(format!(
                 "no answer: {why}. Ask something smaller, or read the files yourself"
             )));
