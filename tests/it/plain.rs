@@ -218,7 +218,8 @@ fn a_prompt_that_is_saved_with_other_files_is_not_sent() {
     let mut text = "## You\n\nHalf a prom\n".to_owned();
     client.open(&chat, &text);
     client.open(&code, "fn f() {}\n");
-    for saved in [[&chat, &code], [&code, &chat]] {
+    // The last of them is followed by a save of the chat at once, as in `:wa` and `:w`.
+    for saved in [[&code, &chat], [&chat, &code]] {
         for uri in saved {
             save(&mut client, uri);
         }

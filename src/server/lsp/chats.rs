@@ -1,6 +1,6 @@
 //! Chat files: each is a conversation of an editor that has only LSP.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -40,7 +40,9 @@ pub(in crate::server) struct Chats {
 /// The newest saves. What an editor saves together (`:wa`) sends no prompt: it may be half written.
 #[derive(Debug, Default)]
 struct Saves {
-    last: Option<(String, Instant)>,
+    /// What was saved together so far.
+    together: HashSet<String>,
+    last: Option<Instant>,
     /// The chat file that was saved, while another document may follow.
     waits: Option<String>,
     due: JoinSet<()>,
@@ -71,9 +73,16 @@ impl Server {
             return;
         }
         let (now, saves) = (Instant::now(), &mut self.chats.saves);
-        let last = saves.last.replace((uri.to_owned(), now));
-        let is_with_another =
-            last.is_some_and(|(other, at)| other != uri && now.duration_since(at) < TOGETHER);
+        let is_late = saves
+            .last
+            .replace(now)
+            .is_none_or(|last| now.duration_since(last) >= TOGETHER);
+        // An editor that saves all documents saves each once: the second time is a command of its own.
+        if is_late || saves.together.contains(uri) {
+            saves.together.clear();
+        }
+        let is_with_another = !saves.together.is_empty();
+        saves.together.insert(uri.to_owned());
         let before = saves
             .waits
             .take_if(|waiting| is_with_another || waiting == uri);
