@@ -235,8 +235,11 @@ impl Http {
                 .header(CONTENT_TYPE, "application/json")
                 .header(ACCEPT, "application/json, text/event-stream")
                 .headers(headers.clone())
-                .body(body.clone());
-            let response = request.send().await.map_err(unreachable)?;
+                .body(body.clone())
+                .build()
+                .map_err(unreachable)?;
+            let sent = request.headers().get(AUTHORIZATION).cloned();
+            let response = self.client.execute(request).await.map_err(unreachable)?;
             let status = response.status();
             if status.is_success() {
                 return Ok(response);
@@ -244,7 +247,10 @@ impl Http {
             if let Some(login) = self.login_in_use() {
                 let challenge = Challenge::of(response.headers());
                 if status == StatusCode::UNAUTHORIZED {
-                    if std::mem::take(&mut may_renew) && login.renewed().await {
+                    if let Some(refused) = sent
+                        && std::mem::take(&mut may_renew)
+                        && login.renewed(&refused).await
+                    {
                         continue;
                     }
                     return Err(Fault::Login(Box::new(challenge)));

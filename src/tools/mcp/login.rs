@@ -57,6 +57,8 @@ pub struct Login {
     /// Learns every token.
     secrets: Redactor,
     tokens: Mutex<Loaded>,
+    /// One renewal at a time: a refresh token is often valid once.
+    renewing: tokio::sync::Mutex<()>,
 }
 
 /// The tokens in memory.
@@ -95,6 +97,7 @@ impl Login {
             vault,
             secrets,
             tokens: Mutex::default(),
+            renewing: tokio::sync::Mutex::default(),
         })
     }
 
@@ -109,14 +112,14 @@ impl Login {
         } else {
             tokens
         };
-        let mut value = HeaderValue::try_from(format!("Bearer {}", tokens.access)).ok()?;
-        value.set_sensitive(true);
-        Some(value)
+        tokens.authorization()
     }
 
-    /// Renews the tokens after the server refused them; false if a new login is necessary.
-    pub(super) async fn renewed(&self) -> bool {
+    /// Renews the tokens after the server refused a request with this `Authorization`; false if a new login is necessary.
+    pub(super) async fn renewed(&self, refused: &HeaderValue) -> bool {
         match self.current().await {
+            // Another request has renewed them meanwhile.
+            Some(tokens) if tokens.authorization().as_ref() != Some(refused) => true,
             Some(tokens) => self.renew(&tokens).await,
             None => false,
         }
@@ -150,7 +153,13 @@ impl Login {
 
     /// Renews tokens; false if they cannot be.
     async fn renew(&self, tokens: &Tokens) -> bool {
-        // Another process may have renewed them: a refresh token is often valid once.
+        let _one_at_a_time = self.renewing.lock().await;
+        if let Some(current) = self.current().await
+            && current.access != tokens.access
+        {
+            return true;
+        }
+        // Another process may have renewed them.
         if let Some(stored) = self.vault.load(self.server.as_str()).await
             && stored.access != tokens.access
         {

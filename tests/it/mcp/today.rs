@@ -14,8 +14,10 @@ use crate::loopback::{self, Request};
 /// How it behaves, and what it was asked.
 #[derive(Default)]
 struct State {
-    /// The number of the token that is valid; 0 if none is required.
+    /// The number of the newest token; 0 if none is required.
     token: u32,
+    /// Tokens before this one are refused.
+    revoked: u32,
     /// How long a token is valid, in seconds.
     lifetime: u64,
     /// Whether it renews tokens.
@@ -75,7 +77,9 @@ fn answer(server: &Server, request: &Request, stream: &TcpStream) -> std::io::Re
         _ => return loopback::answer(stream, 404, "", ""),
     }
     let authorization = request.header("authorization").unwrap_or_default();
-    if state.token > 0 && authorization != format!("Bearer token-{}", state.token) {
+    let is_valid = (state.revoked.max(1)..=state.token)
+        .any(|token| authorization == format!("Bearer token-{token}"));
+    if state.token > 0 && !is_valid {
         return loopback::answer(stream, 401, "WWW-Authenticate: Bearer\r\n", "");
     }
     let message: Value = serde_json::from_str(&request.body).unwrap();
@@ -121,7 +125,7 @@ fn called(state: &mut State, params: &Value) -> Value {
         }
         // The token is refused from the next request on.
         "revoke" => {
-            state.token += 1;
+            state.revoked = state.token + 1;
             "revoked".to_owned()
         }
         "open" => {
@@ -162,11 +166,14 @@ fn grant(
     if kind == "refresh_token" {
         let is_newest = form["refresh_token"] == format!("renewal-{}", count_of(state, "granted"));
         if !state.renews || !is_newest {
+            // Who sends one twice may have stolen it (OAuth 2.1, section 4.3.1).
+            state.revoked = state.token + 1;
             return loopback::document(stream, 400, &json!({ "error": "invalid_grant" }));
         }
     }
     state.asked.push("granted".to_owned());
-    state.token = state.token.max(1) + u32::from(kind == "refresh_token");
+    let next = state.token + u32::from(kind == "refresh_token");
+    state.token = next.max(state.revoked).max(1);
     let renewal = format!("renewal-{}", count_of(state, "granted"));
     let token = format!("token-{}", state.token);
     let tokens = json!({ "access_token": token, "token_type": "Bearer", "refresh_token": renewal, "expires_in": state.lifetime });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use crate::process::keyring;
@@ -25,6 +26,15 @@ pub(super) struct Tokens {
     /// The permissions that were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+}
+
+impl Tokens {
+    /// The `Authorization` of a request with the access token.
+    pub fn authorization(&self) -> Option<HeaderValue> {
+        let mut value = HeaderValue::try_from(format!("Bearer {}", self.access)).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
 }
 
 /// How tandem is known to an authorization server.
