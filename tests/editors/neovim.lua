@@ -595,7 +595,7 @@ else
   io.stdout:write('# vim.lsp.enable is not in this Neovim\n')
 end
 
-for _, part in ipairs({ 'install', 'suggest', 'screen', 'look' }) do
+for _, part in ipairs({ 'install', 'suggest', 'screen', 'look', 'jobs' }) do
   dofile(here .. ('/neovim_%s.lua'):format(part)).test(t, model, {
     binary = binary,
     plugin = plugin,

@@ -30,6 +30,7 @@ local maps = {
   comment = { 'nx', 'comment on the selection or the line' },
   comments = { 'n', 'send the comments' },
   chat = { 'n', 'open or close the chat' },
+  jobs = { 'n', 'open or close the background commands' },
   stop = { 'n', 'stop the turn' },
   mode = { 'n', 'choose the mode' },
   model = { 'n', 'choose the model' },

@@ -132,6 +132,10 @@ function Chat:show_state()
     return
   end
   local lines = waiting_lines(self.session.turns and self.session.turns:waiting() or {})
+  local jobs = self.session.jobs and self.session.jobs:count()
+  if jobs then
+    lines[#lines + 1] = { { jobs .. ' running in the background: :Tandem jobs', 'TandemDim' } }
+  end
   local changes = self.session.state == 'idle' and self.session.review and self.session.review:count() or ''
   if changes ~= '' then
     lines[#lines + 1] = { { changes .. ' to review: :Tandem review', 'TandemDim' } }

@@ -109,6 +109,9 @@ local handlers = {
   ['_tandem/turn'] = function(_, params)
     require('tandem.incoming').on_turn(params)
   end,
+  ['_tandem/jobs/changed'] = function(_, params)
+    require('tandem.incoming').on_jobs(params)
+  end,
   ['session/request_permission'] = function(_, params)
     return require('tandem.incoming').on_permission(params)
   end,

@@ -128,7 +128,7 @@ for _, name in ipairs({ 'model', 'effort' }) do
 end
 
 local plain =
-  { 'chat', 'stop', 'allow', 'new', 'chats', 'close', 'comments', 'back', 'regenerate', 'sessions', 'log', 'undo', 'redo', 'review' }
+  { 'chat', 'jobs', 'stop', 'allow', 'new', 'chats', 'close', 'comments', 'back', 'regenerate', 'sessions', 'log', 'undo', 'redo', 'review' }
 for _, name in ipairs(plain) do
   subcommands[name] = {
     run = function()

@@ -74,6 +74,14 @@ function M.on_turn(params)
   end
 end
 
+---@param params wire.Jobs
+function M.on_jobs(params)
+  local session = chats.by_id(params.sessionId)
+  if session then -- one that is being loaded has none yet
+    session.jobs:take(params.jobs)
+  end
+end
+
 ---@param params wire.RequestPermissionRequest
 ---@return wire.RequestPermissionResponse
 function M.on_permission(params)

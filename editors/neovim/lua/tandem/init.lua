@@ -144,6 +144,11 @@ function M.chat()
   end)
 end
 
+--- Shows the background commands of the session and goes there; from there, closes them.
+function M.jobs()
+  require('tandem.jobs_window').toggle(session())
+end
+
 --- Stops the running turn.
 function M.stop()
   session():stop()

@@ -1,4 +1,4 @@
---- The keys of the chat in a float, which needs no help tags.
+--- The keys of a window in a float, which needs no help tags.
 local api = vim.api
 local M = {}
 
@@ -24,12 +24,14 @@ end
 
 --- Shows what keys do; any of the usual keys closes it.
 ---@param keys tandem.Key[]
-function M.show(keys)
+---@param title? string default: those of the chat
+function M.show(keys, title)
   local lines = lines_of(keys)
   local shown = api.nvim_create_buf(false, true)
   api.nvim_buf_set_lines(shown, 0, -1, false, lines)
   vim.bo[shown].modifiable, vim.bo[shown].bufhidden = false, 'wipe'
-  local width = vim.fn.max(vim.tbl_map(vim.fn.strdisplaywidth, lines))
+  title = (' tandem: keys of %s '):format(title or 'the chat')
+  local width = vim.fn.max(vim.tbl_map(vim.fn.strdisplaywidth, vim.list_extend({ title }, lines)))
   local win = api.nvim_open_win(shown, true, {
     relative = 'editor',
     row = math.max(0, math.floor((vim.o.lines - #lines) / 2) - 1),
@@ -38,7 +40,7 @@ function M.show(keys)
     height = math.min(#lines, vim.o.lines - 4),
     style = 'minimal',
     border = 'rounded',
-    title = ' tandem: keys of the chat ',
+    title = title,
   })
   for _, key in ipairs({ 'q', '<Esc>', '<CR>', 'g?' }) do
     vim.keymap.set('n', key, function()

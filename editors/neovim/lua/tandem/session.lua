@@ -1,5 +1,6 @@
 --- One conversation: its state, its requests, and what becomes of its turns.
 --- Invariant: a turn that started ends exactly once, whether the server answers, refuses or exits.
+local Jobs = require('tandem.jobs')
 local client = require('tandem.client')
 local context = require('tandem.context')
 local permission = require('tandem.permission')
@@ -28,6 +29,7 @@ local Turns = require('tandem.turns')
 ---@field began_at? number when the running turn began, in ms
 ---@field chat tandem.Chat
 ---@field review tandem.Review
+---@field jobs tandem.Jobs
 ---@field connection? vim.lsp.Client
 ---@field private stopping boolean the running turn was told to stop
 ---@field private opening? tandem.OpenCallback[] who waits for the conversation
@@ -50,6 +52,7 @@ function M.new(root)
   session.turns, session.stopping = Turns.new(), false
   session.chat = require('tandem.chat').new(session)
   session.review = require('tandem.review').new(session)
+  session.jobs = Jobs.new(session)
   return session
 end
 
@@ -465,6 +468,7 @@ function Session:leave()
   end
   self.id, self.lost, self.usage, self.began = nil, nil, nil, false
   self.review:forget()
+  self.jobs:take({}) -- they end with it
   self.chat:clear()
   status.changed(self)
 end
@@ -478,6 +482,7 @@ function Session:on_server_exit(why, failed)
   self.lost = self.began and (self.id or self.lost) or nil
   self.id, self.connection, self.loading = nil, nil, false
   self.review:forget()
+  self.jobs:take({})
   local running = self.turns:running()
   for _, message in ipairs(self.turns:drain()) do
     if message ~= running then

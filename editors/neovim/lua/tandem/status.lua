@@ -50,6 +50,7 @@ end
 local function details(session)
   local parts = {} ---@type string[]
   parts[#parts + 1] = #session.review.changes > 0 and session.review:count() or nil
+  parts[#parts + 1] = session.jobs:count()
   parts[#parts + 1] = session:mode_name()
   parts[#parts + 1] = session.model and (session.model:match('[^/]+$') or session.model)
   parts[#parts + 1] = session.effort ~= 'default' and session.effort or nil

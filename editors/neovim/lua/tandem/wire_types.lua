@@ -211,6 +211,29 @@
 ---@field uri? string URI associated with this resource or media payload.
 ---@field _meta? table<string, any>
 
+---A background command.
+---@class wire.Job
+---@field id integer Its number in the session.
+---@field command string The command line.
+---@field state wire.JobState Whether it runs.
+---@field exitCode? integer Its exit code, if it ended by itself and the code is known.
+---@field startedAt integer When it was started, in milliseconds since 1970 (UTC).
+---@field ports integer[] The TCP ports it listens on.
+
+---The answer to [`JobOutputParams`].
+---@class wire.JobOutput
+---@field text string The text, without terminal sequences.
+---@field offset integer Where the next piece begins, in bytes.
+---@field truncated boolean Whether output before this piece was left out.
+
+---Whether a background command runs.
+---@alias wire.JobState "running"|"exited"|"stopped"
+
+---The answer to [`JobsParams`], and `_tandem/jobs/changed`, a notification: one of them began or ended.
+---@class wire.Jobs
+---@field sessionId string The session.
+---@field jobs wire.Job[] The oldest first.
+
 ---Response from loading an existing session.
 ---@class wire.LoadSessionResponse
 ---@field modes? wire.SessionModeState Initial mode state if supported by the Agent

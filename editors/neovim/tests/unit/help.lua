@@ -84,4 +84,17 @@ return function(t, use)
       end
     end
   end)
+
+  t.test('every key of the background commands is in the help', function()
+    local session = { root = vim.fn.tempname() }
+    session.jobs = require('tandem.jobs').new(session)
+    require('tandem.jobs_window').toggle(session)
+    local keys = help:match('%*tandem%-jobs%*(.-)\n\n')
+    local maps = api.nvim_buf_get_keymap(0, 'n')
+    vim.cmd.close()
+    t.equal(#maps > 3, true)
+    for _, map in ipairs(maps) do
+      t.contains(keys, '\n    ' .. map.lhs .. ' ')
+    end
+  end)
 end

@@ -1,0 +1,124 @@
+--- Background commands as a person sees them: screen cells of a real terminal, real keys, real commands.
+local screens = dofile(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/neovim_screen.lua')
+
+local M = {}
+
+--- Serves on a port of its own choice and says so; prints a line for each request.
+local server = [[
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"served")
+    def log_message(self, *_): print("asked for", self.path, flush=True)
+http = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+open("port", "w").write(str(http.server_port))
+print("first line\nsecond line\nthird line\nready", flush=True)
+http.serve_forever()
+]]
+
+--- The tests of this file.
+---@param t table the harness
+---@param model tandem.test.Model
+---@param setup tandem.test.Setup
+function M.test(t, model, setup)
+  if vim.fn.executable('tmux') == 0 then
+    return t.skip('background commands', 'tmux is not installed')
+  end
+  local screen, folder = screens.open(t, setup)
+  vim.fn.writefile(vim.split(server, '\n'), folder .. '/server.py')
+  local function shows(part)
+    screens.wait_text(t, screen, part)
+  end
+  local function matches(what, pattern)
+    local ok = pcall(t.wait, what, function()
+      return screen:text():find(pattern)
+    end)
+    t.equal(ok or screen:text(), true, what)
+  end
+  local function hides(part)
+    t.wait(('%q is gone from the screen'):format(part), function()
+      return not screen:text():find(part, 1, true)
+    end)
+  end
+  local function command(line)
+    screen:keys(':' .. line, 'Enter')
+  end
+  local function run(id, line, background)
+    return { call = { id = id, name = 'run_command', arguments = { command = line, background = background } } }
+  end
+  local function test(name, body)
+    t.test('background commands: ' .. name, function()
+      screens.settle(t, screen)
+      body()
+    end)
+  end
+
+  test('the window lists them with state, age, ports and last lines; the output follows; one stops', function()
+    model:script({ run('serve', 'python3 server.py', true), run('fail', 'echo lost; exit 3', true) }, { { text = 'Both began.' } })
+    command('Tandem mode auto')
+    command('Tandem ask Serve it')
+    shows('Both began.')
+    shows('1 job running in the background: :Tandem jobs')
+    matches('the count in the status line', 'tandem: [^\n]*1 job ·')
+    command('Tandem jobs')
+    shows('Background commands ')
+    shows('<CR> output · x stop · q close')
+    local port = vim.fn.readfile(folder .. '/port')[1]
+    matches('state, age, port and command', ('● %%d+ s +:%s  python3 server%%.py'):format(port))
+    shows('third line')
+    shows('ready')
+    t.equal(screen:text():find('first line', 1, true), nil, 'only the last lines of each')
+    matches('the one that failed', '✗ exit 3 +echo lost; exit 3')
+    screens.picture('jobs', screen, setup.here)
+
+    screen:keys('gg', 'Enter')
+    shows('first line')
+    matches('the title of the output', '%d+ s  python3 server%.py')
+    -- Another command of the session reaches it, and the window follows to what it prints.
+    local ask = 'for i in $(seq 1 30); do curl -s http://127.0.0.1:$(cat port)/page$i; done'
+    model:script({ run('ask', ask) }, { { text = 'It answers.' } })
+    command('Tandem ask Test it')
+    shows('It answers.')
+    shows('asked for /page30')
+    hides('first line')
+    screens.picture('output', screen, setup.here)
+
+    screen:keys('x')
+    matches('it is stopped', 'stopped +:?%d* *python3 server%.py')
+    hides('1 job running in the background')
+    t.equal(screen:text():find('%d job'), nil, screen:text())
+    screen:keys('x')
+    shows('This command has already ended')
+    screen:keys('q')
+    hides('asked for /page27')
+    screen:keys('g?')
+    shows('keys of the background commands')
+    screen:keys('q')
+    command('Tandem jobs')
+    hides('Background commands ')
+    command('Tandem close')
+  end)
+
+  test('the list stays on its command while others print, and ends with the session', function()
+    local ticking = 'i=0; while :; do i=$((i+1)); echo tick $i; sleep 0.2; done'
+    model:script({ run('tick', ticking, true), run('sleep', 'sleep 1000', true) }, { { text = 'They run.' } })
+    command('Tandem mode auto')
+    command('Tandem jobs')
+    shows('No background commands in this session')
+    command('Tandem ask Run them')
+    shows('They run.')
+    shows('2 jobs running in the background')
+    screen:keys('G')
+    matches('three lines below the first', 'tick %d+[^\n]*\n +tick %d+[^\n]*\n +tick %d+')
+    t.equal(screen:lua('return vim.api.nvim_get_current_line()'), 'sleep 1000')
+    screen:keys('x')
+    matches('the second one is stopped', 'stopped +sleep 1000')
+    command('Tandem close')
+    shows('No background commands in this session')
+    t.equal(screen:text():find('%d job'), nil, screen:text())
+    command('Tandem mode ask')
+  end)
+  screen:stop()
+end
+
+return M
