@@ -14,6 +14,7 @@ use super::revert::{Left, Reason, Reverted, revert};
 use super::review::without;
 use super::{ChangeSet, Images, backup};
 use crate::domain::{FileDiff, Stored};
+use crate::text::standing as standing_in;
 use crate::workspace::{
     FileChange, FileError, OnDisk, Root, Source, Workspace, WorkspacePath, blocking, content, disk,
 };
@@ -167,7 +168,11 @@ impl Work<'_> {
         }
         let stored = stored(&before, &after, is_created, is_removed);
         let (text, lines) = blocking(move || without(&before.text, &after.text, &now)).await;
-        let lines = lines.into_iter().map(Reason::Lines).collect();
+        let lines: Vec<_> = lines.into_iter().map(Reason::Lines).collect();
+        // Half of what a command wrote, among lines of somebody else, is nothing that ever was.
+        if self.purpose == Purpose::Redo && !change.is_edit && !lines.is_empty() {
+            return Ok((Vec::new(), lines));
+        }
         let target = (!is_created || !text.is_empty()).then_some(text);
         if target == file.now && stored.is_none() {
             return Ok((Vec::new(), lines));
@@ -263,10 +268,17 @@ async fn on_disk(workspace: &Workspace, changes: ChangeSet, images: &Arc<Images>
             .iter()
             .filter_map(|change| saved_document(&owned, &change.path))
             .collect();
-        let is_open = |path: &Path| {
-            owned.documents().find(path).is_some() && !open.iter().any(|(saved, _)| saved.real() == path)
+        let is_open = |change: &EntryChange| {
+            let path = &*change.path;
+            let is_saved = open.iter().any(|(saved, _)| saved.real() == path);
+            let document = owned.documents().find(path).filter(|_| !is_saved);
+            document.is_some_and(|document| {
                 // What the editor shows of a file that is gone is no reason to leave the file gone.
-                && owned.resolve_path(path).is_ok_and(|path| path.written().is_some())
+                owned
+                    .resolve_path(path)
+                    .is_ok_and(|path| path.written().is_some())
+                    && has_any(&document.text, change, &images)
+            })
         };
         let reverted = revert(&roots, &changes, &images, &is_open);
         let now = |(path, old): (WorkspacePath, _)| {
@@ -288,6 +300,15 @@ fn saved_document(workspace: &Workspace, path: &Path) -> Option<(WorkspacePath, 
     let document = workspace.documents().find(path)?;
     let path = workspace.resolve_path(path).ok()?;
     (text_now(&path)? == document.text).then(|| (path, Arc::clone(&document.text)))
+}
+
+/// Whether anything of the change is in an unsaved text; otherwise it is in the file alone.
+fn has_any(text: &str, change: &EntryChange, images: &Images) -> bool {
+    let read = |entry| edits::text(images, entry, TEXT);
+    read(&change.after).is_some_and(|after| {
+        let before = read(&change.before).map_or_else(Arc::default, |before| before.text);
+        !standing_in(&before, &after.text, text).pieces.is_empty()
+    })
 }
 
 fn text_now(path: &WorkspacePath) -> Option<Arc<str>> {

@@ -100,13 +100,13 @@ impl Reason {
     }
 }
 
-/// Reverts `changes` in `roots`, except files for which `is_open` is true. Blocks.
+/// Reverts `changes` in `roots`, except those of files for which `is_open` is true. Blocks.
 #[must_use]
 pub fn revert<'a>(
     roots: &'a [Arc<Root>],
     changes: &'a ChangeSet,
     images: &'a Images,
-    is_open: &(dyn Fn(&Path) -> bool + Sync),
+    is_open: &(dyn Fn(&EntryChange) -> bool + Sync),
 ) -> Reverted {
     let mut reverted = Reverted::default();
     let revert = Revert {
@@ -238,7 +238,7 @@ impl<'a> Revert<'a> {
     fn files(
         &self,
         changes: &'a [EntryChange],
-        is_open: &(dyn Fn(&Path) -> bool + Sync),
+        is_open: &(dyn Fn(&EntryChange) -> bool + Sync),
     ) -> Vec<Done<'a>> {
         // Folders whose permissions changed can be entered before what is in them is looked at, and get theirs last.
         let (folders, other): (Vec<_>, Vec<_>) = changes
@@ -254,7 +254,7 @@ impl<'a> Revert<'a> {
             other.into_iter().partition(|change| is_replaced(change));
         let one = |change: &EntryChange| {
             let has_text = !is_folder(&change.after) && !is_same_content(change);
-            if has_text && is_open(&change.path) {
+            if has_text && is_open(change) {
                 Err(Reason::Open)
             } else {
                 self.one(change)

@@ -87,6 +87,8 @@ pub struct Changed {
 pub(crate) struct Reach {
     pub undo: Undo,
     pub note: Option<String>,
+    /// The folders and files that it does not cover.
+    pub left_out: Vec<PathBuf>,
 }
 
 impl Shell {
@@ -160,13 +162,18 @@ impl Shared {
                 } else {
                     Undo::Everything
                 };
-                Reach { undo, note: None }
+                Reach {
+                    undo,
+                    note: None,
+                    left_out,
+                }
             }
             Ok(Coverage { left_out, .. }) => {
                 let note = format!("undo does not cover {}", sorted(workspace, left_out.iter()));
                 Reach {
                     undo: Undo::ExceptIgnored,
                     note: Some(note),
+                    left_out,
                 }
             }
         }
@@ -402,6 +409,7 @@ impl Reach {
         Self {
             undo: Undo::Nothing,
             note: Some(format!("undo cannot cover this workspace: {why}")),
+            left_out: Vec::new(),
         }
     }
 }

@@ -72,7 +72,7 @@ impl Shared {
         let argv = surroundings.shell().argv(&line.command)?;
         let mut variables = variables(surroundings);
         let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
-            return self.prepare_plainly(workspace, line, argv, variables, place);
+            return self.prepare_plainly(workspace, line, argv, variables, place, unsaved);
         };
         let argv = with_libraries(argv, &mut variables);
         let scratch = self.scratch()?;
@@ -87,10 +87,13 @@ impl Shared {
         let home = surroundings.home();
         let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
         let (folder, is_fixed) = (scratch.unsaved(), !sandbox.covers());
-        let stand_ins = unsaved
+        let (seen, unseen): (Vec<_>, Vec<_>) = unsaved
+            .into_iter()
+            .partition(|unsaved| sandbox.shows_unsaved() && unsaved.path.real().is_file());
+        let stand_ins = seen
             .into_iter()
             .map(|unsaved| StandIn::new(workspace, unsaved, &folder, is_fixed));
-        let stand_ins: Vec<_> = stand_ins.collect::<io::Result<_>>()?;
+        let mut stand_ins: Vec<_> = stand_ins.collect::<io::Result<_>>()?;
         let confined = Confined {
             roots: &roots,
             pins: &pins,
@@ -116,6 +119,7 @@ impl Shared {
         let invocation = sandbox
             .invocation(&confined, surroundings, argv)?
             .marked(scratch.ended());
+        stand_ins.extend(on_disk(workspace, unseen));
         let own = sandbox.variables(&scratch).into_iter();
         variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
         let folder = scratch.folder();
@@ -145,6 +149,7 @@ impl Shared {
         argv: Vec<OsString>,
         variables: BTreeMap<String, OsString>,
         cwd: PathBuf,
+        unsaved: Vec<Unsaved>,
     ) -> io::Result<Prepared> {
         if workspace.is_copy() {
             return Err(io::Error::other(
@@ -156,19 +161,23 @@ impl Shared {
             .surroundings
             .plainly(argv, dialect)?
             .marked(self.scratch()?.ended());
-        let (workspace, guard, stand_ins, scratch) = (workspace.clone(), None, Vec::new(), None);
         Ok(Prepared {
             shown: line.command.clone(),
             invocation,
             variables,
             cwd,
-            guard,
-            workspace,
-            stand_ins,
-            scratch,
+            guard: None,
+            workspace: workspace.clone(),
+            stand_ins: on_disk(workspace, unsaved),
+            scratch: None,
             _scratch: None,
         })
     }
+}
+
+fn on_disk(workspace: &Workspace, unsaved: Vec<Unsaved>) -> Vec<StandIn> {
+    let on_disk = |unsaved| StandIn::on_disk(workspace, unsaved);
+    unsaved.into_iter().filter_map(on_disk).collect()
 }
 
 fn variables(surroundings: &Surroundings) -> BTreeMap<String, OsString> {

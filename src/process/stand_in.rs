@@ -1,9 +1,10 @@
-//! Unsaved text that a command reads in place of the file on disk.
+//! A file with unsaved text while a command runs.
 //!
-//! The text is in a file of its own in the session's scratch folder, mounted over the real one.
+//! Where the sandbox can mount files, the command reads the unsaved text: it is in a file of its own in the session's
+//! scratch folder, mounted over the real one. Elsewhere the command reads the real file.
 //!
-//! What the command writes there, or puts in the place of the file, becomes an edit of the open document; the real file
-//! keeps its content and time until the person saves.
+//! What the command writes to either, or puts in the place of the file, becomes an edit of the open document; the real
+//! file has its content and time again, and keeps them until the person saves.
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
@@ -16,12 +17,13 @@ use crate::domain::FileDiff;
 use crate::workspace::{Covered, Fate};
 use crate::workspace::{FileChange, Unsaved, Workspace, blocking};
 
-/// A file that stands in for an unsaved document.
+/// What stands in for an unsaved document.
 #[derive(Debug)]
 pub(crate) struct StandIn {
+    /// What the command reads.
     unsaved: Unsaved,
-    file: NamedTempFile,
-    permissions: Permissions,
+    /// The file with that, which is mounted, and its permissions; `None` if the command reads the real one.
+    mounted: Option<(NamedTempFile, Permissions)>,
     /// The file it covers; `None` if a command cannot replace, move or remove it.
     covered: Option<Arc<Covered>>,
 }
@@ -49,19 +51,43 @@ impl StandIn {
         file.as_file().set_permissions(permissions.clone())?;
         let is_fixed = is_fixed || unsaved.path.is_protected();
         let covered = (!is_fixed)
-            .then(|| Covered::new(workspace, &unsaved.path))
+            .then(|| Covered::new(workspace, &unsaved.path, None))
             .transpose();
         Ok(Self {
             unsaved,
-            file,
-            permissions,
+            mounted: Some((file, permissions)),
             covered: covered.map_err(io::Error::other)?.map(Arc::new),
         })
     }
 
-    /// The file with the text.
-    pub fn source(&self) -> &Path {
-        self.file.path()
+    /// For a command that reads the file itself, or finds none; `None` if it is protected or no text.
+    pub fn on_disk(workspace: &Workspace, unsaved: Unsaved) -> Option<Self> {
+        if unsaved.path.is_protected() {
+            return None;
+        }
+        let is_new = unsaved.path.real().symlink_metadata().is_err();
+        let unsaved = if is_new {
+            unsaved
+        } else {
+            unsaved.saved().ok()?
+        };
+        let covered = || {
+            let before = Some(unsaved.bytes.clone());
+            Covered::new(workspace, &unsaved.path, before)
+                .ok()
+                .map(Arc::new)
+        };
+        let covered = if is_new { None } else { Some(covered()?) };
+        Some(Self {
+            unsaved,
+            mounted: None,
+            covered,
+        })
+    }
+
+    /// The mounted file with the text.
+    pub fn source(&self) -> Option<&Path> {
+        self.mounted.as_ref().map(|(file, _)| file.path())
     }
 
     /// The file it is mounted over, without symlinks.
@@ -82,22 +108,29 @@ impl StandIn {
 
     /// Whether a command cannot replace, move or remove it.
     pub fn is_fixed(&self) -> bool {
-        self.covered.is_none()
+        self.mounted.is_some() && self.covered.is_none()
     }
 
     /// Applies the command's changes as an edit of the document; what was typed meanwhile stays.
     pub async fn take_over(&self, workspace: &Workspace) -> TakenOver {
-        let path = self.source().to_owned();
-        let Ok(written) = blocking(move || std::fs::read(path)).await else {
+        let name = self.display();
+        let source = self.source().map(Path::to_owned);
+        let read = self.unsaved.bytes.clone();
+        let written = blocking(move || source.map_or(Ok(read), std::fs::read));
+        let Ok(written) = written.await else {
             return TakenOver::default();
         };
         let Some(covered) = self.covered.clone() else {
-            return self.edit(workspace, written).await;
+            if self.mounted.is_some() {
+                return self.edit(workspace, written).await;
+            }
+            let note = self.unsaved.path.exists().then(|| conflicting(&name));
+            return TakenOver { note, diff: None };
         };
-        let name = self.display();
         match self.fate(&covered).await {
             Fate::Same => self.edit(workspace, written).await,
             Fate::Removed => TakenOver::default(),
+            Fate::Moved(_) if self.mounted.is_none() => TakenOver::default(),
             Fate::Moved(to) => {
                 let followed = blocking(move || covered.follow(&to, &written)).await;
                 let note = followed
@@ -109,7 +142,7 @@ impl StandIn {
                 let taken = self.edit(workspace, replaced.bytes.clone()).await;
                 if taken.note.is_some() {
                     return TakenOver {
-                        note: Some(format!("the command's version of {name} is on disk")),
+                        note: Some(conflicting(&name)),
                         ..taken
                     };
                 }
@@ -124,14 +157,13 @@ impl StandIn {
 
     /// What the command did to the file; other permissions of the text become the file's.
     async fn fate(&self, covered: &Arc<Covered>) -> Fate {
-        let (covered, path, before) = (
-            Arc::clone(covered),
-            self.source().to_owned(),
-            self.permissions.clone(),
-        );
+        let covered = Arc::clone(covered);
+        let mounted = self.mounted.as_ref();
+        let mounted = mounted.map(|(file, before)| (file.path().to_owned(), before.clone()));
         blocking(move || {
             let fate = covered.fate();
-            if let Ok(now) = path.metadata().map(|found| found.permissions())
+            if let Some((path, before)) = mounted
+                && let Ok(now) = path.metadata().map(|found| found.permissions())
                 && matches!(fate, Fate::Same)
                 && now != before
                 && let Err(error) = covered.set_permissions(now)
@@ -170,4 +202,10 @@ impl StandIn {
             },
         }
     }
+}
+
+fn conflicting(name: &str) -> String {
+    format!(
+        "the command's version of {name} is on disk: it conflicts with unsaved text in the editor"
+    )
 }

@@ -13,7 +13,7 @@ use crate::domain::Styled;
 use crate::process::{Changed, Dialect, Ended, Job, Reach, StandIn, StoppedBy, TakenOver};
 use crate::text::display::escape_line;
 use crate::text::shell::{self, Command, End};
-use crate::workspace::{OnDisk, WorkspacePath};
+use crate::workspace::{OnDisk, Unsaved, WorkspacePath};
 
 /// How long a background job is watched before the model continues.
 const WATCHED: Duration = Duration::from_secs(1);
@@ -106,11 +106,14 @@ impl TypedTool for RunCommand {
         if line.network {
             title.push_str(" (with the network)");
         }
-        let unsaved = hidden(context, &arguments).await.join(", ");
-        if !unsaved.is_empty() && context.workspace.saves() {
-            title = format!("{title} (saves {unsaved} first)");
-        } else if !unsaved.is_empty() {
-            title = format!("{title} (ignores unsaved changes in {unsaved})");
+        if !reads_unsaved(context, &arguments).await {
+            let (saved, ignored) = hidden(context).await;
+            if !saved.is_empty() {
+                title = format!("{title} (saves {} first)", names(&saved));
+            }
+            if !ignored.is_empty() {
+                title = format!("{title} (ignores unsaved changes in {})", names(&ignored));
+            }
         }
         let targets = vec![folder(context, &arguments)?.real()];
         Ok(Preview {
@@ -175,7 +178,7 @@ async fn command_line(
     if context.workspace.is_copy() && !context.shell.shows_unsaved(&context.workspace).await {
         return Err(ToolError(NO_SANDBOX.to_owned()));
     }
-    let Reach { undo, note } = context.shell.reach(&context.workspace).await;
+    let Reach { undo, note, .. } = context.shell.reach(&context.workspace).await;
     let line = CommandLine {
         command: arguments.command.clone(),
         dialect: context.shell.dialect(),
@@ -192,18 +195,21 @@ async fn reads_unsaved(context: &ToolContext, arguments: &Arguments) -> bool {
     !arguments.background && context.shell.shows_unsaved(&context.workspace).await
 }
 
-/// The files with unsaved text that is invisible to the command.
-async fn hidden(context: &ToolContext, arguments: &Arguments) -> Vec<String> {
-    if reads_unsaved(context, arguments).await {
-        return Vec::new();
+/// The texts that a command does not see which does not read unsaved text: those that the editor saves first, and those
+/// that stay unsaved, because undo would not cover what happens to the file.
+async fn hidden(context: &ToolContext) -> (Vec<Unsaved>, Vec<Unsaved>) {
+    let unsaved = context.workspace.unsaved_texts().await;
+    if unsaved.is_empty() || !context.workspace.saves() {
+        return (Vec::new(), unsaved);
     }
-    context
-        .workspace
-        .unsaved()
-        .await
-        .iter()
-        .map(WorkspacePath::display)
-        .collect()
+    let Reach { left_out, .. } = context.shell.reach(&context.workspace).await;
+    let is_left_out = |unsaved: &Unsaved| {
+        let path = unsaved.path.real();
+        left_out.iter().any(|left_out| path.starts_with(left_out))
+    };
+    unsaved
+        .into_iter()
+        .partition(|unsaved| !is_left_out(unsaved))
 }
 
 async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
@@ -213,21 +219,24 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         context.shell.make_room()?;
     }
     let (unsaved, old) = if reads_unsaved(context, arguments).await {
-        context
-            .workspace
-            .unsaved_texts()
-            .await
-            .into_iter()
-            .partition(|unsaved| unsaved.path.real().is_file())
+        let unsaved = context.workspace.unsaved_texts().await;
+        let is_new = |unsaved: &&Unsaved| !unsaved.path.real().is_file();
+        let new: Vec<_> = unsaved.iter().filter(is_new).collect();
+        let old = names(new);
+        (unsaved, old)
     } else {
-        (Vec::new(), context.workspace.save().await)
+        let (saved, ignored) = hidden(context).await;
+        let mut unsaved = context.workspace.save(saved).await;
+        unsaved.extend(ignored);
+        let old = names(&unsaved);
+        // A job changes files as long as it runs.
+        unsaved.retain(|_| !arguments.background);
+        (unsaved, old)
     };
     let mut report = String::new();
     if !old.is_empty() {
-        let names: Vec<_> = old.iter().map(|unsaved| unsaved.path.display()).collect();
         report = format!(
-            "[unsaved in the editor, so the command reads the older version on disk: {}]\n",
-            names.join(", ")
+            "[unsaved in the editor, so the command reads the older version on disk: {old}]\n",
         );
     }
     let live = (!arguments.background).then(|| context.live.clone());
@@ -267,6 +276,11 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
     output.content = report + &said + &how + hint + &busy + &output.content;
     output.failed = end.is_err();
     Ok(output)
+}
+
+fn names<'a>(unsaved: impl IntoIterator<Item = &'a Unsaved>) -> String {
+    let names = unsaved.into_iter().map(|it| it.path.display());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The styles of a text that something stands before now.

@@ -1,7 +1,7 @@
-//! A file on the disk while a command sees unsaved text in its place.
+//! A file on the disk that has unsaved text in the editor, while a command runs.
 //!
-//! The command may replace, move or remove the file instead of writing to the text. What it replaced is restored once the
-//! editor has the new text: on the disk, an unsaved file stays as it was saved.
+//! The command may replace, move or remove the file, or write to it where it does not see the unsaved text in its place.
+//! What was there is restored once the editor has the new text: on the disk, an unsaved file stays as it was saved.
 
 use std::io::{self, Read as _};
 use std::path::PathBuf;
@@ -22,6 +22,9 @@ pub struct Covered {
     roots: Vec<Arc<Root>>,
     /// It can be read through this whatever happens to its name.
     file: File,
+    /// What it had, if the command can write to it.
+    before: Option<Vec<u8>>,
+    modified: Option<SystemTime>,
     /// What the person saves meanwhile.
     written: Written,
 }
@@ -49,16 +52,24 @@ pub struct Replaced {
 }
 
 impl Covered {
-    /// The file at `path`. Blocks.
+    /// The file at `path`, and what it has `before` a command that can write to it. Blocks.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn new(workspace: &Workspace, path: &WorkspacePath) -> Result<Self, FileError> {
+    pub fn new(
+        workspace: &Workspace,
+        path: &WorkspacePath,
+        before: Option<Vec<u8>>,
+    ) -> Result<Self, FileError> {
         let written = workspace.documents().watch_writes();
+        let file = disk::open(path)?;
+        let found = file.metadata().and_then(|found| found.modified());
         Ok(Self {
             path: path.clone(),
             roots: workspace.roots().to_vec(),
-            file: disk::open(path)?,
+            file,
+            before,
+            modified: found.ok().map(cap_std::time::SystemTime::into_std),
             written,
         })
     }
@@ -71,9 +82,10 @@ impl Covered {
             .parent()
             .and_then(|(dir, name)| dir.symlink_metadata(name));
         match found {
-            Ok(found) if self.is(&found) => Fate::Same,
+            Ok(found) if self.is(&found) && self.before.is_none() => Fate::Same,
             Ok(found) if found.is_file() => {
-                disk::read_now(&self.path).map_or(Fate::Removed, |now| self.replaced(now))
+                let now = disk::read_now(&self.path);
+                now.map_or(Fate::Removed, |now| self.replaced(now))
             }
             _ => self.moved().map_or(Fate::Removed, Fate::Moved),
         }
@@ -90,7 +102,7 @@ impl Covered {
                 Some(format.encode(&text).ok()?.into_owned())
             });
         // Many editors replace a file to save it.
-        if saved.as_ref() == Some(&bytes) {
+        if saved.as_ref().or(self.before.as_ref()) == Some(&bytes) {
             Fate::Same
         } else {
             Fate::Replaced(Replaced { bytes, saved })
@@ -106,8 +118,7 @@ impl Covered {
         if !disk::replace_now(&self.path, Some(&replaced.bytes), &before, None)? {
             return Err(io::Error::other("it was changed again"));
         }
-        if replaced.saved.is_none() {
-            let modified: SystemTime = self.file.metadata()?.modified()?.into_std();
+        if let Some(modified) = self.modified.filter(|_| replaced.saved.is_none()) {
             let (dir, name) = self.path.parent()?;
             super::path::open_here(&dir, name)?
                 .into_std()
@@ -139,6 +150,9 @@ impl Covered {
     }
 
     fn bytes(&self) -> io::Result<Vec<u8>> {
+        if let Some(before) = &self.before {
+            return Ok(before.clone());
+        }
         let mut bytes = Vec::new();
         let mut file = self.file.try_clone()?;
         io::Seek::rewind(&mut file)?;

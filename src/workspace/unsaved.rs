@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{FileChange, FileError, FileText, Source, Workspace, WorkspacePath, content};
+use super::{
+    FileChange, FileError, FileText, Source, Workspace, WorkspacePath, blocking, content, disk,
+};
+use crate::text::standing;
 
 /// The ending of chat files' names: tandem writes into them, and no program reads them.
 pub const CHAT_FILE: &str = ".tandem.md";
@@ -18,21 +21,29 @@ pub struct Unsaved {
     text: Arc<str>,
 }
 
-impl Workspace {
-    /// The files with unsaved changes in the editor, by name, except chat files.
-    pub async fn unsaved(&self) -> Vec<WorkspacePath> {
-        self.unsaved_texts()
-            .await
-            .into_iter()
-            .map(|unsaved| unsaved.path)
-            .collect()
-    }
-
-    /// Turns `bytes`, which a program wrote in place of an unsaved text, into an edit of the document. What was typed
-    /// meanwhile stays.
+impl Unsaved {
+    /// What a program reads that does not see the unsaved text: the file. Blocks.
     ///
     /// # Errors
-    /// They are not text, or conflict with what was typed meanwhile.
+    /// It is not text, or cannot be read.
+    pub fn saved(self) -> Result<Self, FileError> {
+        let bytes = disk::read_now(&self.path)?;
+        let (text, _) = content::decode(bytes.clone())
+            .ok_or_else(|| FileError::Binary(self.path.display(), bytes.len() as u64))?;
+        Ok(Self {
+            text: text.into(),
+            bytes,
+            ..self
+        })
+    }
+}
+
+impl Workspace {
+    /// Turns `bytes`, which a program wrote that had read `unsaved`, into an edit of the document. Whatever else the
+    /// document has by now stays.
+    ///
+    /// # Errors
+    /// They are not text, or conflict with what else the document has.
     pub async fn take_over(
         &self,
         unsaved: &Unsaved,
@@ -41,6 +52,18 @@ impl Workspace {
         let size = bytes.len() as u64;
         let (text, _) = content::decode(bytes)
             .ok_or_else(|| FileError::Binary(unsaved.path.display(), size))?;
+        let (now, new, read) = (
+            self.peek(&unsaved.path).await?.text,
+            text.clone(),
+            Arc::clone(&unsaved.text),
+        );
+        if !blocking(move || standing(&new, &read, &now))
+            .await
+            .touched
+            .is_empty()
+        {
+            return Err(FileError::Changed(unsaved.path.display()));
+        }
         // The edit that reverts the new text to the old one, reversed.
         self.undo(
             &unsaved.path,
@@ -55,19 +78,19 @@ impl Workspace {
         self.0.editor.saves()
     }
 
-    /// Asks the editor to save; returns what is still unsaved afterwards.
-    pub async fn save(&self) -> Vec<Unsaved> {
-        let unsaved = self.unsaved_texts().await;
+    /// Asks the editor to save these; returns what of them is still unsaved afterwards.
+    pub async fn save(&self, unsaved: Vec<Unsaved>) -> Vec<Unsaved> {
         if unsaved.is_empty() {
-            return Vec::new();
+            return unsaved;
         }
-        let uris = unsaved.iter().map(|unsaved| unsaved.uri.clone()).collect();
+        let uris: Vec<String> = unsaved.iter().map(|unsaved| unsaved.uri.clone()).collect();
         // The answer is not trusted: the files are checked.
-        if self.0.editor.save(uris).await {
-            self.unsaved_texts().await
-        } else {
-            unsaved
+        if !self.0.editor.save(uris.clone()).await {
+            return unsaved;
         }
+        let mut still = self.unsaved_texts().await;
+        still.retain(|unsaved| uris.contains(&unsaved.uri));
+        still
     }
 
     /// The texts with unsaved changes in the editor, by name, except chat files.

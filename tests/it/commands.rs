@@ -12,6 +12,8 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod shadow;
 #[cfg(target_os = "linux")]
+mod typed;
+#[cfg(target_os = "linux")]
 mod unsaved;
 
 use std::path::{Path, PathBuf};

@@ -316,7 +316,7 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
         } else {
             "--bind"
         };
-        add(how, Some(stand_in.source()), &stand_in.target());
+        add(how, stand_in.source(), &stand_in.target());
     }
     for (how, from, to) in shut(confined, secrets) {
         add(how, from.as_deref(), &to);

@@ -78,7 +78,7 @@ pub(super) fn entered<'a>(
     let pair = |stand_in: &StandIn| {
         let text = stand_in
             .source()
-            .file_name()
+            .and_then(Path::file_name)
             .map_or_else(OsString::new, OsString::from);
         [text, stand_in.target().into_os_string()]
     };
