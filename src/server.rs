@@ -19,6 +19,7 @@ mod inline;
 mod inline_completion;
 mod jobs;
 mod lsp;
+mod mcp;
 mod models;
 mod options;
 mod permission;
@@ -49,6 +50,7 @@ use crate::workspace::{Documents, Editor, NoEditor};
 use conversation::Conversation;
 use front_end::{AcpClient, FrontEnd, PluginClient};
 use handshake::Client;
+use mcp::Relay;
 use permission::Requests;
 
 /// How many events of all sessions may be queued for the server.
@@ -130,6 +132,8 @@ struct Server {
     conversations: HashMap<SessionId, Conversation>,
     /// The permission requests waiting for the person.
     requests: Requests,
+    /// The requests to the client's own MCP servers.
+    relay: Relay,
     chats: lsp::Chats,
     events: mpsc::Sender<(SessionId, SessionEvent)>,
     /// The running inline edits and completions.
@@ -155,6 +159,7 @@ impl Server {
         Self {
             transport,
             requests: Requests::default(),
+            relay: Relay::new(transport, peer.clone()),
             chats: lsp::Chats::default(),
             peer,
             phase: Phase::Fresh,

@@ -49,7 +49,7 @@ pub(crate) use disk::blocking;
 pub use disk::lines;
 pub use documents::{ContentChange, Document, Documents, Excerpt};
 pub use edit::{Change, Replacement, Strategy};
-pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
+pub use editor::{Applied, DocumentEdit, Editor, EditorError, McpRequest, NoEditor};
 pub use error::FileError;
 pub use identity::first_names;
 use language::{Answer, Operation, Question};
@@ -191,6 +191,12 @@ impl Workspace {
     #[must_use]
     pub fn roots(&self) -> &[Arc<Root>] {
         &self.0.roots
+    }
+
+    /// The editor.
+    #[must_use]
+    pub fn editor(&self) -> &Arc<dyn Editor> {
+        &self.0.editor
     }
 
     /// The open documents.

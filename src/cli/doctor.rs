@@ -6,6 +6,7 @@ mod versions;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -17,6 +18,7 @@ use crate::session::check::{self, Finding, Verdict};
 use crate::session::{self};
 use crate::text::display;
 use crate::tools::{Redactor, mcp};
+use crate::workspace::NoEditor;
 
 /// Arguments of `tandem doctor`.
 #[derive(Debug, clap::Args)]
@@ -57,7 +59,12 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         report.add(finding)?;
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;
-    for server in session::mcp_servers(&settings, &workspaces, &Redactor::default()) {
+    for server in session::mcp_servers(
+        &settings,
+        &workspaces,
+        &Redactor::default(),
+        Arc::new(NoEditor),
+    ) {
         report.add(mcp_server(&server).await)?;
     }
     let surroundings = session::surroundings(&settings);

@@ -5,6 +5,7 @@ mod import;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -16,6 +17,7 @@ use crate::session;
 use crate::text::{Redactor, display};
 use crate::tools::mcp::{Challenge, Login, Server, Tried, Way, try_out};
 use crate::tools::{Ask, Person, Preview, Reply};
+use crate::workspace::NoEditor;
 
 /// Arguments of `tandem mcp`.
 #[derive(Debug, clap::Args)]
@@ -61,7 +63,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     };
     let settings = Settings::load(environment, &sources);
     let secrets = Redactor::new(settings.secrets());
-    let servers = session::mcp_servers(&settings, &workspaces, &secrets);
+    let servers = session::mcp_servers(&settings, &workspaces, &secrets, Arc::new(NoEditor));
     let mut out = io::stdout();
     match args.action {
         Action::List => {
@@ -108,6 +110,7 @@ fn line(server: &Server) -> String {
     let what = match &server.way {
         Way::Command { words, .. } => words.join(" "),
         Way::Url(address) => address.url.clone(),
+        Way::Editor { .. } => "in the editor".to_owned(),
     };
     let login = server.login().and_then(|login| login.issuer());
     let login = login.map_or_else(String::new, |issuer| format!("  (logged in at {issuer})"));

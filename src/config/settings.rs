@@ -112,6 +112,11 @@ pub enum McpServer {
         /// Whether the editor supplied the server.
         is_supplied: bool,
     },
+    /// A server that the editor has, reached over its own connection.
+    Editor {
+        /// What the editor calls it.
+        id: String,
+    },
 }
 
 /// An effective value, for display.
@@ -344,13 +349,14 @@ impl Settings {
         let keys = variables.filter_map(|variable| self.environment.get(variable));
         let headers = providers.values().map(|provider| &provider.headers);
         // Includes those of the editor.
-        let servers = self.mcp.values().map(|server| match server {
-            McpServer::Command { env, .. } => env,
-            McpServer::Url { headers, .. } => headers,
+        let servers = self.mcp.values().filter_map(|server| match server {
+            McpServer::Command { env, .. } => Some(env),
+            McpServer::Url { headers, .. } => Some(headers),
+            McpServer::Editor { .. } => None,
         });
         let clients = self.mcp.values().filter_map(|server| match server {
             McpServer::Url { client_secret, .. } => client_secret.clone(),
-            McpServer::Command { .. } => None,
+            McpServer::Command { .. } | McpServer::Editor { .. } => None,
         });
         let written = headers
             .chain(servers)

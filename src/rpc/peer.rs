@@ -150,6 +150,14 @@ pub enum RequestError {
     Closed,
 }
 
+impl PendingResponse {
+    /// The id of the request.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+}
+
 impl Future for PendingResponse {
     type Output = Result<Value, RequestError>;
 

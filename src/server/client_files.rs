@@ -1,4 +1,5 @@
-//! `fs/read_text_file` and `fs/write_text_file`: files of a client that has buffers of its own and says so.
+//! What a client can do for one session: `fs/read_text_file` and `fs/write_text_file` where it has buffers of its own and
+//! says so, and its MCP servers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,13 +7,15 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
+use tokio::sync::mpsc;
 
+use super::mcp::Relay;
 use crate::protocol::acp;
 use crate::rpc::Peer;
 use crate::session::SessionId;
 use crate::workspace::diagnostics::{Scope, Shown};
 use crate::workspace::language::{Answer, Operation, Question};
-use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
+use crate::workspace::{Applied, DocumentEdit, Editor, EditorError, McpRequest};
 
 /// Which of the two a client supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,6 +40,7 @@ pub(super) struct SessionEditor {
     pub session: SessionId,
     pub peer: Peer,
     pub access: FileAccess,
+    pub relay: Relay,
     pub documents: Arc<dyn Editor>,
 }
 
@@ -90,6 +94,14 @@ impl Editor for SessionEditor {
             )
         }
         .boxed()
+    }
+
+    fn mcp(
+        &self,
+        request: McpRequest,
+        heard: mpsc::Sender<Value>,
+    ) -> BoxFuture<'_, Result<Value, EditorError>> {
+        self.relay.request(request, heard).boxed()
     }
 
     fn saves(&self) -> bool {

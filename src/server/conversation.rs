@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::client_files::{FileAccess, SessionEditor};
+use super::client_files::SessionEditor;
 use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
 use super::front_end::FrontEnd;
@@ -195,15 +195,13 @@ impl Server {
         }
     }
 
-    /// The editor of a session: the connection's own, or one that also asks the client for files where it offers that.
+    /// The editor of a session: the connection's own, which also asks the client for files and MCP servers.
     fn editor_of(&self, id: &SessionId) -> Arc<dyn Editor> {
-        if self.client.files == FileAccess::default() {
-            return Arc::clone(&self.editor);
-        }
         Arc::new(SessionEditor {
             session: Arc::clone(id),
             peer: self.peer.clone(),
             access: self.client.files,
+            relay: self.relay.clone(),
             documents: Arc::clone(&self.editor),
         })
     }

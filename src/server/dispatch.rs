@@ -114,6 +114,9 @@ impl Server {
             ("window/workDoneProgress/cancel", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.progress_cancelled(&params));
             }
+            ("mcp/message", _) => {
+                on_notification(&method, &params, |params| self.relay.heard(params));
+            }
             ("_tandem/didFocus", _) => {
                 on_notification(&method, &params, |params| self.did_focus(&params));
             }

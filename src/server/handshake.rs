@@ -275,7 +275,9 @@ fn acp_answer(offers: Offers) -> acp::InitializeResponse {
         .auth(acp::AgentAuthCapabilities::new().logout(acp::LogoutCapabilities::new()))
         .session_capabilities(session);
     acp::InitializeResponse::new(acp::ProtocolVersion::V1)
-        .agent_capabilities(capabilities.mcp_capabilities(acp::McpCapabilities::new().http(true)))
+        .agent_capabilities(
+            capabilities.mcp_capabilities(acp::McpCapabilities::new().http(true).acp(true)),
+        )
         .auth_methods(auth_methods(offers))
         .agent_info(
             acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION"))

@@ -96,13 +96,19 @@ pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> 
                 },
             ))
         }
+        acp::McpServer::Acp(server) => Ok((
+            server.name,
+            McpServer::Editor {
+                id: server.server_id.to_string(),
+            },
+        )),
         acp::McpServer::Sse(server) => Err(refused(
             &server.name,
-            "SSE is not supported; use `http` or stdio",
+            "SSE is not supported; use `http`, `acp` or stdio",
         )),
         _ => Err(error(
             ErrorCode::InvalidParams,
-            "unknown transport of an MCP server; use `http` or stdio",
+            "unknown transport of an MCP server; use `http`, `acp` or stdio",
         )),
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::Limits;
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Provider, TimeLimits};
 use crate::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
-use crate::workspace::{Skill, Workspace, skills};
+use crate::workspace::{Editor, Skill, Workspace, skills};
 
 /// Why there is no model.
 #[derive(Debug, Clone)]
@@ -128,6 +128,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         .map_or(Editing::Replacements, |model| editing(&model.model));
     let surroundings = surroundings(settings);
     let secrets = Redactor::new(settings.secrets());
+    let servers = mcp_servers(settings, &roots, &secrets, Arc::clone(workspace.editor()));
     Setup {
         id,
         provider: provider(settings),
@@ -136,11 +137,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         skills,
         instructions: String::new(),
         workspace,
-        servers: mcp::Servers::new(
-            mcp_servers(settings, &roots, &secrets),
-            settings.command_timeout,
-            secrets.clone(),
-        ),
+        servers: mcp::Servers::new(servers, settings.command_timeout, secrets.clone()),
         server_timeout: settings.connect_timeout,
         mode: settings.mode,
         policy: Policy::new(&allow, &rules.ask, &rules.deny),
@@ -183,7 +180,12 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
 /// A configured program runs in the home directory unless its `cwd` says otherwise: in the workspace, a repository
 /// could shadow it. `secrets` learns the tokens of logins.
 #[must_use]
-pub fn mcp_servers(settings: &Settings, roots: &[PathBuf], secrets: &Redactor) -> Vec<mcp::Server> {
+pub fn mcp_servers(
+    settings: &Settings,
+    roots: &[PathBuf],
+    secrets: &Redactor,
+    editor: Arc<dyn Editor>,
+) -> Vec<mcp::Server> {
     let state = settings.state_dir.as_deref();
     let vault = mcp::Vault::new(state, settings.has_keyring());
     let inherited = settings.harmless_environment();
@@ -228,6 +230,10 @@ pub fn mcp_servers(settings: &Settings, roots: &[PathBuf], secrets: &Redactor) -
                 login: login.ok().map(Arc::new),
             })
         }
+        McpServer::Editor { id } => mcp::Way::Editor {
+            id: id.clone(),
+            editor: Arc::clone(&editor),
+        },
     };
     let server = |(name, server): (&String, &McpServer)| {
         mcp::Server::new(name, way(name, server), roots, state)

@@ -37,6 +37,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{Person, Redactor, Tool};
+use crate::workspace::Editor;
 use call::McpTool;
 use connection::{Broken, Connection, list};
 use era::Eras;
@@ -81,7 +82,7 @@ impl Server {
     pub fn login(&self) -> Option<&Arc<Login>> {
         match &self.way {
             Way::Url(address) => address.login.as_ref(),
-            Way::Command { .. } => None,
+            Way::Command { .. } | Way::Editor { .. } => None,
         }
     }
 
@@ -99,6 +100,7 @@ impl Server {
                 let url = url::Url::parse(url).ok();
                 format!("{:?}", url.map(|url| url.origin()))
             }
+            Way::Editor { id, .. } => format!("editor {id}"),
         };
         digest(&identity)
     }
@@ -109,6 +111,7 @@ impl Server {
         let identity = match &self.way {
             Way::Command { words, .. } => serde_json::json!(words),
             Way::Url(Address { url, .. }) => serde_json::json!(url),
+            Way::Editor { id, .. } => serde_json::json!({ "editor": id }),
         };
         digest(&identity.to_string())
     }
@@ -134,6 +137,13 @@ pub enum Way {
     },
     /// Streamable HTTP.
     Url(Address),
+    /// A server of the editor, over its own connection.
+    Editor {
+        /// What the editor calls it.
+        id: String,
+        /// The editor.
+        editor: Arc<dyn Editor>,
+    },
 }
 
 /// A server at a URL.
@@ -153,6 +163,7 @@ impl fmt::Debug for Way {
         match self {
             Self::Command { words, .. } => formatter.debug_tuple("Command").field(words).finish(),
             Self::Url(address) => formatter.debug_tuple("Url").field(&address.url).finish(),
+            Self::Editor { id, .. } => formatter.debug_tuple("Editor").field(id).finish(),
         }
     }
 }

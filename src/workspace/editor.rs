@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
+use serde_json::Value;
+use tokio::sync::mpsc;
 
 use super::diagnostics::{Scope, Shown};
 use super::language::{Answer, Operation, Question};
@@ -53,6 +55,17 @@ pub trait Editor: Send + Sync {
         ready(Err(EditorError("it has no language servers".to_owned()))).boxed()
     }
 
+    /// Sends a request to one of its own MCP servers (ACP `mcp/message`) and gives the answer, an object with `result` or
+    /// `error`. Dropping the future cancels the request. What the server says meanwhile goes to `heard`.
+    fn mcp(
+        &self,
+        request: McpRequest,
+        heard: mpsc::Sender<Value>,
+    ) -> BoxFuture<'_, Result<Value, EditorError>> {
+        let _ = (request, heard);
+        ready(Err(EditorError("it has no MCP servers".to_owned()))).boxed()
+    }
+
     /// Whether [`Self::save`] is supported.
     fn saves(&self) -> bool {
         false
@@ -63,6 +76,17 @@ pub trait Editor: Send + Sync {
         let _ = uris;
         ready(false).boxed()
     }
+}
+
+/// A request to an MCP server of the editor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpRequest {
+    /// What the editor calls the server.
+    pub server: String,
+    /// MCP's method.
+    pub method: String,
+    /// Its parameters, an object.
+    pub params: Value,
 }
 
 /// A change of one open document, its ranges in the encoding negotiated for [`super::Documents`].

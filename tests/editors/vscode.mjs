@@ -23,6 +23,7 @@ import { profileChecks } from "./vscode/profile.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
 import { streamChecks } from "./vscode/stream.mjs";
 import { tabChecks } from "./vscode/tabs.mjs";
+import { toolChecks } from "./vscode/tools.mjs";
 import { trialChecks } from "./vscode/trial.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
 import { undoChecks } from "./vscode/undo.mjs";
@@ -132,6 +133,7 @@ function groups() {
     shapeChecks(tools),
     tabChecks(tools),
     jobChecks(tools),
+    toolChecks(tools),
     looksChecks(tools),
     streamChecks(tools),
     badInputChecks(tools),

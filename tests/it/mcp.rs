@@ -1,5 +1,6 @@
 //! Tools of MCP servers: found, asked about, called; and servers that die, hang, flood, talk nonsense or change.
 
+mod editor;
 mod http;
 mod login;
 mod server;
@@ -625,7 +626,7 @@ fn a_server_of_the_client_joins_the_session() {
     );
     assert_eq!(
         answer["result"]["agentCapabilities"]["mcpCapabilities"],
-        json!({ "http": true, "sse": false })
+        json!({ "http": true, "sse": false, "acp": true })
     );
     let env = json!([{ "name": "TANDEM_TEST_MCP", "value": "good" }]);
     let server = json!({ "name": "of the client", "command": program(), "args": server::ARGUMENTS, "env": env });

@@ -72,6 +72,8 @@ pub fn takes(transport: Transport, offered: &Value, request: &Value) -> bool {
             }
             _ => true,
         },
+        // To a server that came with the session.
+        "mcp/message" => true,
         "fs/read_text_file" => ours["fs"]["readTextFile"] == true,
         "fs/write_text_file" => ours["fs"]["writeTextFile"] == true,
         "_tandem/diagnostics" => ours["_meta"]["tandem.diagnostics"] == true,

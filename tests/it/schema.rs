@@ -12,7 +12,7 @@ use tandem::protocol::acp;
 type Schema = (&'static str, fn() -> Value);
 
 /// The parameters of what the server sends, by method.
-const MESSAGES: [Schema; 6] = [
+const MESSAGES: [Schema; 7] = [
     ("session/update", of::<acp::SessionNotification>),
     (
         "session/request_permission",
@@ -23,6 +23,7 @@ const MESSAGES: [Schema; 6] = [
         "elicitation/complete",
         of::<acp::CompleteElicitationNotification>,
     ),
+    ("mcp/message", of::<acp::MessageMcpRequest>),
     ("fs/read_text_file", of::<acp::ReadTextFileRequest>),
     ("fs/write_text_file", of::<acp::WriteTextFileRequest>),
 ];

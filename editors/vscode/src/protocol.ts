@@ -181,8 +181,23 @@ interface Prompt {
 
 interface Place {
   readonly cwd: string;
-  readonly mcpServers: never[];
+  readonly mcpServers: readonly McpServer[];
 }
+
+/** An MCP server of this extension's own. */
+export interface McpServer {
+  readonly type: "acp";
+  readonly name: string;
+  readonly serverId: string;
+}
+
+/** A request to it. */
+export interface McpMessage {
+  readonly method: string;
+  readonly params?: { readonly name?: unknown; readonly arguments?: object } | null;
+}
+
+export type McpOutcome = { readonly result: object } | { readonly error: { readonly code: number; readonly message: string } };
 
 /** A saved conversation. */
 export interface SavedSession {
@@ -195,6 +210,7 @@ interface OfSession {
   readonly sessionId: string;
 }
 
+export const mcpMessage = new RequestType<McpMessage, McpOutcome, void>("mcp/message");
 export const newSession = new RequestType<Place, OfSession & OpenedSession, void>("session/new");
 export const resumeSession = new RequestType<OfSession & Place, OpenedSession, void>("session/resume");
 export const loadSession = new RequestType<OfSession & Place, OpenedSession, void>("session/load");

@@ -17,6 +17,7 @@ import { StartError } from "./failure";
 import { language, languageOps } from "./language";
 import { cloneToBuild, environment, findServer, type Settings } from "./launch";
 import * as protocol from "./protocol";
+import { answerMcp } from "./tools";
 
 /** Of any model, and of a provider's. */
 const KEY = "tandem.apiKey";
@@ -171,6 +172,7 @@ export class Server implements Disposable {
     client.onRequest(protocol.diagnostics, (params, token) => diagnostics(client, params, token));
     client.onRequest(protocol.language, (params, token) => language(client, params, token));
     client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
+    client.onRequest(protocol.mcpMessage, answerMcp);
     client.onRequest(protocol.save, async ({ uris }) => {
       const asked = workspace.textDocuments.filter(
         (document) => document.isDirty && uris.includes(client.code2ProtocolConverter.asUri(document.uri)),

@@ -11,6 +11,7 @@ import { Options } from "./options";
 import * as protocol from "./protocol";
 import { Questions } from "./questions";
 import { folder, type Server } from "./server";
+import { toolServers } from "./tools";
 import { type Ids, Transcript } from "./transcript";
 import { triedText, withoutTry } from "./trial";
 import { attachments, type Message, type Outcome, Turns } from "./turns";
@@ -525,7 +526,7 @@ export class Session implements Disposable {
 }
 
 function place() {
-  return { cwd: folder(), mcpServers: [] };
+  return { cwd: folder(), mcpServers: toolServers() };
 }
 
 function labels({ attachments }: Message): string[] {

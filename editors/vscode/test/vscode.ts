@@ -26,4 +26,8 @@ export const l10n = {
 };
 export const languages = { onDidChangeDiagnostics: Event.None };
 export const window = { registerWebviewViewProvider: nothing, showInformationMessage: async () => undefined };
-export const workspace = { workspaceFolders: [{ uri: { fsPath: "/project" } }] };
+export const lm = {};
+export const workspace = {
+  workspaceFolders: [{ uri: { fsPath: "/project" } }],
+  getConfiguration: () => ({ get: (_key: string, otherwise: unknown) => otherwise }),
+};

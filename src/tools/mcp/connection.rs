@@ -86,6 +86,7 @@ pub(super) struct Connection {
 enum End {
     Program(Box<Child>),
     Http(Arc<Http>),
+    Editor,
 }
 
 impl Connection {
@@ -131,6 +132,7 @@ impl Connection {
                     End::Http(http),
                 )
             }
+            Way::Editor { id, editor } => (Line::to_editor(&exchange, editor, id), End::Editor),
         };
         Ok(Self {
             line,
@@ -157,7 +159,7 @@ impl Connection {
                 return Ok(());
             }
             Ok(Era::Legacy) => {}
-            Err(Fault::Over) if !self.line.is_http() => {
+            Err(Fault::Over) if self.line.is_program() => {
                 // The question may have been too much for it: it is not asked again.
                 server.eras.set_legacy(&known, true);
                 return Err(Fault::Over);
@@ -175,10 +177,10 @@ impl Connection {
         era::describe(&mut params);
         let asked = line.request(line.next_id(), "server/discover", params);
         tokio::pin!(asked);
-        let answer = if line.is_http() {
-            Ok(asked.as_mut().await)
-        } else {
+        let answer = if line.is_program() {
             timeout(PROBE, asked.as_mut()).await
+        } else {
+            Ok(asked.as_mut().await)
         };
         let is_late = answer.is_err();
         let verdict = match answer {
@@ -256,7 +258,7 @@ impl Connection {
         self.exchange.over.cancelled().await;
         match &mut self.end {
             End::Program(child) => child.why().await,
-            End::Http(_) => "dropped the session".to_owned(),
+            End::Http(_) | End::Editor => "dropped the session".to_owned(),
         }
     }
 
@@ -268,6 +270,7 @@ impl Connection {
             End::Http(http) => {
                 let _busy = timeout(GOODBYE, http.leave()).await;
             }
+            End::Editor => {}
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use super::era;
 use super::exchange::{Answer, Exchange, Fault, Requests};
 use super::http::Http;
+use crate::workspace::{Editor, EditorError, McpRequest};
 
 /// How many messages may be queued for a server.
 const OUTBOX: usize = 16;
@@ -31,6 +32,8 @@ enum Transport {
     /// To the task that writes to a program.
     Program(mpsc::Sender<String>),
     Http(Arc<Http>),
+    /// To a server of the editor, by the name it has there.
+    Editor(Arc<dyn Editor>, String),
 }
 
 /// The id of a request.
@@ -60,6 +63,12 @@ impl Line {
     /// A connection over HTTP.
     pub fn over_http(exchange: &Arc<Exchange>, http: Arc<Http>) -> Self {
         Self::new(exchange, Transport::Http(http))
+    }
+
+    /// A connection to a server of the editor.
+    pub fn to_editor(exchange: &Arc<Exchange>, editor: &Arc<dyn Editor>, server: &str) -> Self {
+        let transport = Transport::Editor(Arc::clone(editor), server.to_owned());
+        Self::new(exchange, transport)
     }
 
     fn new(exchange: &Arc<Exchange>, transport: Transport) -> Self {
@@ -96,6 +105,11 @@ impl Line {
         self.is_modern.load(Ordering::Relaxed)
     }
 
+    /// Whether the server is a program.
+    pub fn is_program(&self) -> bool {
+        matches!(self.transport, Transport::Program(_))
+    }
+
     /// Whether the server is at a URL.
     pub fn is_http(&self) -> bool {
         matches!(self.transport, Transport::Http(_))
@@ -130,6 +144,14 @@ impl Line {
                 http.ask(&message, parameters, &self.exchange, &mut expected)
                     .await
             }
+            Transport::Editor(editor, server) => {
+                let request = McpRequest {
+                    server: server.clone(),
+                    method: method.to_owned(),
+                    params: message["params"].clone(),
+                };
+                ask(editor.as_ref(), request, &self.exchange).await
+            }
         }
     }
 
@@ -156,6 +178,8 @@ impl Line {
                 sent.map_err(|_gone| Fault::Over)
             }
             Transport::Http(http) => http.tell(&message).await,
+            // It is only asked.
+            Transport::Editor(..) => Ok(()),
         }
     }
 
@@ -166,7 +190,7 @@ impl Line {
 
     /// Tells the server that a request was cancelled. Where each request describes itself, closing its stream does.
     pub async fn give_up(&self, RequestId(id): RequestId) -> Result<(), Fault> {
-        if self.is_modern() && self.is_http() {
+        if self.is_modern() && !self.is_program() {
             return Ok(());
         }
         self.notify("notifications/cancelled", json!({ "requestId": id }))
@@ -178,6 +202,29 @@ impl RequestId {
     /// The progress token of a request.
     pub fn progress_token(self) -> Value {
         json!({ "progressToken": self.0 })
+    }
+}
+
+/// Asks a server of the editor. What it says meanwhile is handled as from any other server.
+async fn ask(editor: &dyn Editor, request: McpRequest, exchange: &Exchange) -> Answer {
+    let (sender, mut heard) = mpsc::channel(OUTBOX);
+    let answer = editor.mcp(request, sender);
+    tokio::pin!(answer);
+    loop {
+        tokio::select! {
+            biased;
+            () = exchange.over.cancelled() => return Err(Fault::Over),
+            Some(message) = heard.recv() => {
+                // A notification has no answer.
+                let _none = exchange.take(&message);
+            }
+            answer = &mut answer => {
+                return match answer {
+                    Ok(message) => super::exchange::answer(&message),
+                    Err(EditorError(why)) => Err(Fault::Unreachable(why)),
+                };
+            }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-const { Diagnostic, languages, Range, workspace } = require("vscode");
+const { Diagnostic, languages, lm, LanguageModelTextPart, LanguageModelToolResult, Range, workspace } = require("vscode");
 
 exports.activate = ({ subscriptions }) => {
   const problems = languages.createDiagnosticCollection("linter");
@@ -10,7 +10,14 @@ exports.activate = ({ subscriptions }) => {
     problems.set(document.uri, found);
   };
   workspace.textDocuments.forEach(lint);
+  const invoke = ({ input: { text } }) => {
+    if (text === "") {
+      throw new Error("an empty text");
+    }
+    return new LanguageModelToolResult([new LanguageModelTextPart(`${text.match(/badly/g).length} bad words`)]);
+  };
   subscriptions.push(
+    lm.registerTool("linter_count", { invoke }),
     problems,
     workspace.onDidOpenTextDocument(lint),
     workspace.onDidChangeTextDocument(({ document }) => lint(document)),

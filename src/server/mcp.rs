@@ -1,0 +1,94 @@
+//! `mcp/message`: MCP servers that the client has itself, over this connection (ACP, unstable). They are of the era without
+//! a handshake: each message to one is a request that describes itself.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::Transport;
+use crate::domain::lock;
+use crate::protocol::acp;
+use crate::rpc::Peer;
+use crate::workspace::{EditorError, McpRequest};
+
+/// The requests to the client's servers. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Relay(Arc<Shared>);
+
+struct Shared {
+    transport: Transport,
+    peer: Peer,
+    last: AtomicU64,
+    /// Who hears what a server says about a running request, by the id of that.
+    running: Mutex<HashMap<String, mpsc::Sender<Value>>>,
+}
+
+impl Relay {
+    pub fn new(transport: Transport, peer: Peer) -> Self {
+        Self(Arc::new(Shared {
+            transport,
+            peer,
+            last: AtomicU64::default(),
+            running: Mutex::default(),
+        }))
+    }
+
+    /// Sends a request, and cancels it if the future is dropped before the answer.
+    pub async fn request(
+        &self,
+        request: McpRequest,
+        heard: mpsc::Sender<Value>,
+    ) -> Result<Value, EditorError> {
+        let id = self.0.last.fetch_add(1, Ordering::Relaxed).to_string();
+        let message = acp::MessageMcpRequest::new(request.server, id.clone(), request.method)
+            .params(request.params.as_object().cloned());
+        lock(&self.0.running).insert(id.clone(), heard);
+        let pending = self.0.peer.request("mcp/message", &message);
+        let mut running = Running {
+            relay: self,
+            id,
+            outer: Some(pending.id()),
+        };
+        let answer = pending.await;
+        running.outer = None;
+        answer.map_err(|error| EditorError(error.to_string()))
+    }
+
+    /// A notification of a server about a running request.
+    pub fn heard(&self, notification: acp::MessageMcpNotification) {
+        let id = notification.request_id.to_string();
+        let message = json!({ "method": notification.method, "params": notification.params });
+        let running = lock(&self.0.running).get(&id).cloned();
+        // One too many is lost: the next says the same.
+        let _full = running.map(|heard| heard.try_send(message));
+    }
+}
+
+/// A request under way.
+struct Running<'a> {
+    relay: &'a Relay,
+    id: String,
+    /// The id of the message, until it is answered.
+    outer: Option<i32>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let shared = &self.relay.0;
+        lock(&shared.running).remove(&self.id);
+        match (self.outer, shared.transport) {
+            (Some(id), Transport::Acp) => {
+                let params = json!({ "requestId": id });
+                shared.peer.notify("$/cancel_request", &params);
+            }
+            (Some(id), Transport::Lsp) => {
+                shared.peer.notify("$/cancelRequest", &json!({ "id": id }));
+            }
+            (None, _) => {}
+        }
+    }
+}
