@@ -104,7 +104,7 @@ pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> 
         )),
         acp::McpServer::Sse(server) => Err(refused(
             &server.name,
-            "SSE is not supported; use `http`, `acp` or stdio",
+            "SSE is not supported; use `http` or stdio",
         )),
         _ => Err(error(
             ErrorCode::InvalidParams,
