@@ -18,7 +18,7 @@ use crate::session::check::{self, Finding, Verdict};
 use crate::session::{self};
 use crate::text::display;
 use crate::tools::{Redactor, mcp};
-use crate::workspace::NoEditor;
+use crate::workspace::{Editor, NoEditor};
 
 /// Arguments of `tandem doctor`.
 #[derive(Debug, clap::Args)]
@@ -59,12 +59,8 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         report.add(finding)?;
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;
-    for server in session::mcp_servers(
-        &settings,
-        &workspaces,
-        &Redactor::default(),
-        Arc::new(NoEditor),
-    ) {
+    let editor: Arc<dyn Editor> = Arc::new(NoEditor);
+    for server in session::mcp_servers(&settings, &workspaces, &Redactor::default(), &editor) {
         report.add(mcp_server(&server).await)?;
     }
     let surroundings = session::surroundings(&settings);

@@ -17,7 +17,7 @@ use crate::session;
 use crate::text::{Redactor, display};
 use crate::tools::mcp::{Challenge, Login, Server, Tried, Way, try_out};
 use crate::tools::{Ask, Person, Preview, Reply};
-use crate::workspace::NoEditor;
+use crate::workspace::{Editor, NoEditor};
 
 /// Arguments of `tandem mcp`.
 #[derive(Debug, clap::Args)]
@@ -63,7 +63,8 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     };
     let settings = Settings::load(environment, &sources);
     let secrets = Redactor::new(settings.secrets());
-    let servers = session::mcp_servers(&settings, &workspaces, &secrets, Arc::new(NoEditor));
+    let editor: Arc<dyn Editor> = Arc::new(NoEditor);
+    let servers = session::mcp_servers(&settings, &workspaces, &secrets, &editor);
     let mut out = io::stdout();
     match args.action {
         Action::List => {

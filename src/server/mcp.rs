@@ -59,7 +59,7 @@ impl Relay {
     }
 
     /// A notification of a server about a running request.
-    pub fn heard(&self, notification: acp::MessageMcpNotification) {
+    pub fn heard(&self, notification: &acp::MessageMcpNotification) {
         let id = notification.request_id.to_string();
         let message = json!({ "method": notification.method, "params": notification.params });
         let running = lock(&self.0.running).get(&id).cloned();

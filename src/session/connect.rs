@@ -128,7 +128,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         .map_or(Editing::Replacements, |model| editing(&model.model));
     let surroundings = surroundings(settings);
     let secrets = Redactor::new(settings.secrets());
-    let servers = mcp_servers(settings, &roots, &secrets, Arc::clone(workspace.editor()));
+    let servers = mcp_servers(settings, &roots, &secrets, workspace.editor());
     Setup {
         id,
         provider: provider(settings),
@@ -184,7 +184,7 @@ pub fn mcp_servers(
     settings: &Settings,
     roots: &[PathBuf],
     secrets: &Redactor,
-    editor: Arc<dyn Editor>,
+    editor: &Arc<dyn Editor>,
 ) -> Vec<mcp::Server> {
     let state = settings.state_dir.as_deref();
     let vault = mcp::Vault::new(state, settings.has_keyring());
@@ -232,7 +232,7 @@ pub fn mcp_servers(
         }
         McpServer::Editor { id } => mcp::Way::Editor {
             id: id.clone(),
-            editor: Arc::clone(&editor),
+            editor: Arc::clone(editor),
         },
     };
     let server = |(name, server): (&String, &McpServer)| {
