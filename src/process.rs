@@ -6,6 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "this module starts processes")]
 
 mod changed;
+#[cfg(target_os = "linux")]
+mod forward;
 mod job;
 mod jobs;
 pub mod keyring;
@@ -31,7 +33,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::sync::{OnceCell, watch};
@@ -105,6 +107,8 @@ struct Running {
     last: u32,
     outputs: VecDeque<(u32, Arc<Output>)>,
     background: BTreeMap<u32, Arc<Job>>,
+    /// The commands that calls wait for, by the call's id.
+    calls: BTreeMap<String, Weak<Job>>,
     tasks: JoinSet<()>,
 }
 

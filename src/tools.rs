@@ -203,6 +203,8 @@ pub struct ToolOutput {
     pub changes: Option<Arc<ChangeSet>>,
     /// How its command ended.
     pub exit: Option<Exit>,
+    /// The job as which its command goes on in the background.
+    pub job: Option<u32>,
     /// The locations it read or wrote.
     pub locations: Vec<Location>,
     /// Its images, for models that accept images.

@@ -326,6 +326,9 @@ pub struct ExecutionResult {
     /// How its command ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
+    /// The job as which its command goes on in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<u32>,
     /// The locations it concerns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,

@@ -468,6 +468,7 @@ fn outcome_of(
                 diffs: output.diffs,
                 changes: output.changes,
                 exit: output.exit,
+                job: output.job,
                 locations: output.locations,
                 images: output.images,
             };

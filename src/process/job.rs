@@ -1,10 +1,11 @@
 //! One command from its start to its end.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
@@ -37,8 +38,12 @@ pub(crate) struct Job {
     reported: AtomicBool,
     /// Whether the model was told of its end.
     pub told: AtomicBool,
+    /// Its ports that are open on the host, and the ports they have there.
+    pub opened: Mutex<BTreeMap<u16, u16>>,
     /// Who stopped it, if anybody did.
     pub stopped: OnceLock<StoppedBy>,
+    /// Cancelled when the person has it go on in the background.
+    pub background: CancellationToken,
     stop: CancellationToken,
     _stop: DropGuard,
 }
@@ -178,7 +183,9 @@ pub(super) fn spawn(
         ended,
         reported,
         told: AtomicBool::new(false),
+        opened: Mutex::default(),
         stopped: OnceLock::new(),
+        background: CancellationToken::new(),
         stop: stop.clone(),
         _stop: stop.clone().drop_guard(),
     };

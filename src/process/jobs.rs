@@ -2,14 +2,18 @@
 //!
 //! An end is reported once to each of them: to the model by the call that reads it, or before its next prompt.
 
+#[cfg(target_os = "linux")]
+use std::io;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
+#[cfg(target_os = "linux")]
+use super::forward::Forward;
 use super::{JOBS, Job, Shell, StoppedBy};
-use crate::domain::{JobOutput, JobState, JobStatus, ToolError};
+use crate::domain::{JobOutput, JobState, JobStatus, ToolError, lock};
 
 impl Shell {
     /// Makes room for another job by dropping the one that ended first.
@@ -80,6 +84,37 @@ impl Shell {
             .map_err(|error| ToolError(format!("the output of job {id}: {error}")))
     }
 
+    /// A job as a person sees it, without its ports.
+    ///
+    /// # Errors
+    /// There is no such job.
+    pub fn job_status(&self, id: u32) -> Result<JobStatus, ToolError> {
+        self.known(id).map(|job| job.status())
+    }
+
+    /// The call that runs a command waits for it, unless the person has it go on in the background.
+    pub(crate) fn wait_in(&self, call_id: &str, job: &Arc<Job>) {
+        let mut running = self.0.running();
+        running.calls.retain(|_, job| job.strong_count() > 0);
+        running
+            .calls
+            .insert(call_id.to_owned(), Arc::downgrade(job));
+    }
+
+    /// Has the command of a running call go on in the background.
+    ///
+    /// # Errors
+    /// The call runs no command, or there are too many jobs.
+    pub fn run_in_background(&self, call_id: &str) -> Result<JobStatus, ToolError> {
+        let job = self.0.running().calls.get(call_id).and_then(Weak::upgrade);
+        let job = job
+            .filter(|job| !job.has_ended())
+            .ok_or_else(|| ToolError("the command has already ended".to_owned()))?;
+        self.make_room()?;
+        job.background.cancel();
+        Ok(job.status())
+    }
+
     /// Stops a job as the person wants it; the model is told before its next prompt.
     ///
     /// # Errors
@@ -89,6 +124,64 @@ impl Shell {
         job.stopped_by(StoppedBy::Person);
         job.stop().await;
         Ok(job.status())
+    }
+
+    /// The port of the host at which a port of a job is reached already: it was opened, or the job has the host's network.
+    ///
+    /// # Errors
+    /// There is no such job, it does not listen on that port, or nothing can reach it.
+    pub async fn reached_at(&self, id: u32, port: u16) -> Result<Option<u16>, ToolError> {
+        let job = self.known(id)?;
+        let looked = tokio::task::spawn_blocking(move || reach(&job, port)).await;
+        match looked.map_err(|error| ToolError(error.to_string()))? {
+            Some(Reach::Host) => Ok(Some(port)),
+            Some(Reach::Opened(there)) => Ok(Some(there)),
+            Some(Reach::Network) => Ok(None),
+            None => Err(ToolError(format!(
+                "job {id} does not listen on port {port}"
+            ))),
+        }
+    }
+
+    /// Opens a port of a job to the host's loopback interface, until the job ends, and gives the address.
+    ///
+    /// # Errors
+    /// There is no such job, it does not listen on that port, or that cannot be reached.
+    pub async fn open_port(&self, id: u32, port: u16) -> Result<String, ToolError> {
+        let there = match self.reached_at(id, port).await? {
+            Some(there) => there,
+            None => self.forward(id, port).await?,
+        };
+        Ok(format!("http://127.0.0.1:{there}/"))
+    }
+
+    #[cfg(target_os = "linux")]
+    async fn forward(&self, id: u32, port: u16) -> Result<u16, ToolError> {
+        let job = self.known(id)?;
+        let failed = |error: io::Error| ToolError(format!("port {port} of job {id}: {error}"));
+        let network = self.0.network.get().and_then(Option::as_ref);
+        let (Some(network), Some(own)) = (network, &self.0.surroundings.program) else {
+            return Err(failed(io::ErrorKind::Unsupported.into()));
+        };
+        let forward = Forward::open(network, own, port).await.map_err(failed)?;
+        let there = forward.address().map_err(failed)?.port();
+        lock(&job.opened).insert(port, there);
+        self.0.running().tasks.spawn(async move {
+            tokio::select! {
+                _ended = job.ended() => {}
+                Err(error) = forward.run() => tracing::warn!("a port of job {id} is closed: {error}"),
+            }
+            lock(&job.opened).remove(&port);
+        });
+        Ok(there)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    async fn forward(&self, id: u32, port: u16) -> Result<u16, ToolError> {
+        std::future::ready(Err(ToolError(format!(
+            "port {port} of job {id} cannot be opened on this system"
+        ))))
+        .await
     }
 
     /// Stops the jobs of these turns, which the person undoes. The model will not remember them.
@@ -132,6 +225,33 @@ impl Shell {
         };
         self.job(id).ok_or_else(unknown)
     }
+}
+
+/// From where a port that a job listens on is reached.
+enum Reach {
+    /// The host.
+    Host,
+    /// The host, at this port.
+    Opened(u16),
+    /// The network of the session only.
+    Network,
+}
+
+/// `None` if the job does not listen there. Blocks.
+fn reach(job: &Arc<Job>, port: u16) -> Option<Reach> {
+    if !with_ports(job).ports.contains(&port) {
+        return None;
+    }
+    if let Some(there) = lock(&job.opened).get(&port) {
+        return Some(Reach::Opened(*there));
+    }
+    let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    let of_job = network(&job.process?.to_string());
+    Some(if of_job.is_some() && of_job == network("self") {
+        Reach::Host
+    } else {
+        Reach::Network
+    })
 }
 
 /// A job with the ports that its processes listen on.

@@ -39,8 +39,12 @@ pub struct Args {
     #[cfg(target_os = "linux")]
     #[arg(long, num_args = 2)]
     join: Vec<PathBuf>,
+    /// Instead of starting a command, connect to the ports that are read from the standard input, a socket
+    #[cfg(target_os = "linux")]
+    #[arg(long)]
+    connect: bool,
     /// The command
-    #[arg(last = true, required = true)]
+    #[arg(last = true, required_unless_present = "connect")]
     argv: Vec<OsString>,
 }
 
@@ -56,6 +60,10 @@ pub fn run(args: Args) -> io::Result<u8> {
 
     #[cfg(target_os = "linux")]
     sandbox::join(&args.join)?;
+    #[cfg(target_os = "linux")]
+    if args.connect {
+        return super::forward::hand_over_connections().map(|()| 0);
+    }
     if let Some(cwd) = &args.filter {
         return Err(sandbox::enter(cwd, &args.argv));
     }

@@ -45,6 +45,8 @@ impl Server {
             ("_tandem/jobs", _) => self.jobs(responder, &params),
             ("_tandem/jobs/output", _) => self.job_output(responder, &params),
             ("_tandem/jobs/stop", _) => self.stop_job(responder, &params),
+            ("_tandem/jobs/open", _) => self.open_port(responder, &params),
+            ("_tandem/jobs/background", _) => self.run_in_background(responder, &params),
             ("_tandem/providers", _) => self.providers(responder),
             ("_tandem/models", _) => self.models(responder, &params),
             ("_tandem/check", _) => self.check(responder, &params),

@@ -1,16 +1,17 @@
-//! `_tandem/jobs`, `_tandem/jobs/output` and `_tandem/jobs/stop`: what runs in the background of a session.
+//! `_tandem/jobs` and what begins with that: what runs in the background of a session.
 
 use std::time::UNIX_EPOCH;
 
 use serde::Serialize;
+use serde_json::json;
 
-use super::Server;
 use super::dispatch::{Answer, read};
+use super::{Server, Transport};
 use crate::domain::{JobOutput, JobState, JobStatus, ToolError};
 use crate::process::Shell;
 use crate::protocol::ext;
-use crate::rpc::{ErrorCode, Params, Responder};
-use crate::text::display;
+use crate::rpc::{ErrorCode, Params, Peer, Responder};
+use crate::text::display::{self, escape_line};
 
 impl Server {
     pub(super) fn jobs(&mut self, responder: Responder, params: &Params) {
@@ -37,6 +38,42 @@ impl Server {
         self.answer_about_jobs(responder, asked);
     }
 
+    pub(super) fn open_port(&mut self, responder: Responder, params: &Params) {
+        let asked = read(params).and_then(|asked: ext::OpenPort| {
+            let shell = self.shell_of(&asked.session_id)?;
+            let asking = Asking {
+                peer: self.peer.clone(),
+                transport: self.transport,
+                can: self.client.can.asks,
+            };
+            Ok(async move {
+                let ext::OpenPort {
+                    session_id,
+                    id,
+                    port,
+                } = asked;
+                let command = escape_line(&shell.job_status(id)?.command).into_owned();
+                let is_wanted = shell.reached_at(id, port).await?.is_some()
+                    || asking.whether_to_open(&session_id, port, &command).await?;
+                let url = if is_wanted {
+                    Some(shell.open_port(id, port).await?)
+                } else {
+                    None
+                };
+                Ok(ext::OpenedPort { url })
+            })
+        });
+        self.answer_about_jobs(responder, asked);
+    }
+
+    pub(super) fn run_in_background(&mut self, responder: Responder, params: &Params) {
+        let asked = read(params).and_then(|asked: ext::RunInBackground| {
+            let shell = self.shell_of(&asked.session_id)?;
+            Ok(async move { shell.run_in_background(&asked.tool_call_id).map(job) })
+        });
+        self.answer_about_jobs(responder, asked);
+    }
+
     fn shell_of(&mut self, session: &str) -> Answer<Shell> {
         Ok(self.conversation(session)?.session.shell().clone())
     }
@@ -59,6 +96,51 @@ impl Server {
                 }
             }
         });
+    }
+}
+
+/// What asks the person on the connection itself: a request from a list of jobs belongs to no turn.
+struct Asking {
+    peer: Peer,
+    transport: Transport,
+    /// Whether a language client shows messages with actions.
+    can: bool,
+}
+
+impl Asking {
+    /// # Errors
+    /// The person cannot be asked.
+    async fn whether_to_open(
+        &self,
+        session: &str,
+        port: u16,
+        command: &str,
+    ) -> Result<bool, ToolError> {
+        const OPEN: &str = "Open";
+        let question = format!(
+            "Open port {port} of `{command}`? Until the command ends, all programs on this machine can reach it at 127.0.0.1."
+        );
+        let (method, params, answer) = match self.transport {
+            Transport::Lsp => {
+                let actions = json!([{ "title": OPEN }, { "title": "Cancel" }]);
+                let params = json!({ "type": 3, "message": question, "actions": actions });
+                ("window/showMessageRequest", params, "/title")
+            }
+            Transport::Acp => {
+                let option = |kind, name| json!({ "optionId": name, "kind": kind, "name": name });
+                let options = [option("allow_once", OPEN), option("reject_once", "Cancel")];
+                let call = json!({ "toolCallId": format!("open-{port}"), "title": question, "kind": "other" });
+                let params = json!({ "sessionId": session, "toolCall": call, "options": options });
+                ("session/request_permission", params, "/outcome/optionId")
+            }
+        };
+        if self.transport == Transport::Lsp && !self.can {
+            let why =
+                "the editor cannot ask whether to open a port: it shows no messages with actions";
+            return Err(ToolError(why.to_owned()));
+        }
+        let answered = self.peer.request(method, &params).await;
+        Ok(answered.is_ok_and(|it| it.pointer(answer).is_some_and(|said| said == OPEN)))
     }
 }
 

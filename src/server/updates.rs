@@ -241,7 +241,14 @@ fn ended_meta(result: &ExecutionResult) -> Option<acp::Meta> {
         )
     };
     let styles = (!styles.is_empty()).then(|| (ext::STYLES.to_owned(), json!(styles)));
-    Some(exit.into_iter().chain(styles).collect::<Map<_, _>>()).filter(|meta| !meta.is_empty())
+    let job = result.job.map(|job| (ext::JOB.to_owned(), json!(job)));
+    Some(
+        exit.into_iter()
+            .chain(styles)
+            .chain(job)
+            .collect::<Map<_, _>>(),
+    )
+    .filter(|meta| !meta.is_empty())
 }
 
 fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {

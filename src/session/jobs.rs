@@ -7,7 +7,8 @@ use crate::process::Shell;
 use crate::text::display::escape_line;
 use crate::text::fence::fence;
 
-const USAGE: &str = "`/jobs` lists the background commands, `/jobs 1` shows the output of job 1, and `/jobs stop 1` stops it.";
+const USAGE: &str = "`/jobs` lists the background commands, `/jobs 1` shows the output of job 1, `/jobs stop 1` stops it, and `/jobs open 1` \
+    opens its port to this machine until it ends.";
 
 /// Lists the jobs, or does `which` with one of them.
 pub(super) async fn answer(shell: &Shell, which: &str) -> String {
@@ -17,6 +18,7 @@ pub(super) async fn answer(shell: &Shell, which: &str) -> String {
     let done = match (action.trim(), number.parse()) {
         ("", _) if number.is_empty() => Ok(list(&shell.jobs().await)),
         ("", Ok(id)) => output(shell, id),
+        ("open", Ok(id)) => open(shell, id).await,
         ("stop", Ok(id)) => shell.stop_job(id).await.map(|job| line(&job)),
         _ => Ok(USAGE.to_owned()),
     };
@@ -46,6 +48,27 @@ fn line(job: &JobStatus) -> String {
         state = format!("{state}, port {port}");
     }
     format!("- {} `{}` ({state})", job.id, escape_line(&job.command))
+}
+
+/// Opens the ports of a job, which are seldom more than one. To write the command is to allow it.
+async fn open(shell: &Shell, id: u32) -> Result<String, ToolError> {
+    shell.job_status(id)?;
+    let jobs = shell.jobs().await;
+    let ports = jobs
+        .into_iter()
+        .find(|job| job.id == id)
+        .map(|job| job.ports);
+    let mut lines = Vec::new();
+    for port in ports.unwrap_or_default() {
+        lines.push(format!(
+            "port {port}: <{}>",
+            shell.open_port(id, port).await?
+        ));
+    }
+    if lines.is_empty() {
+        return Err(ToolError(format!("job {id} listens on no port")));
+    }
+    Ok(lines.join("\n"))
 }
 
 /// The end of a job's output.

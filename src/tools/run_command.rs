@@ -245,13 +245,10 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         .start(&context.workspace, &line, live, unsaved)
         .await?;
     if arguments.background {
-        context.shell.keep(&job);
-        let mut output = look_after(context, &job, Action::Read, WATCHED).await?;
         let head = format!("{report}[job {}]\n", job.id);
-        output.styles = shifted(output.styles, head.len());
-        output.content = head + &output.content;
-        return Ok(output);
+        return in_background(context, &job, head, WATCHED).await;
     }
+    context.shell.wait_in(&context.call_id, &job);
     let limit = arguments
         .timeout_s
         .map(Duration::from_secs)
@@ -260,6 +257,10 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         ended = job.ended() => Ok(ended),
         () = after(limit) => Err(too_slow(limit.unwrap_or_default())),
         () = context.cancel.cancelled() => Err("cancelled by the user".to_owned()),
+        () = job.background.cancelled() => {
+            let head = format!("{report}[the user has it go on in the background as job {}]\n", job.id);
+            return in_background(context, &job, head, Duration::ZERO).await;
+        }
     };
     let (ended, how) = match &end {
         Ok(ended) => (Arc::clone(ended), exit(ended)),
@@ -281,6 +282,21 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
 fn names<'a>(unsaved: impl IntoIterator<Item = &'a Unsaved>) -> String {
     let names = unsaved.into_iter().map(|it| it.path.display());
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// Lets a command go on as a job; its call ends with what it has said so far, below `head`.
+async fn in_background(
+    context: &ToolContext,
+    job: &Arc<Job>,
+    head: String,
+    wait: Duration,
+) -> Result<ToolOutput, ToolError> {
+    context.shell.keep(job);
+    let mut output = look_after(context, job, Action::Read, wait).await?;
+    output.styles = shifted(output.styles, head.len());
+    output.content = head + &output.content;
+    output.job = Some(job.id);
+    Ok(output)
 }
 
 /// The styles of a text that something stands before now.

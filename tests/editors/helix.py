@@ -241,7 +241,7 @@ def failed_command_shows_its_exit_code_and_the_end_of_its_output():
         # Helix scrolls to its cursor with the next key.
         helix.until(lambda _: helix.ended() == 1, "the end of the turn")
         helix.keys("Left")
-        helix.shows(r"✓ Run `sleep 1000`: in the background")
+        helix.shows(r"● Run `sleep 1000`: in the background")
         helix.shows("So be it.")
         helix.shows(r"39\s+\d+\s+40\s+\d+\s+\[exit code 3")
 

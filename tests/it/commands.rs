@@ -97,7 +97,10 @@ impl Stage {
     }
 
     fn client(&self) -> Client {
-        self.client_with(json!({ "experimental": { "tandem": {} } }))
+        self.client_with(json!({
+            "experimental": { "tandem": {} },
+            "window": { "showMessage": { "messageActionItem": {} } },
+        }))
     }
 
     fn client_with(&self, capabilities: Value) -> Client {

@@ -240,6 +240,10 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return this.session.returnToInput(message.index);
       case "job":
         return this.useJob(message.what, message.id);
+      case "openPort":
+        return this.openPort(message.id, message.port);
+      case "runInBackground":
+        return this.session.runInBackground(message.id);
       case "open":
         return openLocation(message.location);
       case "showDiff":
@@ -302,6 +306,14 @@ export class ChatView implements WebviewViewProvider, Disposable {
       await session.stopJob(id);
     } else if (job !== undefined) {
       followJob(session, job);
+    }
+  }
+
+  private async openPort(id: number, port: number): Promise<void> {
+    const url = await this.session.openPort(id, port);
+    if (url !== undefined) {
+      // Where VS Code runs in a browser or on another machine, this forwards the port once more.
+      await env.openExternal(await env.asExternalUri(Uri.parse(url)));
     }
   }
 

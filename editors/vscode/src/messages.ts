@@ -214,6 +214,9 @@ export type FromView =
   | { readonly type: "detach"; readonly index: number }
   | { readonly type: "returnToInput"; readonly index: number }
   | { readonly type: "job"; readonly what: "stop" | "terminal"; readonly id: number }
+  | { readonly type: "openPort"; readonly id: number; readonly port: number }
+  /** The id is that of the item. */
+  | { readonly type: "runInBackground"; readonly id: number }
   | { readonly type: "open"; readonly location: Location }
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }

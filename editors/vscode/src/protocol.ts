@@ -66,7 +66,11 @@ export interface ToolCall {
   readonly content?: readonly ToolContent[];
   readonly locations?: readonly { readonly path: string; readonly line?: number | null }[];
   readonly rawInput?: unknown;
-  readonly _meta?: { readonly "tandem/exit"?: wire.Exit; readonly "tandem/styles"?: readonly wire.Styled[] } | null;
+  readonly _meta?: {
+    readonly "tandem/exit"?: wire.Exit;
+    readonly "tandem/styles"?: readonly wire.Styled[];
+    readonly "tandem/job"?: number;
+  } | null;
 }
 
 /** Only the fields that changed; `null` counts as unchanged. */
@@ -245,6 +249,8 @@ export const inlineUpdate = new NotificationType<wire.InlineUpdate>("_tandem/inl
 export const jobs = new RequestType<wire.JobsParams, wire.Jobs, void>("_tandem/jobs");
 export const jobsChanged = new NotificationType<wire.Jobs>("_tandem/jobs/changed");
 export const jobOutput = new RequestType<wire.JobOutputParams, wire.JobOutput, void>("_tandem/jobs/output");
+export const openPort = new RequestType<wire.OpenPort, wire.OpenedPort, void>("_tandem/jobs/open");
+export const runInBackground = new RequestType<wire.RunInBackground, wire.Job, void>("_tandem/jobs/background");
 export const stopJob = new RequestType<wire.StopJob, wire.Job, void>("_tandem/jobs/stop");
 
 export const cancel = new NotificationType<OfSession>("session/cancel");

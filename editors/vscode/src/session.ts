@@ -225,6 +225,17 @@ export class Session implements Disposable {
     await this.server.request(protocol.stopJob, { sessionId: this.current ?? "", id });
   }
 
+  /** The address of a port of a background command, once the user has agreed to open it. */
+  async openPort(id: number, port: number): Promise<string | undefined> {
+    const { url } = await this.server.request(protocol.openPort, { sessionId: this.current ?? "", id, port });
+    return url ?? undefined;
+  }
+
+  /** Has the command that an item shows go on in the background. */
+  async runInBackground(item: number): Promise<void> {
+    await this.server.request(protocol.runInBackground, { sessionId: this.current ?? "", toolCallId: this.transcript.callOf(item) ?? "" });
+  }
+
   /** Completions of the query after an `@`; does not start a server. */
   async complete(query: string): Promise<readonly protocol.Completion[]> {
     const sessionId = this.current;

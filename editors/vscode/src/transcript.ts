@@ -169,6 +169,12 @@ export class Transcript {
     }
   }
 
+  /** The call that an item shows. */
+  callOf(id: number): string | undefined {
+    const entry = this.entries.get(id);
+    return entry?.kind === "tool" ? entry.call.toolCallId : undefined;
+  }
+
   /** Opens a permission question on its tool call and returns the id to answer it by. */
   openQuestion(call: ToolCallUpdate, options: readonly PermissionOption[]): number {
     const entry = this.merge(call);
@@ -346,13 +352,12 @@ function inputOf({ rawInput }: ToolCall): { command?: unknown; background?: unkn
 }
 
 function isInBackground(call: ToolCall): boolean {
-  return call.kind === "execute" && inputOf(call).background === true;
+  return call._meta?.["tandem/job"] !== undefined || (call.kind === "execute" && inputOf(call).background === true);
 }
 
-/** The background command that a call began. Its number stands at the head of what the call returned. */
+/** The background command that a call began. */
 function jobOf(call: ToolCall, jobs: readonly Job[]): Job | undefined {
-  const [, id] = (isInBackground(call) && /^\[job (\d+)\]$/m.exec(output(call))) || [];
-  return jobs.find((job) => String(job.id) === id);
+  return jobs.find(({ id }) => id === call._meta?.["tandem/job"]);
 }
 
 function diffs(call: ToolCall): DiffContent[] {

@@ -284,6 +284,22 @@ export interface ModelsParams {
   readonly baseUrl?: string | null;
 }
 
+/** `_tandem/jobs/open`, a request: opens a port of a job on `127.0.0.1` of this machine, until the job ends. */
+export interface OpenPort {
+  /** The session. */
+  readonly sessionId: string;
+  /** The job. */
+  readonly id: number;
+  /** The port, one of the job's. */
+  readonly port: number;
+}
+
+/** The answer to [`OpenPort`]. */
+export interface OpenedPort {
+  /** The address for a browser on this machine; absent if the person did not want it. */
+  readonly url?: string | null;
+}
+
 /** The states of a prompt. */
 export type PromptState = "queued" | "running" | "joined" | "returned" | "ended";
 
@@ -391,6 +407,14 @@ export interface ReviewedTurn {
 
 /** The sender or recipient of messages and data in a conversation. */
 export type Role = "assistant" | "user";
+
+/** `_tandem/jobs/background`, a request: a running command becomes a job, and its call ends with what it has printed so far. */
+export interface RunInBackground {
+  /** The session. */
+  readonly sessionId: string;
+  /** The call that runs the command. */
+  readonly toolCallId: string;
+}
 
 /** What a session is doing. */
 export type State = "ready" | "running" | "waiting" | "no_model";

@@ -220,8 +220,10 @@ test("the card of a background command says how it is, while its server runs", (
   assert.deepEqual(firstTool(made).background, {});
   made.setJobs([job]);
   assert.deepEqual(firstTool(made).background, {}, "it may be the one of another call");
-  const content = [{ type: "content", content: { type: "text", text: "[job 3]\nready\n" } }] as const;
-  made.apply({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed", content });
+  const content = [{ type: "content", content: { type: "text", text: "[job 4]\nready\n" } }] as const;
+  made.setJobs([job, { ...job, id: 4, state: "stopped" }]);
+  // What the command prints says nothing of its number.
+  made.apply({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed", content, _meta: { "tandem/job": 3 } });
   assert.equal(firstTool(made).background?.state, "running");
   made.takeChanges();
   made.setJobs([{ ...job, ports: [5173] }]);

@@ -283,6 +283,9 @@ class ToolView implements ItemView {
       added + removed > 0 && lineCounts(added, removed),
       diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
       command !== undefined && iconButton("play", t("Run in Terminal"), () => this.send(inTerminal(command))),
+      this.isLive() &&
+        question === undefined &&
+        iconButton("arrowDown", t("Run in Background"), () => this.send({ type: "runInBackground", id })),
       this.hasBody() && this.drawFold(),
       background !== undefined && exit === undefined && h("span", { class: "exit" }, question ? t("in the background") : says),
       exit !== undefined && h("span", { class: "exit" }, hasFailed(exit) ? `${says} · ${duration(exit)}` : duration(exit)),

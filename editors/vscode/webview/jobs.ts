@@ -77,12 +77,17 @@ class Row {
     return [
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : "")),
       h("code", { class: "title", title: words }, words),
-      h("span", { class: "ports" }, ports.map((port) => `:${port}`).join(" ")),
+      h("span", { class: "ports" }, ...ports.map((port) => this.drawPort(id, port))),
       state === "running" ? h("span", {}, h("span", { class: "hidden-text" }, says), this.age) : end,
       fold,
       iconButton("terminal", t("Open in Terminal"), act("terminal")),
       ...(state === "running" ? [iconButton("stop", t("Stop this command"), act("stop"))] : []),
     ];
+  }
+
+  private drawPort(id: number, port: number): HTMLElement {
+    const title = t("Open port {0} in the browser", port);
+    return h("button", { type: "button", class: "link", title, click: () => this.send({ type: "openPort", id, port }) }, `:${port}`);
   }
 
   private toggle(): void {

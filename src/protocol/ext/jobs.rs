@@ -87,3 +87,35 @@ pub struct StopJob {
     /// The job.
     pub id: u32,
 }
+
+/// `_tandem/jobs/open`, a request: opens a port of a job on `127.0.0.1` of this machine, until the job ends. The server asks the
+/// person first (`window/showMessageRequest`, or `session/request_permission` over ACP), unless it is open already.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenPort {
+    /// The session.
+    pub session_id: String,
+    /// The job.
+    pub id: u32,
+    /// The port, one of the job's.
+    pub port: u16,
+}
+
+/// The answer to [`OpenPort`].
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct OpenedPort {
+    /// The address for a browser on this machine; absent if the person did not want it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// `_tandem/jobs/background`, a request: a running command becomes a job, and its call ends with what it has printed so far.
+/// Answered with the [`Job`].
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunInBackground {
+    /// The session.
+    pub session_id: String,
+    /// The call that runs the command.
+    pub tool_call_id: String,
+}

@@ -70,6 +70,10 @@ pub struct Exit {
     pub duration_ms: u64,
 }
 
+/// The key in the `_meta` of a `tool_call_update` that ends a command's call: the number of the job as which the command goes
+/// on in the background.
+pub const JOB: &str = "tandem/job";
+
 /// The key of a [`Finish`] in the `_meta` of an `agent_message_chunk`, whose text says the same in words.
 pub const FINISH: &str = "tandem/finish";
 

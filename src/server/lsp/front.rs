@@ -3,7 +3,7 @@
 //! A permission request is a block in it, a hint diagnostic where the change will be, code actions, and a message with
 //! buttons if the client supports them. The first answer counts.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -70,8 +70,6 @@ struct Turn {
     unseen: bool,
     /// The titles of its calls.
     titles: HashMap<String, String>,
-    /// Its calls that are to run in the background.
-    background: HashSet<String>,
 }
 
 impl Turn {
@@ -119,7 +117,6 @@ impl ChatFront {
             progress,
             unseen,
             titles: HashMap::new(),
-            background: HashSet::new(),
         })
     }
 
@@ -194,9 +191,6 @@ impl FrontEnd for ChatFront {
                 turn.titles
                     .insert(call_id, display::escape_line(&preview.title).into_owned());
             }
-            AgentEvent::ToolCallComplete { call } if call.arguments["background"] == true => {
-                turn.background.insert(call.id);
-            }
             AgentEvent::ToolExecutionStart { call_id, name, .. } => {
                 turn.progress.report(&turn.title(&call_id, &name));
             }
@@ -208,14 +202,14 @@ impl FrontEnd for ChatFront {
             } => {
                 let title = turn.title(&call_id, &name);
                 let code = result.exit.and_then(|exit| exit.code).unwrap_or_default();
-                let goes_on = result.exit.is_none() && turn.background.contains(&call_id);
+                let goes_on = result.exit.is_none() && result.job.is_some();
                 let item = if result.is_error {
                     let why = result.content.lines().next().unwrap_or_default();
                     format!("✗ {title}: {}", display::escape_line(why))
                 } else if code != 0 {
                     format!("✗ {title}: exit {code}")
                 } else if goes_on {
-                    format!("✓ {title}: in the background")
+                    format!("● {title}: in the background")
                 } else {
                     format!("✓ {title}")
                 };

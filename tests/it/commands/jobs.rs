@@ -1,5 +1,10 @@
 //! Background commands as the person sees them.
 
+use std::io::{self, Read as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::changes::automatic;
 use super::*;
 
 /// The jobs that the next `_tandem/jobs/changed` has.
@@ -83,6 +88,251 @@ fn a_person_lists_reads_and_stops_jobs_and_the_model_is_told() {
     assert_eq!(told.matches("exit code 3").count(), 1, "{told}");
     let told = sent(&mut client, &session, &stage);
     assert_eq!(told.matches("stopped by the user").count(), 1, "{told}");
+}
+
+/// What a connection to a port of this machine gets.
+fn got(port: u16) -> io::Result<String> {
+    let mut connection = TcpStream::connect(("127.0.0.1", port))?;
+    connection.set_read_timeout(Some(Duration::from_secs(20)))?;
+    let mut said = String::new();
+    connection.read_to_string(&mut said)?;
+    Ok(said)
+}
+
+/// Asks for a port of a job and answers the question with this.
+fn open(client: &mut Client, session: &str, id: u32, port: u16, answer: Value) -> Value {
+    let ask = json!({ "sessionId": session, "id": id, "port": port });
+    let request = client.ask("_tandem/jobs/open", ask);
+    let question = client.next("window/showMessageRequest");
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(&format!("Open port {port} of `python3")),
+        "{message}"
+    );
+    client.respond(&question, answer);
+    client.answer(request)
+}
+
+/// The port of the host in an answer.
+fn opened(answer: &Value) -> u16 {
+    let url = answer["result"]["url"].as_str();
+    let url = url.unwrap_or_else(|| panic!("{answer}"));
+    let port = url.strip_prefix("http://127.0.0.1:").unwrap();
+    port.strip_suffix('/').unwrap().parse().unwrap()
+}
+
+fn refused(answer: &Value) -> &str {
+    answer["error"]["message"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn a_port_is_reached_from_the_host_once_a_person_opens_it_and_until_the_job_ends() {
+    let (port, other) = (free_port(), free_port());
+    let stage = Stage::new(Level::Best, &[serve(port), serve(other)]);
+    let mut client = stage.client();
+    let session = client.session(&stage.world);
+    finish(&mut client, &session);
+    let ask = json!({ "sessionId": session });
+    until("both listen", || {
+        let listed = client.call("_tandem/jobs", ask.clone());
+        listed["result"]["jobs"][1]["ports"] == json!([other])
+    });
+    // Without an answer, or with no, nothing is opened.
+    for answer in [json!({ "title": "Cancel" }), Value::Null] {
+        let answer = open(&mut client, &session, 1, port, answer);
+        assert_eq!(answer["result"], json!({}), "{answer}");
+    }
+    assert!(got(port).is_err(), "the host reaches it");
+
+    let yes = json!({ "title": "Open" });
+    let answer = open(&mut client, &session, 1, port, yes);
+    let there = opened(&answer);
+    for _ in 0..100 {
+        assert_eq!(got(there).unwrap(), "SERVED");
+    }
+    assert!(got(port).is_err(), "it is reached at its own port, too");
+    // It is open: there is nothing to ask.
+    let mut ask = json!({ "sessionId": session, "id": 1, "port": port });
+    let again = client.call("_tandem/jobs/open", ask.clone());
+    assert_eq!(opened(&again), there);
+    // Nobody opened the port of the other one, and it is not the first one's to open.
+    assert!(got(other).is_err());
+    ask["port"] = json!(other);
+    let refusal = client.call("_tandem/jobs/open", ask.clone());
+    let why = format!("job 1 does not listen on port {other}");
+    assert_eq!(refused(&refusal), why);
+
+    client.call(
+        "_tandem/jobs/stop",
+        json!({ "sessionId": session, "id": 1 }),
+    );
+    until("the port is closed", || got(there).is_err());
+    ask["port"] = json!(port);
+    let ended = client.call("_tandem/jobs/open", ask);
+    assert!(refused(&ended).contains("does not listen"), "{ended}");
+}
+
+#[test]
+fn many_slow_connections_to_an_open_port_are_bounded_and_the_rest_are_served() {
+    let port = free_port();
+    let server = format!(
+        "python3 -uc \"import socket, threading
+s = socket.create_server(('127.0.0.1', {port}), backlog=200)
+def serve(c):
+    c.recv(1); c.sendall(b'SERVED'); c.close()
+while True: threading.Thread(target=serve, args=(s.accept()[0],)).start()\""
+    );
+    let stage = Stage::new(
+        Level::Best,
+        &[json!({ "command": server, "background": true })],
+    );
+    let mut client = stage.client();
+    let session = client.session(&stage.world);
+    finish(&mut client, &session);
+    let ask = json!({ "sessionId": session });
+    until("it listens", || {
+        let listed = client.call("_tandem/jobs", ask.clone());
+        listed["result"]["jobs"][0]["ports"] == json!([port])
+    });
+    let there = opened(&open(
+        &mut client,
+        &session,
+        1,
+        port,
+        json!({ "title": "Open" }),
+    ));
+    let connections: Vec<_> = (0..100)
+        .map(|_| TcpStream::connect(("127.0.0.1", there)).unwrap())
+        .collect();
+    // The ones that wait get their turn when others are closed.
+    for mut connection in connections {
+        connection
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        io::Write::write_all(&mut connection, b"x").unwrap();
+        let mut said = String::new();
+        connection.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "SERVED");
+    }
+}
+
+#[test]
+fn ports_are_opened_in_the_chat_and_those_of_the_hosts_network_are_there_already() {
+    let port = free_port();
+    let mut with_network = serve(port);
+    with_network["network"] = json!(true);
+    for (call, is_host) in [(serve(port), false), (with_network, true)] {
+        let stage = Stage::new(Level::Best, &[call]);
+        let mut client = stage.client();
+        let session = client.session(&stage.world);
+        finish(&mut client, &session);
+        let ask = json!({ "sessionId": session });
+        until("it listens", || {
+            let listed = client.call("_tandem/jobs", ask.clone());
+            listed["result"]["jobs"][0]["ports"] == json!([port])
+        });
+        client.seen.clear();
+        let prompt = client.prompt(&session, "/jobs open 1");
+        finish_prompt(&mut client, prompt);
+        let said = client.update("agent_message_chunk")["content"]["text"].clone();
+        let said = said.as_str().unwrap();
+        let there = said
+            .strip_prefix(&format!("port {port}: <http://127.0.0.1:"))
+            .and_then(|rest| rest.strip_suffix("/>"))
+            .unwrap_or_else(|| panic!("{said}"));
+        let there: u16 = there.parse().unwrap();
+        assert_eq!(there == port, is_host, "{said}");
+        assert_eq!(got(there).unwrap(), "SERVED");
+    }
+}
+
+#[test]
+fn a_killed_server_leaves_no_port_open() {
+    let port = free_port();
+    let stage = Stage::new(Level::Best, &[serve(port)]);
+    let state = tempfile::tempdir().unwrap();
+    let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
+        command
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", stage.home.path())
+            .env("TANDEM_STATE_DIR", state.path());
+    });
+    let opted_in = json!({
+        "experimental": { "tandem": {} },
+        "window": { "showMessage": { "messageActionItem": {} } },
+    });
+    client.shake_hands(stage.world.handshake(opted_in));
+    let session = client.session(&stage.world);
+    finish(&mut client, &session);
+    let ask = json!({ "sessionId": session });
+    until("it listens", || {
+        let listed = client.call("_tandem/jobs", ask.clone());
+        listed["result"]["jobs"][0]["ports"] == json!([port])
+    });
+    let there = opened(&open(
+        &mut client,
+        &session,
+        1,
+        port,
+        json!({ "title": "Open" }),
+    ));
+    assert_eq!(got(there).unwrap(), "SERVED");
+    let own = format!("/proc/{}/fd/", program.pid().as_raw_nonzero());
+    let helpers = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes
+            .filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
+        lines
+            .filter(|line| line.contains("--connect") && line.contains(&own))
+            .count()
+    };
+    assert_eq!(helpers(), 1);
+    program.signal(rustix::process::Signal::KILL);
+    until("the port is closed", || got(there).is_err());
+    until("the helper has ended", || helpers() == 0);
+}
+
+#[test]
+fn a_person_has_a_running_command_go_on_in_the_background() {
+    let length = unique();
+    let stage = Stage::new(
+        Level::Best,
+        &[run(&format!("echo begun; sleep {length}; echo over"))],
+    );
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    hear(&mut client, "begun");
+    let ask = json!({ "sessionId": session, "toolCallId": "c0" });
+    let moved = client.call("_tandem/jobs/background", ask.clone());
+    assert_eq!(moved["result"]["state"], "running", "{moved}");
+    finish_prompt(&mut client, prompt);
+    let ended = client.find(|message| {
+        message["params"]["update"]["_meta"]["tandem/job"] == moved["result"]["id"]
+    });
+    let update = &ended["params"]["update"];
+    assert_eq!(update["status"], "completed", "{update}");
+    assert!(update["_meta"]["tandem/exit"].is_null(), "{update}");
+    let told = stage.told().remove(0);
+    for part in [
+        "has it go on in the background as job 1",
+        "begun",
+        "[job 1 is running]",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert_eq!(sleepers(&length), 1);
+    let listed = client.call("_tandem/jobs", json!({ "sessionId": session }));
+    assert_eq!(listed["result"]["jobs"][0]["state"], "running", "{listed}");
+    let again = client.call("_tandem/jobs/background", ask);
+    assert_eq!(again["result"]["id"], moved["result"]["id"], "{again}");
+    client.call(
+        "_tandem/jobs/stop",
+        json!({ "sessionId": session, "id": 1 }),
+    );
+    assert_eq!(sleepers(&length), 0);
 }
 
 #[test]

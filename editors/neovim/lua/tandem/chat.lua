@@ -316,8 +316,9 @@ function Chat:draw_tool(drawn)
     drawn.block = self.text:add({ '' }, { gap = not self.after_tool })
     self.after_tool = true
   end
-  local rendered = render.tool(drawn.call, asked and question.options or nil, decor.width(self.buf))
-  rendered.marks[1].status = render.status(drawn.call)
+  local job = self.session.jobs and self.session.jobs:of(drawn.call)
+  local rendered = render.tool(drawn.call, asked and question.options or nil, decor.width(self.buf), job)
+  rendered.marks[1].status = render.status(drawn.call, job)
   decor.draw(self.buf, self.text, drawn.block, rendered)
 end
 
@@ -333,6 +334,27 @@ function Chat:tool(change)
   drawn.call = vim.tbl_extend('force', drawn.call, change)
   self.tools[change.toolCallId] = drawn
   self:draw_tool(drawn)
+end
+
+--- Draws the calls again whose commands go on in the background: one began or ended.
+function Chat:draw_jobs()
+  if self.buf and api.nvim_buf_is_loaded(self.buf) then
+    for _, drawn in ipairs(self.drawn) do
+      if drawn.block and vim.tbl_get(drawn.call, '_meta', 'tandem/job') then
+        self:draw_tool(drawn)
+      end
+    end
+  end
+end
+
+--- The call under a row, of whatever turn.
+---@param row integer zero-based
+---@return wire.ToolCall?
+function Chat:call_at(row)
+  local drawn = vim.iter(self.drawn):find(function(other)
+    return self:covers(other.block, row)
+  end)
+  return drawn and drawn.call
 end
 
 ---@param entries wire.PlanEntry[]
@@ -466,13 +488,12 @@ end
 ---@param row integer zero-based
 ---@return tandem.Place?
 function Chat:location(row)
-  for _, drawn in ipairs(self.drawn) do
-    if self:covers(drawn.block, row) then
-      local diff = vim.iter(drawn.call.content or {}):find(function(item)
-        return item.type == 'diff'
-      end)
-      return (drawn.call.locations or {})[1] or diff
-    end
+  local call = self:call_at(row)
+  if call then
+    local diff = vim.iter(call.content or {}):find(function(item)
+      return item.type == 'diff'
+    end)
+    return (call.locations or {})[1] or diff
   end
 end
 

@@ -141,6 +141,13 @@ local handlers = {
   ['_tandem/status'] = function(_, params, context)
     require('tandem.incoming').on_status(params, context.client_id)
   end,
+  ['window/showMessageRequest'] = function(_, params)
+    local titles = vim.tbl_map(function(action)
+      return '&' .. action.title
+    end, params.actions or {})
+    local chosen = vim.fn.confirm('tandem: ' .. params.message, table.concat(titles, '\n'), #titles, 'Question')
+    return (params.actions or {})[chosen] or vim.NIL
+  end,
   ['window/showMessage'] = function(_, params)
     local levels = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO, vim.log.levels.DEBUG }
     require('tandem.say')(params.message, levels[params.type])

@@ -19,6 +19,7 @@ end
 function Jobs:take(jobs)
   local before = self:running()
   self.listed = jobs
+  self.session.chat:draw_jobs()
   if self:running() ~= before then
     status.changed(self.session)
   end
@@ -39,7 +40,7 @@ function Jobs:count()
   return running > 0 and (running == 1 and '1 job' or ('%d jobs'):format(running)) or nil
 end
 
----@param id integer
+---@param id? integer
 ---@return wire.Job?
 function Jobs:get(id)
   return vim.iter(self.listed):find(function(job)
@@ -80,13 +81,50 @@ function Jobs:output(id, offset, answered)
   self:request('_tandem/jobs/output', { id = id, offset = offset }, answered)
 end
 
+--- Asks the server to do something, and says why where it does not.
+---@private
+---@param method string
+---@param params table
+---@param use fun(result: any)
+function Jobs:act(method, params, use)
+  self:request(method, params, function(result, problem)
+    if problem then
+      return require('tandem.say')(problem, vim.log.levels.ERROR)
+    end
+    use(result)
+  end)
+end
+
 ---@param id integer
 function Jobs:stop(id)
-  self:request('_tandem/jobs/stop', { id = id }, function(_, problem)
-    if problem then
-      require('tandem.say')(problem, vim.log.levels.ERROR)
+  self:act('_tandem/jobs/stop', { id = id }, function() end)
+end
+
+--- Opens a port in the browser, after the server has asked.
+---@param id integer
+---@param port integer
+function Jobs:open(id, port)
+  self:act('_tandem/jobs/open', { id = id, port = port }, function(result)
+    if result.url then
+      vim.ui.open(result.url)
+      require('tandem.say')(('port %d is at %s'):format(port, result.url))
     end
   end)
+end
+
+--- Has the command of a running call go on in the background.
+---@param call string its id
+function Jobs:run_in_background(call)
+  self:act('_tandem/jobs/background', { toolCallId = call }, function(job)
+    require('tandem.say')(('Job %d runs in the background (:Tandem jobs)'):format(job.id))
+  end)
+end
+
+--- The job as which the command of a call goes on.
+---@param call wire.ToolCall
+---@return wire.Job?
+function Jobs:of(call)
+  return self:get(vim.tbl_get(call, '_meta', 'tandem/job'))
 end
 
 ---@param milliseconds integer

@@ -178,7 +178,7 @@ local function draw_list(view)
       api.nvim_win_set_cursor(win, { firsts[id], 0 })
     end
   end
-  set_winbar(view.buf, 'Background commands', '<CR> output · x stop · q close')
+  set_winbar(view.buf, 'Background commands', '<CR> output · x stop · o open · q close')
 end
 
 --- Reads the outputs of a list, one after the other, and draws it.
@@ -247,6 +247,23 @@ local function stop(session, id)
   session.jobs:stop(id)
 end
 
+---@param session tandem.Session
+---@param id integer
+local function open_port(session, id)
+  local job = session.jobs:get(id)
+  local ports = job and job.ports or {}
+  if #ports == 0 then
+    return require('tandem.say')('This command listens on no port')
+  elseif #ports == 1 then
+    return session.jobs:open(id, ports[1])
+  end
+  vim.ui.select(ports, { prompt = 'Open port' }, function(port)
+    if port then
+      session.jobs:open(id, port)
+    end
+  end)
+end
+
 --- Shows what a job prints, as it comes: the window follows while its cursor is on the last line.
 ---@param session tandem.Session
 ---@param id integer
@@ -268,6 +285,13 @@ local function show_output(session, id)
         stop(session, id)
       end,
     },
+    {
+      'o',
+      'open its port in the browser',
+      function()
+        open_port(session, id)
+      end,
+    },
     { 'q', 'close the window', window.close },
   })
   local list = views[session] and window.find(views[session].buf)
@@ -279,7 +303,7 @@ local function show_output(session, id)
         return
       end
       local now = session.jobs:get(id) or job
-      set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), 'x stop · q close')
+      set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), 'x stop · o open · q close')
       if has_news then
         local end_row = api.nvim_buf_line_count(buf)
         local following = vim.tbl_filter(function(win)
@@ -324,6 +348,7 @@ function M.toggle(session)
   view.buf = create_buffer(session, 'tandem jobs of ' .. vim.fs.basename(session.root), {
     { '<CR>', 'show the output, as it comes', with_job(show_output) },
     { 'x', 'stop the command', with_job(stop) },
+    { 'o', 'open its port in the browser', with_job(open_port) },
     { 'q', 'close the window', window.close },
   })
   views[session] = view

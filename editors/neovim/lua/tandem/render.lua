@@ -177,14 +177,18 @@ end
 
 --- How a command ended or goes on, where that is not what one expects.
 ---@param call wire.ToolCall
+---@param job? wire.Job as which its command goes on
 ---@return string?
-local function outcome(call)
-  local code = vim.tbl_get(call, '_meta', 'tandem/exit', 'code')
+local function outcome(call, job)
+  if job and job.state == 'stopped' then
+    return 'stopped'
+  end
+  local code = vim.tbl_get(call, '_meta', 'tandem/exit', 'code') or job and job.exitCode
   if code and code ~= 0 then
     return 'exit ' .. code
   end
-  local in_background = call.kind == 'execute' and vim.tbl_get(call, 'rawInput', 'background') == true
-  return in_background and call.status == 'completed' and not code and 'in the background' or nil
+  local has_job = vim.tbl_get(call, '_meta', 'tandem/job') or vim.tbl_get(call, 'rawInput', 'background') == true
+  return has_job and call.status == 'completed' and not code and 'in the background' or nil
 end
 
 local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA' }
@@ -241,16 +245,17 @@ end
 ---@param call wire.ToolCall
 ---@param options? wire.PermissionOption[] when it is being asked for
 ---@param width? integer cells of a line: a closed fold shows one, which must not hide what stands behind the title
+---@param job? wire.Job as which its command goes on
 ---@return tandem.Rendered
-function M.tool(call, options, width)
+function M.tool(call, options, width, job)
   local live = call.kind == 'execute' and call.status == 'in_progress'
   local body, summary = tool_body(call.content or {}, call.status, live, options ~= nil)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
   local out = { lines = {}, marks = {}, fold = body.fold } ---@type tandem.Rendered
   local command = call.kind == 'execute' and vim.tbl_get(call, 'rawInput', 'command')
-  local ended = outcome(call)
+  local ended = outcome(call, job)
   if ended then
-    table.insert(summary, 1, { '  ' .. ended, M.status(call) == 'failed' and 'TandemFailed' or 'TandemRunning' })
+    table.insert(summary, 1, { '  ' .. ended, M.status(call, job) == 'failed' and 'TandemFailed' or 'TandemRunning' })
   end
   local shown = out.fold and width and cut(title, width - width_of(summary)) or title
   add_line(out, vim.list_extend({ { shown, 'TandemTool' } }, summary))
@@ -272,9 +277,13 @@ end
 
 --- The status of a call as it is shown: a command that failed did not succeed, whatever the call did.
 ---@param call wire.ToolCall
+---@param job? wire.Job as which its command goes on
 ---@return wire.ToolCallStatus
-function M.status(call)
-  local code = vim.tbl_get(call, '_meta', 'tandem/exit', 'code')
+function M.status(call, job)
+  if job and job.state ~= 'exited' then
+    return job.state == 'running' and 'in_progress' or 'pending'
+  end
+  local code = vim.tbl_get(call, '_meta', 'tandem/exit', 'code') or job and job.exitCode
   return code and code ~= 0 and 'failed' or call.status or 'pending'
 end
 

@@ -78,6 +78,16 @@ local function yank_code()
   say(('Yanked %d line%s'):format(#lines, #lines == 1 and '' or 's'))
 end
 
+--- Has the running command under the cursor go on in the background.
+local function run_in_background()
+  local current = session()
+  local call = current.chat:call_at(api.nvim_win_get_cursor(0)[1] - 1)
+  if not call or call.kind ~= 'execute' or call.status ~= 'in_progress' then
+    return say('No running command under the cursor')
+  end
+  current.jobs:run_in_background(call.toolCallId)
+end
+
 ---@param buf integer
 local function set_keys(buf)
   local listed = {} ---@type tandem.Key[]
@@ -115,6 +125,7 @@ local function set_keys(buf)
   map('n', 'gf', go_to_place, 'go to the file')
   map('n', 'gF', go_to_place, 'go to the file and line')
   map('n', 'gy', yank_code, 'yank the code block')
+  map('n', 'g&', run_in_background, 'run the command in the background')
   map('n', ']]', [[<Cmd>call search('^## ', 'W')<CR>]], 'next message')
   map('n', '[[', [[<Cmd>call search('^## ', 'bW')<CR>]], 'previous message')
   map('n', 'gb', tandem.back, 'go back to before the prompt, and edit it')
