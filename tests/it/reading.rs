@@ -24,7 +24,7 @@ fn chat_files_have_symbols_folds_links_and_definitions() {
     world.write("src/main.rs", "one\ntwo\n");
     let mut client = plain(&world);
     let (chat, code) = (world.uri("notes.tandem.md"), world.uri("src/main.rs"));
-    let text = "## You\n\nwhere?\n\n## tandem\n\n- ✓ Read src/main.rs\n\n𝒳 `src/main.rs:2` and gone.rs\n\n```\na\n```\n\n## You\n\n";
+    let text = "## You\n\nwhere?\n\n## tandem\n\n- ✓ Read src/main.rs\n- ● Run `dev`: in the background\n𝒳 `src/main.rs:2` and gone.rs\n\n```\na\n```\n\n## You\n\n";
     client.open(&chat, text);
     client.open(&code, "`src/main.rs:2`\n## You\n");
 
@@ -34,6 +34,10 @@ fn chat_files_have_symbols_folds_links_and_definitions() {
         (&json!("where?"), &Value::Null)
     );
     assert_eq!(turns[0]["children"][0]["name"], "✓ Read src/main.rs");
+    assert_eq!(
+        turns[0]["children"][1]["name"],
+        "● Run `dev`: in the background"
+    );
     let folds = ask(&mut client, "foldingRange", &chat, None);
     assert_eq!(
         folds,

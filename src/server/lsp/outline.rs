@@ -65,7 +65,10 @@ fn parts(text: &str) -> Vec<Part<'_>> {
             close(&mut parts, turn, last);
             turn = parts.len();
             parts.push(Part::Turn("", row, row));
-        } else if line.starts_with("- ✓ ") || line.starts_with("- ✗ ") {
+        } else if ["- ✓ ", "- ✗ ", "- ● "]
+            .iter()
+            .any(|sign| line.starts_with(sign))
+        {
             parts.push(Part::Tool(line, row));
         } else if !line.is_empty()
             && !line.starts_with("# ")

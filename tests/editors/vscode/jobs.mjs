@@ -123,10 +123,59 @@ export function jobChecks({ bench, model, picture }) {
     await exactly(chat.locator(".jobs .job"), 0); // they were seen
   }
 
+  async function opened() {
+    const site = `printf '<title>Shop</title>served' > index.html; python3 -u -m http.server 0 --bind 127.0.0.1`;
+    await model.reset();
+    await bench.setMode("auto");
+    await model.script(run("call_j3", site), [{ text: "It serves." }]);
+    await bench.say("Serve it.");
+    await answer("It serves.").waitFor();
+    await bench.idle();
+    const port = row("http.server").getByRole("button", { name: /^:\d+$/ });
+    const question = page.locator(".notification-toast", { hasText: /Open port \d+ of/ });
+    await port.click();
+    await question.waitFor();
+    await picture("job-open");
+    await question.getByRole("button", { name: "Cancel" }).click();
+    await question.waitFor({ state: "detached" });
+    await port.click();
+    const [tab] = await Promise.all([page.context().waitForEvent("page"), question.getByRole("button", { name: "Open", exact: true }).click(), confirmWebsite()]);
+    await tab.waitForFunction(() => document.body?.textContent === "served");
+    await tab.close();
+    await row("http.server").locator(".output", { hasText: "GET / HTTP/1.1" }).waitFor();
+    await row("http.server").getByRole("button", { name: "Stop this command" }).press("Enter");
+    await row("http.server").locator(".age", { hasText: "stopped" }).waitFor();
+  }
+
+  /** VS Code itself asks before it opens an address it does not trust. */
+  async function confirmWebsite() {
+    const dialog = page.locator(".monaco-dialog-box", { hasText: "external website" }).getByRole("button", { name: "Open" });
+    await dialog.click({ timeout: 3000 }).catch(() => undefined);
+  }
+
+  async function moved() {
+    await model.script(run("call_j4", `echo begun; sleep ${SLEEP}`, { background: false }), [{ text: "Meanwhile." }]);
+    await bench.say("Run it.");
+    await card("begun").hover();
+    await card("begun").getByRole("button", { name: "Run in Background" }).click();
+    await answer("Meanwhile.").waitFor();
+    await bench.idle();
+    await card(SLEEP).locator(".exit", { hasText: "running in the background" }).last().waitFor();
+    await row("begun").waitFor();
+    assert.equal(sleepers(), 1);
+    await picture("job-moved");
+    await row("begun").getByRole("button", { name: "Stop this command" }).press("Enter");
+    await row("begun").locator(".age", { hasText: "stopped" }).waitFor();
+    assert.equal(sleepers(), 0);
+    await bench.setMode("ask");
+  }
+
   return [
     ["a background command says so on its card, and runs in a strip with its age and last line", seen],
     ["the strip names the port of a server, and fits any side bar", ports],
     ["a background command opens in a terminal, where Ctrl+C stops it", inTerminal],
     ["Stop in the strip stops a background command, and the model is told", stopped],
+    ["a port in the strip opens in the browser after a question", opened],
+    ["a running command goes on in the background, and the model with what it has said", moved],
   ];
 }

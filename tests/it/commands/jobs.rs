@@ -249,6 +249,37 @@ fn ports_are_opened_in_the_chat_and_those_of_the_hosts_network_are_there_already
 }
 
 #[test]
+fn without_a_language_client_the_question_is_a_permission_request() {
+    let port = free_port();
+    let stage = Stage::new(Level::Best, &[serve(port)]);
+    let mut client = stage.world.stranger_in(Transport::Acp, stage.environment());
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+    );
+    let session = client.session(&stage.world);
+    finish(&mut client, &session);
+    let ask = json!({ "sessionId": session, "id": 1, "port": port });
+    until("it listens", || {
+        let listed = client.call("_tandem/jobs", ask.clone());
+        listed["result"]["jobs"][0]["ports"] == json!([port])
+    });
+    for (option, is_open) in [("Cancel", false), ("Open", true)] {
+        let request = client.ask("_tandem/jobs/open", ask.clone());
+        let question = client.next("session/request_permission");
+        let title = question["params"]["toolCall"]["title"].as_str().unwrap();
+        assert!(title.starts_with(&format!("Open port {port}")), "{title}");
+        crate::driver::choose(&mut client, &question, option);
+        let answer = client.answer(request);
+        if is_open {
+            assert_eq!(got(opened(&answer)).unwrap(), "SERVED");
+        } else {
+            assert_eq!(answer["result"], json!({}), "{answer}");
+        }
+    }
+}
+
+#[test]
 fn a_killed_server_leaves_no_port_open() {
     let port = free_port();
     let stage = Stage::new(Level::Best, &[serve(port)]);
