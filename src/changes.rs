@@ -8,6 +8,7 @@ mod edits;
 pub mod guard;
 pub mod images;
 mod in_workspace;
+pub mod origins;
 pub mod revert;
 pub mod review;
 pub mod snapshot;

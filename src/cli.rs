@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand. All output goes through a `Write`, so that a closed pipe is an ordinary
 //! error rather than a panic.
 
+mod blame;
 mod completions;
 mod config;
 mod demo;
@@ -18,7 +19,6 @@ mod replay;
 mod run;
 mod serve;
 mod sessions;
-mod transcript;
 
 use std::process::ExitCode;
 use std::{fmt, io};
@@ -73,6 +73,8 @@ enum Command {
     Permissions(permissions::Args),
     /// List, show, export and remove saved conversations
     Sessions(sessions::Args),
+    /// Show which turn wrote each uncommitted line of a file
+    Blame(blame::Args),
     /// Show the log
     Logs(logs::Args),
     /// Decode recorded model streams and print their events
@@ -152,6 +154,7 @@ impl Cli {
             Command::Run(args) => run::run(args, &environment).await,
             Command::Eval(args) => shown(eval::run(args, &environment).await),
             Command::Sessions(args) => done(sessions::run(args, &environment).await),
+            Command::Blame(args) => done(blame::run(args, &environment).await),
             Command::Models(args) => shown(models::run(args, &environment).await),
             Command::Mcp(args) => mcp::run(args, &environment).await,
             Command::Permissions(args) => done(permissions::run(args, &environment).await),

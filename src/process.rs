@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "this module starts processes")]
 
 mod changed;
+mod committed;
 #[cfg(target_os = "linux")]
 mod forward;
 mod job;
@@ -43,6 +44,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::changed::Changed;
 pub(crate) use self::changed::Reach;
 use self::changed::Snapshot;
+pub use self::committed::committed;
 pub(crate) use self::job::{Ended, Job, StoppedBy};
 pub use self::live::Live;
 pub use self::once::Ran;

@@ -22,6 +22,7 @@ mod lsp;
 mod mcp;
 mod models;
 mod options;
+mod origins;
 mod permission;
 mod problems;
 mod prompts;

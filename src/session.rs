@@ -33,6 +33,7 @@ mod shadow;
 mod slash;
 mod state;
 mod store;
+pub mod transcript;
 mod turns;
 
 use std::collections::{HashMap, VecDeque};
@@ -79,7 +80,7 @@ use questions::Questions;
 use slash::Commands;
 pub use slash::Offered;
 use store::Journal;
-pub use store::{Listed, Sessions, StoreError};
+pub use store::{LineOrigin, Listed, Sessions, StoreError, Wrote};
 
 /// The id of a conversation.
 pub type SessionId = Arc<str>;

@@ -1,5 +1,6 @@
 //! Text as editors see it: lines, positions, differences, what may be displayed, JSON that is not quite JSON, streams of events. Pure: no files, no protocol.
 
+pub mod alignment;
 pub mod diff;
 pub mod display;
 pub mod fence;

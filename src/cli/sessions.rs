@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::transcript::markdown;
 use crate::config::{Environment, Settings, Sources};
+use crate::session::transcript::markdown;
 use crate::session::{Listed, Sessions};
 use crate::text::display;
 
@@ -71,7 +71,7 @@ enum Format {
 }
 
 pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result<()> {
-    let sessions = kept(&Settings::load(environment, &Sources::default()))?;
+    let sessions = saved(environment)?;
     match args.action {
         Action::List {
             directory,
@@ -124,6 +124,11 @@ fn printed(text: &str, to_terminal: bool) -> Cow<'_, str> {
     } else {
         text.into()
     }
+}
+
+/// Where conversations are saved.
+pub(super) fn saved(environment: &Environment) -> anyhow::Result<Sessions> {
+    kept(&Settings::load(environment, &Sources::default()))
 }
 
 /// Where the conversations of these settings are saved.

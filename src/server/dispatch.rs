@@ -42,6 +42,7 @@ impl Server {
             ("_tandem/turn/withdraw", _) => self.withdraw(responder, &params),
             ("_tandem/complete", _) => self.complete(responder, &params),
             ("_tandem/review", _) => self.review(responder, &params),
+            ("_tandem/origins", Transport::Lsp) => self.origins(responder, &params),
             ("_tandem/jobs", _) => self.jobs(responder, &params),
             ("_tandem/jobs/output", _) => self.job_output(responder, &params),
             ("_tandem/jobs/stop", _) => self.stop_job(responder, &params),

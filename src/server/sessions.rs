@@ -228,7 +228,7 @@ impl Server {
     }
 
     /// Where conversations are saved, if they are.
-    fn sessions(&self) -> Option<Sessions> {
+    pub(super) fn sessions(&self) -> Option<Sessions> {
         let state = (self.load)(&self.options, &[]).state_dir?;
         Some(Sessions::new(&state))
     }

@@ -10,6 +10,7 @@
 
 mod list;
 mod load;
+mod origins;
 mod record;
 mod replay;
 
@@ -23,6 +24,7 @@ use tokio::task::JoinHandle;
 pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
 pub(super) use self::load::Kept;
+pub use self::origins::{LineOrigin, Wrote};
 pub(super) use self::record::Held;
 pub(super) use self::record::QueuedPrompt;
 use self::record::{Call, Head, Pending, Record, VERSION};

@@ -46,6 +46,8 @@ mod loopback;
 mod mcp;
 mod network;
 mod offered;
+#[cfg(unix)]
+mod origins;
 mod owner;
 mod permission;
 mod places;

@@ -113,6 +113,8 @@ fn definitions() -> Map<String, Value> {
         ext::InlineResult,
         ext::KeepInline,
         ext::KeptInline,
+        ext::OriginsParams,
+        ext::Origin,
         ext::JobsParams,
         ext::Jobs,
         ext::JobOutputParams,

@@ -9,6 +9,7 @@ use super::front::safe_first;
 use super::hints::SOURCE;
 use crate::agent::event::{Grant, Permission, Scope};
 use crate::domain::{Attachment, Prompt};
+use crate::protocol::ext::Origin;
 use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::server::Server;
@@ -23,7 +24,7 @@ use crate::workspace::native;
 pub(in crate::server) const ACTION_KINDS: [&str; 3] = ["quickfix", "refactor", "source"];
 const ASK: &str = "tandem.ask";
 /// tandem's commands.
-pub(in crate::server) const COMMANDS: [&str; 8] = [
+pub(in crate::server) const COMMANDS: [&str; 9] = [
     ASK,
     "tandem.cancel",
     "tandem.allow",
@@ -32,6 +33,7 @@ pub(in crate::server) const COMMANDS: [&str; 8] = [
     "tandem.undo",
     "tandem.redo",
     "tandem.keep",
+    "tandem.openTurn",
 ];
 
 /// What the selection actions ask.
@@ -71,6 +73,7 @@ impl Server {
             return responder.ok(&[(); 0]);
         }
         let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range);
+        let origins = self.origins_of(&params.text_document.uri.0, Some(params.range));
         let others = self.actions(params);
         let (literals, tags) = (
             self.client.can.code_action_literals,
@@ -78,6 +81,7 @@ impl Server {
         );
         self.tasks.spawn(async move {
             let mut actions = on_hunks.await;
+            actions.extend(turn_actions(&origins.await));
             actions.extend(others);
             if tags {
                 let asking = |action: &&mut Value| action["command"]["command"] == ASK;
@@ -225,6 +229,7 @@ impl Server {
             "tandem.undo" => self.review_by_command(first, ReviewCommand::Undo)?,
             "tandem.redo" => self.review_by_command(first, ReviewCommand::Redo)?,
             "tandem.keep" => self.review_by_command(first, ReviewCommand::Keep)?,
+            "tandem.openTurn" => self.open_turn(first)?,
             other => {
                 let message = format!(
                     "unknown command `{other}`; expected one of {}",
@@ -282,6 +287,27 @@ impl Server {
             text,
         })
     }
+}
+
+/// Actions that show the turns which wrote the lines.
+fn turn_actions(origins: &[Origin]) -> Vec<Value> {
+    let mut actions: Vec<Value> = Vec::new();
+    for Origin {
+        session_id,
+        turn,
+        prompt,
+        ..
+    } in origins
+    {
+        let title = format!("tandem: Open turn {turn}: {prompt}");
+        let arguments = json!([{ "sessionId": session_id, "turn": turn }]);
+        let action = action(&title, "quickfix", "tandem.openTurn", &arguments);
+        if !actions.contains(&action) {
+            actions.push(action);
+        }
+    }
+    actions.truncate(FIXES);
+    actions
 }
 
 /// Instructions in comments, such as `// AI! make this async`.

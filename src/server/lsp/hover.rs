@@ -1,9 +1,11 @@
-//! `textDocument/hover`: on a changed line the text it replaced, on a tool call of a chat file what the tool gave back.
+//! `textDocument/hover`: on a changed line the turn that wrote it and the text it replaced, on a tool call of a chat file
+//! what the tool gave back.
 
 use serde_json::{Value, json};
 
 use super::chat;
 use super::hunks::Reviewed;
+use crate::protocol::ext::Origin;
 use crate::protocol::lsp;
 use crate::rpc::{Params, Responder};
 use crate::server::Server;
@@ -29,21 +31,23 @@ impl Server {
             .get(&uri)
             .map(|document| document.language.clone())
             .unwrap_or_default();
-        let hunks = self.hunks_at(
-            &uri,
-            lsp::Range {
-                start: place.position,
-                end: place.position,
-            },
-        );
+        let line = lsp::Range {
+            start: place.position,
+            end: place.position,
+        };
+        let (hunks, origins) = (self.hunks_at(&uri, line), self.origins_of(&uri, Some(line)));
         self.tasks.spawn(async move {
-            let before: Vec<_> = hunks
-                .await
+            let (hunks, origins) = tokio::join!(hunks, origins);
+            let mut shown: Vec<_> = origins
                 .iter()
-                .map(|reviewed| replaced(as_markdown, &language, reviewed))
+                .map(|origin| wrote(as_markdown, origin))
                 .collect();
-            responder
-                .ok(&(!before.is_empty()).then(|| contents(as_markdown, &before.join("\n\n"))));
+            shown.extend(
+                hunks
+                    .iter()
+                    .map(|reviewed| replaced(as_markdown, &language, reviewed)),
+            );
+            responder.ok(&(!shown.is_empty()).then(|| contents(as_markdown, &shown.join("\n\n"))));
         });
     }
 
@@ -73,6 +77,32 @@ fn code(as_markdown: bool, language: &str, text: &str) -> String {
     }
     let fence = fence(&text);
     format!("{fence}{language}\n{lines}\n{fence}")
+}
+
+/// Which turn wrote a line.
+fn wrote(as_markdown: bool, origin: &Origin) -> String {
+    let Origin {
+        session_id,
+        turn,
+        prompt,
+        model,
+        by,
+        edited,
+        ..
+    } = origin;
+    let since = if *edited { " (edited since)" } else { "" };
+    if !as_markdown {
+        return format!("Turn {turn}: {prompt}{since}\n{by}, {model}, session {session_id}");
+    }
+    let [prompt, by] = [prompt, by].map(|text| {
+        let ticks = if text.contains('`') {
+            fence(text)
+        } else {
+            "`".to_owned()
+        };
+        format!("{ticks} {text} {ticks}")
+    });
+    format!("**Turn {turn}**: {prompt}{since}\n\n{by}, `{model}`, session `{session_id}`")
 }
 
 fn replaced(as_markdown: bool, language: &str, reviewed: &Reviewed) -> String {

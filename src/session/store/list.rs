@@ -15,13 +15,13 @@ use crate::workspace::state::Found;
 use crate::workspace::state::log::{Log, Opened};
 use crate::workspace::{StateFolder, blocking};
 
-const ENDING: &str = ".jsonl";
+pub(super) const ENDING: &str = ".jsonl";
 
 /// The journals in a state folder.
 #[derive(Debug, Clone)]
 pub struct Sessions {
-    state: PathBuf,
-    journals: PathBuf,
+    pub(super) state: PathBuf,
+    pub(super) journals: PathBuf,
 }
 
 /// A conversation in a list.
@@ -238,7 +238,7 @@ impl Sessions {
     }
 }
 
-fn head(line: &[u8]) -> Option<Head> {
+pub(super) fn head(line: &[u8]) -> Option<Head> {
     match serde_json::from_slice(line).ok()? {
         Record::Session(head) => Some(head),
         _ => None,

@@ -22,16 +22,27 @@ struct Transcript {
 }
 
 /// The events of a conversation as Markdown.
-pub(super) fn markdown(events: &[AgentEvent]) -> String {
+#[must_use]
+pub fn markdown(events: &[AgentEvent]) -> String {
+    markdown_at(events, 0).0
+}
+
+/// The same, and the line, counted from 0, in which a turn begins; 0 if it is not there.
+#[must_use]
+pub fn markdown_at(events: &[AgentEvent], number: u64) -> (String, usize) {
     let mut transcript = Transcript {
         text: String::new(),
         voice: Voice::Nobody,
         title: None,
     };
+    let mut line = 0;
     for event in events {
+        if matches!(event, AgentEvent::UserMessage { turn: Some(turn), .. } if *turn == number) {
+            line = transcript.text.lines().count();
+        }
         transcript.event(event);
     }
-    transcript.text
+    (transcript.text, line)
 }
 
 impl Transcript {

@@ -1,0 +1,133 @@
+//! `_tandem/origins`: which turns wrote the lines of a document; and showing such a turn.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Server;
+use super::dispatch::{Answer, error, read};
+use super::documents::{last_line, path_of};
+use super::problems::show_message;
+use crate::protocol::ext::{Lines, Origin, OriginsParams};
+use crate::protocol::lsp::{MessageType, Range};
+use crate::rpc::{ErrorCode, Params, Responder};
+use crate::session::transcript::markdown_at;
+use crate::session::{LineOrigin, Sessions};
+use crate::text::display;
+use crate::workspace::StateFolder;
+
+/// The argument of `tandem.openTurn`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfTurn {
+    session_id: String,
+    turn: u64,
+}
+
+impl Server {
+    /// Answers `_tandem/origins`.
+    pub(super) fn origins(&mut self, responder: Responder, params: &Params) {
+        let params = match read::<OriginsParams>(params) {
+            Ok(params) => params,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let origins = self.origins_of(&params.text_document.uri.0, params.range);
+        self.tasks
+            .spawn(async move { responder.ok(&origins.await) });
+    }
+
+    /// The origins of lines of an open document.
+    pub(super) fn origins_of(
+        &self,
+        uri: &str,
+        range: Option<Range>,
+    ) -> impl Future<Output = Vec<Origin>> + use<> {
+        let document = self.documents.get(uri);
+        let (path, sessions) = (path_of(uri), self.sessions());
+        async move {
+            let (Some(document), Some(path), Some(sessions)) = (document, path, sessions) else {
+                return Vec::new();
+            };
+            let found = sessions.origins(&path, document.text.clone()).await;
+            let lines = found.unwrap_or_else(|error| {
+                tracing::warn!("origins cannot be read: {error}");
+                Vec::new()
+            });
+            let (first, last) =
+                range.map_or((0, u32::MAX), |range| (range.start.line, last_line(&range)));
+            runs(&lines, first as usize, last as usize)
+        }
+    }
+
+    /// `tandem.openTurn`: shows the conversation of a session as a file, at a turn.
+    pub(super) fn open_turn(&mut self, argument: Value) -> Answer<()> {
+        let usage = |_| error(ErrorCode::InvalidParams, "expected {sessionId, turn}");
+        let OfTurn { session_id, turn } = serde_json::from_value(argument).map_err(usage)?;
+        let state = (self.load)(&self.options, &[]).state_dir;
+        let none = || error(ErrorCode::RequestFailed, "no sessions are saved");
+        let state = state.ok_or_else(none)?;
+        let (peer, can) = (self.peer.clone(), self.client.can);
+        self.tasks.spawn(async move {
+            let shown = async {
+                let sessions = Sessions::new(&state);
+                let id = sessions.find(&session_id).await?;
+                let (text, line) = markdown_at(&sessions.read(&id).await?, turn);
+                let (folder, name) = (state.join("transcripts"), format!("{id}.md"));
+                let text = display::escape(&text).into_owned();
+                let open = StateFolder::open(folder.clone()).await?;
+                open.write(&name, text.into_bytes()).await?;
+                anyhow::Ok((folder.join(name), line))
+            };
+            let message = match shown.await {
+                Ok((path, line)) if can.shows_documents => {
+                    let at = json!({ "line": line, "character": 0 });
+                    let params = json!({
+                        "uri": url::Url::from_file_path(&path).map(String::from).unwrap_or_default(),
+                        "external": false,
+                        "takeFocus": true,
+                        "selection": { "start": at, "end": at },
+                    });
+                    drop(peer.request("window/showDocument", &params).await);
+                    return;
+                }
+                Ok((path, line)) => format!("{}:{}", path.display(), line + 1),
+                Err(error) => error.to_string(),
+            };
+            show_message(&peer, MessageType::Info, &format!("tandem: {message}"));
+        });
+        Ok(())
+    }
+}
+
+/// The lines of one origin that follow each other, between two lines.
+fn runs(lines: &[Option<LineOrigin>], first: usize, last: usize) -> Vec<Origin> {
+    let mut runs: Vec<Origin> = Vec::new();
+    let mut before: Option<&LineOrigin> = None;
+    for (at, line) in lines.iter().enumerate().skip(first) {
+        if at > last {
+            break;
+        }
+        let goes_on = matches!((before, line), (Some(before), Some(line)) if before.is_same(line));
+        match runs.last_mut() {
+            Some(run) if goes_on => run.lines.count += 1,
+            _ => runs.extend(line.as_ref().map(|line| origin(line, at))),
+        }
+        before = line.as_ref();
+    }
+    runs
+}
+
+fn origin(line: &LineOrigin, at: usize) -> Origin {
+    let wrote = &line.wrote;
+    Origin {
+        lines: Lines {
+            start: at + 1,
+            count: 1,
+        },
+        session_id: wrote.session.clone(),
+        turn: wrote.turn,
+        prompt: display::escape_line(&wrote.prompt).into_owned(),
+        model: display::escape_line(&wrote.model).into_owned(),
+        by: display::escape_line(&wrote.by).into_owned(),
+        edited: line.is_edited,
+    }
+}
