@@ -175,7 +175,7 @@ fn a_port_is_reached_from_the_host_once_a_person_opens_it_and_until_the_job_ends
 }
 
 #[test]
-fn many_slow_connections_to_an_open_port_are_bounded_and_the_rest_are_served() {
+fn more_connections_than_an_open_port_takes_at_a_time_are_all_served() {
     let port = free_port();
     let server = format!(
         "python3 -uc \"import socket, threading
