@@ -3,8 +3,6 @@
 //! A model trained with another agent's tools uses their names. Permission, order and display are decided on the
 //! resolved tool, so that understanding a name never allows more than the tool itself.
 
-use crate::text::marks::{self, Kind};
-
 /// Our tools, the words that name each of them in other agents' tools (Claude Code, Codex, Gemini, Cursor, Copilot,
 /// Cline, Roo, Windsurf, `OpenHands`, Goose), and the words that may stand beside one of those. Of two rows that match
 /// the upper one does.
@@ -13,12 +11,12 @@ const TOOLS: &[(&str, &str, &str)] = &[
     (
         "edit_file",
         "edit editor replace insert modify update",
-        "file files existing text string str code content in and search multi multiple find based",
+        "file files existing text string str code content in and search multi multiple find based apply",
     ),
     (
         "write_file",
         "write create save overwrite newfile",
-        "file files new text content to in fs document or",
+        "file files new text content to in document or",
     ),
     (
         "update_plan",
@@ -39,7 +37,7 @@ const TOOLS: &[(&str, &str, &str)] = &[
     (
         "run_command",
         "bash shell sh cmd command commands exec execute terminal console powershell process",
-        "run local line call launch start in and wait script system",
+        "run local line call launch start in and wait script system cli invoke",
     ),
     (
         "glob",
@@ -58,8 +56,8 @@ const TOOLS: &[(&str, &str, &str)] = &[
     ),
     (
         "read_file",
-        "read reader view open cat getfile showfile",
-        "file files text image content contents multiple many fs get lines document",
+        "read reader view open cat getfile showfile loadfile fetchfile",
+        "file files text image content contents multiple many get lines document source",
     ),
 ];
 
@@ -69,6 +67,7 @@ const OWNERS: &[&str] = &[
     "tool",
     "functions",
     "function",
+    "fs",
     "developer",
     "builtin",
     "mcptandem",
@@ -77,7 +76,16 @@ const OWNERS: &[&str] = &[
 
 /// The one of `ours` that an unknown `name` means.
 pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
-    let name = squash(bare(name));
+    let name = bare(name);
+    // Whatever stands before our own name, but for another server's, is a namespace.
+    let after = |separator: &str| Some(name.rsplit_once(separator)?.1);
+    let mut namespaced = ["__", "-", " "].into_iter().filter_map(after);
+    if let Some(our) = namespaced.find_map(|name| ours.iter().find(|our| **our == name))
+        && !name.starts_with("mcp__")
+    {
+        return Some(our);
+    }
+    let name = squash(name);
     // An agent's own namespace before it, the word `tool` after it, or a number.
     let numbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let owned = OWNERS.iter().filter_map(|owner| name.strip_prefix(owner));
@@ -147,20 +155,20 @@ fn made_of<'a>(
 /// `read_file<|channel|>commentary`.
 #[must_use]
 pub(crate) fn bare(name: &str) -> &str {
-    let mut begins = marks::begins(&[Kind::Named]);
-    let name = begins
-        .find_map(|mark| marks::after(name, mark))
-        .unwrap_or(name);
-    let name = name
-        .split(['<', '>', '(', '{', '['])
-        .next()
-        .unwrap_or_default();
-    let name = name.trim_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
+    let name = name.split(['(', '{', '[']).next().unwrap_or_default();
+    // What is addressed stands behind `name=` or `to=`, and otherwise before all marks but those it begins with.
+    let name = match name.rsplit_once('=') {
+        Some((_, addressed)) => addressed,
+        None if name.starts_with('<') => name.split_once('>').map_or("", |(_, name)| name),
+        None => name,
+    };
+    let name = name.split(['<', '>']).next().unwrap_or_default();
+    let name = name.trim_matches(|c: char| c.is_whitespace() || "\"'`.:".contains(c));
     let name = match name.rsplit_once(':') {
         Some((before, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => before,
         _ => name,
     };
-    name.rsplit(['.', ':', '/', ' ']).next().unwrap_or_default()
+    name.rsplit(['.', ':', '/']).next().unwrap_or_default()
 }
 
 /// Without case and separators.

@@ -142,9 +142,10 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The calls that make up all of `tail`.
     fn read(tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
-        match whole_fence(tail) {
+        let tail = marks::plain(tail);
+        match whole_fence(&tail) {
             Some((language, code)) => forms::fenced(language, code, is_tool),
-            None => forms::calls(tail, is_tool),
+            None => forms::calls(&tail, is_tool),
         }
     }
 
@@ -229,12 +230,13 @@ impl<C: Catalog> TextCalls<C> {
             return None;
         }
         if self.search.is_certain && !is_plain(tail) {
-            let (calls, rest) = forms::first_calls(tail, is_tool);
+            let tail = marks::plain(tail);
+            let (calls, rest) = forms::first_calls(&tail, is_tool);
             if rest.starts_with(react::OBSERVATION) {
                 return Some("it was followed by a fabricated result".to_owned());
             }
             // Text after it explains what it is about.
-            let is_broken = !rest.is_empty() && (calls.is_empty() || rest.starts_with('<'));
+            let is_broken = calls.is_empty() || rest.starts_with('<');
             let is_broken = is_broken && !calls.iter().any(is_quoted);
             return is_broken.then(|| "it cannot be read".to_owned());
         }

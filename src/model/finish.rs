@@ -86,7 +86,7 @@ const STEMS: [(Kind, &[&str]); 11] = [
         Kind::Malformed,
         &["unexpected", "invalid", "missing", "many"],
     ),
-    (Kind::Stop, &["eos", "eot"]),
+    (Kind::Stop, &["eos", "eot", "stop", "natural"]),
     (
         Kind::Length,
         &[
@@ -104,7 +104,7 @@ const STEMS: [(Kind, &[&str]); 11] = [
     (
         Kind::Stop,
         &[
-            "stop", "end", "done", "complete", "finish", "success", "normal", "turn", "matched",
+            "end", "done", "complete", "finish", "success", "normal", "turn", "matched",
         ],
     ),
 ];

@@ -10,9 +10,6 @@ use super::ModelEvent;
 use super::batch::Batch;
 use crate::text::marks::{self, Kind, MARKS};
 
-/// What a message begins with.
-const HEADER: &str = "<|start|>assistant";
-
 /// What stands before the answer proper and says nothing.
 fn headers() -> impl Iterator<Item = &'static str> {
     marks::begins(&[Kind::Header]).chain(["</think>"])
@@ -36,6 +33,8 @@ pub(super) struct Thoughts {
     held: String,
     /// Thoughts came, so that blanks before the answer belong to them.
     any: bool,
+    /// The answer has several messages, each with a header.
+    has_headers: bool,
     released: Released,
 }
 
@@ -74,6 +73,7 @@ impl Thoughts {
             state: State::Beginning,
             held: String::new(),
             any: false,
+            has_headers: false,
             released,
         }
     }
@@ -166,19 +166,26 @@ impl Thoughts {
             self.held = rest.to_owned();
             return true;
         }
-        // With a recipient after it the header is part of a call.
-        let is_header = marks::after(text, HEADER).is_some_and(|rest| !rest.starts_with('<'));
-        let header = headers().find_map(|header| marks::after(text, header));
-        if let Some(rest) = header.filter(|_| !is_header) {
+        let found = header(text);
+        if let Header::Whole { is_thought, rest } = found {
+            self.held = rest.to_owned();
+            (self.any, self.has_headers) = (true, true);
+            if is_thought {
+                self.state = State::Thinking(MESSAGE_END);
+            }
+            return true;
+        }
+        if let Some(rest) = headers().find_map(|header| marks::after(text, header)) {
             self.any = true;
             self.held = rest.to_owned();
             return true;
         }
         let mut marks = begins().chain(headers());
-        if text.is_empty() || marks.any(|mark| marks::may_become(text, mark)) {
+        let is_open = found == Header::Begun || marks.any(|mark| marks::may_become(text, mark));
+        if text.is_empty() || is_open {
             return false;
         }
-        if self.any {
+        if self.any && !self.has_headers {
             self.flush(out);
             self.state = State::Over;
             return false;
@@ -201,12 +208,19 @@ impl Thoughts {
         }
         let marks = ends().chain(begins());
         let unclear = marks.map(|mark| marks::pending(&self.held, mark)).max();
-        let certain = self.held.len() - unclear.unwrap_or(0);
+        let mut certain = self.held.len() - unclear.unwrap_or(0);
+        let next = next_header(&self.held, &self.released);
+        if let Some((at, is_whole)) = next {
+            certain = certain.min(at);
+            if is_whole {
+                self.state = State::Beginning;
+            }
+        }
         let (text, rest) = self.held.split_at(certain);
         out.text(text);
         self.released.note(text);
         self.held = rest.to_owned();
-        false
+        self.state == State::Beginning
     }
 }
 
@@ -223,6 +237,82 @@ impl Released {
                 .extend(line.chars().take(LINE.saturating_sub(self.line.len())));
         }
     }
+}
+
+/// What ends a message of GPT-OSS.
+const MESSAGE_END: &str = "<|end|>";
+
+/// The header of a message of GPT-OSS. With a recipient it is part of a call, and none.
+#[derive(Debug, PartialEq)]
+enum Header<'a> {
+    None,
+    /// The text may become one.
+    Begun,
+    Whole {
+        is_thought: bool,
+        rest: &'a str,
+    },
+}
+
+/// The header that a text begins with: ends of the message before, the sender, the channel and the kind of content, each
+/// of which may be missing, and so may the tokens between them.
+fn header(text: &str) -> Header<'_> {
+    const BODY: &str = "<|message|>";
+    const KIND: &str = "<|constrain|>";
+    const TOKENS: [&str; 6] = [
+        "<|start|>",
+        "<|channel|>",
+        MESSAGE_END,
+        "<|return|>",
+        KIND,
+        BODY,
+    ];
+    const WORDS: [&str; 4] = ["assistant", "analysis", "commentary", "final"];
+    let (mut rest, mut last, mut channel) = (text, "", "");
+    loop {
+        rest = rest.trim_start_matches(' ');
+        if last == BODY {
+            let is_thought = matches!(channel, "analysis" | "commentary");
+            return Header::Whole { is_thought, rest };
+        }
+        let mut parts = TOKENS.iter().chain(&WORDS);
+        let found = parts.find_map(|part| Some((*part, marks::after(rest, part)?)));
+        match found {
+            Some((part, _)) if part == BODY && last.is_empty() => return Header::None,
+            Some((part, after)) => {
+                if WORDS.contains(&part) {
+                    channel = part;
+                }
+                (last, rest) = (part, after);
+            }
+            None if last == KIND => {
+                // Any word may be the kind.
+                rest = rest.trim_start_matches(char::is_alphanumeric);
+                last = "<|start|>";
+            }
+            None => {
+                let mut parts = TOKENS.iter().chain(&WORDS);
+                let may_go_on = parts.any(|part| marks::may_become(rest, part));
+                return if may_go_on && !text.is_empty() {
+                    Header::Begun
+                } else {
+                    Header::None
+                };
+            }
+        }
+    }
+}
+
+/// Where in an answer the next message begins or may begin, and whether its header is complete. One in a fence or behind
+/// a backtick is mentioned.
+fn next_header(text: &str, released: &Released) -> Option<(usize, bool)> {
+    let mut starts = text.match_indices('<').map(|(at, _)| text.split_at(at));
+    starts.find_map(|(before, rest)| {
+        let last = before.chars().next_back().unwrap_or(released.last);
+        let found = header(rest);
+        let is_free = !released.is_in_fence && !before.contains(FENCE) && last != '`';
+        (is_free && found != Header::None).then(|| (before.len(), found != Header::Begun))
+    })
 }
 
 /// How much of a line says whether it is a fence, in bytes.

@@ -147,7 +147,7 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         Host::Moonshot if known.at_least(2, 5) => Some(toggle(word? != "none")),
         Host::Moonshot => None,
         Host::Zai => glm(endpoint),
-        Host::DashScope => Some(json!({ "enable_thinking": word? != "none" })),
+        Host::DashScope => dashscope(endpoint),
         Host::Mistral => {
             Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "high" } }))
         }
@@ -192,6 +192,18 @@ fn glm(endpoint: &Endpoint) -> Option<Value> {
         fields["reasoning_effort"] = effort.replace("low", least).into();
     }
     Some(fields)
+}
+
+/// Qwen forgets the thoughts of earlier turns unless it is told to keep them.
+fn dashscope(endpoint: &Endpoint) -> Option<Value> {
+    let (known, mut fields) = (endpoint.known(), Map::new());
+    if let Some(word) = &endpoint.effort {
+        fields.insert("enable_thinking".into(), (word != "none").into());
+    }
+    if known.family == Family::Qwen && known.at_least(3, 6) {
+        fields.insert("preserve_thinking".into(), true.into());
+    }
+    (!fields.is_empty()).then(|| fields.into())
 }
 
 /// Gemini shows its thoughts only where they are asked for.

@@ -1,7 +1,12 @@
 //! The marks that model families write around calls and thoughts and at the ends of answers: the one table of them. Pure.
 //!
 //! Models and servers spell a mark in more than one way. So letters are compared without case, the bars and blanks of
-//! tokens (`｜`, `▁`) are those of ASCII, and a tag may stand in any namespace (`<minimax:tool_call>`, `<｜DSML｜invoke`).
+//! tokens (`｜`, `▁`) are those of ASCII, a tag may stand in any namespace (`<minimax:tool_call>`, `<｜DSML｜invoke`), with
+//! its slash anywhere before the name, and its brackets may be tokens (Kimi K3) or follow one (`MiniMax` M3).
+//!
+//! The tokens that only end an answer are no rows but a rule: `<|`, a name, `|>`.
+
+use std::borrow::Cow;
 
 /// What a mark stands around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +51,7 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<|tools_prefix|>", "<|tools_suffix|>", Calls, "Apertus"),
     ("<tool_call>", "</tool_call>", Calls, "Hermes, Qwen, GLM, MiniMax, Seed"),
     ("<tool_calls>", "</tool_calls>", Calls, "DeepSeek, Hunyuan"),
+    ("<calls>", "</calls>", Calls, "DeepSeek"),
     ("<toolcall>", "</toolcall>", Calls, "Nemotron"),
     ("<tools>", "</tools>", Calls, "Qwen 2.5"),
     ("<tool_use>", "</tool_use>", Calls, "Claude"),
@@ -60,13 +66,18 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<function name=", "</function>", Named, "Qwen"),
     ("<tool name=", "</tool>", Named, "Claude"),
     ("<call name=", "</call>", Named, "Claude"),
+    ("<call tool=", "</call>", Named, "Kimi K3"),
     ("<tool_call name=", "</tool_call>", Named, "Hermes"),
+    ("<function_call name=", "</function_call>", Named, "Grok"),
     ("<parameter name=", "</parameter>", Argument, "Claude, DeepSeek, MiniMax"),
     ("<parameter=", "</parameter>", Argument, "Qwen Coder"),
     ("<arg_key>", "</arg_key>", Argument, "GLM"),
     ("<arg_value>", "</arg_value>", Argument, "GLM"),
+    ("<argument key=", "</argument>", Argument, "Kimi K3"),
     ("<parameters>", "</parameters>", Argument, "Cline"),
+    ("<![CDATA[", "]]>", Argument, "Cline"),
     ("<arguments>", "</arguments>", Argument, "Hermes"),
+    ("<|\"|>", "<|\"|>", Argument, "Gemma 4"),
     ("<args>", "</args>", Argument, "Roo"),
     ("<|tool_call_argument_begin|>", "<|tool_call_argument_end|>", Argument, "Kimi"),
     ("<think>", "</think>", Thoughts, "DeepSeek, Qwen, GLM, Seed"),
@@ -80,31 +91,20 @@ pub(crate) const MARKS: &[Mark] = &[
     ("[THINK]", "[/THINK]", Thoughts, "Mistral"),
     ("◁think▷", "◁/think▷", Thoughts, "Kimi"),
     ("<|channel>thought\n", "<channel|>", Thoughts, "Gemma 4"),
-    ("<|channel|>analysis<|message|>", "<|end|>", Thoughts, "GPT-OSS"),
-    ("<|channel|>commentary<|message|>", "<|end|>", Thoughts, "GPT-OSS"),
-    ("<|channel|>final<|message|>", "<|return|>", Header, "GPT-OSS"),
-    ("<|start|>assistant", "<|end|>", Header, "GPT-OSS"),
     ("<|header_start|>assistant<|header_end|>", "<|eot|>", Header, "Llama 4"),
     ("<|START_RESPONSE|>", "<|END_RESPONSE|>", Header, "Command"),
+    ("<|open|>message<|sep|>", MESSAGE_END, Header, "Kimi K3"),
     ("<|assistant|>", "<|user|>", Header, "DeepSeek, GLM, Phi"),
     ("<|im_start|>assistant", "<|im_end|>", Header, "ChatML, Qwen"),
     ("<|start_header_id|>assistant<|end_header_id|>", "<|eot_id|>", Header, "Llama 3"),
     ("<start_of_turn>model", "<end_of_turn>", Header, "Gemma"),
     ("<|turn>model", "<turn|>", Header, "Gemma 4"),
-    ("", "<|endoftext|>", Stop, "GPT, Qwen, Phi"),
-    ("", "<|end_of_text|>", Stop, "Llama 3, Granite"),
-    ("", "<|end_of_sentence|>", Stop, "DeepSeek"),
-    ("", "<|end_of_turn_token|>", Stop, "Command"),
-    ("", "<|endofturn|>", Stop, "EXAONE"),
     ("", "[|endofturn|]", Stop, "EXAONE"),
-    ("", "<|role_end|>", Stop, "Ling"),
-    ("", "<|observation|>", Stop, "GLM"),
-    ("", "<|assistant|>", Stop, "GLM, Phi"),
     ("<bos>", "<eos>", Stop, "Gemma, Seed"),
-    ("", "<|eos|>", Stop, "Grok"),
     ("<s>", "</s>", Stop, "Mistral, Llama 2"),
     ("", "[EOS]", Stop, "Mistral"),
     ("", "[e~[", Stop, "MiniMax"),
+    ("", "]<]minimax[>[", Stop, "MiniMax M3"),
 ];
 
 fn of_kinds(kinds: &[Kind]) -> impl Iterator<Item = &'static Mark> + Clone {
@@ -127,7 +127,8 @@ pub(crate) fn ends(kinds: &[Kind]) -> impl Iterator<Item = &'static str> + Clone
 pub(crate) fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     spelled(text, mark).or_else(|| {
         let (open, name) = tag(mark)?;
-        spelled(without_namespace(text.strip_prefix(open)?)?, name)
+        let (spelling, rest) = opened(text)?;
+        (spelling == open).then(|| spelled(rest, name))?
     })
 }
 
@@ -138,11 +139,19 @@ pub(crate) fn find(text: &str, mark: &str) -> Option<(usize, usize)> {
 
 /// All places of a mark in a text.
 pub(crate) fn all<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let first = firsts(mark);
+    text.match_indices(move |c| first.contains(&c))
+        .filter_map(move |(at, _)| {
+            let rest = after(text.split_at(at).1, mark)?;
+            Some((at, text.len() - rest.len()))
+        })
+}
+
+/// What the spellings of a mark begin with.
+fn firsts(mark: &str) -> [char; 2] {
     let first = mark.chars().next().unwrap_or('<');
-    text.match_indices(first).filter_map(move |(at, _)| {
-        let rest = after(text.split_at(at).1, mark)?;
-        Some((at, text.len() - rest.len()))
-    })
+    let separated = tag(mark).and_then(|_| SEPARATOR.chars().next());
+    [first, separated.unwrap_or(first)]
 }
 
 /// Whether a text is the beginning of a mark.
@@ -150,27 +159,38 @@ pub(crate) fn may_become(text: &str, mark: &str) -> bool {
     if begins_spelling(text, mark) {
         return true;
     }
-    let Some((inside, name)) =
-        tag(mark).and_then(|(open, name)| Some((text.strip_prefix(open)?, name)))
-    else {
+    let Some((open, name)) = tag(mark) else {
         return false;
     };
-    match without_namespace(inside) {
-        Some(rest) if !rest.is_empty() => begins_spelling(rest, name),
-        _ => {
+    if let Some((spelling, rest)) = opened(text)
+        && spelling == open
+        && begins_spelling(rest, name)
+    {
+        return true;
+    }
+    let text = match spelled(text, SEPARATOR) {
+        Some("") => return true,
+        Some(rest) => rest,
+        None if begins_spelling(text, SEPARATOR) => return true,
+        None => text,
+    };
+    begins_spelling(text, open)
+        || BRACKETS
+            .iter()
+            .any(|(token, _)| begins_spelling(text, token))
+        || text.strip_prefix('<').is_some_and(|inside| {
             inside.len() < LONGEST_NAMESPACE
                 && inside
                     .chars()
-                    .all(|c| is_bar(c) || c == ':' || c.is_ascii_alphanumeric())
-        }
-    }
+                    .all(|c| is_fill(c) || c == ':' || c.is_ascii_alphanumeric())
+        })
 }
 
 /// How many bytes at the end of a text may be the beginning of a mark.
 pub(crate) fn pending(text: &str, mark: &str) -> usize {
-    let first = mark.chars().next().unwrap_or('<');
+    let first = firsts(mark);
     let starts = text
-        .rmatch_indices(first)
+        .rmatch_indices(|c| first.contains(&c))
         .map(|(at, _)| text.split_at(at).1);
     starts
         .take_while(|rest| rest.len() < 4 * mark.len() + LONGEST_NAMESPACE)
@@ -179,49 +199,144 @@ pub(crate) fn pending(text: &str, mark: &str) -> usize {
         .map_or(0, str::len)
 }
 
+/// A text whose tags are spelled the plain way.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['<', ']']) {
+        let (before, here) = rest.split_at(at);
+        plain.push_str(before);
+        let mut nothing = [MESSAGE_END, SEPARATOR].into_iter();
+        let nothing = nothing.find_map(|mark| Some(("", spelled(here, mark)?)));
+        let is_name = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let bracket = nothing
+            .filter(|(_, after)| !after.starts_with('<'))
+            .or_else(|| opened(here).filter(|(_, name)| is_name(name)))
+            .or_else(|| Some((">", spelled(here, CLOSING)?)));
+        let (bracket, after) = bracket.unwrap_or_else(|| here.split_at(1));
+        plain.push_str(bracket);
+        rest = after;
+    }
+    if plain.is_empty() {
+        return rest.into();
+    }
+    plain.push_str(rest);
+    plain.into()
+}
+
+/// What follows a mark that ends an answer or stands at the end of one: a row of the table, or a token. A token that
+/// begins a message has its sender behind it.
+pub(crate) fn after_end<'a>(text: &'a str, kinds: &[Kind]) -> Option<&'a str> {
+    if let Some(rest) = ends(kinds).find_map(|end| after(text, end)) {
+        return Some(rest);
+    }
+    let (name, rest) = token(text)?;
+    let begins = name.contains("start") || name == "turn";
+    let mut senders = SENDERS.iter().filter(|_| begins);
+    let after = senders.find_map(|sender| spelled(rest, sender));
+    Some(after.unwrap_or(rest))
+}
+
+/// Whether a text is the beginning of a mark that ends an answer.
+pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
+    let is_token = text.strip_prefix('<').is_some_and(|inside| {
+        inside.trim_start_matches(is_bar).len() < inside.len()
+            && inside.len() < LONGEST_TOKEN
+            && inside.chars().all(|c| is_bar(c) || is_of_name(c))
+    });
+    is_token || ends(kinds).any(|end| may_become(text, end))
+}
+
+/// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`.
+fn token(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix('<')?.strip_prefix(is_bar)?;
+    let end = inside.find(|c| !is_of_name(c))?;
+    let (name, rest) = inside.split_at(end);
+    let rest = rest
+        .strip_prefix(is_bar)
+        .unwrap_or(rest)
+        .strip_prefix('>')?;
+    (!name.is_empty() && end < LONGEST_TOKEN).then_some((name, rest))
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_▁/\"".contains(c)
+}
+
 /// A text without the marks that end it, where nothing in it begins them: they belong to what was around it. A text
 /// with another token of the kind is about tokens, and stays.
 pub(crate) fn without_ends(text: &str) -> &str {
-    let mut rest = text;
+    let mut end = text.trim_end().len();
     let mut cut = Vec::new();
-    while let Some((before, end)) = last_end(rest.trim_end()) {
-        rest = before;
-        cut.push(end);
+    for (at, _) in text.rmatch_indices(['<', '[', ']', '◁']) {
+        if at + 4 * LONGEST_NAMESPACE < end {
+            break;
+        }
+        let (before, here) = text.split_at(at);
+        // The beginning of an argument that never came is none.
+        let begun = || begins(&[Argument]).find_map(|begin| after(here, begin));
+        if let Some(rest) = after_end(here, &ALL).or_else(begun)
+            && text.len() - rest.trim_start().len() >= end
+        {
+            end = before.trim_end().len();
+            cut.push(at);
+        }
     }
-    let begins = |begin: &str| !begin.is_empty() && find(rest, begin).is_some();
-    let is_orphan = |end: &&str| {
-        let opens: String = end.chars().take(2).collect();
-        let is_about = is_token(end) && find(rest, &opens).is_some();
-        let mut rows = MARKS.iter().filter(|(_, its, _, _)| its == end);
-        !is_about && rows.all(|(begin, _, _, _)| !begins(begin))
+    let Some(first) = cut.last() else {
+        return text;
     };
-    if cut.iter().all(is_orphan) {
+    let (rest, marks) = text.split_at(*first);
+    let is_orphan = |at: &usize| !is_begun(rest, text.split_at(*at).1);
+    if cut.iter().all(is_orphan) && !marks.is_empty() {
         rest
     } else {
         text
     }
 }
 
-/// The mark that ends a text, and what is before it.
-fn last_end(text: &str) -> Option<(&str, &'static str)> {
-    MARKS.iter().find_map(|(_, end, _, _)| {
-        // In a namespace it may be longer.
-        let most = 2 * end.len() + LONGEST_NAMESPACE;
-        let from = text.floor_char_boundary(text.len().saturating_sub(most));
-        let (start, stop) = all(text.split_at(from).1, end).last()?;
-        let is_last = from + stop == text.len();
-        is_last.then(|| (text.split_at(from + start).0, *end))
-    })
+/// Whether a text begins what `end` begins with the end of: it has the tag, or another token.
+fn is_begun(text: &str, end: &str) -> bool {
+    if let Some(("</", name)) = opened(end) {
+        let name = name.split_at(name.find(|c| !is_of_name(c)).unwrap_or(0)).0;
+        let is_tag = |(at, _)| {
+            let rest = opened(text.split_at(at).1).filter(|(open, _)| *open == "<");
+            let rest = rest.and_then(|(_, rest)| spelled(rest, name));
+            rest.is_some_and(|rest| !rest.starts_with(is_of_name))
+        };
+        return text.match_indices(['<', ']']).any(is_tag);
+    }
+    let opens: String = end.chars().take(2).collect();
+    let rows = MARKS
+        .iter()
+        .filter(|(_, its, _, _)| after(end, its).is_some());
+    let mut begins = rows
+        .map(|(begin, _, _, _)| *begin)
+        .filter(|begin| !begin.is_empty());
+    token(end).is_some() && find(text, &opens).is_some()
+        || begins.any(|begin| find(text, begin).is_some())
 }
 
+/// Whose messages chat templates have.
+const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
 /// The longest namespace of a tag, in bytes.
-const LONGEST_NAMESPACE: usize = 16;
+const LONGEST_NAMESPACE: usize = 24;
+/// The longest name of a token, in bytes.
+const LONGEST_TOKEN: usize = 40;
+/// What `MiniMax` M3 writes before each tag.
+const SEPARATOR: &str = "]<]minimax[>[";
+/// The brackets of Kimi K3, and what closes both.
+const BRACKETS: [(&str, &str); 3] = [("<|open|>", "<"), ("<|close|>", "</"), ("<\\/", "</")];
+const MESSAGE_END: &str = "<|close|>message<|sep|>";
+const CLOSING: &str = "<|sep|>";
+const ALL: [Kind; 6] = [Calls, Named, Argument, Thoughts, Header, Stop];
 
 fn spelled<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     let mut characters = text.chars();
     for wanted in mark.chars() {
+        let before = characters.as_str();
         if folded(characters.next()?) != folded(wanted) {
-            return None;
+            let rest = (wanted == '>' && mark != CLOSING).then(|| spelled(before, CLOSING))??;
+            characters = rest.chars();
         }
     }
     Some(characters.as_str())
@@ -229,11 +344,21 @@ fn spelled<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
 
 fn begins_spelling(text: &str, mark: &str) -> bool {
     let mut wanted = mark.chars();
-    text.chars().all(|it| {
-        wanted
-            .next()
-            .is_some_and(|wanted| folded(wanted) == folded(it))
-    })
+    let mut characters = text.chars();
+    loop {
+        let rest = characters.as_str();
+        let Some(it) = characters.next() else {
+            return true;
+        };
+        match wanted.next() {
+            Some(wanted) if folded(wanted) == folded(it) => {}
+            Some('>') if mark != CLOSING => match spelled(rest, CLOSING) {
+                Some(after) => characters = after.chars(),
+                None => return begins_spelling(rest, CLOSING),
+            },
+            _ => return false,
+        }
+    }
 }
 
 fn folded(character: char) -> char {
@@ -245,7 +370,12 @@ fn folded(character: char) -> char {
 }
 
 fn is_bar(character: char) -> bool {
-    matches!(character, '|' | '｜' | '│' | '￨')
+    matches!(character, '|' | '｜' | '│' | '￨' | '‖' | '¦' | '❘' | '∣')
+}
+
+/// What may stand around the namespace of a tag.
+fn is_fill(character: char) -> bool {
+    is_bar(character) || matches!(character, ' ' | '/')
 }
 
 /// How a tag opens, and its name with what follows; `None` for a token.
@@ -256,19 +386,44 @@ fn tag(mark: &str) -> Option<(&str, &str)> {
         .then_some((open, name))
 }
 
+/// How the tag opens that a text begins with, in any spelling, and its name with what follows.
+fn opened(text: &str) -> Option<(&'static str, &str)> {
+    let text = spelled(text, SEPARATOR).unwrap_or(text);
+    let bracket = |(token, open): &(&str, &'static str)| Some((*open, spelled(text, token)?));
+    if let Some(found) = BRACKETS.iter().find_map(bracket) {
+        return Some(found);
+    }
+    let inside = text.strip_prefix('<')?;
+    let rest = without_namespace(inside).unwrap_or(inside);
+    let (head, _) = inside.split_at(inside.len() - rest.len());
+    match rest.strip_prefix('/') {
+        Some(rest) => Some(("</", rest)),
+        None => Some((if head.contains('/') { "</" } else { "<" }, rest)),
+    }
+}
+
 /// Whether a mark is a token, which occurs in no prose, rather than a tag.
 pub(crate) fn is_token(mark: &str) -> bool {
     tag(mark).is_none()
 }
 
+/// Whether a text begins with a tag whose spelling occurs in no prose: with bars, or with tokens for its brackets.
+pub(crate) fn is_odd(text: &str) -> bool {
+    let inside = text.trim_start_matches(['<', '/', ' ']);
+    opened(text).is_some() && inside.starts_with(|c| is_bar(c) || c == ']')
+}
+
 fn without_namespace(inside: &str) -> Option<&str> {
-    let name = inside.trim_start_matches(is_bar);
+    let name = inside.trim_start_matches(is_fill);
     let rest = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
     let plain = rest
         .strip_prefix(':')
-        .unwrap_or_else(|| rest.trim_start_matches(is_bar));
+        .unwrap_or_else(|| rest.trim_start_matches(is_fill));
+    let (head, _) = inside.split_at(inside.len() - plain.len());
     let is_one = rest.len() < name.len() && plain.len() < rest.len();
-    (is_one && inside.len() - plain.len() <= LONGEST_NAMESPACE).then_some(plain)
+    let is_one = is_one && plain.starts_with(|c: char| c == '/' || c.is_ascii_alphabetic());
+    (is_one && head.contains(|c| is_bar(c) || c == ':') && head.len() <= LONGEST_NAMESPACE)
+        .then_some(plain)
 }
 
 #[cfg(test)]
@@ -292,9 +447,25 @@ mod tests {
                     "|DSML|",
                     "||dsml||",
                     "DSML｜",
+                    "‖DSML‖",
+                    "¦DSML¦",
+                    "｜｜DSML｜｜ ",
                 ]
                 .map(|space| format!("{open}{space}{name}")),
             );
+            let slash = open.trim_start_matches('<');
+            let bracket = if slash.is_empty() {
+                "<|open|>"
+            } else {
+                "<|close|>"
+            };
+            all.extend([
+                format!("<|DSML|{slash}{name}"),
+                format!("<｜{slash}DSML｜{name}"),
+                format!("< {slash} | DSML | {name}"),
+                format!("{SEPARATOR}{open}{name}"),
+                format!("{bracket}{}", name.replace('>', CLOSING)),
+            ]);
         }
         all
     }

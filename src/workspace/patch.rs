@@ -72,12 +72,13 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let patch = unfenced(escaped.as_deref().unwrap_or(patch));
     let is_mark = |line: &str| matches!(mark(line), Some(Mark::Begin));
     if !patch.lines().any(is_mark)
-        && let Some(patch) = unified::as_v4a(patch)
+        && let Some(patch) = unified::as_v4a(patch).or_else(|| unified::of_blocks(patch))
     {
         return parse_v4a(&patch);
     }
-    if patch.lines().any(|line| is_mark(line.trim_start())) {
-        return parse_v4a(patch);
+    if let Some(begin) = patch.lines().find(|line| is_mark(line.trim_start())) {
+        let (indent, _) = begin.split_at(begin.len() - begin.trim_start().len());
+        return parse_v4a(dedented(patch, indent).as_deref().unwrap_or(patch));
     }
     match patch.find(BEGIN) {
         // Behind a command, such as `apply_patch`.
@@ -90,7 +91,18 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
 }
 
 const BEGIN: &str = "*** Begin Patch";
-const END: &str = "*** End Patch";
+
+/// A patch whose lines are all indented as its first one is.
+fn dedented(patch: &str, indent: &str) -> Option<String> {
+    let mut dedented = String::new();
+    for line in patch.lines() {
+        let line = line
+            .strip_prefix(indent)
+            .or(line.trim().is_empty().then_some(""))?;
+        dedented.extend([line, "\n"]);
+    }
+    Some(dedented)
+}
 
 fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let mut files: Vec<FilePatch> = Vec::new();
@@ -131,6 +143,8 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
                     "the section for {path} comes after `*** End Patch`"
                 )));
             }
+            // Words around the patch.
+            None if files.is_empty() && matches!(line.trim(), "" | "...") => {}
             None if is_open => body(files.last_mut(), line)?,
             // Words around the patch, and the end of a fence or heredoc.
             Some(Mark::File(_)) | None => {}
@@ -152,9 +166,12 @@ enum Mark {
 }
 
 fn mark(line: &str) -> Option<Mark> {
-    match starless(line) {
-        BEGIN => Some(Mark::Begin),
-        END => Some(Mark::End),
+    let words = starless(line)
+        .strip_prefix("***")?
+        .trim_matches(['*', ' ', ':']);
+    match words.to_ascii_lowercase().as_str() {
+        "begin patch" => Some(Mark::Begin),
+        "end patch" => Some(Mark::End),
         _ => heading(line).map(Mark::File),
     }
 }
@@ -169,11 +186,12 @@ fn starless(line: &str) -> &str {
 }
 
 fn heading(line: &str) -> Option<FilePatch> {
-    let (keyword, path) = starless(line).strip_prefix("*** ")?.split_once(':')?;
-    let action = match keyword {
-        "Add File" => Action::Add(String::new()),
-        "Delete File" => Action::Delete,
-        "Update File" => Action::Update {
+    let (keyword, path) = starless(line).strip_prefix("***")?.split_once(':')?;
+    let keyword = keyword.trim().to_ascii_lowercase();
+    let action = match keyword.strip_suffix(" file")? {
+        "add" | "create" | "new" => Action::Add(String::new()),
+        "delete" | "remove" => Action::Delete,
+        "update" | "modify" | "edit" | "change" => Action::Update {
             chunks: Vec::new(),
             moved_to: None,
         },

@@ -58,8 +58,13 @@ fn coerce_string(value: &mut Value, schema: &Value) {
     if value.is_i64() || value.is_u64() {
         *value = Value::String(value.to_string());
     }
-    if let Some(label) = value.get("label").and_then(Value::as_str) {
-        *value = label.into();
+    // An option has a label, a value a name beside it or none.
+    let inner = value.as_object().and_then(|fields| match fields.len() {
+        1 => fields.values().next(),
+        _ => fields.get("label"),
+    });
+    if let Some(text) = inner.and_then(Value::as_str) {
+        *value = text.into();
     }
     let Some(words) = schema.get("enum").and_then(Value::as_array) else {
         return;
@@ -249,6 +254,19 @@ fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
         && let Ok(words @ Value::Array(_)) = serde_json::from_str(line)
     {
         fields.insert("command".to_owned(), words);
+    }
+    // Signs between words that a server has escaped for HTML.
+    if let Some(Value::String(line)) = fields.get("command")
+        && !line.contains(['"', '\''])
+        && [" &amp;&amp; ", " &gt; ", " &lt; "]
+            .iter()
+            .any(|sign| line.contains(sign))
+    {
+        let signs = [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")];
+        let plain = signs.iter().fold(line.clone(), |line, (escaped, sign)| {
+            line.replace(escaped, sign)
+        });
+        fields.insert("command".to_owned(), plain.into());
     }
     // The prompt of a shell is not part of what is typed behind it.
     if let Some(line) = fields

@@ -8,11 +8,16 @@ use serde_json::{Map, Value};
 use crate::text::shell::{is_shell, quoted};
 
 use super::super::names::{head, squash};
-use super::words::{ARGUMENTS, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS, WRAPPERS};
+use super::words::{ARGUMENTS, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS};
 
 /// The one of `ours` that a name means.
 pub(super) fn find<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     meant(&squash(name), ours).map(|(ours, _)| ours)
+}
+
+/// Whether a name is one for an argument of any tool.
+pub(super) fn is_argument(name: &str) -> bool {
+    find(name, ARGUMENTS.iter().map(|(ours, _, _)| *ours)).is_some()
 }
 
 /// The one of `ours` that a name without separators means, and the word that says so.
@@ -21,10 +26,14 @@ fn meant<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<(&'a str
     if let Some(same) = ours.iter().find(|it| squash(it) == name) {
         return Some((same, ""));
     }
-    ARGUMENTS.iter().find_map(|(argument, heads, beside)| {
-        let ours = ours.iter().find(|it| *it == argument)?;
-        Some((*ours, head(name, heads, beside)?))
-    })
+    let named = |name: &str| {
+        ARGUMENTS.iter().find_map(|(argument, heads, beside)| {
+            let ours = ours.iter().find(|it| *it == argument)?;
+            Some((*ours, head(name, heads, beside)?))
+        })
+    };
+    // Several of them, where one has no other meaning.
+    named(name).or_else(|| named(name.strip_suffix('s')?))
 }
 
 /// The value of an enumeration that a word means.
@@ -80,13 +89,16 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
 
 /// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it. Returns whether it did.
 fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
-    let is_wrapper = |name: &String| head(&squash(name), WRAPPERS, "").is_some();
-    let is_known = |name: &String| {
-        is_wrapper(name) || find(name, properties.keys().map(String::as_str)).is_some()
+    let is_known = |name: &String| find(name, properties.keys().map(String::as_str)).is_some();
+    let may_wrap = |value: &Value| match value {
+        Value::Object(_) => true,
+        Value::String(text) => text.trim_start().starts_with('{'),
+        Value::Array(items) => matches!(items.as_slice(), [Value::Object(_)]),
+        _ => false,
     };
     let wrapper = fields
         .iter()
-        .find(|(name, _)| is_wrapper(name) && !properties.contains_key(*name));
+        .find(|(name, value)| !properties.contains_key(*name) && may_wrap(value));
     let Some((wrapper, inner)) = wrapper else {
         return false;
     };
@@ -102,8 +114,10 @@ fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>)
     let stands_alone = !fields
         .keys()
         .any(|name| name != wrapper && properties.contains_key(name));
-    let inner =
-        inner.filter(|inner| stands_alone && (inner.is_empty() || inner.keys().any(is_known)));
+    let is_envelope = |inner: &Map<String, Value>| {
+        inner.is_empty() || inner.keys().any(is_known) || inner.values().any(may_wrap)
+    };
+    let inner = inner.filter(|inner| stands_alone && is_envelope(inner));
     let is_unwrapped = inner.is_some();
     *fields = inner.unwrap_or_else(|| std::mem::take(fields));
     is_unwrapped

@@ -5,14 +5,29 @@
 
 use serde_json::{Map, Value};
 
-use super::foreign::find;
-use crate::text::marks;
+use super::super::names;
+use super::foreign::{find, is_argument};
+use crate::text::marks::{self, Kind};
 
 /// How many arguments may have been swallowed.
 const SWALLOWED: usize = 8;
 
-/// Cuts marks off the ends of texts. An argument that another one has swallowed becomes its own again.
+/// Cuts marks off keys and the ends of texts. An argument that another one has swallowed becomes its own again.
 pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    for (key, value) in std::mem::take(fields) {
+        let is_ours = meant_by(&key, properties).is_some();
+        let clean = names::bare(&key);
+        // A value may have got into its key.
+        let value = match key.rsplit_once("<arg_value>") {
+            Some((_, own)) if value == "" => own.into(),
+            _ => value,
+        };
+        if is_ours || meant_by(clean, properties).is_none() || fields.contains_key(clean) {
+            fields.insert(key, value);
+        } else {
+            fields.insert(clean.to_owned(), value);
+        }
+    }
     let names: Vec<String> = fields.keys().cloned().collect();
     for name in names {
         for _ in 0..SWALLOWED {
@@ -27,7 +42,8 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
                         .any(|name| meant_by(name, properties) == Some(ours))
                 })
             };
-            let Some((own, key, rest)) = swallowed(text, &name, &is_missing) else {
+            let text = marks::plain(text).into_owned();
+            let Some((own, key, rest)) = swallowed(&text, &name, &is_missing) else {
                 break;
             };
             let (own, key, rest) = (own.to_owned(), key.to_owned(), rest.to_owned());
@@ -45,7 +61,7 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
         let Value::String(text) = &*value else {
             continue;
         };
-        let clean = without_marks(text, ours, properties);
+        let clean = without_marks(unwrapped(text, ours), ours, properties);
         let clean = if ours == "content" {
             unfenced(clean, is_document)
         } else {
@@ -63,6 +79,24 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
     }
 }
 
+/// The text in the element that an argument of one line came in: `<path>a.rs</path>`, `<![CDATA[a.rs]]>`.
+fn unwrapped<'a>(text: &'a str, ours: &str) -> &'a str {
+    const OF_ONE_LINE: [&str; 3] = ["path", "cwd", "command"];
+    let line = text.trim();
+    let cdata = || line.strip_prefix("<![CDATA[")?.strip_suffix("]]>");
+    let element = || {
+        let (name, inside) = line.strip_prefix('<')?.split_once('>')?;
+        let inside = inside.strip_suffix('>')?.strip_suffix(name)?;
+        inside.strip_suffix("</")
+    };
+    let mut quotes = ["<|\"|>", "<escape>"].into_iter();
+    let quoted = || quotes.find_map(|quote| line.strip_prefix(quote)?.strip_suffix(quote));
+    let inside = cdata().or_else(element).or_else(quoted);
+    inside
+        .filter(|_| OF_ONE_LINE.contains(&ours))
+        .unwrap_or(text)
+}
+
 fn meant_by<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a str> {
     find(name, properties.keys().map(String::as_str))
 }
@@ -70,7 +104,12 @@ fn meant_by<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a st
 /// A text without the marks at its end that nothing in it begins: those of a family, the end of the argument's own tag,
 /// and the tags that end behind one of them.
 fn without_marks<'a>(text: &'a str, ours: &str, properties: &Map<String, Value>) -> &'a str {
-    let (mut clean, mut rest) = (text, text);
+    // The beginning of an argument that never came, and of its tag.
+    let tags = marks::begins(&[Kind::Argument]).filter(|begin| !marks::is_token(begin));
+    let mut begins = tags.map(|begin| marks::pending(text, begin));
+    let begun = begins.find(|length| *length > SHORTEST_BEGINNING);
+    let mut rest = text.split_at(text.len() - begun.unwrap_or(0)).0;
+    let mut clean = text;
     loop {
         let before = marks::without_ends(rest);
         if before.len() < rest.len() {
@@ -88,13 +127,30 @@ fn without_marks<'a>(text: &'a str, ours: &str, properties: &Map<String, Value>)
         match tag {
             Some((before, tag)) if is_name(tag) && !before.contains(&format!("<{tag}")) => {
                 rest = before;
-                if meant_by(tag, properties) == Some(ours) {
+                // Another tool's word for an argument is no word of a file.
+                let is_foreign = || tag.contains('_') && is_argument(tag);
+                if meant_by(tag, properties) == Some(ours) || is_foreign() {
                     clean = before;
                 }
             }
-            _ => return clean,
+            _ if clean.len() < text.len() => return without_json(clean),
+            _ => return text,
         }
     }
+}
+
+/// From how many bytes on the end of a text is the beginning of a tag.
+const SHORTEST_BEGINNING: usize = 4;
+
+/// A text from which marks were cut without the end of the JSON that it stood in, which nothing in it begins.
+fn without_json(text: &str) -> &str {
+    let inside = text.trim_end().trim_end_matches('}');
+    let count = |text: &str, sign: char| text.matches(sign).count();
+    let mut quotes = ["<|\"|>", "\""].into_iter();
+    quotes
+        .find_map(|quote| inside.strip_suffix(quote))
+        .filter(|_| count(text, '}') > count(text, '{'))
+        .unwrap_or(text)
 }
 
 /// The argument's own text, and the key and the text of the one that it swallowed: one that the call does not have, in
@@ -104,23 +160,21 @@ fn swallowed<'a>(
     name: &str,
     is_missing: &dyn Fn(&str) -> bool,
 ) -> Option<(&'a str, &'a str, &'a str)> {
-    let ends = [
-        "</parameter>".to_owned(),
-        "</arg_value>".to_owned(),
-        format!("</{name}>"),
-    ];
+    let tag = format!("</{name}>");
     let own = |at: usize| {
         let before = text.split_at(at).0.trim_end();
-        ends.iter().find_map(|end| {
+        let ended = |end: &str| {
             let (from, to) = marks::all(before, end).last()?;
             (to == before.len()).then(|| before.split_at(from).0)
-        })
+        };
+        marks::ends(&[Kind::Argument])
+            .find_map(ended)
+            .or_else(|| ended(&tag))
     };
     text.match_indices('<').find_map(|(at, _)| {
         let rest = text.split_at(at).1;
-        let begins = ["<parameter name=", "<parameter="];
+        let mut begins = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
         let (key, value) = begins
-            .iter()
             .find_map(|begin| marks::after(rest, begin)?.split_once('>'))
             .or_else(|| {
                 let (key, rest) = marks::after(rest, "<arg_key>")?.split_once("</arg_key>")?;

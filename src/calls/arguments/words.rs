@@ -15,7 +15,7 @@ pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
     ),
     (
         "command",
-        "command commands cmd bash script input",
+        "command cmd bash script input",
         "line shell code",
     ),
     (
@@ -31,7 +31,7 @@ pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("job", "job", "id number"),
     (
         "content",
-        "content contents text code data body step task title",
+        "content text code data body step task title",
         "file new full source string",
     ),
     (
@@ -51,17 +51,17 @@ pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
     ),
     (
         "edits",
-        "edit edits changes modifications operations replacements chunks",
+        "edit changes modifications operations replacements chunks",
         "replacement list",
     ),
     (
         "glob",
-        "glob include includes filter filepattern *type *extension *ext",
+        "glob include filter filepattern *type *extension *ext",
         "file files pattern patterns",
     ),
     (
         "pattern",
-        "pattern patterns regex regexp query q search term glob name text include",
+        "pattern regex regexp query q search term glob name text include",
         "file search string expression keyword",
     ),
     ("context", "context a b c", "lines line of around number"),
@@ -75,7 +75,7 @@ pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
         "limit count results matches m",
         "max num head result number of match total",
     ),
-    ("depth", "depth level levels", "max recursion"),
+    ("depth", "depth level", "max recursion"),
     (
         "offset",
         "start from begin first line offset",
@@ -91,11 +91,7 @@ pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
         "patch diff changes content text input",
         "string code unified",
     ),
-    (
-        "entries",
-        "entries items plan steps tasks task todos todo",
-        "list",
-    ),
+    ("entries", "entries items plan steps task todo", "list"),
     ("status", "status state", ""),
     (
         "options",
@@ -107,7 +103,7 @@ pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("column", "col character", ""),
     (
         "path",
-        "path paths pathname filename file files dir directory directories folder uri location include",
+        "path pathname filename file dir directory directories folder uri location include",
         "absolute relative target source search workspace full name root one",
     ),
 ];
@@ -156,10 +152,6 @@ pub(super) const USUAL: &[(&str, &str)] = &[
     // OpenHands' task tracker.
     ("command", "plan"),
 ];
-
-/// Envelopes added by models that repeat the wire format (Hermes, Llama, Gemini), and the lists of files and questions
-/// of Roo Code and Claude Code.
-pub(super) const WRAPPERS: &str = "arguments parameters args params input kwargs properties toolinput function questions file files";
 
 /// The last one of the lines to read (Cursor, Augment).
 pub(super) const LAST_LINES: (&str, &str) = ("end last to", "line number one indexed inclusive");

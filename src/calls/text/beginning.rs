@@ -1,5 +1,6 @@
 //! Whether an answer can still turn out to be nothing but a call. Pure.
 
+use super::forms::HEADER;
 use crate::text::marks::{self, Kind};
 use crate::text::repair::PATCH;
 
@@ -73,6 +74,7 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || FUNCTOOLS.starts_with(text)
         || may_be_json(listed)
         || may_be_list(listed)
+        || may_be_addressed(text)
         || may_be_patch(text)
 }
 
@@ -80,6 +82,21 @@ pub(super) fn may_be_whole(text: &str) -> bool {
 pub(super) fn may_be_patch(text: &str) -> bool {
     let text = text.trim_start();
     text.starts_with(PATCH.0) || PATCH.0.starts_with(text)
+}
+
+/// Whether a text can begin with the recipient of a call: `call:NAME`, or `to=NAME` behind a header without its tokens.
+fn may_be_addressed(text: &str) -> bool {
+    let begins = |word: &str| text.starts_with(word) || word.starts_with(text);
+    let words = HEADER
+        .iter()
+        .fold(text, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
+    begins("call:")
+        || begins("to=")
+        || HEADER.iter().any(|word| word.starts_with(text))
+        || words.len() < text.len()
+            && ["to=", " to="]
+                .iter()
+                .any(|to| words.starts_with(to) || to.starts_with(words))
 }
 
 fn may_be_mark(text: &str) -> bool {

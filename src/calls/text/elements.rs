@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::json::{Found, TextCall, with_json};
-use crate::text::marks::{self, Kind};
+use crate::text::marks::{self, Kind, MARKS};
 
 /// The calls in the element that names a tool, after its tag: one, or one for each file.
 pub(super) fn call<'a>(name: &str, text: &'a str) -> Found<'a> {
@@ -94,11 +94,16 @@ pub(super) fn function<'a>(
     Some((vec![TextCall::new(name.to_owned(), arguments)], close(rest)))
 }
 
-/// `<parameter=KEY>VALUE</parameter>`, with attributes after the key.
-pub(super) fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a str, &'a str)> {
-    let (key, rest) = marks::after(text, open)?.split_once('>')?;
+/// `<parameter=KEY>VALUE</parameter>` and the like, with attributes after the key.
+pub(super) fn parameter(text: &str) -> Option<(&str, &str, &str)> {
+    let rows = MARKS.iter();
+    let mut rows =
+        rows.filter(|(begin, _, kind, _)| *kind == Kind::Argument && begin.ends_with('='));
+    let (rest, end) =
+        rows.find_map(|(begin, end, _, _)| Some((marks::after(text, begin)?, end)))?;
+    let (key, rest) = rest.split_once('>')?;
     let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
-    let (value, rest) = closed(rest).or_else(|| {
+    let (value, rest) = closed(rest, end).or_else(|| {
         // The last end is often forgotten; the function's own stays where it is.
         let ends = marks::ends(&[Kind::Named, Kind::Calls]);
         let end = ends.filter_map(|end| marks::find(rest, end)).min();
@@ -108,17 +113,18 @@ pub(super) fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a s
 }
 
 /// A value up to the end of its parameter: the first end that another parameter or the end of the call follows.
-fn closed(text: &str) -> Option<(&str, &str)> {
-    let ends: Vec<(&str, &str)> = marks::all(text, "</parameter>")
+fn closed<'a>(text: &'a str, end: &'a str) -> Option<(&'a str, &'a str)> {
+    let ends: Vec<(&str, &str)> = marks::all(text, end)
         .map(|(from, to)| (text.split_at(from).0, text.split_at(to).1))
         .collect();
     let is_last = |rest: &str| {
         let rest = rest.trim_start();
         let begins = |next: &&str| marks::after(rest, next).is_some();
         rest.is_empty()
-            || ["<parameter", "</function", "</invoke", "</tool"]
-                .iter()
-                .any(begins)
+            || marks::begins(&[Kind::Argument])
+                .filter(|begin| begin.ends_with('='))
+                .chain(["</function", "</invoke", "</tool", "</call"])
+                .any(|next| begins(&next))
     };
     let last = ends.iter().find(|(_, rest)| is_last(rest));
     last.or(ends.first()).copied()
@@ -134,13 +140,22 @@ pub(super) fn element(text: &str) -> Option<(&str, &str, &str)> {
     Some((key, value, rest))
 }
 
-/// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`. The beginning of a key may be missing, or be there twice.
+/// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`. The beginning of a key may be missing or be another one, and
+/// each of its tags may be there twice.
 pub(super) fn pair(text: &str) -> Option<(&str, &str, &str)> {
     let mut rest = text;
-    while let Some(after) = marks::after(rest, "<arg_key>") {
+    let begins = |rest| {
+        ["<arg_key>", "<tool_call>"]
+            .iter()
+            .find_map(|mark| marks::after(rest, mark))
+    };
+    while let Some(after) = begins(rest) {
         rest = after.trim_start();
     }
-    let (key, rest) = rest.split_once("</arg_key>")?;
+    let (key, mut rest) = rest.split_once("</arg_key>")?;
+    while let Some(after) = marks::after(rest.trim_start(), "</arg_key>") {
+        rest = after;
+    }
     let rest = marks::after(rest.trim_start(), "<arg_value>")?;
     let (value, rest) = match rest.split_once("</arg_value>") {
         Some(parts) => parts,

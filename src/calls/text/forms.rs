@@ -42,12 +42,7 @@ pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Ma
     if let Some((call, "")) = python::call(text.trim()) {
         return is_same(&call.name).then_some(call.arguments);
     }
-    let forms: [Argument<'_>; 4] = [
-        &|text| parameter(text, "<parameter name="),
-        &|text| parameter(text, "<parameter="),
-        &pair,
-        &element,
-    ];
+    let forms: [Argument<'_>; 3] = [&parameter, &pair, &element];
     forms
         .iter()
         .find_map(|form| match function("", text, "", form)? {
@@ -76,19 +71,20 @@ pub(super) fn fenced(
 /// What follows the marks around calls that a text begins with.
 fn noise(text: &str) -> &str {
     let around = [Kind::Calls, Kind::Header];
-    let between = || {
-        marks::begins(&around)
-            .chain(marks::ends(&around))
-            .chain(marks::ends(&[Kind::Named, Kind::Stop]))
-            .chain([";"])
-    };
     let mut rest = text.trim_start();
     let mut is_inside = false;
     loop {
-        if let Some((mark, after)) =
-            between().find_map(|mark| Some((mark, marks::after(rest, mark)?)))
-        {
+        let begin = marks::begins(&around).find_map(|mark| Some((mark, marks::after(rest, mark)?)));
+        if let Some((mark, after)) = begin {
             is_inside = mark.starts_with("<tool");
+            rest = after.trim_start();
+            continue;
+        }
+        let is_call = marks::after(rest, "<|channel|>").is_some();
+        let ends = [Kind::Calls, Kind::Header, Kind::Named, Kind::Stop];
+        let end = marks::after_end(rest, &ends).or_else(|| rest.strip_prefix(';'));
+        if let Some(after) = end.filter(|_| !is_call) {
+            is_inside = false;
             rest = after.trim_start();
             continue;
         }
@@ -114,21 +110,17 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let tags = MARKS
         .iter()
         .filter(|(begin, _, kind, _)| *kind == Kind::Named && begin.ends_with('='));
-    if let Some((rest, begin, end)) = tags
+    if let Some((rest, end)) = tags
         .into_iter()
-        .find_map(|(begin, end, _, _)| Some((marks::after(text, begin)?, *begin, *end)))
+        .find_map(|(begin, end, _, _)| Some((marks::after(text, begin)?, *end)))
     {
         let (name, rest) = rest.split_once('>')?;
-        let key = if begin.ends_with(" name=") {
-            "<parameter name="
-        } else {
-            "<parameter="
-        };
-        return function(name, rest, end, &|text| parameter(text, key));
+        let name = name
+            .split_once("\" ")
+            .map_or(name, |(name, _attributes)| name);
+        return function(name.trim_end_matches('/'), rest, end, &argument);
     }
-    if marks::after(text, "<|channel|>").is_some() || text.starts_with("to=") {
-        let (head, rest) = text.split_once("<|message|>")?;
-        let name = head.split("to=").nth(1)?.split([' ', '<']).next()?;
+    if let Some((name, rest)) = addressed(text) {
         return with_json(name, rest);
     }
     if let Some(found) = tagged(text) {
@@ -169,7 +161,43 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     {
         return elements::call(name, rest);
     }
-    named(text)
+    glued(text, is_tool).or_else(|| named(text, is_tool))
+}
+
+/// An argument in the form of its family, or as an element.
+fn argument(text: &str) -> Option<(&str, &str, &str)> {
+    parameter(text).or_else(|| element(text))
+}
+
+/// The recipient in the header of a message, and its body: `<|channel|>commentary to=NAME<|message|>{…}`. The tokens
+/// may be gone.
+fn addressed(text: &str) -> Option<(&str, &str)> {
+    let (head, body) = text.split_at(text.find('{')?);
+    let (before, name) = head.split_once("to=")?;
+    let is_header = marks::after(before, "<|channel|>").is_some()
+        || HEADER
+            .iter()
+            .fold(before, |rest, word| rest.trim_start_matches(word))
+            .trim()
+            .is_empty();
+    is_header.then(|| Some((name.split([' ', '<']).next()?, body)))?
+}
+
+/// The words of a header without its tokens.
+pub(super) const HEADER: [&str; 3] = ["assistant", "commentary", "analysis"];
+
+/// `NAMEKEY</arg_key><arg_value>…`: the beginning of the key is gone (GLM).
+fn glued<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
+    let (name, _) = text.split_once("</arg_key>")?;
+    let ends = (1..name.len())
+        .rev()
+        .filter(|at| name.is_char_boundary(*at));
+    let is_name = |at: &usize| {
+        let (name, key) = name.split_at(*at);
+        elements::is_word(name) && elements::is_word(key) && is_tool(name)
+    };
+    let (name, rest) = text.split_at(ends.into_iter().find(is_name)?);
+    function(name, rest, "", &pair)
 }
 
 /// A patch in the V4A format (GPT), up to its last end.
@@ -227,34 +255,62 @@ fn tagged(text: &str) -> Found<'_> {
         .then(|| Some((calls, rest.get(at..)?)))?
 }
 
-/// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token.
+/// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token, or any others, in braces or parentheses (Gemma).
 fn escaped(text: &str) -> Found<'_> {
-    let (name, rest) = text.split_at(text.find('{')?);
-    let quote = ["<|\"|>", "<escape>"]
-        .into_iter()
-        .find(|quote| rest.contains(quote))?;
-    let (object, after) = rest.split_at(rest.rfind('}')? + 1);
-    let parts = object.split(quote).enumerate();
-    let json: String = parts
-        .map(|(at, part)| {
-            if at % 2 == 0 {
-                part.to_owned()
+    const QUOTES: [&str; 4] = ["<|\"|>", "<escape>", "\"", "'"];
+    let (name, mut rest) = text.split_at(text.find(['{', '('])?);
+    let (mut json, mut depth) = (String::new(), 0_usize);
+    loop {
+        if let Some((quote, inside)) = QUOTES
+            .iter()
+            .find_map(|quote| Some((quote, rest.strip_prefix(quote)?)))
+        {
+            let end = closing(inside, quote)?;
+            let (value, after) = inside.split_at(end);
+            if quote.len() > 1 {
+                json.push_str(&Value::from(value).to_string());
             } else {
-                Value::from(part).to_string()
+                json.extend([quote, value, quote]);
             }
-        })
-        .collect();
+            rest = after.strip_prefix(quote)?;
+            continue;
+        }
+        let sign = rest.chars().next()?;
+        rest = rest.split_at(sign.len_utf8()).1;
+        match sign {
+            '{' | '[' | '(' => depth += 1,
+            '}' | ']' | ')' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        json.push(match sign {
+            '(' => '{',
+            ')' => '}',
+            other => other,
+        });
+        if depth == 0 {
+            break;
+        }
+    }
     let (Value::Object(arguments), "") = repair::first_value(&json)? else {
         return None;
     };
-    Some((
-        vec![TextCall::new(name.trim().to_owned(), arguments)],
-        after,
-    ))
+    let call = TextCall::new(name.trim().to_owned(), arguments);
+    Some((vec![call], rest))
+}
+
+/// Where a quoted text ends; a backslash escapes quotes that are no token.
+fn closing(text: &str, quote: &str) -> Option<usize> {
+    let is_escaped = |at: &usize| {
+        let before = text.split_at(*at).0;
+        let slashes = before.len() - before.trim_end_matches('\\').len();
+        quote.len() == 1 && slashes % 2 == 1
+    };
+    let mut ends = text.match_indices(quote).map(|(at, _)| at);
+    ends.find(|at| !is_escaped(at))
 }
 
 /// A name, and the arguments in one of many forms.
-fn named(text: &str) -> Found<'_> {
+fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let end = text
         .find(|c: char| !c.is_alphanumeric() && !"_-.:/".contains(c))
         .unwrap_or(text.len());
@@ -262,7 +318,13 @@ fn named(text: &str) -> Found<'_> {
         .split_at_checked(end)
         .filter(|(name, _)| !name.is_empty())?;
     if let Some(rest) = marks::after(rest, "<|tool_call_argument_begin|>") {
-        return with_json(name, rest);
+        let (calls, rest) = with_json(name, rest)?;
+        // An id may stand in the place of the name, which is in the JSON then.
+        let inner = calls
+            .first()
+            .filter(|call| !is_tool(&call.name) && !call.is_completed);
+        let inner = inner.and_then(|call| of_json(&call.arguments.clone().into()));
+        return Some((inner.unwrap_or(calls), rest));
     }
     if let Some(rest) = marks::after(rest, "<|tool_sep|>") {
         if name != "function" {
@@ -285,6 +347,12 @@ fn named(text: &str) -> Found<'_> {
     }
     if rest.starts_with('(') {
         return python::call(text).map(|(call, rest)| (vec![call], rest));
+    }
+    if let Some(after) = marks::after(rest.trim_start(), "</tool_call>")
+        && is_tool(name)
+    {
+        let call = TextCall::new(name.to_owned(), Map::new());
+        return Some((vec![call], after));
     }
     let is_fenced = rest.trim_start().starts_with("```");
     let (calls, rest) = with_json(name, rest)?;

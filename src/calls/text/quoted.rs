@@ -38,6 +38,16 @@ const INSIDE: &[&str] = &[
     "file",
     "true",
     "dsml",
+    "analysis",
+    "final",
+    "start",
+    "end",
+    "return",
+    "assistant",
+    "open",
+    "close",
+    "index",
+    "type",
     "minimax",
     "seed",
 ];
@@ -143,6 +153,9 @@ fn words(text: &str) -> Vec<Word> {
             continue;
         }
         end(&mut word, &mut begins_line);
+        if character == '&' {
+            skip_entity(&mut characters);
+        }
         let escaped = if character == '\\' {
             while characters.next_if_eq(&'\\').is_some() {}
             characters.next()
@@ -157,6 +170,19 @@ fn words(text: &str) -> Vec<Word> {
     }
     end(&mut word, &mut begins_line);
     words
+}
+
+/// Skips the rest of an entity such as `&lt;`, which stands for a sign.
+fn skip_entity(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    const LONGEST: usize = 6;
+    let mut ahead = characters.clone();
+    let name = ahead
+        .by_ref()
+        .take_while(|c| c.is_ascii_alphanumeric() || *c == '#');
+    let length = name.count();
+    if (1..=LONGEST).contains(&length) && characters.clone().nth(length) == Some(';') {
+        *characters = ahead;
+    }
 }
 
 /// The words of all marks.

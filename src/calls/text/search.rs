@@ -130,7 +130,7 @@ impl Search {
             .text
             .floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
         let first = undecided.saturating_sub(line.start);
-        let starts = text.get(first..)?.match_indices(['<', '[']);
+        let starts = text.get(first..)?.match_indices(['<', '[', ']']);
         let mut starts = starts.map(|(at, _)| first + at);
         starts.find_map(|at| {
             let (before, rest) = text.split_at(at);
@@ -157,7 +157,8 @@ impl<C: Catalog> Answer<'_, C> {
         let is_separate =
             before.is_empty() || before.ends_with(['.', '!', '?', '…']) && !is_numbered;
         // Tokens occur in no prose, tags do.
-        let mut marks = marks::begins(BEGINS).filter(|mark| is_separate || marks::is_token(mark));
+        let is_free = is_separate || marks::is_odd(rest);
+        let mut marks = marks::begins(BEGINS).filter(|mark| is_free || marks::is_token(mark));
         let is_mark = marks.clone().any(|mark| marks::after(rest, mark).is_some())
             || marks::after(rest, "<|start|>assistant").is_some();
         if is_mark || before.is_empty() && self.is_tag(rest) {
@@ -168,7 +169,8 @@ impl<C: Catalog> Answer<'_, C> {
             .then_some(false)
     }
 
-    /// Whether the answer can still be nothing but `NAME(…)` with the name of an offered tool.
+    /// Whether the answer can still be nothing but `NAME(…)` with the name of an offered tool, or its name and arguments
+    /// in marks.
     fn may_be_python(&self) -> bool {
         let text = self.text.trim();
         if text == PRINT {
@@ -181,6 +183,18 @@ impl<C: Catalog> Answer<'_, C> {
             .unwrap_or(text);
         if let Some((name, _)) = text.split_once('(') {
             return self.tools.names().contains(&name);
+        }
+        let rest = self
+            .tools
+            .names()
+            .into_iter()
+            .find_map(|name| text.strip_prefix(name));
+        if let Some(rest) = rest {
+            let rest = rest
+                .trim_start_matches(|c: char| c == ':' || c.is_ascii_digit())
+                .trim_start();
+            return marks::begins(&[Kind::Argument])
+                .any(|mark| marks::after(rest, mark).is_some() || marks::may_become(rest, mark));
         }
         let begins = |word: &str| !text.is_empty() && word.starts_with(text);
         begins(PRINT)
@@ -237,7 +251,7 @@ fn is_tag_name(text: &str) -> bool {
 /// What follows the ends of marks that a text begins with.
 pub(super) fn ends(text: &str) -> &str {
     let mut rest = text;
-    while let Some(after) = marks::ends(ENDS).find_map(|end| marks::after(rest, end)) {
+    while let Some(after) = marks::after_end(rest, ENDS) {
         rest = after.trim();
     }
     rest
@@ -246,5 +260,5 @@ pub(super) fn ends(text: &str) -> &str {
 /// Whether a text is nothing but ends of marks, the last of which may be incomplete.
 fn may_be_ends(text: &str) -> bool {
     let rest = ends(text);
-    rest.is_empty() || marks::ends(ENDS).any(|end| marks::may_become(rest, end))
+    rest.is_empty() || marks::may_become_end(rest, ENDS)
 }

@@ -73,6 +73,9 @@ struct Delta<'a> {
     refusal: Text<'a>,
     #[serde(borrow)]
     tool_calls: Option<Vec<Fragment<'a>>>,
+    /// The only call, as servers older than parallel calls have it.
+    #[serde(borrow)]
+    function_call: Option<Function<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -83,6 +86,11 @@ struct Fragment<'a> {
     id: Text<'a>,
     #[serde(borrow)]
     function: Option<Function<'a>>,
+    /// Without a `function` around them.
+    #[serde(borrow, default)]
+    name: Text<'a>,
+    #[serde(borrow, alias = "input", alias = "parameters", alias = "args")]
+    arguments: Option<&'a RawValue>,
     extra_content: Option<Value>,
 }
 
@@ -90,7 +98,7 @@ struct Fragment<'a> {
 struct Function<'a> {
     #[serde(borrow, default)]
     name: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "input", alias = "parameters", alias = "args")]
     arguments: Option<&'a RawValue>,
 }
 
@@ -130,11 +138,22 @@ impl Decoder {
         if &event.name[..] == b"error" {
             return Err(fault::in_stream(data));
         }
-        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(data) else {
+        if let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(data) {
+            return self.chunk(chunk, data, out);
+        }
+        // Servers that forget the empty line between events send several at once.
+        let chunks: Result<Vec<Chunk<'_>>, _> = data
+            .lines()
+            .filter(|line| *line != "[DONE]")
+            .map(serde_json::from_str)
+            .collect();
+        let Ok(chunks) = chunks else {
             self.skip(data, out);
             return Ok(());
         };
-        self.chunk(chunk, data, out)
+        self.done |= data.ends_with("[DONE]");
+        let mut chunks = chunks.into_iter();
+        chunks.try_for_each(|chunk| self.chunk(chunk, data, out))
     }
 
     /// Ends the stream.
@@ -243,7 +262,15 @@ impl Decoder {
             Text::Empty => {}
         }
         out.refusal(delta.refusal.plain());
-        for fragment in delta.tool_calls.into_iter().flatten() {
+        let only = delta.function_call.map(|function| Fragment {
+            index: Index(Some(0)),
+            id: Text::Empty,
+            function: Some(function),
+            name: Text::Empty,
+            arguments: None,
+            extra_content: None,
+        });
+        for fragment in delta.tool_calls.into_iter().flatten().chain(only) {
             self.fragment(&fragment, out);
         }
     }
@@ -287,15 +314,11 @@ impl Decoder {
     }
 
     fn fragment(&mut self, fragment: &Fragment<'_>, out: &mut Batch) {
-        let name = fragment
-            .function
-            .as_ref()
-            .map_or("", |function| function.name.plain());
-        let raw = fragment
-            .function
-            .as_ref()
-            .and_then(|function| function.arguments)
-            .map_or("", RawValue::get);
+        let (name, raw) = match &fragment.function {
+            Some(function) => (function.name.plain(), function.arguments),
+            None => (fragment.name.plain(), fragment.arguments),
+        };
+        let raw = raw.map_or("", RawValue::get);
         let arguments = match serde_json::from_str::<Text<'_>>(raw) {
             Ok(Text::Plain(text)) => text,
             _ => raw.into(),

@@ -31,7 +31,7 @@ impl Call {
         match (self.id.is_empty(), id.is_empty()) {
             (false, false) if self.id != id => !name.is_empty(),
             // After an object nothing but another one can begin.
-            (true, true) if is_same_tool => {
+            _ if self.id == id && is_same_tool => {
                 ended
                     && arguments.trim_start().starts_with('{')
                     && !self.arguments.repeats(arguments)
@@ -92,6 +92,7 @@ impl Slots {
             self.calls
                 .iter()
                 .rposition(|call| !id.is_empty() && call.id == id)
+                .filter(|slot| !self.calls[*slot].is_before(id, name, arguments))
         };
         let Some(index) = index else {
             let goes_on = |slot: &usize| {

@@ -47,6 +47,38 @@ pub(super) fn as_v4a(text: &str) -> Option<String> {
     is_any.then(|| patch + "*** End Patch")
 }
 
+/// Blocks of a text to search for and its replacement below the name of their file, as Aider writes them, in the V4A
+/// format.
+pub(super) fn of_blocks(text: &str) -> Option<String> {
+    let mut patch = String::from("*** Begin Patch\n");
+    let (mut file, mut sign) = (None, None);
+    for line in text.lines() {
+        let mark = line.trim_matches(['<', '=', '>', ' ']);
+        let is_rule = line.len() >= 7 && mark.len() + 5 <= line.len();
+        sign = match (sign, mark) {
+            (None, "SEARCH") if is_rule => {
+                let name: &str = file.take()?;
+                patch.extend(["*** Update File: ", name, "\n@@\n"]);
+                file = Some(name);
+                Some("-")
+            }
+            (Some("-"), "") if is_rule => Some("+"),
+            (Some("+"), "REPLACE") if is_rule => None,
+            (Some(sign), _) => {
+                patch.extend([sign, line, "\n"]);
+                Some(sign)
+            }
+            (None, _) => {
+                let is_name = !line.trim().is_empty() && !line.starts_with("```");
+                file = is_name.then(|| line.trim()).or(file);
+                None
+            }
+        };
+    }
+    let is_whole = sign.is_none() && patch.contains("\n@@\n");
+    is_whole.then(|| patch + "*** End Patch")
+}
+
 /// Where in a diff a line is.
 enum Place {
     Outside,
@@ -73,7 +105,14 @@ fn path(name: &str) -> Option<&str> {
 /// `None` where only the names say that a file gets another one: git says so itself.
 fn heading(old: Option<&str>, new: Option<&str>) -> Option<String> {
     match (old, new) {
-        (Some(old), Some(new)) if old == new => Some(format!("*** Update File: {new}\n")),
+        // A copy of the old text has an ending of its own (`app.py.orig`).
+        (Some(old), Some(new))
+            if old.split_once(new).is_some_and(|(before, ending)| {
+                before.is_empty() && (ending.is_empty() || ending.starts_with('.'))
+            }) =>
+        {
+            Some(format!("*** Update File: {new}\n"))
+        }
         (None, Some(new)) => Some(format!("*** Add File: {new}\n")),
         (Some(old), None) => Some(format!("*** Delete File: {old}\n")),
         _ => None,

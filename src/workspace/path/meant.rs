@@ -73,7 +73,8 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         .and_then(|root| root.path.file_name())
         .and_then(|name| name.to_str())
         .unwrap_or_default();
-    let changes: [&dyn Fn(&str) -> String; 12] = [
+    let changes: [&dyn Fn(&str) -> String; 13] = [
+        &|name| after_drive(name, own).unwrap_or(name).to_owned(),
         &|name| after_scheme(name).unwrap_or(name).to_owned(),
         &|name| after_authority(name).unwrap_or(name).to_owned(),
         &|name| decoded(name).unwrap_or_else(|| name.to_owned()),
@@ -125,6 +126,13 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         at += 1;
     }
     spellings
+}
+
+/// What follows the workspace's own name in a path with a drive letter, which exists nowhere here.
+fn after_drive<'a>(name: &'a str, own: &str) -> Option<&'a str> {
+    let (drive, rest) = name.split_once(":/")?;
+    let is_drive = drive.len() == 1 && !own.is_empty();
+    is_drive.then(|| Some(rest.rsplit_once(&format!("/{own}/"))?.1))?
 }
 
 /// How many spellings of a name are changed further.

@@ -79,6 +79,7 @@ fn check(field: &str, wanted: &Value, seen: &Seen) -> Vec<String> {
             &seen.requests.last().map(results).unwrap_or_default(),
         ),
         "sent" => sent(wanted, &seen.requests),
+        "body" => body(wanted, &seen.requests),
         "notice" => match wanted.as_str() {
             Some(pattern) if !seen.notices.iter().any(|notice| matches(pattern, notice)) => {
                 vec![format!("nothing like {pattern} in {:?}", seen.notices)]
@@ -223,6 +224,23 @@ fn sent(wanted: &Value, requests: &[Value]) -> Vec<String> {
         .flatten()
         .flat_map(check)
         .collect()
+}
+
+/// Fields of a request's body, by JSON pointer; null means absent.
+fn body(wanted: &Value, requests: &[Value]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (which, fields) in wanted.as_object().into_iter().flatten() {
+        let request = which
+            .parse::<usize>()
+            .map_or(requests.last(), |index| requests.get(index));
+        for (pointer, wanted) in fields.as_object().into_iter().flatten() {
+            let found = request.and_then(|request| request.pointer(pointer));
+            if found.unwrap_or(&Value::Null) != wanted {
+                wrong.push(format!("{pointer} is {found:?} instead of {wanted}"));
+            }
+        }
+    }
+    wrong
 }
 
 fn messages(request: &Value) -> &[Value] {

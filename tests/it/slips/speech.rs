@@ -34,6 +34,9 @@ struct Speech {
 
 /// The events of the answer to the request with this number, which had so many bytes.
 pub fn speak(dialect: Dialect, answer: &Value, number: usize, bytes: u64) -> Vec<String> {
+    if let Some(events) = answer["raw"].as_array() {
+        return events.iter().map(raw).collect();
+    }
     let speech = Speech::new(answer, number, bytes);
     match dialect {
         Dialect::Chat => speech.chat(),
@@ -263,6 +266,11 @@ fn scaled(tokens: u64, factor: f64) -> u64 {
 fn halves(text: &str) -> [&str; 2] {
     text.split_at(text.floor_char_boundary(text.len() / 2))
         .into()
+}
+
+/// An event as a case spells it: a text as it is, anything else as a chunk.
+fn raw(event: &Value) -> String {
+    event.as_str().map_or_else(|| data(event), str::to_owned)
 }
 
 fn data(event: &Value) -> String {
