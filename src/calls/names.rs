@@ -88,7 +88,7 @@ pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     let name = squash(name);
     // An agent's own namespace before it, the word `tool` after it, or a number.
     let numbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let owned = OWNERS.iter().filter_map(|owner| name.strip_prefix(owner));
+    let owned = std::iter::successors(without_owner(&name), |name| without_owner(name));
     let spellings = || {
         std::iter::once(name.as_str()).chain(owned.clone()).chain(
             [name.strip_suffix("tool"), Some(numbered)]
@@ -111,6 +111,10 @@ pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
             })
         })
         .copied()
+}
+
+fn without_owner(name: &str) -> Option<&str> {
+    OWNERS.iter().find_map(|owner| name.strip_prefix(owner))
 }
 
 /// The longest name that is split into words.
@@ -220,6 +224,10 @@ mod tests {
             "builtin_read_file",
             "\"read_file\"",
             "read_file_2",
+            "mcp__tandem__fs_read",
+            "filesystem-read_file",
+            "name=read_file",
+            "assistant<|channel|>commentary to=functions.read_file",
         ] {
             check(name, Some("read_file"));
         }
