@@ -23,11 +23,12 @@ pub const FIELDS: &[&str] = &[
 ];
 
 /// Fields at the top level that only some take.
-const OTHER_FIELDS: [(&str, &[&str]); 8] = [
+const OTHER_FIELDS: [(&str, &[&str]); 9] = [
     ("session_id", &["openrouter"]),
     ("extra_body", &["gemini", "vertex"]),
     ("chat_template_kwargs", &["vllm", "llamacpp"]),
     ("enable_thinking", &["dashscope"]),
+    ("preserve_thinking", &["dashscope"]),
     ("reasoning", &["openrouter", "vercel"]),
     ("cache_control", &["openrouter"]),
     ("thinking", &["deepseek", "moonshot", "zai", "zai-coding"]),
