@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use tandem::changes::Images;
-use tandem::changes::guard::Guard;
 use tandem::changes::revert::revert;
 use tandem::changes::snapshot::Snapshots;
 use tandem::text::{Encoding, Position, Range};
@@ -135,10 +134,8 @@ fn snapshots(c: &mut Criterion) {
         c.bench_function(&format!("a second snapshot of {count} files"), |bench| {
             bench.iter(|| assert!(snapshots.look().is_empty()));
         });
-        let roots = [files.root()];
-        let guard = Guard::new(&roots, None);
         c.bench_function(&format!("the protected files among {count}"), |bench| {
-            bench.iter(|| black_box(Guard::new(&roots, Some(&guard))));
+            bench.iter(|| black_box(snapshots.guard()));
         });
     }
 }

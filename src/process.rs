@@ -55,7 +55,6 @@ pub use self::sandbox::{Network, Sandbox};
 pub use self::shadow::{Applied, Shadow};
 pub use self::shell::{Dialect, ShellProgram};
 pub(crate) use self::stand_in::{StandIn, TakenOver};
-use crate::changes::guard::Guards;
 use crate::domain::{CommandLine, ToolError, lock};
 use crate::workspace::{Unsaved, Workspace, blocking};
 
@@ -94,8 +93,7 @@ struct Shared {
     /// The network of the commands, `None` if there can be none.
     network: OnceCell<Option<Network>>,
     running: Mutex<Running>,
-    snapshots: Snapshot,
-    guards: Guards,
+    snapshots: Arc<Snapshot>,
     /// The turn that commands are started in.
     turn: AtomicU64,
     /// Changes whenever a job begins or ends.
@@ -198,8 +196,10 @@ impl Shell {
         let failed =
             |error: io::Error| ToolError(format!("the command cannot be started: {error}"));
         let prepared = blocking(move || {
+            // Before anything is looked at, so that no save is missed.
+            let written = workspace.documents().watch_writes();
             shared.look_before(&workspace, line.undo)?;
-            shared.prepare(&workspace, &line, unsaved)
+            shared.prepare(&workspace, &line, unsaved, Some(written))
         });
         let prepared = prepared.await.map_err(failed)?;
         let mut running = self.0.running();

@@ -14,16 +14,16 @@ mod survey;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cap_std::fs::Dir;
 
 pub(super) use self::git::{git_folder, worktree};
 pub(super) use self::state::{
-    besides_state, git_state, is_repository, repositories as repositories_in,
+    below, besides_state, git_state, is_repository, name, repositories as repositories_in,
 };
-use self::survey::{Kept, Survey};
-use crate::domain::lock;
+use self::survey::Kept;
+pub(super) use self::survey::{Holds, Survey, search};
 use crate::workspace::path::has_aliases;
 use crate::workspace::written::Texts;
 use crate::workspace::{Root, native};
@@ -34,10 +34,6 @@ const MOST_ASIDE: u32 = 1000;
 /// The protected files in a workspace's roots, as they were when a command began.
 #[derive(Debug)]
 pub struct Guard(Vec<(Arc<Root>, Survey)>);
-
-/// Guards of one command after the other in the same roots.
-#[derive(Debug, Default)]
-pub struct Guards(Mutex<Option<Arc<Guard>>>);
 
 /// Paths a sandbox protects from a command, absolute and without symlinks.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -92,36 +88,31 @@ pub fn lent(roots: &[Arc<Root>]) -> (Vec<PathBuf>, Vec<PathBuf>) {
         .flat_map(|root| root.lent().to_vec())
         .chain(linked)
         .collect();
-    let sockets = Guard::new(&originals, None).pins().sockets.into_iter();
+    let sockets = Guard::new(&originals).pins().sockets.into_iter();
     let sockets = sockets
         .filter(|socket| paths.iter().any(|lent| socket.starts_with(lent)))
         .collect();
     (paths, sockets)
 }
 
-impl Guards {
-    /// The guard for the next command. Blocks.
-    #[must_use]
-    pub fn next(&self, roots: &[Arc<Root>]) -> Arc<Guard> {
-        let mut last = lock(&self.0);
-        let next = Arc::new(Guard::new(roots, last.as_deref()));
-        Arc::clone(last.insert(next))
-    }
-}
-
 impl Guard {
-    /// Surveys the roots, which is faster with an `earlier` guard of them. Blocks.
+    /// Surveys the roots without a look at them. Blocks.
     #[must_use]
-    pub fn new(roots: &[Arc<Root>], earlier: Option<&Self>) -> Self {
-        let survey = |root: &Arc<Root>| {
-            let surveys = earlier.into_iter().flat_map(|earlier| &earlier.0);
-            let same = surveys
-                .filter(|(other, _)| other.real() == root.real())
-                .map(|(_, survey)| survey)
-                .next();
-            (root.clone(), Survey::of(root.dir(), same))
-        };
+    pub fn new(roots: &[Arc<Root>]) -> Self {
+        let survey = |root: &Arc<Root>| (Arc::clone(root), Survey::alone(root.dir()));
         Self(roots.iter().map(survey).collect())
+    }
+
+    /// Surveys the same roots again. Blocks.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        let survey = |(root, _): &(Arc<Root>, _)| (Arc::clone(root), Survey::alone(root.dir()));
+        Self(self.0.iter().map(survey).collect())
+    }
+
+    /// The roots as they were looked at.
+    pub(super) fn of(surveys: Vec<(Arc<Root>, Survey)>) -> Self {
+        Self(surveys)
     }
 
     /// What to protect from the command.
@@ -137,8 +128,8 @@ impl Guard {
         pins
     }
 
-    /// Surveys the roots again and restores what the command changed; returns notes about it. With `pinned`, the
-    /// sandbox protected what existed before. A file that `is_approved` (by its absolute path) was written by the
+    /// Restores what the command changed, as a `survey` of the roots finds it, and returns notes about it. With `pinned`,
+    /// the sandbox protected what existed before. A file that `is_approved` (by its absolute path) was written by the
     /// person; `written` is what people and tools wrote while the command ran. Blocks.
     #[must_use]
     pub fn restore(
@@ -146,16 +137,17 @@ impl Guard {
         pinned: bool,
         written: &Texts,
         is_approved: &dyn Fn(&Path) -> bool,
+        survey: &mut dyn FnMut() -> Self,
     ) -> Vec<String> {
         let mut notes = Vec::new();
-        for (root, before) in &self.0 {
-            let mut after = Survey::of(root.dir(), Some(before));
-            if !pinned && move_back(root.dir(), before, &after, &mut notes) {
-                after = Survey::of(root.dir(), Some(before));
-            }
+        let mut now = survey();
+        if !pinned && self.move_back(&now, &mut notes) {
+            now = survey();
+        }
+        for ((root, before), (_, after)) in self.0.iter().zip(&now.0) {
             // Under another spelling, a mount may not be in the way.
             let is_shielded = |path: &Path| {
-                pinned && before.is_shielded(path, &after) && !has_aliases(root.dir(), path)
+                pinned && before.is_shielded(root.dir(), path) && !has_aliases(root.dir(), path)
             };
             let by_others = |path: &Path| written.get(&root.real().join(path));
             let is_others = |path: &Path| {
@@ -184,12 +176,12 @@ impl Guard {
                 let mut written = written.keys();
                 written.any(|path| *path != folder && path.starts_with(&folder))
             };
-            for path in before.added(&after, &is_shared) {
+            for path in before.added(after, &is_shared) {
                 if !is_others(path) {
                     restore(path, None, "was created by the command");
                 }
             }
-            for (path, kept) in before.changed(&after) {
+            for (path, kept) in before.changed(after) {
                 if !is_others(path) {
                     restore(path, Some(kept), "was changed by the command");
                 }
@@ -197,26 +189,30 @@ impl Guard {
         }
         notes
     }
-}
 
-/// Moves repositories that the command moved back to their folders, since nothing else has their objects; returns whether
-/// there were any.
-fn move_back(dir: &Dir, before: &Survey, after: &Survey, notes: &mut Vec<String>) -> bool {
-    let mut any = false;
-    for (path, now) in before.moved(after) {
-        let held = if dir.symlink_metadata(path).is_ok() {
-            set_aside(dir, path)
-        } else {
-            Ok(None)
-        };
-        let done = held.and_then(|held| {
-            dir.rename(now, dir, path)?;
-            Ok(state(held))
-        });
-        note(notes, done, path, "was moved by the command");
-        any = true;
+    /// Moves repositories that the command moved back to their folders, since nothing else has their objects; returns
+    /// whether there were any.
+    fn move_back(&self, now: &Self, notes: &mut Vec<String>) -> bool {
+        let known = notes.len();
+        for ((root, before), (_, after)) in self.0.iter().zip(&now.0) {
+            let dir = root.dir();
+            // What is moved back has others in it, which are there again then.
+            let moved: Vec<_> = before.moved(dir, after).collect();
+            for (path, now) in moved {
+                let held = if dir.symlink_metadata(path).is_ok() {
+                    set_aside(dir, path)
+                } else {
+                    Ok(None)
+                };
+                let done = held.and_then(|held| {
+                    dir.rename(now, dir, path)?;
+                    Ok(state(held))
+                });
+                note(notes, done, path, "was moved by the command");
+            }
+        }
+        notes.len() > known
     }
-    any
 }
 
 /// What became of a file whose version by the command is now in `held`, if there is one.

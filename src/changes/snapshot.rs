@@ -10,6 +10,7 @@ mod difference;
 mod folder;
 mod manifest;
 mod objects;
+mod protected;
 mod repository;
 mod tracked;
 
@@ -25,6 +26,7 @@ use cap_std::fs::{Dir, Metadata};
 use self::difference::{changes, differences};
 use self::folder::{Known, Listing};
 use self::objects::Objects;
+pub use self::protected::Earlier;
 use self::repository::Made;
 pub(super) use self::tracked::is_same_index;
 use self::tracked::{Index, Tracked};
@@ -70,6 +72,10 @@ pub struct Snapshots {
 struct Seen {
     /// By absolute folder path.
     folders: HashMap<PathBuf, Listing>,
+    /// Those that undo does not cover, which were only searched for what is protected.
+    beside: HashMap<PathBuf, Listing>,
+    /// Whether there are more of the first or of the second than were listed.
+    has_more: [bool; 2],
     git: HashMap<PathBuf, Known>,
     /// What git tracks, by the absolute folder of the repository.
     tracked: HashMap<PathBuf, Tracked>,
@@ -150,6 +156,11 @@ impl Snapshots {
 
     /// Looks at every file and returns what changed since the last look; the first look returns no changes. Blocks.
     pub fn look(&mut self) -> ChangeSet {
+        self.look_from().0
+    }
+
+    /// The same, and what the look went on from.
+    pub fn look_from(&mut self) -> (ChangeSet, Earlier) {
         let is_first = self.seen.is_none();
         let before = self.seen.take().unwrap_or_default();
         let look = Look {
@@ -160,6 +171,7 @@ impl Snapshots {
             hidden: &self.hidden,
             copied: &self.copied,
             folders: AtomicU64::new(0),
+            beside: Mutex::default(),
             found: Mutex::default(),
         };
         for root in &self.roots {
@@ -181,6 +193,7 @@ impl Snapshots {
         let lost = std::mem::take(&mut after.lost);
         changes.git.extend(lost.into_iter().filter(|_| !is_first));
         changes.git.sort_by(|a, b| a.path.cmp(&b.path));
+        let saved = self.unsaved.as_ref().map_or(0, Vec::len);
         if let Some(unsaved) = self.unsaved.as_mut().filter(|_| !changes.is_empty()) {
             let git = changes
                 .git
@@ -198,7 +211,8 @@ impl Snapshots {
             .folders
             .retain(|path, _| !after.made.iter().any(|made| path.starts_with(&made.path)));
         self.seen = Some(after);
-        changes
+        let seen = (!is_first).then_some(before);
+        (changes, Earlier { seen, saved })
     }
 
     /// Writes what was seen to the file `manifest`, or what has changed since that was done. Blocks.
@@ -271,6 +285,8 @@ struct Look<'a> {
     hidden: &'a [PathBuf],
     copied: &'a AtomicU64,
     folders: AtomicU64,
+    /// The folders to search for what is protected, relative to the root.
+    beside: Mutex<Vec<PathBuf>>,
     found: Mutex<Seen>,
 }
 
@@ -279,9 +295,11 @@ impl Look<'_> {
         let objects = root.real().join("objects");
         if is_repository(root) || self.before.objects.contains_key(&objects) {
             self.with_found(|found| found.coverage.has_objects = true);
+            self.search_later([PathBuf::new()]);
         } else {
             self.files(root);
         }
+        self.search(root);
         let nested = self.with_found(|found| {
             let inner = found
                 .repositories
@@ -335,6 +353,7 @@ impl Look<'_> {
         let found = root.dir().dir_metadata().ok();
         Queue::new(folder::Folder {
             stamp: found.map(|found| Stamp::of(&found)),
+            is_searched: true,
             ..self.top(root, Path::new(""))
         })
         .share(|folder| self.folder(root, &folder));
@@ -358,6 +377,7 @@ impl Look<'_> {
             tracked: self.tracked(root, Path::new("")),
             is_ignored: false,
             is_repository: false,
+            is_searched: false,
             stamp: None,
             dependable: dependable(root.dir()),
         }
@@ -367,6 +387,7 @@ impl Look<'_> {
     fn folder(&self, root: &Root, folder: &folder::Folder) -> Vec<folder::Folder> {
         if self.folders.fetch_add(1, Ordering::Relaxed) == FOLDERS {
             self.problem(format!("the workspace has more than {FOLDERS} folders"));
+            self.with_found(|found| found.has_more[0] = true);
         }
         if self.folders.load(Ordering::Relaxed) > FOLDERS {
             return Vec::new();
@@ -379,8 +400,13 @@ impl Look<'_> {
             (listed, _) => listed,
         };
         match listed {
-            Ok((listing, inner)) => {
-                self.with_found(|found| found.folders.insert(folder.path.clone(), listing));
+            Ok((mut listing, inner)) => {
+                self.with_found(|found| {
+                    // A root may be in a folder of another that is not searched.
+                    let other = found.folders.get(&folder.path);
+                    listing.holds = listing.holds.or_else(|| other?.holds.clone());
+                    found.folders.insert(folder.path.clone(), listing)
+                });
                 inner
             }
             // It was removed meanwhile.

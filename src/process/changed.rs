@@ -1,5 +1,7 @@
 //! A command's changes, as its call reports them.
 
+mod guarded;
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
@@ -7,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+pub(super) use self::guarded::Guarded;
 use super::sandbox::Interrupted;
 use super::{Shared, Shell, TICK};
 use crate::changes::change_set::{Entry, EntryChange};
@@ -36,6 +39,8 @@ pub(super) struct Watched {
     written: Written,
     /// What jobs in the background changed that no call has reported yet.
     by_jobs: ChangeSet,
+    /// What a look at the end of a command found that nobody has asked for yet, and what undo covered before it.
+    ended: Option<(Coverage, ChangeSet)>,
     notes: Vec<String>,
 }
 
@@ -46,16 +51,32 @@ impl Watched {
             snapshots,
             written,
             by_jobs: ChangeSet::default(),
+            ended: None,
             notes: Vec::new(),
         }
     }
 
-    /// What has changed since the last look, without what people and tools wrote.
+    /// What has changed since the last look that somebody asked for, without what people and tools wrote.
     fn look(&mut self) -> ChangeSet {
+        let ended = self.ended.take().map(|(_, changes)| changes);
         let changes = self.snapshots.look();
+        ended.unwrap_or_default().then(self.attributed(changes))
+    }
+
+    fn attributed(&mut self, changes: ChangeSet) -> ChangeSet {
         let (changes, notes) = self.snapshots.attribute(changes, &self.written.take());
         self.notes.extend(notes);
         changes
+    }
+
+    /// What a command changed, and what undo covered before; if it `has_ended`, as of the look at its end.
+    fn look_after(&mut self, has_ended: bool) -> (Coverage, ChangeSet) {
+        let ended = self.ended.take_if(|_| has_ended);
+        ended.unwrap_or_else(|| {
+            let before = self.ended.as_ref().map(|(before, _)| before);
+            let before = before.or(self.snapshots.coverage()).cloned();
+            (before.unwrap_or_default(), self.look())
+        })
     }
 
     /// Looks while no command runs but jobs in the background, if any.
@@ -64,7 +85,11 @@ impl Watched {
             let changes = self.look();
             self.by_jobs = std::mem::take(&mut self.by_jobs).then(changes);
         } else {
-            let _by_others = (self.snapshots.look(), self.written.take());
+            let _by_others = (
+                self.ended.take(),
+                self.snapshots.look(),
+                self.written.take(),
+            );
         }
     }
 }
@@ -111,9 +136,15 @@ impl Shell {
     }
 
     /// What has changed in the workspace since a command was started; of a job in the background, since it was reported.
-    pub(crate) async fn changed(&self, workspace: &Workspace, is_job: bool) -> Changed {
+    /// The look at the end of a command is enough if it `has_ended` and nothing was written since.
+    pub(crate) async fn changed(
+        &self,
+        workspace: &Workspace,
+        is_job: bool,
+        has_ended: bool,
+    ) -> Changed {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        blocking(move || shared.changed(&workspace, is_job)).await
+        blocking(move || shared.changed(&workspace, is_job, has_ended)).await
     }
 
     /// What has been reported is recorded: it does not have to be found out again if tandem is killed.
@@ -274,7 +305,8 @@ impl Shared {
 
     /// What jobs in the background changed that no call has reported; `None` when none runs. Blocks.
     fn changed_by_jobs(&self, workspace: &Workspace) -> Option<Changed> {
-        self.has_jobs().then(|| self.changed(workspace, true))
+        self.has_jobs()
+            .then(|| self.changed(workspace, true, false))
     }
 
     /// Takes the workspace as it is now for what jobs in the background go on from. Blocks.
@@ -288,11 +320,10 @@ impl Shared {
     }
 
     /// What has changed in the workspace since the last look; with `is_job` also what jobs changed before that. Blocks.
-    fn changed(&self, workspace: &Workspace, is_job: bool) -> Changed {
+    fn changed(&self, workspace: &Workspace, is_job: bool, has_ended: bool) -> Changed {
         let has_jobs = self.has_jobs();
         let changed = self.with_snapshots(workspace, |watched| {
-            let before = watched.snapshots.coverage().cloned().unwrap_or_default();
-            let changes = watched.look();
+            let (before, changes) = watched.look_after(has_ended);
             let earlier = if is_job {
                 std::mem::take(&mut watched.by_jobs)
             } else {
@@ -517,10 +548,7 @@ fn summary(workspace: &Workspace, changes: &ChangeSet, shown: Option<usize>) -> 
 }
 
 /// Names the first of these files in their order, and counts the others.
-fn sorted<'a>(
-    workspace: &Workspace,
-    paths: impl Iterator<Item = &'a std::path::PathBuf>,
-) -> String {
+fn sorted<'a>(workspace: &Workspace, paths: impl Iterator<Item = &'a PathBuf>) -> String {
     let mut paths: Vec<_> = paths.collect();
     paths.sort_unstable();
     workspace.named(paths.into_iter())

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::prepared::Guarded;
+use super::changed::Guarded;
 use super::tree::{TIMEOUT, Tree};
 use super::{Output, Prepared, StandIn, command};
 use crate::domain::{JobState, JobStatus};
@@ -221,16 +220,7 @@ async fn restore(guarded: Option<Guarded>, workspace: Workspace) -> Vec<String> 
     let Some(guarded) = guarded else {
         return Vec::new();
     };
-    let restored = tokio::task::spawn_blocking(move || {
-        let Guarded {
-            guard,
-            is_pinned,
-            written,
-        } = guarded;
-        let is_approved = |path: &Path| workspace.is_approved(path);
-        guard.restore(is_pinned, &written.take(), &is_approved)
-    })
-    .await;
+    let restored = tokio::task::spawn_blocking(move || guarded.restore(&workspace)).await;
     restored.unwrap_or_else(|error| {
         tracing::error!("checking protected files panicked: {error}");
         vec!["protected files could not be checked; tell the user".to_owned()]

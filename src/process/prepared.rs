@@ -6,9 +6,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::changed::Guarded;
 use super::sandbox::{Confined, Invocation, Places, Scratch};
 use super::{Shared, StandIn, Surroundings};
-use crate::changes::Guard;
 use crate::changes::guard::{lent, with_repositories};
 use crate::domain::CommandLine;
 use crate::workspace::written::Written;
@@ -47,22 +47,15 @@ pub(super) struct Prepared {
     pub(super) _scratch: Option<Arc<Scratch>>,
 }
 
-/// How the protected files are restored after a command.
-pub(super) struct Guarded {
-    pub(super) guard: Arc<Guard>,
-    /// Whether the sandbox pins what existed before.
-    pub(super) is_pinned: bool,
-    /// What people and tools write meanwhile.
-    pub(super) written: Written,
-}
-
 impl Shared {
-    /// All disk access before a command starts. Blocks.
+    /// All disk access before a command starts; `written` is what people and tools have written since before the workspace
+    /// was looked at, if it was. Blocks.
     pub(super) fn prepare(
         &self,
         workspace: &Workspace,
         line: &CommandLine,
         unsaved: Vec<Unsaved>,
+        written: Option<Written>,
     ) -> io::Result<Prepared> {
         let surroundings = &self.surroundings;
         let folder = workspace
@@ -77,10 +70,13 @@ impl Shared {
         let argv = with_libraries(argv, &mut variables);
         let scratch = self.scratch()?;
         let roots = with_repositories(workspace.roots());
-        // Before anything is looked at, so that no save is missed.
-        let written = workspace.documents().watch_writes();
-        let guard = self.guards.next(&roots);
-        let mut pins = guard.pins();
+        let guarded = self.guarded(
+            workspace,
+            &roots,
+            (sandbox.pins(), unsaved.is_empty()),
+            written,
+        );
+        let mut pins = guarded.guard.pins();
         pins.read_only.extend(self.links());
         let (lent, sockets) = lent(&roots);
         pins.sockets.extend(sockets);
@@ -123,17 +119,12 @@ impl Shared {
         let own = sandbox.variables(&scratch).into_iter();
         variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
         let folder = scratch.folder();
-        let guard = Some(Guarded {
-            guard,
-            is_pinned: sandbox.pins(),
-            written,
-        });
         Ok(Prepared {
             shown: line.command.clone(),
             invocation,
             variables,
             cwd: place,
-            guard,
+            guard: Some(guarded),
             workspace: workspace.clone(),
             stand_ins,
             scratch: Some(folder),

@@ -159,7 +159,7 @@ impl Shadow {
     pub async fn apply(&self, shell: &Shell, original: &Workspace, changed: &Changed) -> Applied {
         shell.look_now(original).await;
         let applied = self.applied(original, changed).await;
-        let _is_reported_here = shell.changed(original, false).await;
+        let _is_reported_here = shell.changed(original, false, false).await;
         applied
     }
 

@@ -439,7 +439,11 @@ async fn report_changes(
         taken_over.push(stand_in.take_over(&context.workspace).await);
     }
     // What the command replaced of them is on the disk again now.
-    let changed = context.shell.changed(&context.workspace, is_job).await;
+    let is_as_ended = ended.is_some() && taken_over.is_empty();
+    let changed = context
+        .shell
+        .changed(&context.workspace, is_job, is_as_ended)
+        .await;
     let Changed {
         changes,
         mut diffs,

@@ -1,9 +1,9 @@
 //! git's state besides objects: the files that an undo has to restore together.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, DirEntry, FileType};
 
 use super::git::MARKS;
 use crate::workspace::Root;
@@ -66,18 +66,12 @@ pub(crate) fn repositories(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
 pub(crate) fn git_state(dir: &Dir, repositories: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for repository in repositories {
-        let entries = dir
-            .read_dir(name(repository))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let states = entries
-            .map(|entry| entry.file_name())
-            .filter(|name| is_state(name));
-        found.extend(states.map(|name| repository.join(name)));
+        let states = entries(dir, repository).into_iter();
+        let states = states.filter(|(name, _)| is_state(name));
+        found.extend(states.map(|(name, _)| repository.join(name)));
         found.push(repository.join(STASHES));
         for folder in FOLDERS {
-            add_below(dir, repository.join(folder), &mut found);
+            found.extend(files_below(dir, &repository.join(folder)));
         }
     }
     found
@@ -87,10 +81,10 @@ pub(crate) fn git_state(dir: &Dir, repositories: &[PathBuf]) -> Vec<PathBuf> {
 pub(crate) fn besides_state(dir: &Dir, repository: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in BESIDES.map(|folder| repository.join(folder)) {
-        let entries = dir.read_dir(name(&folder)).into_iter().flatten().flatten();
-        found.extend(entries.map(|entry| folder.join(entry.file_name())));
+        let entries = entries(dir, &folder).into_iter();
+        found.extend(entries.map(|(name, _)| folder.join(name)));
     }
-    add_below(dir, repository.join("logs"), &mut found);
+    found.extend(files_below(dir, &repository.join("logs")));
     found.push(repository.join("objects/pack/multi-pack-index"));
     let is_in = |path: &Path| path.parent() == Some(repository);
     let is_state = |path: &Path| {
@@ -116,7 +110,7 @@ fn is_state(name: &OsStr) -> bool {
 }
 
 /// The name by which a root can open `folder`.
-fn name(folder: &Path) -> &Path {
+pub(crate) fn name(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -124,28 +118,38 @@ fn name(folder: &Path) -> &Path {
     }
 }
 
-/// Adds the files in a folder and those below it.
-fn add_below(dir: &Dir, folder: PathBuf, found: &mut Vec<PathBuf>) {
-    let mut ahead = vec![folder];
-    while let Some(folder) = ahead.pop().filter(|_| found.len() < MOST) {
-        for entry in dir.read_dir(&folder).into_iter().flatten().flatten() {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let list = if is_folder { &mut ahead } else { &mut *found };
-            list.push(folder.join(entry.file_name()));
+/// What is in a folder; nothing if it cannot be read.
+pub(super) fn entries(dir: &Dir, folder: &Path) -> Vec<(OsString, FileType)> {
+    let listed = dir.read_dir(name(folder)).into_iter().flatten().flatten();
+    let entry = |entry: DirEntry| Some((entry.file_name(), entry.file_type().ok()?));
+    listed.filter_map(entry).collect()
+}
+
+/// What is in a folder and below it, a folder before what is in it. When `most` are found, no other folder is read.
+pub(crate) fn below(dir: &Dir, folder: &Path, most: usize) -> Vec<(PathBuf, FileType)> {
+    let (mut found, mut ahead) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = ahead.pop().filter(|_| found.len() < most) {
+        for (name, kind) in entries(dir, &folder) {
+            let path = folder.join(name);
+            ahead.extend(kind.is_dir().then(|| path.clone()));
+            found.push((path, kind));
         }
     }
+    found
+}
+
+fn files_below(dir: &Dir, folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let found = below(dir, folder, MOST).into_iter();
+    found.filter_map(|(path, kind)| (!kind.is_dir()).then_some(path))
+}
+
+fn folders(dir: &Dir, folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let found = entries(dir, folder).into_iter();
+    found.filter_map(move |(name, kind)| kind.is_dir().then(|| folder.join(name)))
 }
 
 fn has_marks(dir: &Dir, folder: &Path) -> bool {
     MARKS
         .iter()
         .all(|mark| dir.symlink_metadata(folder.join(mark)).is_ok())
-}
-
-fn folders(dir: &Dir, folder: &Path) -> Vec<PathBuf> {
-    let entries = dir.read_dir(folder).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders
-        .map(|entry| folder.join(entry.file_name()))
-        .collect()
 }

@@ -1,21 +1,21 @@
-//! The protected files in and below a folder, and their content.
+//! The protected files of a root, and their content: what a look at its folders found of them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use cap_fs_ext::FileTypeExt as _;
-use cap_std::fs::{Dir, DirEntry, FileType};
+use cap_std::fs::{Dir, FileType};
 
 use super::git;
-use crate::workspace::content;
-use crate::workspace::protect::{is_protected, is_protected_in};
-use crate::workspace::stamp::{self, Stamp};
+use super::state::{below, entries, name};
+use crate::workspace::protect::is_protected_in;
+use crate::workspace::stamp::Stamp;
+use crate::workspace::{content, disk, mode};
 
-/// At most this many folders are searched, the upper ones first.
+/// At most this many folders that undo does not cover are searched, the upper ones first.
 const FOLDERS: usize = 1500;
 /// Files up to this size are stored in full, up to [`BYTES`] in total; of others only a change is noticed.
 const FILE: u64 = 256 << 10;
@@ -31,41 +31,37 @@ const SKIPPED: [&str; 7] = [
     ".cache",
 ];
 
+/// The folder of a repository with those of its submodules.
+const MODULES: &str = "modules";
+
 /// The protected files of a root.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(crate) struct Survey {
     /// Everything protected, by its path from the root.
     kept: BTreeMap<PathBuf, Kept>,
     /// The topmost protected files and folders.
-    pub units: BTreeSet<PathBuf>,
+    pub(super) units: BTreeSet<PathBuf>,
     /// The folders of git repositories (`.git`, or a bare one), with their inodes where the system has them.
-    pub repositories: BTreeMap<PathBuf, Option<u64>>,
+    pub(super) repositories: BTreeMap<PathBuf, Option<u64>>,
     /// Sockets.
-    pub sockets: BTreeSet<PathBuf>,
-    /// The folders that were searched.
-    listed: BTreeMap<PathBuf, Arc<Searched>>,
-    incomplete: bool,
+    pub(super) sockets: BTreeSet<PathBuf>,
+    /// The inodes of the folders above those.
+    above: BTreeMap<PathBuf, u64>,
+    /// The folders that were searched, if others were not.
+    searched: Option<BTreeSet<PathBuf>>,
     bytes: u64,
 }
 
-/// A folder that was searched.
-#[derive(Debug)]
-struct Searched {
-    stamp: Option<Stamp>,
-    /// Whether what is in it was still the same then.
-    is_settled: bool,
-    holds: Holds,
+/// What in a folder matters to a guard.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Holds {
+    /// Whether it is a repository's own folder.
+    is_repository: bool,
+    /// By name.
+    parts: BTreeMap<OsString, Part>,
 }
 
-/// What in a folder matters.
-#[derive(Debug)]
-enum Holds {
-    /// It is a repository's own folder.
-    Repository,
-    Entries(Vec<(OsString, Part)>),
-}
-
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Repository,
     Protected,
@@ -76,7 +72,7 @@ enum Part {
 /// A protected thing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    File { content: Content, executable: bool },
+    File { content: Content, mode: u32 },
     Link(PathBuf),
     Folder,
 }
@@ -89,116 +85,95 @@ pub(super) enum Content {
 }
 
 impl Survey {
-    /// Surveys everything below `dir`, breadth first. Folders that have not changed since an `earlier` survey are not
-    /// searched again.
-    pub fn of(dir: &Dir, earlier: Option<&Self>) -> Self {
-        let mut survey = Self::default();
-        let (begun, dependable) = (SystemTime::now(), stamp::dependable(dir));
-        let mut ahead = VecDeque::from([PathBuf::new()]);
-        while let Some(folder) = ahead.pop_front() {
-            if survey.listed.len() == FOLDERS {
-                survey.incomplete = true;
-                break;
+    /// What the folders of a root hold; `is_complete` if those are all that have to be searched.
+    pub(crate) fn of(dir: &Dir, holds: &BTreeMap<&Path, &Holds>, is_complete: bool) -> Self {
+        let searched = || holds.keys().map(|path| (*path).to_owned()).collect();
+        let mut survey = Self {
+            searched: (!is_complete).then(searched),
+            ..Self::default()
+        };
+        for (folder, holds) in holds {
+            if holds.is_repository {
+                survey.repository(dir, folder);
             }
-            let found = dir.symlink_metadata(name(&folder)).ok();
-            let stamp = found.as_ref().map(Stamp::of);
-            let known = earlier.and_then(|earlier| earlier.listed.get(&folder));
-            let searched = known
-                .filter(|known| known.is_settled && known.stamp == stamp)
-                .cloned();
-            let searched = searched.unwrap_or_else(|| {
-                let is_settled =
-                    |stamp: &Stamp| stamp.is_on(dependable) && stamp.is_older_than(begun);
-                let is_settled = stamp.as_ref().is_some_and(is_settled);
-                Arc::new(Searched {
-                    stamp,
-                    is_settled,
-                    holds: Holds::search(dir, &folder),
-                })
-            });
-            survey.add(dir, folder, searched, &mut ahead);
+            for (name, part) in &holds.parts {
+                match part {
+                    Part::Repository => survey.repository(dir, &folder.join(name)),
+                    Part::Protected => survey.unit(dir, folder.join(name)),
+                    Part::Socket => _ = survey.sockets.insert(folder.join(name)),
+                    Part::Folder => {}
+                }
+            }
+        }
+        let units = survey.units.iter().chain(survey.repositories.keys());
+        for folder in units.flat_map(|unit| unit.ancestors().skip(1)) {
+            if !survey.above.contains_key(folder)
+                && let Some(inode) = inode(dir, folder)
+            {
+                survey.above.insert(folder.to_owned(), inode);
+            }
         }
         survey
     }
 
-    fn add(
-        &mut self,
-        dir: &Dir,
-        folder: PathBuf,
-        searched: Arc<Searched>,
-        ahead: &mut VecDeque<PathBuf>,
-    ) {
-        let entries = match &searched.holds {
-            Holds::Repository => return self.repository(dir, &folder, ahead),
-            Holds::Entries(entries) => entries,
-        };
-        for (name, part) in entries {
-            let path = folder.join(name);
-            match part {
-                Part::Repository => self.repository(dir, &path, ahead),
-                Part::Protected => self.unit(dir, path),
-                Part::Folder => ahead.push_back(path),
-                Part::Socket => _ = self.sockets.insert(path),
-            }
-        }
-        self.listed.insert(folder, searched);
+    /// Surveys everything below `dir` without a look.
+    pub(super) fn alone(dir: &Dir) -> Self {
+        let find = |folder: &Path| Some(Arc::new(Holds::search(dir, folder)));
+        let (found, is_complete) = search(vec![PathBuf::new()], find);
+        let holds = found.iter().map(|(folder, holds)| (&**folder, &**holds));
+        Self::of(dir, &holds.collect(), is_complete)
     }
 
     /// Only the parts of a repository that make git run something are protected: commits have to work.
-    fn repository(&mut self, dir: &Dir, path: &Path, ahead: &mut VecDeque<PathBuf>) {
+    fn repository(&mut self, dir: &Dir, path: &Path) {
         for part in git::PARTS {
             let part = path.join(part);
             if dir.symlink_metadata(&part).is_ok() {
                 self.unit(dir, part);
             }
         }
-        if dir.symlink_metadata(path.join("modules")).is_ok() {
-            ahead.push_back(path.join("modules"));
-        }
-        let inode = dir
-            .symlink_metadata(name(path))
-            .map(|found| Stamp::of(&found).inode);
-        self.repositories
-            .insert(path.to_owned(), inode.ok().filter(|inode| *inode != 0));
+        self.repositories.insert(path.to_owned(), inode(dir, path));
     }
 
     fn unit(&mut self, dir: &Dir, path: PathBuf) {
-        self.keep(dir, path.clone());
+        self.keep(dir, &path);
+        if self.kept.get(&path) == Some(&Kept::Folder) {
+            for (inner, _) in below(dir, &path, usize::MAX) {
+                self.keep(dir, &inner);
+            }
+        }
         self.units.insert(path);
     }
 
-    fn keep(&mut self, dir: &Dir, path: PathBuf) {
+    fn keep(&mut self, dir: &Dir, path: &Path) {
         // What cannot be examined counts as absent: it cannot be changed either.
-        let Ok(kept) = Kept::read(dir, &path, BYTES - self.bytes) else {
+        let Ok(kept) = Kept::read(dir, path, BYTES - self.bytes) else {
             return;
         };
-        match &kept {
-            Kept::File {
-                content: Content::Whole(content),
-                ..
-            } => self.bytes += content.len() as u64,
-            Kept::Folder => {
-                for entry in entries(dir, &path) {
-                    self.keep(dir, path.join(entry.file_name()));
-                }
-            }
-            _ => {}
+        if let Kept::File {
+            content: Content::Whole(content),
+            ..
+        } = &kept
+        {
+            self.bytes += content.len() as u64;
         }
-        self.kept.insert(path, kept);
+        self.kept.insert(path.to_owned(), kept);
     }
 
     /// The topmost paths of `after` that are new; of a folder that `is_shared`, what is new in it.
-    pub fn added<'a>(&self, after: &'a Self, is_shared: &dyn Fn(&Path) -> bool) -> Vec<&'a Path> {
+    pub(super) fn added<'a>(
+        &self,
+        after: &'a Self,
+        is_shared: &dyn Fn(&Path) -> bool,
+    ) -> Vec<&'a Path> {
         let is_new = |path: &Path| after.kept.contains_key(path) && !self.kept.contains_key(path);
         let mut added: Vec<&Path> = Vec::new();
         for (path, kept) in &after.kept {
             let known = !is_new(path) || added.last().is_some_and(|above| path.starts_with(above));
-            let was_looked_at = !self.incomplete
-                || path
-                    .ancestors()
-                    .skip(1)
-                    .find(|above| !is_new(above))
-                    .is_some_and(|above| self.listed.contains_key(above));
+            let was_looked_at = self.searched.as_ref().is_none_or(|searched| {
+                let known = path.ancestors().skip(1).find(|above| !is_new(above));
+                known.is_some_and(|above| searched.contains(above))
+            });
             let is_left = *kept == Kept::Folder && is_shared(path);
             if !known && was_looked_at && !is_left && !after.is_inert(path, kept) {
                 added.push(path);
@@ -208,8 +183,11 @@ impl Survey {
     }
 
     /// The protected files that differ in `after`.
-    pub fn changed<'a>(&'a self, after: &'a Self) -> impl Iterator<Item = (&'a Path, &'a Kept)> {
-        let lost = |path: &Path| !after.incomplete || after.kept.contains_key(path);
+    pub(super) fn changed<'a>(
+        &'a self,
+        after: &'a Self,
+    ) -> impl Iterator<Item = (&'a Path, &'a Kept)> {
+        let lost = |path: &Path| after.searched.is_none() || after.kept.contains_key(path);
         self.kept
             .iter()
             .filter(move |(path, kept)| after.kept.get(*path) != Some(*kept) && lost(path))
@@ -218,29 +196,33 @@ impl Survey {
 
     /// Whether a sandbox that pinned every unit protected `path` from the command: its unit existed, and is still in
     /// the same folders. A change came from outside.
-    pub fn is_shielded(&self, path: &Path, after: &Self) -> bool {
+    pub(super) fn is_shielded(&self, dir: &Dir, path: &Path) -> bool {
         let Some(unit) = path.ancestors().find(|above| self.units.contains(*above)) else {
             return false;
         };
         // A link cannot be pinned.
         let is_link = matches!(self.kept.get(unit), None | Some(Kept::Link(_)));
         let is_same =
-            |folder: &Path| self.repositories.contains_key(folder) || self.has_same(folder, after);
+            |folder: &Path| self.repositories.contains_key(folder) || self.has_same(dir, folder);
         !is_link && unit.ancestors().skip(1).all(is_same)
     }
 
-    /// Whether the searched folder is still where it was.
-    fn has_same(&self, folder: &Path, after: &Self) -> bool {
-        let inode = |survey: &Self| Some(survey.listed.get(folder)?.stamp.as_ref()?.inode);
-        inode(self).is_some() && inode(self) == inode(after)
+    /// Whether the folder above something protected is still where it was.
+    fn has_same(&self, dir: &Dir, folder: &Path) -> bool {
+        let known = self.above.get(folder);
+        known.is_some() && known == inode(dir, folder).as_ref()
     }
 
     /// The repositories that were moved out of a folder that is still there: their paths, and where they are now.
-    pub fn moved<'a>(&'a self, after: &'a Self) -> impl Iterator<Item = (&'a Path, &'a Path)> {
+    pub(super) fn moved<'a>(
+        &'a self,
+        dir: &Dir,
+        after: &'a Self,
+    ) -> impl Iterator<Item = (&'a Path, &'a Path)> {
         let gone = self.repositories.iter().filter(|(path, inode)| {
             let stays = path
                 .parent()
-                .is_some_and(|folder| self.has_same(folder, after));
+                .is_some_and(|folder| self.has_same(dir, folder));
             inode.is_some() && stays && after.repositories.get(*path) != Some(*inode)
         });
         gone.filter_map(|(path, inode)| {
@@ -271,43 +253,84 @@ impl Survey {
     }
 }
 
-#[cfg(test)]
-impl Survey {
-    /// Whether the next survey searches no folder again that has not changed.
-    pub fn is_settled(&self) -> bool {
-        self.listed.values().all(|searched| searched.is_settled)
+/// What the folders `ahead` and those below them hold, as `find` gives it, the upper ones first; and whether those are all.
+pub(crate) fn search(
+    ahead: Vec<PathBuf>,
+    mut find: impl FnMut(&Path) -> Option<Arc<Holds>>,
+) -> (BTreeMap<PathBuf, Arc<Holds>>, bool) {
+    let (mut found, mut ahead) = (BTreeMap::new(), VecDeque::from(ahead));
+    let depth = |path: &PathBuf| (path.iter().count(), path.clone());
+    ahead.make_contiguous().sort_by_cached_key(depth);
+    while let Some(folder) = ahead.pop_front() {
+        if found.len() == FOLDERS {
+            return (found, false);
+        }
+        if let Some(holds) = find(&folder) {
+            ahead.extend(holds.folders().map(|inner| folder.join(inner)));
+            found.insert(folder, holds);
+        }
     }
+    (found, true)
 }
 
 impl Holds {
-    fn search(dir: &Dir, folder: &Path) -> Self {
-        let entries: Vec<(OsString, DirEntry)> = entries(dir, folder)
-            .into_iter()
-            .map(|entry| (entry.file_name(), entry))
-            .collect();
-        let has = |name: &str| entries.iter().any(|(its, _)| its == name);
-        if git::MARKS.iter().all(|name| has(name)) {
-            return Self::Repository;
-        }
-        // The repositories of submodules are searched for like any other: commits have to work in them too.
-        let is_of_modules = folder.iter().any(|part| part == "modules");
-        let is_all_protected = is_protected(folder) && !is_of_modules;
-        let part = |(name, entry): (OsString, DirEntry)| {
-            let kind = entry.file_type().ok()?;
-            let part = if name == ".git" && kind.is_dir() {
+    pub(crate) fn search(dir: &Dir, folder: &Path) -> Self {
+        let entries = entries(dir, folder);
+        Self::of(folder, entries.iter().map(|(name, kind)| (&**name, *kind)))
+    }
+
+    /// What these `entries` of a folder hold, which is named relative to its root.
+    pub(crate) fn of<'a>(
+        folder: &Path,
+        entries: impl Iterator<Item = (&'a OsStr, FileType)> + Clone,
+    ) -> Self {
+        let has = |mark: &str| entries.clone().any(|(name, _)| name == mark);
+        let mut holds = Self {
+            is_repository: git::MARKS.iter().all(|mark| has(mark)),
+            parts: BTreeMap::new(),
+        };
+        for (name, kind) in entries {
+            let is_searched = if holds.is_repository {
+                name == MODULES
+            } else {
+                !SKIPPED.iter().any(|skipped| name == *skipped)
+            };
+            let part = if holds.is_repository && !is_searched {
+                continue;
+            } else if name == ".git" && kind.is_dir() {
                 Part::Repository
-            } else if is_all_protected || is_protected_in(folder, &name) {
+            } else if is_protected_in(folder, name) {
                 Part::Protected
-            } else if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
+            } else if kind.is_dir() && is_searched {
                 Part::Folder
             } else if FileType::is_socket(&kind) {
                 Part::Socket
             } else {
-                return None;
+                continue;
             };
-            Some((name, part))
-        };
-        Self::Entries(entries.into_iter().filter_map(part).collect())
+            holds.parts.insert(name.to_owned(), part);
+        }
+        holds
+    }
+
+    /// Whether there is more in it than folders that have to be searched.
+    pub(crate) fn matters(&self) -> bool {
+        self.is_repository || self.parts.values().any(|part| *part != Part::Folder)
+    }
+
+    /// The folder that has to be searched for what is under this name, from the folder.
+    pub(crate) fn inner(&self, name: &OsStr) -> Option<PathBuf> {
+        match self.parts.get(name)? {
+            Part::Folder => Some(name.into()),
+            // The repositories of submodules are searched for like any other: commits have to work in them too.
+            Part::Repository => Some(Path::new(name).join(MODULES)),
+            Part::Protected | Part::Socket => None,
+        }
+    }
+
+    /// The folders that have to be searched, from the folder.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.parts.keys().filter_map(|name| self.inner(name))
     }
 }
 
@@ -327,28 +350,28 @@ impl Kept {
         };
         Ok(Self::File {
             content,
-            executable: is_executable(&found),
+            mode: mode::of(&found),
         })
     }
 
     /// A file with this `text`, stored like the one before.
     pub fn text(text: &str, before: Option<&Self>) -> Self {
-        let (format, executable) = match before {
+        let (format, mode) = match before {
             Some(Self::File {
                 content: Content::Whole(bytes),
-                executable,
+                mode,
             }) => {
                 let known = content::decode(bytes.clone());
                 let format = known.map(|(_, format)| format);
-                (format.unwrap_or_default(), *executable)
+                (format.unwrap_or_default(), *mode)
             }
-            _ => (content::Format::default(), false),
+            _ => (content::Format::default(), 0o644),
         };
         let encoded = format.encode(text);
         let bytes = encoded.unwrap_or_else(|_no_such_character| text.as_bytes().into());
         Self::File {
             content: Content::Whole(bytes.into_owned()),
-            executable,
+            mode,
         }
     }
 
@@ -360,53 +383,15 @@ impl Kept {
             Self::Link(target) => dir.symlink_contents(target, path),
             Self::File {
                 content: Content::Whole(content),
-                executable,
-            } => {
-                dir.write(path, content)?;
-                set_executable(dir, path, *executable)
-            }
+                mode,
+            } => disk::write_with_mode(dir, path, content, *mode),
             _ => Err(io::Error::other("it was too large to store")),
         }
     }
 }
 
-#[cfg(unix)]
-fn is_executable(found: &cap_std::fs::Metadata) -> bool {
-    use cap_std::fs::PermissionsExt as _;
-    found.permissions().mode() & 0o111 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(_found: &cap_std::fs::Metadata) -> bool {
-    false
-}
-
-#[cfg(unix)]
-fn set_executable(dir: &Dir, path: &Path, executable: bool) -> io::Result<()> {
-    use cap_std::fs::PermissionsExt as _;
-    let mode = if executable { 0o755 } else { 0o644 };
-    dir.set_permissions(path, cap_std::fs::Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn set_executable(_dir: &Dir, _path: &Path, _executable: bool) -> io::Result<()> {
-    Ok(())
-}
-
-/// The entries of a folder; empty if it cannot be read.
-fn entries(dir: &Dir, folder: &Path) -> Vec<DirEntry> {
-    dir.read_dir(name(folder))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .collect()
-}
-
-/// The name by which a root can open `folder`.
-fn name(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    }
+/// The inode of a folder, where the system has them.
+fn inode(dir: &Dir, folder: &Path) -> Option<u64> {
+    let found = dir.symlink_metadata(name(folder)).ok()?;
+    Some(Stamp::of(&found).inode).filter(|inode| *inode != 0)
 }

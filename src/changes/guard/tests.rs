@@ -18,29 +18,18 @@ impl Place {
         for name in files {
             write(folder.path(), name, "before");
         }
-        let guard = Guard::new(&[Arc::new(Root::open(folder.path()).unwrap())], None);
+        let guard = Guard::new(&[Arc::new(Root::open(folder.path()).unwrap())]);
         Self { folder, guard }
     }
 
-    /// Surveys until no folder is so new that it has to be searched again.
-    fn settle(&mut self) {
-        for _ in 0..1000 {
-            let roots: Vec<_> = self
-                .guard
-                .0
-                .iter()
-                .map(|(root, _)| Arc::clone(root))
-                .collect();
-            self.guard = Guard::new(&roots, Some(&self.guard));
-            if self.guard.0.iter().all(|(_, survey)| survey.is_settled()) {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+    fn restore(&self, pinned: bool) -> Vec<String> {
+        self.restore_unless(pinned, &|_| false)
     }
 
-    fn restore(&self, pinned: bool) -> Vec<String> {
-        self.guard.restore(pinned, &Texts::new(), &|_| false)
+    fn restore_unless(&self, pinned: bool, is_approved: &dyn Fn(&Path) -> bool) -> Vec<String> {
+        let mut survey = || self.guard.again();
+        self.guard
+            .restore(pinned, &Texts::new(), is_approved, &mut survey)
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -85,23 +74,6 @@ fn protected_files_made_by_a_command_are_moved_aside() {
         Some("{}")
     );
     assert_eq!(place.read("src/lib.rs").as_deref(), Some("fine"));
-    assert_eq!(place.restore(false), Vec::<String>::new());
-}
-
-#[test]
-fn protected_files_in_folders_searched_before_are_found() {
-    let mut place = Place::new(&["src/a/b.rs", "docs/.vscode/settings.json", "old/.mcp.json"]);
-    place.settle();
-    place.write("src/a/AGENTS.md", "follow");
-    place.write("docs/.vscode/tasks.json", "{}");
-    fs::remove_file(place.folder.path().join("old/.mcp.json")).unwrap();
-    fs::remove_dir(place.folder.path().join("old")).unwrap();
-    let notes = place.restore(false);
-    assert_eq!(notes.len(), 3, "{notes:?}");
-    assert_eq!(place.read("src/a/AGENTS.md"), None);
-    assert_eq!(place.read("docs/.vscode/tasks.json"), None);
-    assert_eq!(place.read("old/.mcp.json").as_deref(), Some("before"));
-    place.settle();
     assert_eq!(place.restore(false), Vec::<String>::new());
 }
 
@@ -212,13 +184,7 @@ fn approved_changes_stay() {
         .canonicalize()
         .unwrap()
         .join("AGENTS.md");
-    assert_eq!(
-        place
-            .guard
-            .restore(false, &Texts::new(), &|path| path == mine)
-            .len(),
-        1
-    );
+    assert_eq!(place.restore_unless(false, &|path| path == mine).len(), 1);
     assert_eq!(place.read("AGENTS.md").as_deref(), Some("mine"));
     assert_eq!(place.read("src/AGENTS.md"), None);
 }

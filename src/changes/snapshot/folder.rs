@@ -13,6 +13,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::tracked::Tracked;
 use super::{FILE, IGNORED_FILE, Look, unread};
 use crate::changes::change_set::{Entry, EntryChange};
+use crate::changes::guard::{self, Holds};
 use crate::workspace::stamp::Stamp;
 use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
 use crate::workspace::{Root, mode};
@@ -26,6 +27,8 @@ pub(super) struct Listing {
     pub(super) entries: Entries,
     /// `None` if nothing tells whether it still has the same names.
     names: Option<Arc<Names>>,
+    /// What a guard has to know of it; `None` where nothing is protected.
+    pub(super) holds: Option<Arc<Holds>>,
 }
 
 /// All names in a folder that has this stamp.
@@ -68,6 +71,8 @@ pub(super) struct Folder {
     pub(super) is_ignored: bool,
     /// Whether it is in the folder of a new repository: then all of it is listed.
     pub(super) is_repository: bool,
+    /// Whether protected files in it matter.
+    pub(super) is_searched: bool,
     /// Its stamp before it is looked at.
     pub(super) stamp: Option<Stamp>,
     /// The file system on which that tells whether a name in it has changed.
@@ -90,7 +95,7 @@ impl Folder {
             } else {
                 &*self.relative
             })?;
-        let names = self.names(&dir, known)?;
+        let (names, are_known) = self.names(&dir, known)?;
         let ignore_files = names
             .iter()
             .fold(Found::default(), |found, name| found.add(name));
@@ -106,19 +111,22 @@ impl Folder {
             .filter_map(|path| self.name_of(path))
             .collect();
         let (mut listed, mut left_out, mut folders) = (Listed::new(known), Vec::new(), Vec::new());
-        for name in names {
-            let found = match dir.symlink_metadata(&*name) {
-                Ok(found) => found,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
-            };
+        let all = found(&dir, names)?;
+        let holds = self.holds(&all, known.filter(|_| are_known));
+        let searched = |name: &OsStr| holds.as_ref().and_then(|holds| holds.inner(name));
+        for (name, found) in all {
             let stamp = Stamp::of(&found);
             let is_hidden = hidden.contains(&&*name);
-            match if is_hidden {
+            let inner = searched(&name).filter(|_| !is_hidden);
+            let part = if is_hidden {
                 Part::LeftOut
             } else {
                 self.part(root, (&name, &found), (&rules, tracked), look)
-            } {
+            };
+            if matches!(part, Part::LeftOut | Part::Repository) {
+                look.search_later(inner.iter().map(|inner| self.relative.join(inner)));
+            }
+            match part {
                 Part::LeftOut => {
                     left_out.push(name.into_owned());
                     continue;
@@ -135,6 +143,7 @@ impl Folder {
                 Part::Folder { is_ignored } => {
                     folders.push(Self {
                         stamp: Some(stamp.clone()),
+                        is_searched: inner.is_some(),
                         ..self.inner(&name, (&rules, tracked), is_ignored)
                     });
                 }
@@ -146,17 +155,42 @@ impl Folder {
         Ok((
             Listing {
                 entries: listed.finish(),
-                names: self.settled(left_out, known, look.begun),
+                names: Names::settled(
+                    self.stamp.as_ref(),
+                    left_out,
+                    known,
+                    (look.begun, self.dependable),
+                ),
+                holds,
             },
             folders,
         ))
     }
 
-    /// The names in the folder, sorted. They are not read again if none can have changed.
-    fn names<'k>(&self, dir: &Dir, known: Option<&'k Listing>) -> io::Result<Vec<Cow<'k, OsStr>>> {
+    /// What a guard has to know of the folder: what is known of it if no name in it has changed.
+    fn holds(
+        &self,
+        all: &[(Cow<'_, OsStr>, Metadata)],
+        known: Option<&Listing>,
+    ) -> Option<Arc<Holds>> {
+        if !self.is_searched {
+            return None;
+        }
+        let kinds = all.iter().map(|(name, found)| (&**name, found.file_type()));
+        let known = known.and_then(|known| known.holds.clone());
+        Some(known.unwrap_or_else(|| Arc::new(Holds::of(&self.relative, kinds))))
+    }
+
+    /// The names in the folder, sorted, and whether they are as known: they are not read again if none can have changed.
+    fn names<'k>(
+        &self,
+        dir: &Dir,
+        known: Option<&'k Listing>,
+    ) -> io::Result<(Vec<Cow<'k, OsStr>>, bool)> {
         if let Some(Listing {
             entries,
             names: Some(names),
+            ..
         }) = known
             && self.stamp.as_ref() == Some(&names.stamp)
         {
@@ -165,35 +199,14 @@ impl Folder {
             if !names.left_out.is_empty() {
                 all.sort_unstable();
             }
-            return Ok(all);
+            return Ok((all, true));
         }
         let names = dir
             .entries()?
             .map(|entry| Ok(Cow::Owned(entry?.file_name())));
         let mut names = names.collect::<io::Result<Vec<_>>>()?;
         names.sort_unstable();
-        Ok(names)
-    }
-
-    /// What the next look has to know in order not to read the names again.
-    fn settled(
-        &self,
-        left_out: Vec<OsString>,
-        known: Option<&Listing>,
-        begun: SystemTime,
-    ) -> Option<Arc<Names>> {
-        let stamp = self
-            .stamp
-            .as_ref()
-            .filter(|stamp| stamp.is_on(self.dependable) && stamp.is_older_than(begun))?;
-        let names = Names {
-            stamp: stamp.clone(),
-            left_out,
-        };
-        let same = known
-            .and_then(|known| known.names.as_ref())
-            .filter(|known| ***known == names);
-        Some(same.map_or_else(|| Arc::new(names), Arc::clone))
+        Ok((names, false))
     }
 
     /// How what was `found` under this name is covered.
@@ -264,8 +277,17 @@ impl Folder {
             .entries
             .iter()
             .filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
+        let is_searched = |name| {
+            known
+                .holds
+                .as_ref()
+                .is_some_and(|it| it.inner(name).is_some())
+        };
         folders
-            .map(|(name, _)| self.inner(name, (&self.rules, &self.tracked), false))
+            .map(|(name, _)| Self {
+                is_searched: is_searched(name),
+                ..self.inner(name, (&self.rules, &self.tracked), false)
+            })
             .collect()
     }
 
@@ -283,6 +305,7 @@ impl Folder {
             tracked: tracked.clone(),
             is_ignored: self.is_ignored || is_ignored,
             is_repository: self.is_repository,
+            is_searched: false,
             stamp: None,
             dependable: self.dependable,
         }
@@ -362,7 +385,47 @@ impl<'a> Listed<'a> {
     }
 }
 
+impl Names {
+    /// What a look that has `begun` then leaves for the next one, so that it does not have to read the names again; `device`
+    /// is the file system on which a stamp tells whether one has changed.
+    fn settled(
+        stamp: Option<&Stamp>,
+        left_out: Vec<OsString>,
+        known: Option<&Listing>,
+        (begun, device): (SystemTime, Option<u64>),
+    ) -> Option<Arc<Self>> {
+        let stamp = stamp.filter(|stamp| stamp.is_on(device) && stamp.is_older_than(begun))?;
+        let names = Self {
+            stamp: stamp.clone(),
+            left_out,
+        };
+        let same = known
+            .and_then(|known| known.names.as_ref())
+            .filter(|known| ***known == names);
+        Some(same.map_or_else(|| Arc::new(names), Arc::clone))
+    }
+}
+
 impl Listing {
+    /// Searches a folder for what is protected; undo does not cover what is in it.
+    pub(super) fn search(
+        dir: &Dir,
+        folder: &Path,
+        known: Option<&Self>,
+        look: (SystemTime, Option<u64>),
+    ) -> Option<Self> {
+        let stamp = Stamp::of(&dir.symlink_metadata(guard::name(folder)).ok()?);
+        let names = known.and_then(|known| known.names.as_ref());
+        if names.is_some_and(|names| names.stamp == stamp) {
+            return known.cloned();
+        }
+        Some(Self {
+            entries: Entries::default(),
+            names: Names::settled(Some(&stamp), Vec::new(), None, look),
+            holds: Some(Arc::new(Holds::search(dir, folder))),
+        })
+    }
+
     /// Whether it has an entry of this name.
     pub(super) fn has(&self, name: &OsStr) -> bool {
         find(&self.entries, name).is_some()
@@ -442,6 +505,19 @@ impl Known {
             entry,
         }
     }
+}
+
+/// What is under these names of a folder, as far as it is still there.
+fn found<'a>(dir: &Dir, names: Vec<Cow<'a, OsStr>>) -> io::Result<Vec<(Cow<'a, OsStr>, Metadata)>> {
+    let mut all = Vec::with_capacity(names.len());
+    for name in names {
+        match dir.symlink_metadata(&*name) {
+            Ok(found) => all.push((name, found)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
 }
 
 fn find<'a>(listing: &'a [(OsString, Known)], name: &OsStr) -> Option<&'a Known> {

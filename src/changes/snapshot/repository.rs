@@ -8,6 +8,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::folder::Part;
 use super::{Look, Seen};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::guard::below;
 use crate::workspace::{Root, mode};
 
 /// The most files and bytes of a new repository that are copied.
@@ -158,18 +159,12 @@ pub(super) fn with_repositories(mut changes: ChangeSet, after: &Seen) -> ChangeS
 
 /// Whether the repository at `path` is small enough to be copied as a whole.
 fn is_small(dir: &Dir, path: &Path) -> bool {
-    let (mut files, mut bytes, mut ahead) = (0, 0, vec![path.to_owned()]);
-    while let Some(folder) = ahead.pop() {
-        for entry in dir.read_dir(&folder).into_iter().flatten().flatten() {
-            let Ok(found) = entry.metadata() else {
-                return false;
-            };
-            (files, bytes) = (files + 1, bytes + found.len());
-            if files > REPOSITORY.0 || bytes > REPOSITORY.1 {
-                return false;
-            }
-            ahead.extend(found.is_dir().then(|| folder.join(entry.file_name())));
-        }
-    }
-    true
+    let found = below(dir, path, REPOSITORY.0 + 1);
+    let size = |(path, _): &(PathBuf, _)| Some(dir.symlink_metadata(path).ok()?.len());
+    found.len() <= REPOSITORY.0
+        && found
+            .iter()
+            .map(size)
+            .sum::<Option<u64>>()
+            .is_some_and(|bytes| bytes <= REPOSITORY.1)
 }

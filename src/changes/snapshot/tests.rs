@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 
 use super::*;
 use crate::changes::revert::{Reason, Reverted, revert};
+use crate::workspace::written::Texts;
 
 /// A repository with most kinds of files in it, and snapshots of it.
 struct Scene {
@@ -151,19 +152,25 @@ impl Scene {
     fn settle(&mut self) {
         for _ in 0..1000 {
             self.snapshots.look();
-            if self
-                .snapshots
-                .seen
-                .as_ref()
-                .unwrap()
-                .folders
-                .values()
-                .all(Listing::is_settled)
-            {
+            let seen = self.snapshots.seen.as_ref().unwrap();
+            let mut listings = seen.folders.values().chain(seen.beside.values());
+            if listings.all(Listing::is_settled) {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
+    }
+
+    /// Restores what a command line changes of the protected files.
+    fn restore(&mut self, line: &str) -> Vec<String> {
+        self.settle();
+        let guard = self.snapshots.guard();
+        self.run(line);
+        let mut survey = || {
+            self.snapshots.look();
+            self.snapshots.guard()
+        };
+        guard.restore(false, &Texts::new(), &|_| false, &mut survey)
     }
 
     fn changes(&mut self, line: &str) -> ChangeSet {
@@ -917,4 +924,83 @@ fn sparse(scene: &Scene, name: &str) {
         .unwrap()
         .set_len(FILE + 1)
         .unwrap();
+}
+
+/// What a guard finds of a command's changes is what its look finds, and in ignored folders too.
+#[test]
+fn protected_files_are_found_by_looks() {
+    let mut scene = Scene::new();
+    scene.run(
+        "printf 'out/\nstate/\n' >> .gitignore; mkdir -p out/deep out/node_modules/x docs/.vscode old state/.claude \
+         && echo one | tee out/deep/.envrc docs/.vscode/settings.json old/.mcp.json state/.claude/settings.json AGENTS.md",
+    );
+    let kept = |scene: &Scene, name: &str| fs::read_to_string(scene.root().join(name)).ok();
+    let lines = [
+        ("echo evil > src/a/CLAUDE.md", "src/a/CLAUDE.md"),
+        ("echo evil > out/deep/AGENTS.md", "out/deep/AGENTS.md"),
+        (
+            "mkdir -p out/new/er && echo evil > out/new/er/.envrc",
+            "out/new/er/.envrc",
+        ),
+        (
+            "mkdir -p new/er && echo evil > new/er/.envrc",
+            "new/er/.envrc",
+        ),
+        (
+            "echo evil > docs/.vscode/tasks.json",
+            "docs/.vscode/tasks.json",
+        ),
+        ("echo evil > state/.claude/hooks", "state/.claude/hooks"),
+        ("echo evil > .git/hooks/pre-commit", ".git/hooks/pre-commit"),
+    ];
+    for (line, made) in lines {
+        let notes = scene.restore(line);
+        assert_eq!(
+            (notes.len(), kept(&scene, made)),
+            (1, None),
+            "{line}: {notes:?}"
+        );
+        assert_eq!(scene.restore("true"), Vec::<String>::new(), "{line}");
+    }
+    let lines = [
+        ("echo evil > AGENTS.md", "AGENTS.md"),
+        ("rm -r old", "old/.mcp.json"),
+        ("rm -r out", "out/deep/.envrc"),
+        ("echo evil > out/deep/.envrc", "out/deep/.envrc"),
+        ("rm -r state/.claude", "state/.claude/settings.json"),
+    ];
+    for (line, name) in lines {
+        let notes = scene.restore(line);
+        assert_eq!(
+            kept(&scene, name).as_deref(),
+            Some("one\n"),
+            "{line}: {notes:?}"
+        );
+        assert!(!notes.is_empty(), "{line}");
+    }
+    // Nobody takes instructions from these.
+    let line = "touch out/node_modules/x/AGENTS.md; mkdir -p node_modules/x; touch node_modules/x/AGENTS.md";
+    assert_eq!(scene.restore(line), Vec::<String>::new());
+}
+
+/// A look that goes on from an earlier one again finds the same, and nothing twice.
+#[test]
+fn a_look_can_go_back() {
+    let mut scene = Scene::new();
+    scene.settle();
+    scene.run("echo x > README.md; echo y > new.txt; rm src/main.rs");
+    let (first, earlier) = scene.snapshots.look_from();
+    scene.run("git checkout README.md; rm new.txt");
+    scene.snapshots.go_back(earlier);
+    let second = scene.snapshots.look();
+    let names = |changes: &ChangeSet| {
+        changes
+            .files
+            .iter()
+            .map(|change| change.path.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&first).len(), 3);
+    assert_eq!(names(&second), [scene.root().join("src/main.rs")]);
+    assert!(scene.snapshots.look().is_empty());
 }

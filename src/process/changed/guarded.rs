@@ -1,0 +1,106 @@
+//! The protected files of a command: as the look before it found them, and restored with the look after it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Snapshot, Watched};
+use crate::changes::{ChangeSet, Guard};
+use crate::domain::lock;
+use crate::process::Shared;
+use crate::workspace::written::Written;
+use crate::workspace::{Root, Workspace};
+
+/// How the protected files are restored after a command.
+pub(in crate::process) struct Guarded {
+    pub(in crate::process) guard: Guard,
+    /// The looks that the guard was made from, if it was.
+    looks: Option<Arc<Snapshot>>,
+    /// Whether its changes are all made when it ends: of unsaved text they are taken over then.
+    is_done: bool,
+    /// Whether the sandbox pins what existed before.
+    is_pinned: bool,
+    /// What people and tools write meanwhile.
+    written: Written,
+}
+
+impl Shared {
+    /// Guards the protected files as they were just looked at, or as they are.
+    pub(in crate::process) fn guarded(
+        &self,
+        workspace: &Workspace,
+        roots: &[Arc<Root>],
+        (is_pinned, is_done): (bool, bool),
+        written: Option<Written>,
+    ) -> Guarded {
+        let watched = lock(&self.snapshots);
+        let looked = watched.as_ref().filter(|_| written.is_some());
+        let guard = looked.and_then(|watched| watched.guard(roots));
+        let looks = guard.is_some().then(|| Arc::clone(&self.snapshots));
+        Guarded {
+            written: written.unwrap_or_else(|| workspace.documents().watch_writes()),
+            guard: guard.unwrap_or_else(|| Guard::new(roots)),
+            looks,
+            is_done,
+            is_pinned,
+        }
+    }
+}
+
+impl Watched {
+    /// The protected files of these roots as of the last look; `None` if that did not see all of them.
+    fn guard(&self, roots: &[Arc<Root>]) -> Option<Guard> {
+        let is_whole = self.snapshots.lists_all(roots);
+        is_whole.then(|| self.snapshots.guard())
+    }
+
+    /// Looks at what a command has changed and restores what is protected of that; returns notes. What the command changed is
+    /// remembered if it `is_done`.
+    fn restore(
+        &mut self,
+        is_done: bool,
+        restore: impl FnOnce(&mut dyn FnMut() -> Guard) -> Vec<String>,
+    ) -> Vec<String> {
+        let before = self.snapshots.coverage().cloned().unwrap_or_default();
+        let mut looked = None;
+        let mut look = || {
+            // What was restored meanwhile has not changed.
+            if let Some((_, earlier)) = looked.take() {
+                self.snapshots.go_back(earlier);
+            }
+            looked = Some(self.snapshots.look_from());
+            self.snapshots.guard()
+        };
+        let notes = restore(&mut look);
+        if !notes.is_empty() {
+            look();
+        }
+        let Some((changes, earlier)) = looked else {
+            return notes;
+        };
+        if !is_done {
+            self.snapshots.go_back(earlier);
+            return notes;
+        }
+        let changes = self.attributed(changes);
+        let (before, others) = self.ended.take().unwrap_or((before, ChangeSet::default()));
+        self.ended = Some((before, others.then(changes)));
+        notes
+    }
+}
+
+impl Guarded {
+    /// Restores the protected files after the command; returns notes. Blocks.
+    pub(in crate::process) fn restore(self, workspace: &Workspace) -> Vec<String> {
+        let written = self.written.take();
+        let is_approved = |path: &Path| workspace.is_approved(path);
+        let restore = |survey: &mut dyn FnMut() -> Guard| {
+            self.guard
+                .restore(self.is_pinned, &written, &is_approved, survey)
+        };
+        let mut looks = self.looks.as_ref().map(|looks| lock(looks));
+        match looks.as_mut().and_then(|watched| watched.as_mut()) {
+            Some(watched) => watched.restore(self.is_done, restore),
+            None => restore(&mut || self.guard.again()),
+        }
+    }
+}
