@@ -4,7 +4,7 @@
 pub(crate) mod backup;
 pub mod change_set;
 pub mod checkpoint;
-mod edits;
+pub mod edits;
 pub mod guard;
 pub mod images;
 mod in_workspace;

@@ -213,6 +213,12 @@ impl Workspace {
         path::resolve(&self.0.roots, name)
     }
 
+    /// The symbolic link called `name`, which is not followed; `None` if something else is there.
+    #[must_use]
+    pub fn resolve_link(&self, name: &str) -> Option<WorkspacePath> {
+        path::resolve_link(&self.0.roots, name)
+    }
+
     /// [`Self::resolve`] for a path in the system's encoding (names on disk are bytes).
     ///
     /// # Errors

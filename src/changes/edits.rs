@@ -42,17 +42,23 @@ pub(super) fn recorded(
         image(&diff.new_text, diff.after.or(diff.before))
     };
     let folders = diff.after.map_or(0, |stored| stored.new_folders);
-    let folders = path.ancestors().skip(1).take(folders).map(|folder| {
-        let mode = mode_of(workspace, folder).unwrap_or(FOLDER);
-        EntryChange::new(folder.to_owned(), Entry::Absent, Entry::Folder { mode })
-    });
-    let mut changes: Vec<_> = folders.collect();
-    changes.reverse();
+    let mut changes = new_folders(workspace, &path, folders);
     changes.push(EntryChange {
         is_edit: true,
         ..EntryChange::new(path, before, after)
     });
     (changes, problem)
+}
+
+/// The `count` innermost folders that the file at `path` is in, as they were made for it. Blocks.
+pub fn new_folders(workspace: &Workspace, path: &Path, count: usize) -> Vec<EntryChange> {
+    let folders = path.ancestors().skip(1).take(count).map(|folder| {
+        let mode = mode_of(workspace, folder).unwrap_or(FOLDER);
+        EntryChange::new(folder.to_owned(), Entry::Absent, Entry::Folder { mode })
+    });
+    let mut changes: Vec<_> = folders.collect();
+    changes.reverse();
+    changes
 }
 
 fn mode_of(workspace: &Workspace, path: &Path) -> Option<u32> {

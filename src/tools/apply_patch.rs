@@ -80,10 +80,24 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
     };
     let mut planned = Vec::new();
     for FilePatch { path, action } in files {
-        let path = context.resolve(&path)?;
+        let goes = matches!(
+            &action,
+            Action::Delete
+                | Action::Update {
+                    moved_to: Some(_),
+                    ..
+                }
+        );
+        let path = if goes {
+            context.resolve_itself(&path)?
+        } else {
+            context.resolve(&path)?
+        };
         once(&path)?;
+        let is_link = goes && path.link().is_ok();
         let what = match action {
             Action::Add(content) => What::Create(content),
+            Action::Delete if is_link => What::RemoveLink,
             Action::Delete => What::Remove,
             Action::Replace(content) => What::Replace(content),
             Action::Update {
@@ -96,10 +110,21 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
             } => {
                 let to = context.resolve(&to)?;
                 once(&to)?;
-                What::Move(chunks, to)
+                match is_link {
+                    true if chunks.is_empty() => What::MoveLink(to),
+                    true => return Err(changed_link(&path)),
+                    false => What::Move(chunks, to),
+                }
             }
         };
         planned.push(Planned { path, what });
     }
     Ok(planned)
+}
+
+fn changed_link(path: &WorkspacePath) -> ToolError {
+    ToolError(format!(
+        "{} is a symbolic link: move it without changes, and change its target under the target's own name",
+        path.display()
+    ))
 }

@@ -105,12 +105,6 @@ pub(super) fn shown_change(
     };
     let title = format!("{verb} {}", named(&context.workspace, path));
     let shown = preview(title, path, first_line(change));
-    let protected = path.is_protected().then(|| {
-        format!(
-            "{} is protected because other programs load or run it",
-            native::shown(path.target())
-        )
-    });
     let note = (path.other_names() > 0).then(|| {
         format!(
             "{} has other hard links, which may keep the old content",
@@ -120,9 +114,19 @@ pub(super) fn shown_change(
     Preview {
         diffs: vec![file_diff(path, change)],
         note,
-        caution: protected.or(shown.caution.clone()),
+        caution: protection(path).or(shown.caution.clone()),
         ..shown
     }
+}
+
+/// Why changing what is at `path` requires approval, if it does.
+pub(super) fn protection(path: &WorkspacePath) -> Option<String> {
+    path.is_protected().then(|| {
+        format!(
+            "{} is protected because other programs load or run it",
+            native::shown(path.target())
+        )
+    })
 }
 
 pub(super) fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {

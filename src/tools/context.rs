@@ -85,6 +85,18 @@ impl ToolContext {
         Ok(path)
     }
 
+    /// [`Self::resolve`] for a call that removes or moves what is there: a symbolic link itself, not its target.
+    ///
+    /// # Errors
+    /// As for [`Self::resolve`].
+    pub fn resolve_itself(&self, name: &str) -> Result<WorkspacePath, ToolError> {
+        let Some(link) = self.workspace.resolve_link(name) else {
+            return self.resolve(name);
+        };
+        self.check(&link)?;
+        Ok(link)
+    }
+
     /// [`Self::resolve`] for a resolved path.
     fn check(&self, path: &WorkspacePath) -> Result<(), ToolError> {
         let real = path.real();

@@ -5,12 +5,15 @@
 
 use std::sync::Arc;
 
-use super::changes::{explained, file_diff, first_line, report, shown_change, timely};
+use super::changes::{explained, file_diff, first_line, protection, report, shown_change, timely};
 use super::diagnostics::with_new_ones;
-use super::files::{cancelled, location, named, shown, unless_cancelled};
+use super::files::{self, cancelled, location, named, shown, unless_cancelled};
 use super::{Preview, ToolContext, ToolError, ToolOutput};
+use crate::changes::ChangeSet;
+use crate::changes::change_set::{Entry, EntryChange};
+use crate::changes::edits::new_folders;
 use crate::workspace::patch::Chunk;
-use crate::workspace::{Change, FileChange, FileError, Source, WorkspacePath};
+use crate::workspace::{Change, FileChange, FileError, Source, WorkspacePath, native};
 
 /// What happens to one file.
 pub(super) struct Planned {
@@ -27,6 +30,9 @@ pub(super) enum What {
     /// From this text to that one.
     Become(Arc<str>, Arc<str>),
     Move(Vec<Chunk>, WorkspacePath),
+    /// A symbolic link itself.
+    RemoveLink,
+    MoveLink(WorkspacePath),
 }
 
 /// Files that were changed, and how.
@@ -62,7 +68,8 @@ pub(super) async fn apply(
     files: &[Planned],
 ) -> Result<ToolOutput, ToolError> {
     let mut done = Changed::new();
-    for file in files {
+    let (links, texts): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.is_of_link());
+    for file in texts {
         let ended = if context.cancel.is_cancelled() {
             Err(cancelled())
         } else {
@@ -77,11 +84,32 @@ pub(super) async fn apply(
             Err(stopped) => return unfinished(context, &done, stopped),
         }
     }
-    Ok(output(context, &done, ""))
+    // Of these, nothing but somebody else can make one fail.
+    let (mut changes, mut lines, mut failed) = (ChangeSet::default(), String::new(), None);
+    for link in links {
+        match link.commit_link(context, &mut changes) {
+            Ok(line) => lines += &line,
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    let is_changed = !changes.is_empty();
+    let output = match failed {
+        Some(error) if is_changed => output(context, &done, &not_applied(&error)),
+        Some(error) => unfinished(context, &done, error)?,
+        None => output(context, &done, ""),
+    };
+    Ok(ToolOutput {
+        content: lines + &output.content,
+        changes: is_changed.then(|| Arc::new(changes)),
+        ..output
+    })
 }
 
 impl Planned {
     pub async fn preview(&self, context: &ToolContext) -> Result<Preview, ToolError> {
+        if self.is_of_link() {
+            return Ok(self.link_preview(context));
+        }
         let changes = self.propose(context).await?;
         let verb = if let What::Remove = self.what {
             "Delete"
@@ -103,6 +131,57 @@ impl Planned {
             );
         }
         Ok(preview)
+    }
+
+    fn is_of_link(&self) -> bool {
+        matches!(self.what, What::RemoveLink | What::MoveLink(_))
+    }
+
+    fn link_preview(&self, context: &ToolContext) -> Preview {
+        let name = |path| named(&context.workspace, path);
+        let leads = native::shown(&self.path.link().unwrap_or_default());
+        let link = format!("{} (a link to {leads})", name(&self.path));
+        let (title, to) = match &self.what {
+            What::MoveLink(to) => (format!("Move {link} to {}", name(to)), Some(to)),
+            _ => (format!("Delete {link}"), None),
+        };
+        let one = |path: &WorkspacePath| Preview {
+            caution: protection(path),
+            ..files::preview(String::new(), path, None)
+        };
+        let previews = std::iter::once(&self.path).chain(to).map(one).collect();
+        Preview {
+            title,
+            ..together(previews)
+        }
+    }
+
+    /// Removes or moves the link; returns what to report.
+    fn commit_link(
+        &self,
+        context: &ToolContext,
+        changes: &mut ChangeSet,
+    ) -> Result<String, ToolError> {
+        let (name, from) = (self.path.display(), self.path.real());
+        let failed = |error| ToolError(format!("cannot change the link {name}: {error}"));
+        let gone = |target| EntryChange::new(from, Entry::Link { target }, Entry::Absent);
+        let What::MoveLink(to) = &self.what else {
+            let target = self.path.remove_link().map_err(failed)?;
+            changes.files.push(gone(target));
+            return Ok(format!("Deleted the link {name}.\n"));
+        };
+        let folders = to.missing_folders();
+        let target = self.path.move_link(to).map_err(failed)?;
+        let made = Entry::Link {
+            target: target.clone(),
+        };
+        let folders = new_folders(&context.workspace, &to.real(), folders);
+        changes.files.extend(folders);
+        changes.files.extend([
+            gone(target),
+            EntryChange::new(to.real(), Entry::Absent, made),
+        ]);
+        Ok(format!("Moved the link {name} to {}.\n", to.display()))
     }
 
     /// What the patch will do, with advice if it cannot be applied.
@@ -129,6 +208,7 @@ impl Planned {
         let workspace = &context.workspace;
         let one = |change: FileChange| vec![(self.path.clone(), change)];
         Ok(match &self.what {
+            What::RemoveLink | What::MoveLink(_) => Vec::new(),
             What::Create(content) => {
                 let change = workspace
                     .propose(&self.path, &Change::Write(content.clone()))
@@ -193,6 +273,7 @@ impl Planned {
     async fn commit(&self, context: &ToolContext, done: &mut Changed) -> Result<(), FileError> {
         let workspace = &context.workspace;
         let change = match &self.what {
+            What::RemoveLink | What::MoveLink(_) => return Ok(()),
             What::Create(content) | What::Replace(content) => {
                 workspace
                     .commit(&self.path, &Change::Write(content.clone()))
@@ -263,11 +344,11 @@ fn unfinished(
     if done.is_empty() {
         return Err(error);
     }
-    Ok(output(
-        context,
-        done,
-        &format!("The rest was not applied: {error}\n"),
-    ))
+    Ok(output(context, done, &not_applied(&error)))
+}
+
+fn not_applied(error: &ToolError) -> String {
+    format!("The rest was not applied: {error}\n")
 }
 
 fn output(context: &ToolContext, done: &Changed, more: &str) -> ToolOutput {

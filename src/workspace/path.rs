@@ -215,7 +215,7 @@ impl WorkspacePath {
     }
 
     /// How many of the folders it is in do not exist.
-    pub(super) fn missing_folders(&self) -> usize {
+    pub(crate) fn missing_folders(&self) -> usize {
         let is_missing = |folder: &&Path| self.target_root.dir.symlink_metadata(folder).is_err();
         self.folders().take_while(is_missing).count()
     }
@@ -232,6 +232,40 @@ impl WorkspacePath {
             .ancestors()
             .skip(1)
             .filter(|folder| !folder.as_os_str().is_empty())
+    }
+
+    /// Where the symbolic link leads that it is.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn link(&self) -> io::Result<PathBuf> {
+        let (dir, name) = self.parent()?;
+        dir.read_link_contents(name)
+    }
+
+    /// Removes the symbolic link that it is; returns where that led.
+    ///
+    /// # Errors
+    /// It is none, or the system refuses.
+    pub fn remove_link(&self) -> io::Result<PathBuf> {
+        let target = self.link()?;
+        let (dir, name) = self.parent()?;
+        dir.remove_file(name)?;
+        Ok(target)
+    }
+
+    /// Moves the symbolic link that it is to a place where nothing is; returns where it leads.
+    ///
+    /// # Errors
+    /// It is none, something is there, or the system refuses.
+    pub fn move_link(&self, to: &Self) -> io::Result<PathBuf> {
+        let target = self.link()?;
+        if to.exists() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let ((from, name), (folder, new_name)) = (self.parent()?, to.make_parent()?);
+        from.rename(name, &folder, new_name)?;
+        Ok(target)
     }
 
     /// When the file was last written, if known.
@@ -336,8 +370,23 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     })
 }
 
+/// The symbolic link called `name`, itself; `None` if something else is there.
+pub(super) fn resolve_link(roots: &[Arc<Root>], name: &str) -> Option<WorkspacePath> {
+    let path = walked(roots, Path::new(name), true).ok()?;
+    path.link().is_ok().then_some(path)
+}
+
 /// [`resolve`] for a path in the system's encoding.
 pub(crate) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<WorkspacePath, PathError> {
+    walked(roots, path, false)
+}
+
+/// If it `ends_at_link`, a link is not followed that is the last part.
+fn walked(
+    roots: &[Arc<Root>],
+    path: &Path,
+    ends_at_link: bool,
+) -> Result<WorkspacePath, PathError> {
     let bytes = path.as_os_str().as_encoded_bytes();
     if bytes.trim_ascii().is_empty() {
         return Err(PathError::Empty);
@@ -352,6 +401,7 @@ pub(crate) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<Workspace
         root: root.clone(),
         target: PathBuf::new(),
         links: 0,
+        ends_at_link,
     };
     walk.run(relative)?;
     let relative = tidy(relative).unwrap_or_else(|| walk.target.clone());
@@ -407,6 +457,7 @@ struct Walk<'a> {
     /// Free of symlinks.
     target: PathBuf,
     links: usize,
+    ends_at_link: bool,
 }
 
 impl Walk<'_> {
@@ -420,6 +471,9 @@ impl Walk<'_> {
                 _ => {
                     self.refuse_special_name(&name)?;
                     self.target.push(self.root.spelling(&self.target, name));
+                    if self.ends_at_link && ahead.is_empty() {
+                        continue;
+                    }
                     if let Some(link) = self.link()? {
                         self.target.pop();
                         let mut through = self.enter(&link)?;

@@ -40,6 +40,8 @@ mod language;
 mod lifecycle;
 mod limits;
 #[cfg(unix)]
+mod links;
+#[cfg(unix)]
 mod login;
 mod loopback;
 #[cfg(unix)]
