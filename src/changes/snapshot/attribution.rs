@@ -26,7 +26,8 @@ impl Snapshots {
     /// what the command wrote is set aside, and that is told in the notes. Blocks.
     pub fn attribute(&mut self, changes: ChangeSet, written: &Texts) -> (ChangeSet, Vec<String>) {
         let (mut files, mut notes, mut theirs) = (Vec::new(), Vec::new(), HashSet::new());
-        for change in changes.files {
+        let set_back = self.set_back(&changes, written);
+        for change in changes.files.into_iter().chain(set_back) {
             let Some(text) = written.get(&change.path) else {
                 files.push(change);
                 continue;
@@ -53,6 +54,25 @@ impl Snapshots {
             changes = changes.then(aside);
         }
         (changes, notes)
+    }
+
+    /// The files that were written by others and are again exactly what they were before.
+    fn set_back(&self, changes: &ChangeSet, written: &Texts) -> Vec<EntryChange> {
+        let changed: HashSet<&Path> = changes.files.iter().map(|change| &*change.path).collect();
+        let mut set_back = Vec::new();
+        for (path, text) in written {
+            let known = self.seen.as_ref().and_then(|seen| seen.known(path));
+            let Some(entry) = known.filter(|_| !changed.contains(&**path)) else {
+                continue;
+            };
+            // What an editor adds as it saves is no difference.
+            let plain = |text: &str| text.replace('\r', "").trim_end().to_owned();
+            let now = self.images.text(entry, FILE).map(|text| plain(&text));
+            if text.as_ref().is_some_and(|text| now != Some(plain(text))) {
+                set_back.push(EntryChange::new(path.clone(), entry.clone(), entry.clone()));
+            }
+        }
+        set_back
     }
 
     fn part(&self, change: &EntryChange, written: Option<&Arc<str>>) -> Part {

@@ -494,9 +494,10 @@ fn open_documents_show_what_a_command_wrote() {
 
 #[test]
 fn saves_by_the_user_during_a_command_are_kept() {
-    let line = "mkfifo gate; echo up; read x < gate; rm gate; echo cmd >> b; echo cmd > c; rm d; echo made > e";
+    let line = "mkfifo gate; echo up; read x < gate; rm gate; echo cmd >> b; echo cmd > c; rm d; echo made > e; \
+                printf '1\\n2\\n3\\n' > f";
     let stage = Stage::new(Level::Best, &[run(line)]);
-    let names = ["a", "b", "c", "d"];
+    let names = ["a", "b", "c", "d", "f"];
     let mut client = stage.client();
     for name in names {
         stage.world.write(name, "1\n2\n3\n");
@@ -514,13 +515,15 @@ fn saves_by_the_user_during_a_command_are_kept() {
     let told = stage.told().remove(0);
     let read = |name: &str| stage.world.read(name);
     assert_eq!(
-        ["a", "b", "c", "d", "c.held"].map(read),
+        ["a", "b", "c", "d", "f", "c.held", "f.held"].map(read),
         [
             "mine\n2\n3\n",
             "mine\n2\n3\ncmd\n",
             "mine\n2\n3\n",
             "mine\n2\n3\n",
-            "cmd\n"
+            "mine\n2\n3\n",
+            "cmd\n",
+            "1\n2\n3\n"
         ]
     );
     assert!(
@@ -538,7 +541,7 @@ fn saves_by_the_user_during_a_command_are_kept() {
     edited(&mut client, &stage, "b", "mine\n2\n3\n");
     let answer = client.answer(answer);
     assert!(answer.get("error").is_none(), "{answer}");
-    assert_eq!(names.map(read), ["mine\n2\n3\n"; 4], "{answer}");
+    assert_eq!(names.map(read), ["mine\n2\n3\n"; 5], "{answer}");
     assert!(!stage.world.path().join("e").exists() && !stage.world.path().join("c.held").exists());
 }
 
