@@ -27,7 +27,6 @@ const PLACES: [&str; 2] = ["link", "folder/link"];
 struct Scene {
     world: World,
     out: tempfile::TempDir,
-    name: &'static str,
     leads: PathBuf,
 }
 
@@ -48,12 +47,7 @@ impl Scene {
         symlink("file", world.path().join("other")).unwrap();
         let leads = PathBuf::from(leads.replace("OUT", out.path().to_str().unwrap()));
         symlink(&leads, world.path().join(name)).unwrap();
-        Self {
-            world,
-            out,
-            name,
-            leads,
-        }
+        Self { world, out, leads }
     }
 
     /// Plays the turn; gives what the model was told, and the session.
