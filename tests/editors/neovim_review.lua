@@ -112,6 +112,41 @@ function M.test(t, model, use)
     t.contains(require('tandem').status(), '2 changes')
   end)
 
+  t.test('a changed line says which turn wrote it, and opens that', function()
+    local buf = changed('origins')
+    wait_changes(2)
+    local at = { line = 0, character = 0 }
+    local params = vim.lsp.util.make_text_document_params(buf)
+    local function ask(method, more)
+      local answers = vim.lsp.buf_request_sync(buf, method, vim.tbl_extend('error', { textDocument = params }, more), 5000)
+      local found = {}
+      for _, answer in pairs(answers or {}) do
+        vim.list_extend(found, method == 'textDocument/hover' and { answer.result } or answer.result or {})
+      end
+      return found
+    end
+    if vim.fn.has('nvim-0.11') == 1 then
+      local hovers = ask('textDocument/hover', { position = at })
+      t.contains(hovers[1].contents.value, 'tandem, turn 1: Change it\nEdit main.rs, ')
+      t.equal(#ask('textDocument/hover', { position = { line = 4, character = 0 } }), 0, 'nobody of ours wrote it')
+    end
+    local actions = ask('textDocument/codeAction', { range = { start = at, ['end'] = at }, context = { diagnostics = {} } })
+    local action = actions[#actions]
+    t.equal(action.title, 'tandem: Open turn 1: Change it')
+    t.equal(action.arguments, { session().id })
+    local function chat_window()
+      return vim.fn.bufwinid(session().chat:transcript().buf)
+    end
+    if chat_window() ~= -1 then
+      api.nvim_win_close(chat_window(), true)
+    end
+    t.equal(chat_window(), -1)
+    vim.lsp.commands[action.command](action)
+    t.wait('the chat is shown', function()
+      return chat_window() ~= -1
+    end)
+  end)
+
   t.test('review lists the hunks and shows the old text; again hides it', function()
     local buf = changed('shown')
     wait_changes(2)

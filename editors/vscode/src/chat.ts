@@ -55,6 +55,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private stateTimer: NodeJS.Timeout | undefined;
   private wantsFocus = false;
   private wantsTrial = false;
+  /** The turn to scroll to. */
+  private wantsTurn: number | undefined;
   /** The draft that the input has; none before the view was ready the first time. */
   private shown: Draft | undefined;
   private readonly subscriptions: Disposable[];
@@ -200,6 +202,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
         }
         this.shown = this.draft.text === message.draft ? this.draft : undefined;
         this.reset();
+        this.giveTurn();
         return this.giveFocus();
       case "draft":
         if (this.shown !== undefined) {
@@ -362,6 +365,19 @@ export class ChatView implements WebviewViewProvider, Disposable {
     const isOther = draft !== this.shown; // else what is typed meanwhile would be lost
     this.shown = draft;
     this.post({ type: "reset", items: this.session.transcript.all(), state: this.state(), ...(isOther && { draft: draft.text }) });
+  }
+
+  /** Scrolls to a turn of the conversation that is shown. */
+  showTurn(turn: number): void {
+    this.wantsTurn = turn;
+    this.giveTurn();
+  }
+
+  private giveTurn(): void {
+    if (this.wantsTurn !== undefined && this.listening) {
+      this.post({ type: "showTurn", turn: this.wantsTurn });
+      this.wantsTurn = undefined;
+    }
   }
 
   private stateChanged(): void {

@@ -14,6 +14,7 @@ import { Focus } from "./focus";
 import { Inline } from "./inline";
 import { Marks } from "./marks";
 import { Memory } from "./memory";
+import { registerOrigins } from "./origins";
 import { Preview } from "./preview";
 import { Proposed } from "./proposed";
 import { Renewal } from "./renewal";
@@ -52,6 +53,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     ...registerCommit(server),
     ...registerCommands({ server, conversations, chat, log }),
     ...registerReviewCommands(review, before),
+    ...registerOrigins(server, review, conversations, chat),
     conversations.onEvent(({ type }) => type === "changed" && setContext(conversations)),
     conversations.onSwitch(() => setContext(conversations)),
     review.onChange(() => void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0)),

@@ -186,6 +186,8 @@ export type ToView =
   | { readonly type: "setupDone" }
   | { readonly type: "completions"; readonly request: number; readonly items: readonly Completion[] }
   | { readonly type: "focus" }
+  /** Scrolls to the message that began a turn, once it is there. */
+  | { readonly type: "showTurn"; readonly turn: number }
   /** Sends the draft as a trial. */
   | { readonly type: "try" };
 

@@ -151,6 +151,7 @@ export type ReviewedFile = wire.ReviewedFile;
 export type ReviewedHunk = wire.ReviewedHunk;
 export type ReviewedTurn = wire.ReviewedTurn;
 export type Turn = wire.Turn;
+export type Origin = wire.Origin;
 export type StatusParams = Partial<wire.Status> & Pick<wire.Status, "state">;
 export type ReviewParams = Omit<wire.Review, "sessionId">;
 
@@ -234,6 +235,7 @@ export const setConfigOption = new RequestType<
 >("session/set_config_option");
 export const requestPermission = new RequestType<PermissionParams, PermissionResult, void>("session/request_permission");
 
+export const origins = new RequestType<wire.OriginsParams, readonly wire.Origin[], void>("_tandem/origins");
 export const review = new RequestType<wire.Review, wire.Reviewed, void>("_tandem/review");
 export const diagnostics = new RequestType<DiagnosticsParams, DiagnosticsResult, void>("_tandem/diagnostics");
 

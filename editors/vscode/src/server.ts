@@ -54,6 +54,12 @@ export class Server implements Disposable {
     private readonly secrets: SecretStorage,
   ) {}
 
+  /** The answer of the server that runs; asking never starts one. */
+  async ask<P, R>(type: RequestType<P, R, void>, params: P, token: CancellationToken): Promise<R | undefined> {
+    const client = await this.client?.catch(() => undefined);
+    return client?.sendRequest<R>(type.method, params, token);
+  }
+
   async request<P, R, E>(type: RequestType<P, R, E>, params: P, token?: CancellationToken): Promise<R> {
     const client = await this.start();
     return token === undefined ? client.sendRequest<R>(type.method, params) : client.sendRequest<R>(type.method, params, token);

@@ -300,6 +300,32 @@ export interface OpenedPort {
   readonly url?: string | null;
 }
 
+/** Neighboring lines that one tool call wrote. */
+export interface Origin {
+  /** The lines. */
+  readonly lines: Lines;
+  /** The session, which may not be open. */
+  readonly sessionId: string;
+  /** The turn. */
+  readonly turn: number;
+  /** The beginning of its prompt. */
+  readonly prompt: string;
+  /** `provider/model`. */
+  readonly model: string;
+  /** The title of the tool call or command. */
+  readonly by: string;
+  /** Whether somebody edited the lines since. */
+  readonly edited: boolean;
+}
+
+/** `_tandem/origins`, a request: which turns wrote the lines of an open document that are not committed. */
+export interface OriginsParams {
+  /** The document. */
+  readonly textDocument: lsp.TextDocumentIdentifier;
+  /** Only these lines of it. */
+  readonly range?: lsp.Range;
+}
+
 /** The states of a prompt. */
 export type PromptState = "queued" | "running" | "joined" | "returned" | "ended";
 

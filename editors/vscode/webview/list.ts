@@ -74,6 +74,15 @@ export class List {
     }
   }
 
+  /** Scrolls to the message that began a turn. */
+  showTurn(turn: number): void {
+    const entry = [...this.entries.values()].find(({ item }) => item.kind === "user" && item.turn === turn);
+    if (entry !== undefined) {
+      this.bringIn(entry.group);
+      this.view(entry).element.scrollIntoView({ block: "start" });
+    }
+  }
+
   private put(item: Item): void {
     const entry = this.entries.get(item.id);
     announce(item, entry?.item);

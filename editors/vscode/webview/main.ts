@@ -125,6 +125,9 @@ function receive(message: ToView): void {
       return composer.offer(message.request, message.items);
     case "focus":
       return composer.focus();
+    case "showTurn":
+      following = false;
+      return list.showTurn(message.turn);
     case "try":
       return composer.try();
   }

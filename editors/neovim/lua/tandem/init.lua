@@ -419,6 +419,18 @@ function M.regenerate()
   end)
 end
 
+--- Shows and continues a saved conversation.
+---@param id string
+function M.resume(id)
+  local open = require('tandem.chats').by_id(id)
+  if open then
+    return show_chat(open)
+  end
+  local current = session()
+  require('tandem.window').open(current.chat:transcript().buf, false)
+  current:load(id)
+end
+
 --- Lets the user pick an earlier conversation of this workspace to resume.
 function M.sessions()
   local current = session()
@@ -432,12 +444,8 @@ function M.sessions()
         return ('%s  %s'):format(require('tandem.clock').local_time(choice.updatedAt), choice.title or choice.sessionId)
       end,
     }, function(choice)
-      local open = choice and require('tandem.chats').by_id(choice.sessionId)
-      if open then
-        show_chat(open)
-      elseif choice then
-        require('tandem.window').open(current.chat:transcript().buf, false)
-        current:load(choice.sessionId)
+      if choice then
+        M.resume(choice.sessionId)
       end
     end)
   end)

@@ -1,5 +1,5 @@
 --- What Neovim itself asks language servers for, answered in this process: completion in the chat, so that
---- `vim.lsp.completion`, blink.cmp and nvim-cmp all offer mentions and commands; code actions in files (`gra`).
+--- `vim.lsp.completion`, blink.cmp and nvim-cmp all offer mentions and commands; hover (`K`) and code actions (`gra`) in files.
 local client = require('tandem.client')
 
 local M = {}
@@ -98,6 +98,8 @@ local requests = {
         positionEncoding = 'utf-8',
         completionProvider = { triggerCharacters = { '@', '/', '#' } },
         codeActionProvider = true,
+        -- Before 0.11, each client that knows nothing of a line said so.
+        hoverProvider = vim.fn.has('nvim-0.11') == 1,
       },
       serverInfo = { name = NAME },
     })
@@ -106,8 +108,14 @@ local requests = {
     callback(nil, vim.NIL)
   end,
   ['textDocument/completion'] = completion,
+  ['textDocument/hover'] = function(params, callback)
+    require('tandem.origins').hover(params, callback)
+  end,
   ['textDocument/codeAction'] = function(params, callback)
-    callback(nil, code_actions(params))
+    local actions = code_actions(params)
+    require('tandem.origins').actions(params, function(more)
+      callback(nil, vim.list_extend(actions, more))
+    end)
   end,
 }
 

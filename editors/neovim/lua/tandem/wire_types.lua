@@ -234,6 +234,11 @@
 ---@field sessionId string The session.
 ---@field jobs wire.Job[] The oldest first.
 
+---A range of lines.
+---@class wire.Lines
+---@field start integer The first line, counted from 1; with a `count` of 0, the line before which the range is.
+---@field count integer The number of lines.
+
 ---Response from loading an existing session.
 ---@class wire.LoadSessionResponse
 ---@field modes? wire.SessionModeState Initial mode state if supported by the Agent
@@ -259,6 +264,21 @@
 
 ---Severity hint for a session notice.
 ---@alias wire.NoticeSeverity "info"|"warning"|"error"|string
+
+---Neighboring lines that one tool call wrote.
+---@class wire.Origin
+---@field lines wire.Lines The lines.
+---@field sessionId string The session, which may not be open.
+---@field turn integer The turn.
+---@field prompt string The beginning of its prompt.
+---@field model string `provider/model`.
+---@field by string The title of the tool call or command.
+---@field edited boolean Whether somebody edited the lines since.
+
+---`_tandem/origins`, a request: which turns wrote the lines of an open document that are not committed.
+---@class wire.OriginsParams
+---@field textDocument lsp.TextDocumentIdentifier The document.
+---@field range? lsp.Range Only these lines of it.
 
 ---An option presented to the user when requesting permission.
 ---@class wire.PermissionOption
