@@ -256,8 +256,6 @@ mod tests {
     fn a_line_that_moved_is_not_new() {
         check("ABCD", "BCDA", "===?");
         check("A}BCD", "BCDA}", "===?+");
-        // A short one is, where nothing like it was.
-        check("A}BC", "AB}C", "==+=");
     }
 
     #[test]
@@ -276,8 +274,8 @@ mod tests {
     #[test]
     fn lines_are_found_where_they_were() {
         let mut numbers = Numbers::default();
-        let old = numbers.lines("let one = 1;\r\nlet two = 2;\r\n");
-        let new = numbers.lines("let two = 2;\nlet one = 1;\nlet three = 3;\nlet two = 2;");
+        let old = numbers.lines("let first = 1;\r\nlet second = 2;\r\n");
+        let new = numbers.lines("let second = 2;\nlet first = 1;\nlet third = 3;\nlet second = 2;");
         let sources = align(&old, &new);
         assert_eq!(sources[1..3], [Source::Old(0), Source::New]);
     }
