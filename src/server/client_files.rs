@@ -99,9 +99,9 @@ impl Editor for SessionEditor {
     fn mcp(
         &self,
         request: McpRequest,
-        heard: mpsc::Sender<Value>,
+        notifications: mpsc::Sender<Value>,
     ) -> BoxFuture<'_, Result<Value, EditorError>> {
-        self.relay.request(request, heard).boxed()
+        self.relay.request(request, notifications).boxed()
     }
 
     fn saves(&self) -> bool {

@@ -118,7 +118,7 @@ impl Server {
                 on_notification(&method, &params, |params| self.progress_cancelled(&params));
             }
             ("mcp/message", _) => {
-                on_notification(&method, &params, |params| self.relay.heard(&params));
+                on_notification(&method, &params, |params| self.relay.notify(&params));
             }
             ("_tandem/didFocus", _) => {
                 on_notification(&method, &params, |params| self.did_focus(&params));

@@ -23,7 +23,7 @@ struct Shared {
     transport: Transport,
     peer: Peer,
     last: AtomicU64,
-    /// Who hears what a server says about a running request, by the id of that.
+    /// Who receives what a server says about a running request, by the id of that.
     running: Mutex<HashMap<String, mpsc::Sender<Value>>>,
 }
 
@@ -41,12 +41,12 @@ impl Relay {
     pub async fn request(
         &self,
         request: McpRequest,
-        heard: mpsc::Sender<Value>,
+        notifications: mpsc::Sender<Value>,
     ) -> Result<Value, EditorError> {
         let id = self.0.last.fetch_add(1, Ordering::Relaxed).to_string();
         let message = acp::MessageMcpRequest::new(request.server, id.clone(), request.method)
             .params(request.params.as_object().cloned());
-        lock(&self.0.running).insert(id.clone(), heard);
+        lock(&self.0.running).insert(id.clone(), notifications);
         let pending = self.0.peer.request("mcp/message", &message);
         let mut running = Running {
             relay: self,
@@ -59,12 +59,12 @@ impl Relay {
     }
 
     /// A notification of a server about a running request.
-    pub fn heard(&self, notification: &acp::MessageMcpNotification) {
+    pub fn notify(&self, notification: &acp::MessageMcpNotification) {
         let id = notification.request_id.to_string();
         let message = json!({ "method": notification.method, "params": notification.params });
         let running = lock(&self.0.running).get(&id).cloned();
         // One too many is lost: the next says the same.
-        let _full = running.map(|heard| heard.try_send(message));
+        let _full = running.map(|notifications| notifications.try_send(message));
     }
 }
 

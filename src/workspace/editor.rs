@@ -56,13 +56,13 @@ pub trait Editor: Send + Sync {
     }
 
     /// Sends a request to one of its own MCP servers (ACP `mcp/message`) and gives the answer, an object with `result` or
-    /// `error`. Dropping the future cancels the request. What the server says meanwhile goes to `heard`.
+    /// `error`. Dropping the future cancels the request. What the server says meanwhile goes to `notifications`.
     fn mcp(
         &self,
         request: McpRequest,
-        heard: mpsc::Sender<Value>,
+        notifications: mpsc::Sender<Value>,
     ) -> BoxFuture<'_, Result<Value, EditorError>> {
-        let _ = (request, heard);
+        let _ = (request, notifications);
         ready(Err(EditorError("it has no MCP servers".to_owned()))).boxed()
     }
 

@@ -207,14 +207,14 @@ impl RequestId {
 
 /// Asks a server of the editor. What it says meanwhile is handled as from any other server.
 async fn ask(editor: &dyn Editor, request: McpRequest, exchange: &Exchange) -> Answer {
-    let (sender, mut heard) = mpsc::channel(OUTBOX);
+    let (sender, mut notifications) = mpsc::channel(OUTBOX);
     let answer = editor.mcp(request, sender);
     tokio::pin!(answer);
     loop {
         tokio::select! {
             biased;
             () = exchange.over.cancelled() => return Err(Fault::Over),
-            Some(message) = heard.recv() => {
+            Some(message) = notifications.recv() => {
                 // A notification has no answer.
                 let _none = exchange.take(&message);
             }
