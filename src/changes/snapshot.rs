@@ -173,6 +173,9 @@ impl Snapshots {
     /// The same, and what the look went on from.
     pub fn look_from(&mut self) -> (ChangeSet, Earlier) {
         let is_first = self.seen.is_none();
+        for root in &mut self.roots {
+            *root = root.as_named();
+        }
         let before = self.seen.take().unwrap_or_default();
         let look = Look {
             before: &before,

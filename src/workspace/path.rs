@@ -22,6 +22,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
 pub(crate) use self::spelling::has_aliases;
+use super::stamp::identity;
 use super::{mode, native};
 
 /// The number of symlinks Linux follows in one name.
@@ -52,6 +53,36 @@ impl Root {
             dir,
             copied: None,
         })
+    }
+
+    /// The folder that its name stands for now, for looking at what a command did: another one if this was moved away, and
+    /// an empty one if there is none. A copy stays the same.
+    #[must_use]
+    pub fn as_named(self: &Arc<Self>) -> Arc<Self> {
+        if self.copied.is_some() {
+            return Arc::clone(self);
+        }
+        let is_there = std::fs::symlink_metadata(&self.real).is_ok_and(|found| found.is_dir());
+        let dir = if is_there {
+            Dir::open_ambient_dir(&self.real, ambient_authority())
+        } else {
+            // Removed once it is open.
+            tempfile::tempdir()
+                .and_then(|empty| Dir::open_ambient_dir(empty.path(), ambient_authority()))
+        };
+        let is_another = |dir: &Dir| {
+            let identity = |dir: &Dir| Some(identity(&dir.dir_metadata().ok()?));
+            identity(dir) != identity(&self.dir)
+        };
+        match dir {
+            Ok(dir) if is_another(&dir) => Arc::new(Self {
+                path: self.path.clone(),
+                real: self.real.clone(),
+                dir,
+                copied: None,
+            }),
+            _ => Arc::clone(self),
+        }
     }
 
     /// The folder as it was named, absolute.

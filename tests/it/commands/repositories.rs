@@ -2,7 +2,7 @@
 //!
 //! The lines are generated: each way to name the folder with each way to destroy it, each way to destroy it in each kind
 //! of repository at each level of sandbox, and what empties a workspace as a whole. `TANDEM_REPOSITORIES=all` runs all of
-//! them, which takes minutes; otherwise every [`SHARE`]th is run, from the one of that number on.
+//! them, which takes minutes, and `TANDEM_REPOSITORIES=mv` those with that word; otherwise every [`SHARE`]th is run, from the one of that number on.
 
 use super::*;
 use crate::driver::side_by_side;
@@ -217,12 +217,16 @@ fn undo_gives_back_a_repository_that_a_command_destroyed() {
     let all = cases();
     assert!(all.len() >= 300, "{}", all.len());
     let which = std::env::var("TANDEM_REPOSITORIES").unwrap_or_default();
-    let some: Vec<_> = if which == "all" {
-        all
-    } else {
-        let first = which.parse().unwrap_or(0);
-        all.into_iter().skip(first).step_by(SHARE).collect()
+    let share = |first| all.into_iter().skip(first).step_by(SHARE).collect();
+    let some: Vec<_> = match (which.as_str(), which.parse()) {
+        ("", _) => share(0),
+        (_, Ok(first)) => share(first),
+        (word, _) => cases()
+            .into_iter()
+            .filter(|case| word == "all" || case.way.contains(word))
+            .collect(),
     };
+    assert!(!some.is_empty(), "no way has this word");
     let count = some.len();
     let failed: Vec<_> = side_by_side(4, some, |case| case.play())
         .into_iter()
