@@ -193,9 +193,12 @@ fn stored(before: &Text, after: &Text, is_created: bool, is_removed: bool) -> Op
     if is_removed {
         return Some(before.stored);
     }
+    // A file that was removed and written again has the permissions of a new one.
+    let mode = before.stored.mode;
+    let mode = mode.filter(|_| !is_created && mode != after.stored.mode);
     let is_recoded = !is_created && before.is_stored_otherwise(after);
-    is_recoded.then_some(Stored {
-        mode: None,
+    (is_recoded || mode.is_some()).then_some(Stored {
+        mode,
         ..before.stored
     })
 }

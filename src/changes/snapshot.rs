@@ -94,17 +94,6 @@ struct Seen {
     is_own: bool,
 }
 
-impl Seen {
-    /// The file at `path` as of the look, if it is covered.
-    fn known(&self, path: &Path) -> Option<&Entry> {
-        let entries = &self.folders.get(path.parent()?)?.entries;
-        let (_, known) = entries
-            .iter()
-            .find(|(name, _)| path.file_name() == Some(name))?;
-        Some(&known.entry)
-    }
-}
-
 /// How much of a workspace an undo can restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {

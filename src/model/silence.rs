@@ -60,7 +60,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn silence_is_reported_until_the_timeout() {
         let provider = Provider::scripted(vec![vec![
-            Step::Text { text: "a".into() },
+            Step::Text {
+                text: "Hello".into(),
+            },
             Step::Hang { hang: true },
         ]]);
         let preamble = provider.preamble(&Instructions::default());
@@ -69,7 +71,10 @@ mod tests {
             messages: vec![],
             may_call: true,
         });
-        assert_eq!(events.next().await, Some(Ok(ModelEvent::Text("a".into()))));
+        assert_eq!(
+            events.next().await,
+            Some(Ok(ModelEvent::Text("Hello".into())))
+        );
         for seconds in [15, 30, 60] {
             let notice = format!("no data from rehearsal for {seconds} s; still waiting");
             assert_eq!(events.next().await, Some(Ok(ModelEvent::Notice(notice))));

@@ -79,7 +79,7 @@ pub(super) async fn commit(
                     let format = disk::text(path).await.map(|(_, format)| format);
                     let stored = Some(format.unwrap_or_default().stored(None));
                     (plan.change.before, plan.change.after) = (stored, stored);
-                } else {
+                } else if now.is_on_disk(path, &plan.outcome.new_text).await {
                     workspace
                         .documents()
                         .note_written(&path.real(), Some(&plan.outcome.new_text));
@@ -210,6 +210,14 @@ enum Place {
 }
 
 impl Now {
+    /// Whether a new text is on the disk once it is written: an editor may save it later.
+    async fn is_on_disk(&self, path: &WorkspacePath, text: &str) -> bool {
+        match self.place {
+            Place::Editor(_) => disk::text(path).await.is_ok_and(|(found, _)| found == text),
+            _ => true,
+        }
+    }
+
     async fn look(workspace: &Workspace, path: &WorkspacePath) -> Result<Self, FileError> {
         if let Some(document) = workspace.document(path) {
             return Ok(Self {

@@ -535,6 +535,30 @@ fn all_turns_can_be_undone_and_redone() {
     runner.run(&deeds(), run).unwrap();
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_is_removed_and_written_again_gets_its_permissions() {
+    let mut fixture = Fixture::new();
+    fixture.write("dir/d", b"x\n");
+    let before = fixture.tree();
+    for (turn, deed) in [
+        (1, Deed::Command(3, Command::Mode(0o755))),
+        (2, Deed::Remove(3)),
+        (2, Deed::Write(3, String::new())),
+    ] {
+        play(&mut fixture, turn, &deed).await;
+    }
+    let after = fixture.tree();
+    for _ in 0..2 {
+        assert_eq!(fixture.undo().await.unwrap().left, Vec::new());
+    }
+    assert_eq!(fixture.tree(), before);
+    for _ in 0..2 {
+        assert_eq!(fixture.redo().await.unwrap().left, Vec::new());
+    }
+    assert_eq!(fixture.tree(), after);
+}
+
 #[tokio::test]
 async fn a_file_created_through_a_deleted_symlink_is_removed() {
     let mut fixture = Fixture::new();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{FILE, Snapshots};
+use super::{FILE, Seen, Snapshots};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::guard;
 use crate::text::standing;
@@ -19,6 +19,17 @@ enum Part {
     After(Entry),
     /// It overwrote what was written.
     Over(Arc<str>),
+}
+
+impl Seen {
+    /// The file at `path` as of the look, if it is covered.
+    fn known(&self, path: &Path) -> Option<&Entry> {
+        let entries = &self.folders.get(path.parent()?)?.entries;
+        let (_, known) = entries
+            .iter()
+            .find(|(name, _)| path.file_name() == Some(name))?;
+        Some(&known.entry)
+    }
 }
 
 impl Snapshots {
