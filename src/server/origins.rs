@@ -13,7 +13,6 @@ use crate::rpc::{ErrorCode, Params, Responder};
 use crate::session::transcript::markdown_at;
 use crate::session::{LineOrigin, Sessions};
 use crate::text::display;
-use crate::workspace::StateFolder;
 
 /// The argument of `tandem.openTurn`.
 #[derive(Debug, Deserialize)]
@@ -71,11 +70,8 @@ impl Server {
                 let sessions = Sessions::new(&state);
                 let id = sessions.find(&session_id).await?;
                 let (text, line) = markdown_at(&sessions.read(&id).await?, turn);
-                let (folder, name) = (state.join("transcripts"), format!("{id}.md"));
                 let text = display::escape(&text).into_owned();
-                let open = StateFolder::open(folder.clone()).await?;
-                open.write(&name, text.into_bytes()).await?;
-                anyhow::Ok((folder.join(name), line))
+                anyhow::Ok((sessions.write_transcript(&id, text).await?, line))
             };
             let message = match shown.await {
                 Ok((path, line)) if can.shows_documents => {

@@ -176,6 +176,11 @@ fn an_editor_without_a_plugin_shows_and_opens_the_turn() {
         "{text}"
     );
     assert_eq!(shown["params"]["selection"]["start"]["line"], 0);
+
+    let (_server, mut client) = world.serve_editor();
+    let removed = client.call("session/delete", json!({ "sessionId": id }));
+    assert!(removed.get("error").is_none(), "{removed}");
+    assert!(!std::path::Path::new(path).exists(), "its text goes, too");
 }
 
 #[test]

@@ -186,10 +186,35 @@ impl Sessions {
     /// It does not exist, or a process has it open.
     pub async fn remove(&self, id: &str) -> Result<(), StoreError> {
         let _held = hold(&self.journals, id).await?;
+        // First, so that a conversation whose text could not be removed is still listed.
+        let removed = async {
+            let folder = StateFolder::existing(self.transcripts()).await?;
+            folder.remove(&transcript(id)).await
+        };
+        match removed.await {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
         Ok(StateFolder::existing(self.journals.clone())
             .await?
             .remove(&file_name(id))
             .await?)
+    }
+
+    /// Writes a conversation as Markdown, for editors that show it as a file; returns where it is. It is removed with the
+    /// conversation.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub async fn write_transcript(&self, id: &str, text: String) -> io::Result<PathBuf> {
+        let (folder, name) = (self.transcripts(), transcript(id));
+        let open = StateFolder::open(folder.clone()).await?;
+        open.write(&name, text.into_bytes()).await?;
+        Ok(folder.join(name))
+    }
+
+    fn transcripts(&self) -> PathBuf {
+        self.state.join("transcripts")
     }
 
     /// Copies a conversation under another id and for other workspace folders. What waits in its queue stays with the
@@ -243,6 +268,11 @@ pub(super) fn head(line: &[u8]) -> Option<Head> {
         Record::Session(head) => Some(head),
         _ => None,
     }
+}
+
+/// The file of a conversation as Markdown.
+fn transcript(id: &str) -> String {
+    format!("{id}.md")
 }
 
 /// The folder of the journals.
