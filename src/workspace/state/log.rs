@@ -8,6 +8,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cap_std::fs::{Dir, OpenOptions};
 
@@ -15,6 +16,10 @@ use crate::workspace::disk::blocking;
 
 /// The size of one write.
 const PIECE: usize = 64 << 10;
+/// How often a lock is tried, and the pause after each try: a process that this one starts has all its locks, too, until it runs its
+/// program.
+const TRIES: usize = 5;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// An open log, with an exclusive lock.
 #[derive(Debug, Clone)]
@@ -112,11 +117,7 @@ pub(super) fn open<T>(
     read: impl FnOnce(&mut Lines<'_>) -> T,
 ) -> io::Result<Opened<T>> {
     let file = dir.open_with(name, &options())?.into_std();
-    let is_held = match file.try_lock() {
-        Ok(()) => false,
-        Err(TryLockError::WouldBlock) => true,
-        Err(TryLockError::Error(error)) => return Err(error),
-    };
+    let is_held = is_held(&file)?;
     let (read, bytes, cut) = self::read(&file, read)?;
     if cut && !is_held {
         file.set_len(bytes)?;
@@ -126,6 +127,18 @@ pub(super) fn open<T>(
         read,
         cut,
     })
+}
+
+/// Whether another process has the file; otherwise this one has it from now on. Blocks.
+fn is_held(file: &File) -> io::Result<bool> {
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(false),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(true)
 }
 
 /// What `read` makes of the lines of a log, their bytes, and whether an incomplete one follows.
