@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Records Neovim working with tandem for the README: a real editor, the real server, a scripted model.
 
-    cargo build && NVIM=/path/to/nvim tests/editors/record.py docs/media/session.webp
+    cargo build && NVIM=/path/to/nvim tests/editors/record.py undo docs/media/undo.webp
 
 Needs tmux, chromium, imagemagick and webp from the distribution.
 """
 
+import contextlib
 import io
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -26,11 +27,24 @@ MODEL = "qwen3"
 FRAME_SECONDS = 0.12
 LAST_FRAME_MS = 3000
 QUALITY = 60
+# Pixels for each pixel of the page, for sharp screens.
+SCALE = 2
+# The permission request shows the directory; the folder is made for the recording, and must not exist.
+HOME = pathlib.Path("/home/ada")
 # Chromium draws pages up to this height in one go.
-PAGE_HEIGHT = 16000
+PAGE_HEIGHT = 16000 // SCALE
 
-SOURCE = """\
+INIT = """
+vim.opt.runtimepath:append('{plugin}')
+vim.opt.termguicolors, vim.opt.number, vim.opt.laststatus, vim.opt.swapfile = true, true, 3, false
+vim.api.nvim_create_autocmd('FileType', {{ command = 'setlocal formatoptions-=ro' }})
+vim.g.tandem = {{ cmd = {{ '{tandem}', 'lsp' }} }}
+"""
+FILES = {
+    "src/main.rs": """\
 use std::env;
+
+mod legacy;
 
 /// The port to listen on, from `PORT`.
 fn port() -> u16 {
@@ -41,27 +55,87 @@ fn port() -> u16 {
 fn main() {
     println!("listening on {}", port());
 }
-"""
-OLD = """    let text = env::var("PORT").unwrap();
+""",
+    "src/legacy/mod.rs": "pub mod v1;\npub mod v2;\n",
+    "src/legacy/v1.rs": "pub fn greet() -> &'static str {\n    \"hello\"\n}\n",
+    "src/legacy/v2.rs": "pub fn greet(name: &str) -> String {\n    format!(\"hello, {name}\")\n}\n",
+}
+
+
+class Edit:
+    """A request, an edit that streams in and is approved, and its review."""
+
+    def script(self):
+        old = """    let text = env::var("PORT").unwrap();
     text.parse().unwrap()"""
-NEW = """    let text = env::var("PORT").ok();
+        new = """    let text = env::var("PORT").ok();
     text.and_then(|text| text.parse().ok()).unwrap_or(8080)"""
-INIT = """
-vim.opt.runtimepath:append('{plugin}')
-vim.opt.termguicolors, vim.opt.number, vim.opt.laststatus, vim.opt.swapfile = true, true, 3, false
-vim.g.tandem = {{ cmd = {{ '{tandem}', 'lsp' }} }}
-"""
+        edit = {"path": "src/main.rs", "edits": [{"old_text": old, "new_text": new}]}
+        return (
+            [
+                {"words": "`port()` panics when `PORT` is unset or not a number. I will fall back to 8080.", "delay_ms": 60},
+                {"call": {"id": "c1", "name": "edit_file", "arguments": edit}, "fragments": 30, "delay_ms": 60},
+            ],
+            [{"words": "`port()` now falls back to 8080 (`src/main.rs:7`). Nothing else changed.", "delay_ms": 60}],
+        )
+
+    def play(self, terminal):
+        person_types(terminal, ":Tandem ask make port() fall back to 8080")
+        terminal.shows(r"unwrap_or\(8080\)")
+        terminal.shows(r"[Aa]llow")
+        time.sleep(2.0)
+        person_types(terminal, ":Tandem allow")
+        terminal.shows("Nothing else changed")
+        time.sleep(1.5)
+        person_types(terminal, ":Tandem review")
+        time.sleep(1.5)
 
 
-def script():
-    edit = {"path": "src/main.rs", "edits": [{"old_text": OLD, "new_text": NEW}]}
-    return (
-        [
-            {"words": "`port()` panics when `PORT` is unset or not a number. I will fall back to 8080.", "delay_ms": 60},
-            {"call": {"id": "c1", "name": "edit_file", "arguments": edit}, "fragments": 30, "delay_ms": 60},
-        ],
-        [{"words": "`port()` now falls back to 8080 (`src/main.rs:5`). Nothing else changed.", "delay_ms": 60}],
-    )
+class Undo:
+    """Text that was never saved, a command that destroys it along with files, and one undo."""
+
+    command = "git checkout -q . && rm -rf src/legacy"
+
+    def script(self):
+        call = {"id": "c1", "name": "run_command", "arguments": {"command": self.command}}
+        return (
+            [
+                {"words": "I'll start from a clean checkout and delete the module.", "delay_ms": 60},
+                {"call": call, "fragments": 12, "delay_ms": 60},
+            ],
+            [{"words": "Done: `src/legacy` is gone.", "delay_ms": 60}],
+        )
+
+    def play(self, terminal):
+        terminal.keys("G", "o", "Enter")
+        for line in ("// Not saved yet.", "fn retry(times: u32) -> bool {", "times > 0", "}"):
+            person_types(terminal, line)
+        terminal.keys("Escape")
+        terminal.shows(r"\[\+\]")
+        time.sleep(1.0)
+        person_types(terminal, ":Tandem ask remove the legacy module")
+        terminal.shows(r"[Aa]llow")
+        time.sleep(1.5)
+        person_types(terminal, ":Tandem allow")
+        terminal.shows("is gone")
+        time.sleep(2.5)
+        person_types(terminal, ":Tandem undo")
+        terminal.shows(r"[Uu]ndid")
+        time.sleep(1.0)
+        person_types(terminal, ":!ls src/legacy")
+        terminal.shows("v2.rs")
+        time.sleep(1.0)
+
+
+STORIES = {"edit": Edit, "undo": Undo}
+
+
+def person_types(terminal, line):
+    """Types a line as fast as a person who types fast."""
+    for key in line:
+        terminal.type(key)
+        time.sleep(0.03)
+    terminal.keys("Enter")
 
 
 class Recorder:
@@ -87,26 +161,6 @@ class Recorder:
             else:
                 self.frames.append([screen, FRAME_SECONDS])
             time.sleep(max(0, FRAME_SECONDS - (time.monotonic() - began)))
-
-
-def play(terminal, recorder):
-    """What the person does. Pauses are for the viewer; everything else waits for the screen."""
-    terminal.shows("fn port")
-    with recorder:
-        for key in ":Tandem ask make port() fall back to 8080":
-            terminal.type(key)
-            time.sleep(0.03)
-        terminal.keys("Enter")
-        terminal.shows(r"unwrap_or\(8080\)")
-        terminal.shows(r"[Aa]llow")
-        time.sleep(2.0)
-        terminal.type(":Tandem allow")
-        terminal.keys("Enter")
-        terminal.shows("Nothing else changed")
-        time.sleep(1.5)
-        terminal.type(":Tandem review")
-        terminal.keys("Enter")
-        time.sleep(1.5)
 
 
 def page(screen):
@@ -138,33 +192,52 @@ def draw(frames, folder):
         subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
              "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
-             f"--user-data-dir={folder}/profile", f"--window-size={width},{height * len(part)}",
+             f"--force-device-scale-factor={SCALE}", f"--user-data-dir={folder}/profile", f"--window-size={width},{height * len(part)}",
              f"--screenshot={shot}", f"file://{folder}/page.html"],
             check=True, capture_output=True,
         )  # fmt: skip
         names = [folder / f"frame{first + index:04}.png" for index in range(len(part))]
         for index, name in enumerate(names):
-            crop = f"{width}x{height}+0+{index * height}"
+            crop = f"{width * SCALE}x{height * SCALE}+0+{index * height * SCALE}"
             subprocess.run(["convert", str(shot), "-crop", crop, "+repage", str(name)], check=True)
         images += names
     return images
 
 
-def main(out):
-    nvim = os.environ.get("NVIM", "nvim")
-    with tempfile.TemporaryDirectory() as folder, Model() as model:
-        home = pathlib.Path(folder)
-        (home / "project" / "src").mkdir(parents=True)
-        (home / "project" / ".git").mkdir()
-        (home / "project" / "src" / "main.rs").write_text(SOURCE)
+def project(folder):
+    """A small repository with everything committed."""
+    for path, text in FILES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    person = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*person, "commit", "-qm", "begin"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+
+
+@contextlib.contextmanager
+def temporary_home():
+    HOME.mkdir()
+    try:
+        yield HOME
+    finally:
+        shutil.rmtree(HOME)
+
+
+def main(name, out):
+    nvim, story = os.environ.get("NVIM", "nvim"), STORIES[name]()
+    with temporary_home() as home, Model() as model:
+        project(home / "project")
         (home / "init.lua").write_text(INIT.format(plugin=ROOT / "editors" / "neovim", tandem=TANDEM))
-        model.script(*script())
-        environment = {**os.environ, **model_environment(model), "TANDEM_MODEL": MODEL, "HOME": folder}
-        environment["XDG_CACHE_HOME"] = folder + "/cache"
+        model.script(*story.script())
+        environment = {**os.environ, **model_environment(model), "TANDEM_MODEL": MODEL}
+        environment |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
         command = [nvim, "-u", str(home / "init.lua"), "src/main.rs"]
         with Terminal(command, str(home / "project"), environment, COLUMNS, ROWS) as terminal:
             recorder = Recorder(terminal)
-            play(terminal, recorder)
+            terminal.shows("fn port")
+            # Pauses in a story are for the viewer; everything else waits for the screen.
+            with recorder:
+                story.play(terminal)
         frames = recorder.frames
         images = draw(frames, home)
         arguments = ["img2webp", "-loop", "0", "-lossy", "-q", str(QUALITY), "-m", "6"]
@@ -176,4 +249,4 @@ def main(out):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
