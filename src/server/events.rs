@@ -1,5 +1,7 @@
 //! Routes a session's events: to the front end that shows them, and to the requests they answer.
 
+use serde_json::json;
+
 use super::Server;
 use crate::agent::event::AgentEvent;
 use crate::session::SessionId;
@@ -20,6 +22,11 @@ impl Server {
                     conversation.front.jobs(jobs);
                 }
             }
+            SessionEvent::Opened(url) if self.client.can.shows_documents => {
+                let params = json!({ "uri": url, "external": true });
+                drop(self.peer.request("window/showDocument", &params));
+            }
+            SessionEvent::Opened(_) => {}
             SessionEvent::Edited(reply, answer) => drop(reply.send(answer)),
             SessionEvent::Panicked(failure) => self.session_panicked(id, &failure),
         }

@@ -24,6 +24,8 @@ pub enum SessionEvent {
     State(State),
     /// A background command began or ended: all of them.
     Jobs(Vec<JobStatus>),
+    /// The person opened a port of a background command at this address, for a browser.
+    Opened(String),
     /// An edit in place was recorded, or not: the answer, to be sent once the events before it were shown.
     Edited(Recorded, Result<u64, ReviewError>),
     /// The session ended with a panic.

@@ -1,24 +1,60 @@
 //! `/jobs`: what runs in the background, in a client that has no place of its own for it.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
+use tokio::sync::watch::{Receiver, error::RecvError};
+use tokio::time::{Instant, sleep_until};
+
+use super::event::SessionEvent;
 use crate::domain::{JobOutput, JobState, JobStatus, ToolError};
 use crate::process::Shell;
 use crate::text::display::escape_line;
 use crate::text::fence::fence;
 
+/// The least time between two reports.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Reports that a job of a session began or ended, ten times a second at most. What happens in between is one report.
+pub(super) struct JobChanges {
+    changed: Receiver<()>,
+    next: Instant,
+}
+
+impl JobChanges {
+    pub fn new(changed: Receiver<()>) -> Self {
+        let next = Instant::now();
+        Self { changed, next }
+    }
+
+    /// Waits until there is something to report. Cancel safe: a change is taken last.
+    ///
+    /// # Errors
+    /// The shell is gone.
+    pub async fn next(&mut self) -> Result<(), RecvError> {
+        sleep_until(self.next).await;
+        self.changed.changed().await?;
+        self.next = Instant::now() + INTERVAL;
+        Ok(())
+    }
+}
+
 const USAGE: &str = "`/jobs` lists the background commands, `/jobs 1` shows the output of job 1, `/jobs stop 1` stops it, and `/jobs open 1` \
     opens its port to this machine until it ends.";
 
 /// Lists the jobs, or does `which` with one of them.
-pub(super) async fn answer(shell: &Shell, which: &str) -> String {
+pub(super) async fn answer(
+    shell: &Shell,
+    which: &str,
+    events: &mut VecDeque<SessionEvent>,
+) -> String {
     let (action, number) = which
         .rsplit_once(char::is_whitespace)
         .unwrap_or(("", which));
     let done = match (action.trim(), number.parse()) {
         ("", _) if number.is_empty() => Ok(list(&shell.jobs().await)),
         ("", Ok(id)) => output(shell, id),
-        ("open", Ok(id)) => open(shell, id).await,
+        ("open", Ok(id)) => open(shell, id, events).await,
         ("stop", Ok(id)) => shell.stop_job(id).await.map(|job| line(&job)),
         _ => Ok(USAGE.to_owned()),
     };
@@ -51,7 +87,11 @@ fn line(job: &JobStatus) -> String {
 }
 
 /// Opens the ports of a job, which are seldom more than one. To write the command is to allow it.
-async fn open(shell: &Shell, id: u32) -> Result<String, ToolError> {
+async fn open(
+    shell: &Shell,
+    id: u32,
+    events: &mut VecDeque<SessionEvent>,
+) -> Result<String, ToolError> {
     shell.job_status(id)?;
     let jobs = shell.jobs().await;
     let ports = jobs
@@ -60,10 +100,9 @@ async fn open(shell: &Shell, id: u32) -> Result<String, ToolError> {
         .map(|job| job.ports);
     let mut lines = Vec::new();
     for port in ports.unwrap_or_default() {
-        lines.push(format!(
-            "port {port}: <{}>",
-            shell.open_port(id, port).await?
-        ));
+        let url = shell.open_port(id, port).await?;
+        lines.push(format!("port {port}: <{url}>"));
+        events.push_back(SessionEvent::Opened(url));
     }
     if lines.is_empty() {
         return Err(ToolError(format!("job {id} listens on no port")));
@@ -80,4 +119,41 @@ fn output(shell: &Shell, id: u32) -> Result<String, ToolError> {
     let text = format!("{before}{text}");
     let fence = fence(&text);
     Ok(format!("{fence}\n{}\n{fence}", text.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::watch;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_changes_is_ten_reports_a_second_and_the_last_change_is_reported() {
+        let (sender, receiver) = watch::channel(());
+        let mut changes = JobChanges::new(receiver);
+        let flood = tokio::spawn(async move {
+            for _ in 0..3000 {
+                sender.send_replace(());
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        let (begun, mut reports) = (Instant::now(), Vec::new());
+        loop {
+            tokio::select! {
+                Ok(()) = changes.next() => reports.push(begun.elapsed()),
+                // A session that does something else in between loses no change.
+                () = tokio::time::sleep(Duration::from_millis(7)) => {}
+                else => break,
+            }
+            if flood.is_finished() && begun.elapsed() > Duration::from_secs(4) {
+                break;
+            }
+        }
+        let within = |second| reports.iter().filter(|at| at.as_secs() == second).count();
+        assert_eq!([0, 1, 2].map(within), [10; 3], "{reports:?}");
+        assert!(
+            *reports.last().unwrap() >= Duration::from_millis(2999),
+            "{reports:?}"
+        );
+    }
 }

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::event::SessionEvent;
+use super::jobs::JobChanges;
 use super::{
     Actor, Change, ChangeError, Command, Failure, Questions, Review, ReviewError, Reviewed, STEPS,
     Start, connect,
@@ -47,7 +48,7 @@ impl Actor {
             self.end.clone(),
             Arc::clone(&self.control),
         );
-        let mut jobs_changed = self.shell.jobs_changed();
+        let mut jobs_changed = JobChanges::new(self.shell.jobs_changed());
         loop {
             self.publish();
             let idle = self.outgoing.is_empty();
@@ -66,7 +67,7 @@ impl Actor {
                 biased;
                 () = end.cancelled() => return,
                 () = control.changed() => self.take_changes().await,
-                Ok(()) = jobs_changed.changed() => {
+                Ok(()) = jobs_changed.next() => {
                     let jobs = self.shell.jobs().await;
                     self.outgoing.push_back(SessionEvent::Jobs(jobs));
                 }

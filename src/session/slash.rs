@@ -190,7 +190,7 @@ impl Actor {
                 Ok(reviewed) => reviewed.message.unwrap_or_default(),
                 Err(ReviewError(why)) => why,
             },
-            Local::Jobs(which) => jobs::answer(&self.shell, &which).await,
+            Local::Jobs(which) => jobs::answer(&self.shell, &which, &mut self.outgoing).await,
             Local::Model(name) => self.model_locally(&name),
             Local::Help => self.commands.help(),
             Local::Say(message) => message.to_owned(),

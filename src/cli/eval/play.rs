@@ -188,7 +188,10 @@ async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
                 continue;
             }
             SessionEvent::Panicked(failure) => anyhow::bail!(failure.message),
-            SessionEvent::Prompt(..) | SessionEvent::Edited(..) | SessionEvent::Jobs(_) => continue,
+            SessionEvent::Prompt(..)
+            | SessionEvent::Edited(..)
+            | SessionEvent::Jobs(_)
+            | SessionEvent::Opened(_) => continue,
         };
         play.events.push(serde_json::to_value(&event)?);
         match event {

@@ -236,6 +236,7 @@ fn ports_are_opened_in_the_chat_and_those_of_the_hosts_network_are_there_already
         client.seen.clear();
         let prompt = client.prompt(&session, "/jobs open 1");
         finish_prompt(&mut client, prompt);
+        let shown = client.next("window/showDocument")["params"].clone();
         let said = client.update("agent_message_chunk")["content"]["text"].clone();
         let said = said.as_str().unwrap();
         let there = said
@@ -244,6 +245,8 @@ fn ports_are_opened_in_the_chat_and_those_of_the_hosts_network_are_there_already
             .unwrap_or_else(|| panic!("{said}"));
         let there: u16 = there.parse().unwrap();
         assert_eq!(there == port, is_host, "{said}");
+        let url = format!("http://127.0.0.1:{there}/");
+        assert_eq!(shown, json!({ "uri": url, "external": true }));
         assert_eq!(got(there).unwrap(), "SERVED");
     }
 }
