@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
-use crate::git::git;
+use crate::git::{git, shell};
 use crate::plain::type_text;
 
 const FUNCTION: &str = "fn main() {\n    let first_number = 1;\n    let second_number = 2;\n}\n";
@@ -123,6 +123,90 @@ fn lines_have_the_turn_that_wrote_them_even_after_a_restart() {
         expected(&[(4, 1, 1, first, false)]),
         "only an uncommitted line"
     );
+}
+
+/// What a repository's own configuration can start a program with, as far as reading a file of a commit might.
+const PROGRAMS: [&str; 16] = [
+    "alias.cat-file",
+    "core.alternateRefsCommand",
+    "core.askPass",
+    "core.editor",
+    "core.fsmonitor",
+    "core.gitProxy",
+    "core.pager",
+    "core.sshCommand",
+    "credential.helper",
+    "diff.external",
+    "diff.trap.textconv",
+    "filter.trap.clean",
+    "filter.trap.process",
+    "filter.trap.smudge",
+    "pager.cat-file",
+    "remote.origin.uploadpack",
+];
+
+#[test]
+fn no_repository_starts_a_program_when_a_line_is_looked_up() {
+    let world = world();
+    let (_server, mut client) = world.serve_editor();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session, "write a program");
+    let (uri, root) = (world.uri("a.rs"), world.path());
+    client.open(&uri, &world.read("a.rs"));
+    let (sprung, trap) = (root.join("sprung"), root.join("trap"));
+    // Its last argument is no file, so that git goes on and fails.
+    world.write(
+        "trap",
+        &format!("#!/bin/sh\ntouch '{}'\nexit 1\n", sprung.display()),
+    );
+    world.write(".gitattributes", "* diff=trap filter=trap\n");
+    shell(
+        &root,
+        "chmod +x trap; git init -q; git add a.rs; git commit -qm all; mkdir hooks; \
+         for hook in post-index-change pre-auto-gc reference-transaction; do cp trap hooks/$hook; done",
+    );
+    assert_eq!(origins(&mut client, &uri), expected(&[]), "it is committed");
+    let trap = trap.to_str().unwrap();
+    for name in PROGRAMS {
+        git(&root, &["config", "--file", "evil", name, trap]);
+    }
+    git(&root, &["config", "include.path", "../evil"]);
+    git(&root, &["config", "core.hooksPath", "hooks"]);
+    assert_eq!(origins(&mut client, &uri), expected(&[]), "it still is");
+    assert!(!sprung.exists());
+
+    // Its content is missing, and would be fetched.
+    shell(
+        &root,
+        "rm -f .git/objects/$(git rev-parse HEAD:a.rs | sed 's|^..|&/|')",
+    );
+    for (name, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("protocol.allow", "always"),
+        ("remote.origin.promisor", "true"),
+    ] {
+        git(&root, &["config", name, value]);
+    }
+    let is_sprung = || {
+        let is_sprung = sprung.exists();
+        drop(std::fs::remove_file(&sprung));
+        is_sprung
+    };
+    for url in [
+        "ssh://host/x",
+        &format!("ext::{trap}"),
+        root.to_str().unwrap(),
+    ] {
+        git(&root, &["config", "remote.origin.url", url]);
+        shell(&root, "! git cat-file blob HEAD:a.rs");
+        assert!(is_sprung(), "{url}: this is a trap");
+        let first = "write a program";
+        let all = expected(&[(1, 4, 1, first, false)]);
+        assert_eq!(origins(&mut client, &uri), all, "{url}");
+        assert_eq!(world.run(&["blame", "a.rs"]).code, Some(0));
+        assert!(!is_sprung(), "{url}");
+    }
 }
 
 #[test]
