@@ -114,6 +114,9 @@ struct Running {
     /// Messages that have not joined.
     steers: Vec<Steered>,
     questions: Questions,
+    ground: turns::Ground,
+    /// Whether the person allowed the rest of the turn.
+    is_allowed: bool,
     /// Running calls that may change something, by id.
     changing: HashMap<String, ToolKind>,
     failure: Option<Failure>,

@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::event::{About, AgentEvent, Permission};
+use super::event::{About, AgentEvent, Offer, Permission};
 use super::steps::{Step, Steps};
 use crate::tools::{Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, ToolKind};
 
@@ -70,7 +70,7 @@ pub(super) async fn ask(
         name: name.to_owned(),
         kind,
         preview: Box::new(preview),
-        rule: None,
+        offer: Offer::default(),
         reply: Some(reply),
         asked: Some(asked),
     };
@@ -297,7 +297,7 @@ impl Question {
             name: self.name.to_owned(),
             kind: self.kind,
             preview: Box::new(self.preview),
-            rule: None,
+            offer: Offer::default(),
             reply: Some(reply),
             asked: None,
         };

@@ -159,9 +159,9 @@ pub enum AgentEvent {
         kind: ToolKind,
         /// What will happen.
         preview: Box<Preview>,
-        /// The rule that "always" would add; `None` if this requires approval every time.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        rule: Option<String>,
+        /// What else a yes may cover.
+        #[serde(flatten)]
+        offer: Offer,
         /// Where the answer goes.
         #[serde(skip)]
         reply: Option<oneshot::Sender<Permission>>,
@@ -386,30 +386,50 @@ pub enum Permission {
     Forbidden(String),
 }
 
+/// What a yes to a permission request may cover besides the call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Offer {
+    /// The rule that "always" would add; `None` if this requires approval every time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The rule for the same subcommand with any arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Whether the rest of the turn can be allowed with it.
+    #[serde(skip)]
+    pub turn: bool,
+}
+
 /// The scope of a yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// How long it applies.
     pub scope: Scope,
-    /// The rule as the person edited it; `None` for the offered one.
+    /// The rule as the person chose or edited it; `None` for the exact one.
     pub rule: Option<String>,
-}
-
-impl Grant {
-    /// The offered rule.
-    #[must_use]
-    pub fn offered(scope: Scope) -> Self {
-        Self { scope, rule: None }
-    }
 }
 
 /// How long a yes applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
+    /// Until the turn ends: it asks no more about what mode `auto` allows.
+    Turn,
     /// Until the session ends.
     Session,
     /// In every session in this workspace, until it is removed (`tandem permissions rm`).
     Project,
+}
+
+impl Scope {
+    /// As in commands and choices.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Session => "session",
+            Self::Project => "project",
+        }
+    }
 }
 
 /// Why a turn ended.

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Outcome, sessions};
-use crate::agent::event::{About, AgentEvent, Grant, Permission, Scope, Termination};
+use crate::agent::event::{About, AgentEvent, Grant, Offer, Permission, Scope, Termination};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
 use crate::domain::Prompt;
 use crate::domain::{Preview, ToolKind};
@@ -237,11 +237,11 @@ impl Terminal {
             AgentEvent::PermissionRequested {
                 about,
                 preview,
-                rule,
+                offer,
                 reply: Some(reply),
                 ..
             } => {
-                self.ask(&about, &preview, rule, reply)?;
+                self.ask(&about, &preview, offer, reply)?;
             }
             event if !self.json => self.tell(event)?,
             _ => {}
@@ -349,7 +349,7 @@ impl Terminal {
         &mut self,
         about: &About,
         preview: &Preview,
-        rule: Option<String>,
+        offer: Offer,
         reply: oneshot::Sender<Permission>,
     ) -> io::Result<()> {
         if *about == About::Plan {
@@ -387,15 +387,21 @@ impl Terminal {
             let _turn_gone = reply.send(Permission::Reject);
             return Ok(());
         }
-        let always = rule
+        let turn = if offer.turn {
+            ", all of this [t]urn"
+        } else {
+            ""
+        };
+        let always = offer
+            .rule
             .as_deref()
             .map(display::escape_line)
             .map_or_else(String::new, |rule| {
                 format!(", [a]lways {rule}, [p] always for this project")
             });
-        write!(self.stderr, "  allow? [y]es{always}, [N]o: ")?;
+        write!(self.stderr, "  allow? [y]es{turn}{always}, [N]o: ")?;
         self.stderr.flush()?;
-        read_answer(reply, move |answer| understood(answer, rule.is_some()));
+        read_answer(reply, move |answer| understood(answer, &offer));
         Ok(())
     }
 
@@ -447,7 +453,7 @@ fn answered(typed: &str, answers: &[String]) -> Permission {
 }
 
 /// Only a clear yes to what was offered is a yes.
-fn understood(answer: &str, may_remember: bool) -> Permission {
+fn understood(answer: &str, offer: &Offer) -> Permission {
     let (word, rule) = answer
         .trim()
         .split_once(' ')
@@ -460,8 +466,9 @@ fn understood(answer: &str, may_remember: bool) -> Permission {
     };
     match (word, rule) {
         ("y" | "yes", None) => Permission::AllowOnce,
-        ("a" | "always", _) if may_remember => grant(Scope::Session),
-        ("p" | "project", _) if may_remember => grant(Scope::Project),
+        ("t" | "turn", None) if offer.turn => grant(Scope::Turn),
+        ("a" | "always", _) if offer.rule.is_some() => grant(Scope::Session),
+        ("p" | "project", _) if offer.rule.is_some() => grant(Scope::Project),
         _ => Permission::Reject,
     }
 }
@@ -489,7 +496,12 @@ mod tests {
     #[test]
     fn anything_but_a_clear_yes_is_no() {
         let check = |answer: &str, expected: Permission| {
-            assert_eq!(understood(answer, true), expected, "{answer:?}");
+            let offer = Offer {
+                rule: Some("edit_file(src/a)".to_owned()),
+                turn: true,
+                ..Offer::default()
+            };
+            assert_eq!(understood(answer, &offer), expected, "{answer:?}");
         };
         let grant = |scope, rule: Option<&str>| {
             Permission::AllowAlways(Grant {
@@ -499,6 +511,7 @@ mod tests {
         };
         check("y\n", Permission::AllowOnce);
         check("a\n", grant(Scope::Session, None));
+        check("t\n", grant(Scope::Turn, None));
         check(
             "p edit_file(src/**)\n",
             grant(Scope::Project, Some("edit_file(src/**)")),
@@ -506,10 +519,9 @@ mod tests {
         for answer in ["", "\n", "n", "yes please", "sure", "A"] {
             check(answer, Permission::Reject);
         }
-        assert_eq!(
-            understood("a", false),
-            Permission::Reject,
-            "it was not offered"
-        );
+        for answer in ["a", "p", "t"] {
+            let outcome = understood(answer, &Offer::default());
+            assert_eq!(outcome, Permission::Reject, "{answer} was not offered");
+        }
     }
 }

@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 use super::Server;
 use super::dispatch::{Answer, error};
 use crate::agent::event::{
-    About, AgentEvent, Grant, Permission, START, START_ELSEWHERE, START_FRESH, Scope,
+    About, AgentEvent, Grant, Offer, Permission, START, START_ELSEWHERE, START_FRESH, Scope,
 };
 use crate::domain::{Preview, ToolKind};
 use crate::rpc::ErrorCode;
@@ -28,8 +28,7 @@ pub(super) struct Request {
     pub about: About,
     pub kind: ToolKind,
     pub preview: Preview,
-    /// The rule that "always" would add; `None` if this requires approval every time.
-    pub rule: Option<String>,
+    pub offer: Offer,
     /// Whether the client opens a session for a plan.
     pub opens_sessions: bool,
 }
@@ -74,7 +73,7 @@ impl Request {
         }
         match &self.preview.answers {
             Some(options) => answers(options, self.preview.form.is_some()),
-            None => choices(self.rule.as_deref()),
+            None => choices(&self.offer),
         }
     }
 }
@@ -98,21 +97,38 @@ impl From<(&str, &str, Permission)> for Choice {
 }
 
 /// The choices, from narrow to wide, the refusal last. Titles begin with how long they apply, because menus truncate.
-pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
+pub(super) fn choices(offer: &Offer) -> Vec<Choice> {
     let mut choices = vec![Choice::from(("allow_once", "Allow", Permission::AllowOnce))];
-    if let Some(rule) = rule.map(display::escape_line) {
-        let always = [
-            ("allow_always", "session", Scope::Session),
-            ("allow_always_project", "project", Scope::Project),
-        ];
-        choices.extend(always.map(|(id, place, scope)| {
-            Choice::from((
-                id,
-                &*format!("Always ({place}): {rule}"),
-                Permission::AllowAlways(Grant::offered(scope)),
-            ))
-        }));
+    let grant = |scope, rule| Permission::AllowAlways(Grant { scope, rule });
+    if offer.turn {
+        let turn = (
+            "allow_turn",
+            "Allow All of This Turn",
+            grant(Scope::Turn, None),
+        );
+        choices.push(turn.into());
     }
+    let always = [
+        ("allow_always", Scope::Session, &offer.rule),
+        ("allow_always_prefix", Scope::Session, &offer.prefix),
+        (
+            "allow_always_project",
+            Scope::Project,
+            if offer.prefix.is_some() {
+                &offer.prefix
+            } else {
+                &offer.rule
+            },
+        ),
+    ];
+    choices.extend(always.into_iter().filter_map(|(id, scope, rule)| {
+        let rule = rule.as_deref()?;
+        Some(Choice {
+            id: id.to_owned(),
+            title: format!("Always ({}): {}", scope.name(), display::escape_line(rule)),
+            permission: grant(scope, Some(rule.to_owned())),
+        })
+    }));
     choices.push(("reject_once", "Reject", Permission::Reject).into());
     choices
 }
@@ -207,7 +223,11 @@ impl Requests {
                 "two sessions have a pending call with that id; answer with a code action",
             ));
         }
-        if matches!(permission, Permission::AllowAlways(_)) && open.request.rule.is_none() {
+        let is_offered = |grant: &Grant| match grant.scope {
+            Scope::Turn => open.request.offer.turn,
+            Scope::Session | Scope::Project => open.request.offer.rule.is_some(),
+        };
+        if matches!(&permission, Permission::AllowAlways(grant) if !is_offered(grant)) {
             return Err(refused(
                 "this requires approval every time; `tandem.allow` allows it once",
             ));
@@ -251,7 +271,7 @@ impl Server {
             call_id,
             kind,
             preview,
-            rule,
+            offer,
             reply,
             ..
         } = event
@@ -270,7 +290,7 @@ impl Server {
             about,
             kind,
             preview: *preview,
-            rule,
+            offer,
             opens_sessions: self.client.opens_sessions,
         };
         let answer = conversation.front.ask(&request);

@@ -21,7 +21,7 @@ use emptying::Uncovered;
 pub use rule::Rule;
 use rule::{NETWORK, Touch, may_be_short, of_path, of_words};
 
-use crate::agent::event::About;
+use crate::agent::event::{About, Offer};
 use crate::config::Mode;
 
 use crate::text::shell::{self, Dialect, Word, Words};
@@ -162,6 +162,17 @@ impl Facts {
         } else {
             self.is_named_by(rule)
         }
+    }
+
+    /// The rule for the same subcommand with any arguments; `None` unless the command names one.
+    #[must_use]
+    pub fn prefix(&self) -> Option<String> {
+        let line = self.command.as_ref().filter(|line| !line.network)?;
+        let [words] = line.commands.as_deref()? else {
+            return None;
+        };
+        let named = shell::quoted(programs::subcommand(words)?);
+        Some(format!("{}({named} *)", self.rule_name()))
     }
 
     /// The rule that would allow exactly this; `None` if it requires approval every time.
@@ -418,6 +429,18 @@ impl Policy {
         let asks_anyway =
             touch(&self.deny, facts) != Touch::Not || touch(&self.ask, facts) != Touch::Not;
         facts.exactly().filter(|_| !asks_anyway)
+    }
+
+    /// What a yes to the call may cover besides it, in a session whose widest mode this is.
+    #[must_use]
+    pub fn offers(&self, widest: Mode, facts: &Facts) -> Offer {
+        let rule = self.offer(facts);
+        let is_call = matches!(facts.about, About::Call { .. });
+        Offer {
+            prefix: rule.as_ref().and_then(|_| facts.prefix()),
+            turn: is_call && self.decide(widest, facts) == Verdict::Allow,
+            rule,
+        }
     }
 
     /// Adds a rule the person allowed when answering this request: the offered one, or an edited one that still matches

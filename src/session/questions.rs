@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
 use super::permission::{Facts, Verdict};
+use super::turns::Ground;
 use super::{Actor, Running};
 use crate::agent::event::{About, AgentEvent, Permission, START, START_FRESH, Scope};
 use crate::config::Mode;
@@ -123,11 +124,12 @@ impl Actor {
         else {
             return;
         };
+        let mode = self.deciding_mode();
         let (Some(running), Some(reply)) = (self.running.as_mut(), reply) else {
             return;
         };
         let facts = Facts::new(&name, about.clone(), kind, &preview, &self.workspace);
-        let outcome = match self.policy.decide(self.mode, &facts) {
+        let outcome = match self.policy.decide(mode, &facts) {
             Verdict::Allow => Permission::AllowOnce,
             Verdict::Ask if matches!(about, About::Call { asks: false, .. }) => {
                 Permission::Forbidden(NOT_ASKED.to_owned())
@@ -150,8 +152,20 @@ impl Actor {
         running.decide(&call_id, kind, reply, outcome);
     }
 
+    /// The mode that decides about calls now. A turn on a copy of the workspace, or one the person allowed, asks only
+    /// about what the widest mode would.
+    fn deciding_mode(&self) -> Mode {
+        let asks_less = |running: &Running| running.is_allowed || running.ground == Ground::Copy;
+        match self.mode {
+            Mode::Plan => Mode::Plan,
+            _ if self.running.as_ref().is_some_and(asks_less) => self.settings.widest_mode,
+            mode => mode,
+        }
+    }
+
     /// Opens the next request. It is decided again, because the previous answer may have decided it.
     fn ask_next(&mut self) {
+        let mode = self.deciding_mode();
         while let Some(running) = self.running.as_mut()
             && running.questions.open.is_none()
             && let Some(request) = running.questions.waiting.pop_front()
@@ -165,13 +179,13 @@ impl Actor {
                 facts,
                 reply,
             } = request;
-            match self.policy.decide(self.mode, &facts) {
+            match self.policy.decide(mode, &facts) {
                 Verdict::Allow => running.decide(&call_id, kind, reply, Permission::AllowOnce),
                 Verdict::Forbid(why) => {
                     running.decide(&call_id, kind, reply, Permission::Forbidden(why));
                 }
                 Verdict::Ask => {
-                    let rule = self.policy.offer(&facts);
+                    let offer = self.policy.offers(self.settings.widest_mode, &facts);
                     let is_form = preview.form.is_some();
                     let (person, answer) = oneshot::channel();
                     let (id, reply) = (call_id.clone(), Some(reply));
@@ -190,7 +204,7 @@ impl Actor {
                         name,
                         kind,
                         preview,
-                        rule,
+                        offer,
                         reply,
                         asked: None,
                     });
@@ -201,6 +215,7 @@ impl Actor {
 
     /// The person answered the open request. What the mode forbids by now stays forbidden.
     pub(super) fn decided(&mut self, permission: Permission) {
+        let mode = self.deciding_mode();
         let Some(running) = self.running.as_mut() else {
             return;
         };
@@ -210,7 +225,7 @@ impl Actor {
         let Some(reply) = open.reply.take() else {
             return;
         };
-        let outcome = match self.policy.decide(self.mode, &open.facts) {
+        let outcome = match self.policy.decide(mode, &open.facts) {
             Verdict::Forbid(why) => Permission::Forbidden(why),
             _ => permission,
         };
@@ -222,7 +237,7 @@ impl Actor {
     pub(super) fn reconsider(&mut self) {
         if let Some(open) = self.open_question()
             && matches!(
-                self.policy.decide(self.mode, &open.facts),
+                self.policy.decide(self.deciding_mode(), &open.facts),
                 Verdict::Forbid(_)
             )
         {
@@ -244,6 +259,8 @@ impl Actor {
                 .retain(|request| request.call_id != call_id);
             return;
         };
+        running.is_allowed |=
+            matches!(&outcome, Permission::AllowAlways(grant) if grant.scope == Scope::Turn);
         if facts.is_pause() && matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
         {
             self.spent.go_on(&self.limits.session);
@@ -254,7 +271,9 @@ impl Actor {
         {
             self.leave_plan_mode();
         }
-        if let Permission::AllowAlways(grant) = &outcome {
+        if let Permission::AllowAlways(grant) = &outcome
+            && grant.scope != Scope::Turn
+        {
             let problem = match self.policy.remember(&facts, grant.rule.as_deref()) {
                 Ok(rule) if grant.scope == Scope::Project => match &self.remembered {
                     Some(remembered) => remembered.add(&rule).await.err().map(|error| {

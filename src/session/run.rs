@@ -114,6 +114,9 @@ impl Actor {
             Change::Mode(mode) => {
                 self.mode = mode;
                 self.journal.mode(mode);
+                if let Some(running) = &mut self.running {
+                    running.is_allowed = false;
+                }
                 return Ok(());
             }
             Change::OnCopy(on_copy) => {

@@ -265,6 +265,8 @@ impl Actor {
             steering: said,
             steers: Vec::new(),
             questions: Questions::default(),
+            ground,
+            is_allowed: false,
             changing: HashMap::new(),
             failure: None,
             done: false,

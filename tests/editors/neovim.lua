@@ -375,6 +375,30 @@ t.test('Always accepts a wider rule', function()
   t.equal(sent:find('rejected this call', 1, true), nil)
 end)
 
+t.test('one answer allows the rest of a turn, and <Tab> offers a rule for a subcommand', function()
+  project('whole')
+  local function run(id, command)
+    return { call = { id = id, name = 'run_command', arguments = { command = command } } }
+  end
+  model:script(
+    { run('c1', 'git status --short'), run('c2', 'seq 2') },
+    { run('c3', 'seq 3') },
+    { { text = 'All ran.' } }
+  )
+  vim.cmd('Tandem ask Run them')
+  wait_question()
+  t.equal(
+    vim.fn.getcompletion('Tandem always ', 'cmdline'),
+    { 'run_command(git status --short)', 'run_command(git status *)', 'project' }
+  )
+  t.contains(chat(), 'g.   Allow All of This Turn')
+  require('tandem').allow_turn()
+  wait_idle()
+  t.contains(chat(), 'All ran.')
+  local sent = vim.json.encode(model:state().requests[3])
+  t.equal(sent:find('rejected this call', 1, true), nil)
+end)
+
 t.test('an earlier conversation can be resumed, and the current one is kept', function()
   project('earlier')
   model:script({ { text = 'Noted.' } }, { { text = 'A new one.' } }, { { text = 'Xylophone.' } })

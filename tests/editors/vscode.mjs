@@ -114,6 +114,7 @@ function groups() {
       ...turnChecks({ ...tools, typed: TYPED }),
       ["a rejected edit changes nothing", rejectEdit],
       ["a command's permission request shows the command, folder, sandbox, network and rule", commandWaits],
+      ["one answer allows the rest of a turn", restOfTurn],
       ["Always Allow accepts a wider rule", widerRule],
       ["a rule that is too broad allows only this call", tooBroadRule],
       ["a permission request is announced while the chat is hidden, and a command answers it", hiddenQuestion],
@@ -352,7 +353,7 @@ async function commandWaits() {
   await bench.say("Does an empty cart cost nothing?");
   const card = bench.chat.locator(".asking");
   await card.locator(".question button").first().waitFor();
-  for (const part of [command, bench.project, /sandbox/i, /network/i, /Always \(session\): run_command\(npm test/]) {
+  for (const part of [command, bench.project, /sandbox/i, /network/i, /Always \(session\): run_command\(npm test/, "run_command(npm test *)"]) {
     await card.filter({ hasText: part }).waitFor();
   }
   await card.locator(".title", { hasText: /^Allow tandem to run this command\?$/ }).waitFor(); // it stands below: once is enough
@@ -364,6 +365,15 @@ async function commandWaits() {
   await bench.widenSideBar(440);
   await card.locator(".question button", { hasText: /reject/i }).click();
   await bench.chat.locator(".answer", { hasText: "I did not run it." }).waitFor();
+  await bench.idle();
+}
+
+async function restOfTurn() {
+  await model.script([...running("call_r1", "seq 5"), ...running("call_r2", "seq 6")], running("call_r3", "seq 7"), [{ text: "All ran." }]);
+  await bench.say("Count, all of it.");
+  await bench.chat.locator(".question button", { hasText: "Allow All of This Turn" }).click();
+  await bench.chat.locator(".answer", { hasText: "All ran." }).waitFor();
+  await bench.chat.locator(".tool[data-status=completed]", { hasText: "seq 7" }).waitFor();
   await bench.idle();
 }
 

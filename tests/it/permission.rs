@@ -111,6 +111,7 @@ fn always_allow_names_its_rule_and_scope() {
         options(&first),
         [
             "allow_once",
+            "allow_turn",
             "allow_always",
             "allow_always_project",
             "reject_once"
@@ -121,7 +122,7 @@ fn always_allow_names_its_rule_and_scope() {
         "{first:#}"
     );
     assert_eq!(
-        first["params"]["options"][1]["_meta"]["tandem"]["rule"],
+        first["params"]["options"][2]["_meta"]["tandem"]["rule"],
         "write_file(a.txt)"
     );
     choose(&mut client, &first, "allow_always");
@@ -137,6 +138,46 @@ fn always_allow_names_its_rule_and_scope() {
     let id = client.prompt(&session, "another session");
     let again = question(&mut client);
     choose(&mut client, &again, "allow_once");
+    end(&mut client, id);
+}
+
+/// Parallel edits need one answer; what asks in every mode still does, and so do the next turn and a mode chosen since.
+#[test]
+fn the_rest_of_a_turn_can_be_allowed() {
+    let hook = ".vscode/tasks.json";
+    let script = json!([
+        [write("c1", "a.txt", "1"), write("c2", "b.txt", "1"), write("c3", "c.txt", "1")],
+        [write("c4", "d.txt", "1")], [write("c5", hook, "{}")], [{ "text": "ok" }],
+        [write("c6", "e.txt", "1")], [write("c7", hook, "{}")], [write("c8", "f.txt", "1")], [{ "text": "ok" }],
+    ]);
+    let world = World::new(script);
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    let first = question(&mut client);
+    assert_eq!(
+        first["params"]["options"][1],
+        json!({ "optionId": "allow_turn", "name": "Allow All of This Turn", "kind": "allow_always" })
+    );
+    choose(&mut client, &first, "allow_turn");
+    let protected = question(&mut client);
+    assert!(visible(&protected).contains(hook), "{protected:#}");
+    assert_eq!(options(&protected), ["allow_once", "reject_once"]);
+    assert_eq!(world.read("d.txt"), "1", "the edits before it are done");
+    choose(&mut client, &protected, "reject_once");
+    end(&mut client, id);
+
+    let id = client.prompt(&session, "again");
+    let again = question(&mut client);
+    assert!(visible(&again).contains("e.txt"), "{again:#}");
+    choose(&mut client, &again, "allow_turn");
+    let protected = question(&mut client);
+    let mode = json!({ "sessionId": session, "modeId": "ask" });
+    client.call("session/set_mode", mode);
+    choose(&mut client, &protected, "reject_once");
+    let last = question(&mut client);
+    assert!(visible(&last).contains("f.txt"), "{last:#}");
+    choose(&mut client, &last, "reject_once");
     end(&mut client, id);
 }
 
@@ -367,8 +408,8 @@ fn only_what_was_shown_is_done() {
     assert!(visible(&asked).contains("link.txt → a.txt"), "{asked:#}");
     assert_eq!(
         options(&asked),
-        ["allow_once", "reject_once"],
-        "an alias is never remembered"
+        ["allow_once", "allow_turn", "reject_once"],
+        "no rule is offered for an alias"
     );
     point_to("b.txt");
     choose(&mut client, &asked, "allow_once");
@@ -678,11 +719,11 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
             match event {
                 AgentEvent::PermissionRequested {
                     preview,
-                    rule,
+                    offer,
                     reply: Some(reply),
                     ..
                 } => {
-                    asked.push((preview.command.unwrap().command, rule));
+                    asked.push((preview.command.unwrap().command, offer.rule));
                     reply.send(answer.clone()).unwrap();
                 }
                 AgentEvent::Done { .. } => break,
@@ -699,7 +740,11 @@ fn commands_require_approval_until_exactly_allowed() {
     let line = |command: &str| json!({ "command": command });
     let asked = |mode, answer: &Permission, lines: &[Value]| asked_about(mode, answer, lines);
     let offered = |command: &str, rule: &str| (command.to_owned(), Some(rule.to_owned()));
-    let always = Permission::AllowAlways(Grant::offered(Scope::Session));
+    let grant = |scope, rule: Option<&str>| {
+        let rule = rule.map(str::to_owned);
+        Permission::AllowAlways(Grant { scope, rule })
+    };
+    let always = grant(Scope::Session, None);
     let lines = [
         line("cargo test"),
         line("cargo  'test'"),
@@ -713,6 +758,39 @@ fn commands_require_approval_until_exactly_allowed() {
             ("cargo test; x".to_owned(), None),
             offered("cargo test --lib", "run_command(cargo test --lib)"),
         ]
+    );
+    let lines = [
+        line("npm test"),
+        line("npm test -- --grep price"),
+        line("npm run build"),
+    ];
+    assert_eq!(
+        asked(
+            Mode::Ask,
+            &grant(Scope::Session, Some("run_command(npm test *)")),
+            &lines
+        ),
+        [
+            offered("npm test", "run_command(npm test)"),
+            offered("npm run build", "run_command(npm run build)"),
+        ]
+    );
+    let lines = [
+        line("make"),
+        line("cargo test | tail -5"),
+        json!({ "command": "git fetch", "network": true }),
+        json!({ "command": "ls", "sandboxed": false }),
+        line("rm -rf ."),
+    ];
+    assert_eq!(
+        asked(Mode::Ask, &grant(Scope::Turn, None), &lines),
+        [
+            offered("make", "run_command(make)"),
+            offered("git fetch", "network(git fetch)"),
+            ("ls".to_owned(), None),
+            ("rm -rf .".to_owned(), None),
+        ],
+        "the rest of the turn is allowed as far as `auto` goes"
     );
     let lines = [
         line("make && make install > log"),

@@ -479,6 +479,7 @@ fn the_always_button_names_its_rule_and_a_command_takes_an_edited_one() {
         [
             "Reject",
             "Allow",
+            "Allow All of This Turn",
             session,
             "Always (project): write_file(a.rs)"
         ]

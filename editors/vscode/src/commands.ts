@@ -132,8 +132,10 @@ async function fix({ conversations, chat }: Parts, uri: Uri, diagnostic: Diagnos
 /** Allows the call and adds a rule, which the user can edit and the server checks. */
 async function permitByRule({ questions }: Session): Promise<void> {
   const asked = questions.first("allow_always");
-  const items = (asked?.options ?? []).map((option) => ({ label: option.name, option }));
-  if (asked === undefined) {
+  const items = (asked?.options ?? [])
+    .filter((option) => option._meta?.tandem?.rule !== undefined)
+    .map((option) => ({ label: option.name, option }));
+  if (asked === undefined || items.length === 0) {
     void window.showInformationMessage(l10n.t("tandem: this requires approval every time."));
     return;
   }

@@ -306,11 +306,7 @@ pub(super) fn request_permission(updates: &mut Updates, request: &Request) -> An
     let params = acp::RequestPermissionRequest::new(
         SessionId::clone(&request.session),
         question(&request.call_id, request.kind, request.preview.clone()),
-        request
-            .choices()
-            .into_iter()
-            .map(|choice| option(choice, request.rule.as_deref()))
-            .collect(),
+        request.choices().into_iter().map(option).collect(),
     );
     let answer = updates
         .peer()
@@ -325,8 +321,8 @@ pub(super) fn request_permission(updates: &mut Updates, request: &Request) -> An
     })
 }
 
-fn option(choice: Choice, rule: Option<&str>) -> acp::PermissionOption {
-    let kind = match choice.permission {
+fn option(choice: Choice) -> acp::PermissionOption {
+    let kind = match &choice.permission {
         Permission::AllowOnce => acp::PermissionOptionKind::AllowOnce,
         // Clients answer `allow_once` by themselves or by one key, which would be an answer nobody gave.
         Permission::AllowAlways(_) | Permission::Answered(_) => {
@@ -335,8 +331,10 @@ fn option(choice: Choice, rule: Option<&str>) -> acp::PermissionOption {
         _ => acp::PermissionOptionKind::RejectOnce,
     };
     let option = acp::PermissionOption::new(choice.id, choice.title, kind);
-    match (kind, rule) {
-        (acp::PermissionOptionKind::AllowAlways, Some(rule)) => option.meta(Map::from_iter([(
+    match choice.permission {
+        Permission::AllowAlways(Grant {
+            rule: Some(rule), ..
+        }) => option.meta(Map::from_iter([(
             "tandem".to_owned(),
             json!({ "rule": rule }),
         )])),
@@ -361,7 +359,7 @@ fn understood(answer: &Value, choices: &[Choice]) -> Permission {
     match chosen.map(|choice| &choice.permission) {
         Some(Permission::AllowAlways(grant)) => Permission::AllowAlways(Grant {
             scope: grant.scope,
-            rule: edited.map(str::to_owned),
+            rule: edited.map(str::to_owned).or_else(|| grant.rule.clone()),
         }),
         Some(permission) => permission.clone(),
         None => Permission::Reject,
@@ -371,12 +369,16 @@ fn understood(answer: &Value, choices: &[Choice]) -> Permission {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::Scope;
+    use crate::agent::event::{Offer, Scope};
     use crate::server::permission::choices;
 
     #[track_caller]
     fn check(answer: &Value, rule: Option<&str>, expected: &Permission) {
-        assert_eq!(understood(answer, &choices(rule)), *expected, "{answer}");
+        let offer = Offer {
+            rule: rule.map(str::to_owned),
+            ..Offer::default()
+        };
+        assert_eq!(understood(answer, &choices(&offer)), *expected, "{answer}");
     }
 
     fn selected(id: &str) -> Value {
@@ -391,6 +393,7 @@ mod tests {
             selected("yes"),
             selected("allow_always"),
             selected("allow_always_project"),
+            selected("allow_turn"),
             json!(null),
             json!([]),
             json!({ "outcome": "selected" }),
@@ -413,12 +416,12 @@ mod tests {
         check(
             &selected("allow_always"),
             offered,
-            &grant(Scope::Session, None),
+            &grant(Scope::Session, offered),
         );
         check(
             &selected("allow_always_project"),
             offered,
-            &grant(Scope::Project, None),
+            &grant(Scope::Project, offered),
         );
         check(
             &selected("allow_always_for_good"),

@@ -43,8 +43,6 @@ const EXPLAIN: &str = "Explain this selection step by step. Change nothing.";
 const EDIT: &str = "Edit this selection. Where its comments give instructions (such as `AI! make this async`), follow \
                     them and remove those comments; else correct what is wrong and make it clearer without changing \
                     what it does.";
-/// The second argument of `tandem.allowAlways` for a rule that outlasts the session.
-const PROJECT: &str = "project";
 /// Offer fixes for at most this many diagnostics, to keep the menu readable.
 const FIXES: usize = 3;
 /// At most this many diagnostics are sent with a question.
@@ -143,22 +141,25 @@ impl Server {
         let mut actions = Vec::new();
         for request in self.requests.open() {
             for choice in safe_first(request.choices()) {
-                let (command, scope) = match &choice.permission {
-                    Permission::AllowOnce => ("tandem.allow", None),
-                    Permission::Answered(answer) => ("tandem.allow", Some(answer.as_str())),
-                    Permission::AllowAlways(Grant {
-                        scope: Scope::Session,
-                        ..
-                    }) => ("tandem.allowAlways", None),
-                    Permission::AllowAlways(_) => ("tandem.allowAlways", Some(PROJECT)),
-                    _ => ("tandem.reject", None),
+                let (command, details) = match &choice.permission {
+                    Permission::AllowOnce => ("tandem.allow", vec![]),
+                    Permission::Answered(answer) => ("tandem.allow", vec![answer.as_str()]),
+                    Permission::AllowAlways(grant) => {
+                        let scope = std::iter::once(grant.scope.name());
+                        (
+                            "tandem.allowAlways",
+                            scope.chain(grant.rule.as_deref()).collect(),
+                        )
+                    }
+                    _ => ("tandem.reject", vec![]),
                 };
                 let title = match choice.permission {
                     Permission::AllowAlways(_) => format!("tandem: {}", choice.title),
                     _ => format!("tandem: {}: {}", choice.title, request.title()),
                 };
-                let arguments: Vec<_> =
-                    std::iter::once(request.key.as_str()).chain(scope).collect();
+                let arguments: Vec<_> = std::iter::once(request.key.as_str())
+                    .chain(details)
+                    .collect();
                 actions.push(action(&title, "quickfix", command, &json!(arguments)));
             }
         }
@@ -212,11 +213,11 @@ impl Server {
                 self.requests.answer(first.as_str(), permission)?;
             }
             "tandem.allowAlways" => {
-                let scope = if arguments.next() == Some(json!(PROJECT)) {
-                    Scope::Project
-                } else {
-                    Scope::Session
-                };
+                let name = arguments.next().unwrap_or_default();
+                let scope = [Scope::Turn, Scope::Project]
+                    .into_iter()
+                    .find(|scope| name == scope.name())
+                    .unwrap_or(Scope::Session);
                 let rule = arguments
                     .next()
                     .and_then(|rule| rule.as_str().map(str::to_owned));

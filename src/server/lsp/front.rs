@@ -341,6 +341,7 @@ impl Asked {
             let _ = write!(details, "\n\n{fence}diff\n{change}{fence}");
         }
         let rule = request
+            .offer
             .rule
             .as_ref()
             .map(|rule| display::escape_line(rule).into_owned());
@@ -381,20 +382,13 @@ impl Asked {
         let decision = match decision {
             Permission::AllowOnce => "allowed".to_owned(),
             Permission::AllowAlways(Grant {
-                scope: Scope::Session,
-                rule: own,
-            }) => {
-                format!(
-                    "allowed; rule `{}` added for this session",
-                    own.as_deref().unwrap_or(rule)
-                )
-            }
-            Permission::AllowAlways(Grant { rule: own, .. }) => {
-                format!(
-                    "allowed; rule `{}` added for this project",
-                    own.as_deref().unwrap_or(rule)
-                )
-            }
+                scope: Scope::Turn, ..
+            }) => "allowed, and the rest of this turn".to_owned(),
+            Permission::AllowAlways(Grant { scope, rule: own }) => format!(
+                "allowed; rule `{}` added for this {}",
+                own.as_deref().unwrap_or(rule),
+                scope.name()
+            ),
             Permission::Answered(answer) => format!("answered `{}`", display::escape_line(answer)),
             Permission::Filled(_) => "filled in".to_owned(),
             Permission::Reject | Permission::Forbidden(_) => "rejected".to_owned(),
@@ -416,6 +410,7 @@ fn show_request(peer: Peer, request: &Request, chat: Option<ChatFile>) -> Answer
     message.extend(request.preview.description());
     message.extend(
         request
+            .offer
             .rule
             .as_ref()
             .map(|rule| format!("Always adds the rule {}", display::escape_line(rule))),

@@ -8,8 +8,8 @@ mod known;
 use std::path::{Component, Path, PathBuf};
 
 use known::{
-    CONTEXT, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS, NAMING, RUNNING,
-    SQLITE, WRAPPERS,
+    CONTEXT, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS, NAMING, NO_SUBCOMMANDS,
+    RUNNING, SCRIPT_RUNNERS, SQLITE, WRAPPERS,
 };
 
 use crate::text::shell::program_name as name;
@@ -212,6 +212,32 @@ pub(super) fn runs(words: &[String]) -> Runs {
 /// Whether the command may run something its first words do not show, or change what later ones mean.
 pub(super) fn runs_others(words: &[String]) -> bool {
     runs(words) != Runs::Itself
+}
+
+/// The words that name a subcommand, such as `npm test` or `npm run build`, whose arguments do not change what runs.
+pub(super) fn subcommand(words: &[String]) -> Option<&[String]> {
+    let is_name = |word: &String| {
+        word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_:".contains(c))
+    };
+    let (program, verb) = (name(words.first()?), words.get(1)?);
+    let count = match verb.as_str() {
+        "run" if SCRIPT_RUNNERS.contains(&program.as_str()) => 3,
+        "run" | "exec" | "x" | "dlx" => return None,
+        _ => 2,
+    };
+    let named = words.get(..count)?;
+    let evaluates = |word: &String| {
+        let name = name(word);
+        WRAPPERS.contains(&name.as_str()) || row(&INTERPRETERS, &name).is_some()
+    };
+    let is_subcommand = named.iter().skip(1).all(is_name)
+        && !NO_SUBCOMMANDS.contains(&program.as_str())
+        && !named.iter().any(evaluates)
+        && !runs_others(words);
+    is_subcommand.then_some(named)
 }
 
 /// Whether the command removes or moves one of `roots`, or a parent folder of one.

@@ -523,6 +523,63 @@ fn always_adds_the_offered_rule() {
 }
 
 #[test]
+fn a_prefix_rule_names_a_subcommand() {
+    for (line, words) in [
+        ("npm test", Some("npm test")),
+        ("npm test -- --grep price", Some("npm test")),
+        ("npm run test:unit -- -w", Some("npm run test:unit")),
+        ("cargo test parser", Some("cargo test")),
+        ("git commit -m 'a b'", Some("git commit")),
+        ("./gradlew check", Some("./gradlew check")),
+        ("npm", None),
+        ("npm --silent test", None),
+        ("npm run", None),
+        ("uv run pytest", None),
+        ("npx vitest", None),
+        ("bundle exec rake", None),
+        ("python manage", None),
+        ("env npm test", None),
+        ("git config user.name x", None),
+        ("rm build", None),
+        ("pytest tests/a.py", None),
+        ("make x && make y", None),
+    ] {
+        let rule = words.map(|words| format!("run_command({words} *)"));
+        let offer = Policy::default().offers(Auto, &run(line));
+        assert_eq!(offer.prefix, rule, "{line}");
+    }
+    let fetch = with(run("cargo fetch"), |line| line.network = true);
+    assert_eq!(Policy::default().offers(Auto, &fetch).prefix, None);
+    let policy = policy(&[], &["run_command(npm *)"], &[]);
+    let offer = policy.offers(Auto, &run("npm test"));
+    assert_eq!(offer, Offer::default(), "a rule asks about it");
+}
+
+proptest::proptest! {
+    /// Whatever follows: an offered rule allows the call, is narrow, and lets no program run what its words do not show.
+    #[test]
+    fn prefix_rules_are_narrow_and_never_evaluate(
+        program in proptest::sample::select(vec!["npm", "git", "make", "sh", "env", "python3", "node", "npx", "uv", "find", "sudo", "awk", "x/y"]),
+        words in proptest::collection::vec("[a-z]{1,4}|run|exec|sh|-[a-z]|--[a-z]{2,5}|[a-z]/[a-z]|test", 0..5),
+        more in proptest::collection::vec("-c|-e|--eval|--call|exec|x|--config=a", 0..3),
+    ) {
+        let line = [vec![program.to_owned()], words].concat();
+        let facts = run(&line.join(" "));
+        if let Some(rule) = facts.prefix() {
+            let mut policy = Policy::default();
+            let added = policy.remember(&facts, Some(&rule)).unwrap();
+            assert!(added.futile().is_none() && added.is_narrow(), "{rule}");
+            assert!(!["sh", "env", "python3", "node", "npx", "find", "sudo", "awk"].contains(&program), "{rule}");
+            check(&policy, Ask, &facts, "allow");
+            let other = [line[..2].to_vec(), more].concat();
+            if programs::runs_others(&other) {
+                check(&policy, Ask, &run(&other.join(" ")), "ask");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_edited_rule_must_be_about_the_call_and_narrow() {
     let edited = |facts: &Facts, rule: &str| {
         Policy::default()

@@ -159,6 +159,21 @@ impl Trial {
 }
 
 #[test]
+fn in_mode_ask_only_the_end_asks() {
+    let calls = [
+        write("made.txt", "made\n"),
+        write("too.txt", "too\n"),
+        run("cat made.txt too.txt > both.txt"),
+    ];
+    let mut trial = Trial::new(Level::Best, &calls, |_| {});
+    let mode = json!({ "sessionId": trial.session, "modeId": "ask" });
+    trial.client.call("session/set_mode", mode);
+    trial.play(APPLY);
+    assert_eq!(trial.stage.world.read("both.txt"), "made\ntoo\n");
+    assert_eq!(trial.stage.world.read("made.txt"), "made\n");
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "one story, in order")]
 fn edits_and_commands_see_each_other_and_nothing_changes_until_apply() {
     let calls = [
@@ -608,7 +623,7 @@ fn a_headless_run_has_nobody_to_apply_and_discards() {
 }
 
 #[test]
-fn calls_that_may_leave_the_copy_ask_as_before() {
+fn calls_that_may_leave_the_copy_ask() {
     let calls = [
         json!({ "command": "echo x > a", "network": true }),
         write("a", "x\n"),
@@ -625,9 +640,6 @@ fn calls_that_may_leave_the_copy_ask_as_before() {
         "Run `echo x > a` (with the network)"
     );
     choose(&mut trial.client, &asked, DISCARD);
-    let asked = trial.client.next("session/request_permission");
-    assert_eq!(asked["params"]["toolCall"]["title"], "Create a");
-    choose(&mut trial.client, &asked, APPLY);
     let asked = trial.request();
     choose(&mut trial.client, &asked, APPLY);
     assert_eq!(trial.ends(prompt), "end_turn");

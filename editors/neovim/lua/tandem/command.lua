@@ -89,8 +89,8 @@ local subcommands = {
   always = {
     argument = true,
     complete = function()
-      local rule = require('tandem.permission').rule()
-      return rule and { rule, 'project' } or {}
+      local rules = require('tandem.permission').rules()
+      return #rules > 0 and vim.list_extend(rules, { 'project' }) or {}
     end,
     run = function(rest)
       local rule = vim.trim(rest)

@@ -253,6 +253,11 @@ function M.allow()
   complain(require('tandem.permission').answer('allow_once', 'allow_always'))
 end
 
+--- Answers the open permission request and those that follow in its turn.
+function M.allow_turn()
+  complain(require('tandem.permission').always('turn'))
+end
+
 --- Answers the open permission request and later ones like it.
 ---@param rule? string which those are; default: what is offered
 ---@param scope? 'session'|'project' for how long; default: the session

@@ -162,29 +162,33 @@ function M.answer(...)
   return problem or 'This request does not offer that answer'
 end
 
---- The rule that an Always answer would add.
----@return string?
-function M.rule()
-  local options = queue[1] and queue[1].options or {}
-  return vim.iter(options):map(function(option)
-    return vim.tbl_get(option, '_meta', 'tandem', 'rule')
-  end):next()
+--- The rules that Always answers would add, the narrowest first.
+---@return string[]
+function M.rules()
+  local rules = {} ---@type string[]
+  for _, option in ipairs(queue[1] and queue[1].options or {}) do
+    local rule = vim.tbl_get(option, '_meta', 'tandem', 'rule')
+    if rule and not vim.list_contains(rules, rule) then
+      rules[#rules + 1] = rule
+    end
+  end
+  return rules
 end
 
 --- Answers the open request and later ones like it.
----@param scope 'session'|'project'
----@param rule? string in place of the one that is offered
+---@param scope 'turn'|'session'|'project'
+---@param rule? string in place of the exact one
 ---@return string? problem why it was not answered
 function M.always(scope, rule)
-  local id = scope == 'project' and 'allow_always_project' or 'allow_always'
+  local id = ({ turn = 'allow_turn', session = 'allow_always', project = 'allow_always_project' })[scope]
   local question, problem = asked()
   local option = vim.iter(question and question.options or {}):find(function(option)
     return option.optionId == id
   end)
   if not option then
-    return problem or 'This request can only be allowed once'
+    return problem or 'This request does not offer that answer'
   end
-  choose(question, option, rule)
+  choose(question, option, rule or (scope ~= 'turn' and M.rules()[1] or nil))
 end
 
 --- Withdraws all questions of a session: it was cancelled or ended.

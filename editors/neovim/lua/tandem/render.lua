@@ -191,7 +191,7 @@ local function outcome(call, job)
   return has_job and call.status == 'completed' and not code and 'in the background' or nil
 end
 
-local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA' }
+local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_turn = 'g.', allow_always = 'gA' }
 
 ---@param out tandem.Rendered
 ---@param options wire.PermissionOption[]
@@ -207,7 +207,7 @@ local function add_question(out, options)
   local shown = {} ---@type table<string, true>
   for _, option in ipairs(options) do
     local is_answer = vim.list_contains(answers, option)
-    local key = is_answer and answer_keys.allow_once or answer_keys[option.kind]
+    local key = is_answer and answer_keys.allow_once or answer_keys[option.optionId] or answer_keys[option.kind]
     -- A key takes the first of its kind.
     if key and not shown[key] then
       shown[key] = true

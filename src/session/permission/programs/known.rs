@@ -140,6 +140,16 @@ pub(super) const WRAPPERS: &[&str] = &[
     "view",
 ];
 
+/// Package managers whose `run` takes the name of a script of the project.
+pub(super) const SCRIPT_RUNNERS: [&str; 3] = ["npm", "pnpm", "yarn"];
+/// Common programs whose first argument is a file, a text or another program.
+pub(super) const NO_SUBCOMMANDS: [&str; 38] = [
+    "basename", "bunx", "cat", "chmod", "chown", "cmp", "cp", "cut", "dd", "diff", "dirname", "du",
+    "echo", "file", "find", "grep", "head", "kill", "ln", "ls", "mkdir", "mv", "npx", "pipx", "rg",
+    "rm", "rmdir", "sleep", "sort", "stat", "tail", "tee", "touch", "uniq", "uvx", "wc", "which",
+    "xxd",
+];
+
 /// Built-ins that only change what later commands mean.
 pub(super) const CONTEXT: [&str; 8] = [
     "cd", "popd", "pushd", "set", "setopt", "shopt", "ulimit", "umask",
