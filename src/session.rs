@@ -101,6 +101,15 @@ fn failed() -> AgentEvent {
     }
 }
 
+/// What a turn works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    /// The workspace.
+    Workspace,
+    /// A copy of it, whose changes are applied later or not at all.
+    Copy,
+}
+
 /// A running turn.
 struct Running {
     /// The prompt it runs for.
@@ -114,7 +123,7 @@ struct Running {
     /// Messages that have not joined.
     steers: Vec<Steered>,
     questions: Questions,
-    ground: turns::Ground,
+    ground: Ground,
     /// Whether the person allowed the rest of the turn.
     is_allowed: bool,
     /// Running calls that may change something, by id.

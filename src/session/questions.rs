@@ -9,8 +9,7 @@ use std::collections::VecDeque;
 use tokio::sync::oneshot;
 
 use super::permission::{Facts, Verdict};
-use super::turns::Ground;
-use super::{Actor, Running};
+use super::{Actor, Ground, Running};
 use crate::agent::event::{About, AgentEvent, Permission, START, START_FRESH, Scope};
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::event::{Failure, PromptId, PromptState, ReturnReason};
 use super::store::Held;
 use super::{
-    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, Sent, Steered,
+    Actor, Attachment, Ground, Model, NoProvider, Prompt, Questions, Running, STEPS, Sent, Steered,
     UNANSWERED, connect, servers, shadow, store,
 };
 use crate::agent::prompt::Stage;
@@ -30,15 +30,6 @@ struct Cause {
     waited: Option<Arc<Value>>,
     cancel: CancellationToken,
     ground: Ground,
-}
-
-/// What a turn works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ground {
-    /// The workspace.
-    Workspace,
-    /// A copy of it, whose changes are applied later or not at all.
-    Copy,
 }
 
 impl Actor {
