@@ -91,6 +91,28 @@ function M.test(t, model, use)
     t.contains(chat(), 'Now.')
   end)
 
+  t.test('unsaved text is written without a question after an undo restored its file', function()
+    local buf, folder = use.project('restored')
+    local file = folder .. '/main.rs'
+    vim.cmd('Tandem mode auto')
+    api.nvim_buf_set_lines(buf, 0, 0, false, { '// unsaved' })
+    local text = text_of(buf)
+    model:script(
+      { { call = { id = 'c1', name = 'run_command', arguments = { command = 'rm main.rs' } } } },
+      { { text = 'Removed.' } }
+    )
+    vim.cmd('Tandem ask Remove it')
+    use.wait_idle()
+    t.equal(vim.uv.fs_stat(file), nil)
+    vim.cmd('Tandem undo')
+    t.wait('the file', function()
+      return vim.uv.fs_stat(file) ~= nil and not vim.bo[buf].readonly and vim.b[buf].tandem_time ~= nil
+    end)
+    t.equal({ text_of(buf), vim.bo[buf].modified }, { text, true })
+    vim.cmd('silent! write')
+    t.equal({ table.concat(vim.fn.readfile(file), '\n'), vim.bo[buf].modified }, { text, false })
+  end)
+
   t.test('changes by another Neovim are noticed and not overwritten', function()
     local buf, folder = use.project('two')
     model:script({ edit('hello', 'bye') }, { { text = 'Both.' } })

@@ -333,12 +333,41 @@ function M.watch_buffers()
   require('tandem.suggest').watch(group)
 end
 
+--- A file that was removed and written again, as an undo does, is older than what Neovim has read: `:write` would ask.
+--- Neovim notes the new time of a buffer without changes, so the unsaved text steps back for a moment. Where the file
+--- says something else than the text that was read, nothing is noted, and the question is right.
+---@param bufnr integer
+local function note_time(bufnr)
+  local name, current = api.nvim_buf_get_name(bufnr), vim.fn.undotree(bufnr).seq_cur
+  local time = vim.fn.getftime(name)
+  if vim.b[bufnr].tandem_time == time or time < 0 or vim.fn.mode() ~= 'n' then
+    return
+  end
+  vim.b[bufnr].tandem_time = time
+  api.nvim_buf_call(bufnr, function()
+    local view, ignored = vim.fn.winsaveview(), vim.o.eventignore
+    vim.o.eventignore = 'all'
+    vim.cmd('silent! earlier 1f')
+    local lines = vim.fn.readfile(name)
+    if not vim.bo.modified and vim.deep_equal(lines, api.nvim_buf_get_lines(0, 0, -1, false)) then
+      vim.cmd('silent! checktime %')
+    end
+    vim.cmd('silent! undo ' .. current)
+    vim.o.eventignore = ignored
+    vim.fn.winrestview(view)
+  end)
+end
+
 --- Reads files again that a command changed on disk, where their buffers are unchanged.
 ---@param root string
 function M.reload(root)
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    if not vim.bo[bufnr].modified and M.attachable(bufnr) == root then
-      vim.cmd(('silent! checktime %d'):format(bufnr))
+    if M.attachable(bufnr) == root then
+      if vim.bo[bufnr].modified then
+        note_time(bufnr)
+      else
+        vim.cmd(('silent! checktime %d'):format(bufnr))
+      end
     end
   end
 end
