@@ -34,19 +34,24 @@ pub(super) fn suggestion(answer: &str, excerpt: &Excerpt) -> String {
     text
 }
 
-/// Removes the last line where the document goes on with it.
+/// Ends the text where the document goes on with its next line. A line of brackets alone may stand in the middle too.
 fn without_next_line(text: &mut String, excerpt: &Excerpt) {
     let next = excerpt
         .after
         .lines()
         .map(str::trim_end)
         .find(|line| !line.is_empty());
+    let Some(next) = next else {
+        return;
+    };
     let kept = text.trim_end();
-    if let (Some(next), Some((above, last))) = (next, kept.rsplit_once('\n'))
-        && last.trim_end() == next
-    {
-        text.truncate(above.len());
-    }
+    let is_telling = next.contains(char::is_alphanumeric);
+    let end = kept.match_indices('\n').map(|(end, _)| end).find(|&end| {
+        let rest = &kept[end + 1..];
+        let line = rest.lines().next().unwrap_or_default();
+        line.trim_end() == next && (is_telling || line.len() == rest.len())
+    });
+    text.truncate(end.unwrap_or(text.len()));
 }
 
 /// How many more brackets are closed than opened.
@@ -77,6 +82,13 @@ mod tests {
         check(" 1;\n", "\nfoo\n", " 1;");
         check("\n    1\n}\n", "\n}\n", "\n    1");
         check("\n    1\n    }\n", "\n}\n", "\n    1\n    }");
+        check("a\n}\nb\n}\n", "\n}\n", "a\n}\nb");
+        // What Qwen2.5-Coder-1.5B-Instruct wrote.
+        check(
+            "a + b\n\n\nprint(add(1, 2))\n```\n\nIn this code",
+            "\n\n\nprint(add(1, 2))\n",
+            "a + b",
+        );
         check("a, b)", ")\n", "a, b");
         check("f(a)", ")\n", "f(a)");
         check("a, b);\nmore", ");\n", "a, b");

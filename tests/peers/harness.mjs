@@ -9,11 +9,13 @@ import { pathToFileURL } from 'node:url';
 
 export const peers = process.env.TANDEM_PEERS;
 export const tandem = process.env.TANDEM_BIN;
-if (!peers || !tandem) throw new Error('TANDEM_PEERS (see get-peers.sh) and TANDEM_BIN are needed');
+if (!tandem) throw new Error('TANDEM_BIN is needed');
 
 // load NAME: an npm package of the peers' folder.
-export const load = async (name) =>
-  import(pathToFileURL(createRequire(path.join(peers, 'package.json')).resolve(name)));
+export const load = async (name) => {
+  if (!peers) throw new Error('TANDEM_PEERS (see get-peers.sh) is needed');
+  return import(pathToFileURL(createRequire(path.join(peers, 'package.json')).resolve(name)));
+};
 
 // environment HOME SETTINGS: what a tandem process is started with, and nothing of the person who runs the tests.
 export const environment = (home, settings) => ({

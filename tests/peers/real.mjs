@@ -1,0 +1,206 @@
+// tandem with llama.cpp's real server and real models at temperature 0: what holds of the protocol, whatever a model says.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { environment, finish, freePort, run, tandem, test, withFolder } from './harness.mjs';
+
+const real = process.env.TANDEM_REAL;
+if (!real) throw new Error('TANDEM_REAL (see get-real.sh) is needed');
+const APIS = ['chat', 'responses', 'messages'];
+// How a turn may end that did not fail.
+const HONEST = ['end_turn', 'max_tokens', 'max_turn_requests', 'cancelled'];
+const READ = 'Read note.txt with the tool read_file and tell me what it says.';
+
+// A server with this model file and these flags while `use` runs.
+async function serving(model, flags, use) {
+  const port = await freePort();
+  const bin = path.join(real, 'bin');
+  const server = spawn(path.join(bin, 'llama-server'), [
+    '--model', path.join(real, model), '--port', port, '--parallel', '1', '--device', 'none', ...flags,
+  ], { env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', LD_LIBRARY_PATH: bin }, stdio: 'ignore' });
+  const ended = new Promise((resolve) => server.on('close', resolve));
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    while (!await fetch(`${url}/health`).then((answer) => answer.ok, () => false)) {
+      assert.equal(server.exitCode ?? server.signalCode, null, 'llama-server ended while it started');
+      await pause(100);
+    }
+    await use({ url, slot: async () => (await (await fetch(`${url}/slots`)).json())[0] });
+    assert.equal(server.exitCode ?? server.signalCode, null, 'llama-server crashed');
+  } finally {
+    server.kill();
+    await ended;
+  }
+}
+
+// A project with a configured model at this server.
+const project = (url, more, use) => withFolder(async (folder) => {
+  const home = path.join(folder, '.home');
+  await mkdir(home);
+  await writeFile(path.join(folder, 'note.txt'), 'the note says hello\n');
+  await writeFile(path.join(home, 'config.toml'), `model = "llamacpp/local"
+[providers.llamacpp]
+base-url = "${url}/v1"
+[providers.llamacpp.body]
+temperature = 0
+[providers.llamacpp.models.local]
+max-tokens = 300
+${more}`);
+  await use(folder);
+});
+
+const notices = (heard) => heard.of('notice').map(({ message }) => message).join('\n');
+
+// A turn that ended as turns end, every call with its one result.
+function honest(heard) {
+  assert.equal(heard.done?.type, 'done', heard.stderr + JSON.stringify(heard.done));
+  assert.ok(HONEST.includes(heard.done.termination_reason), JSON.stringify(heard.events.slice(-3)));
+  const ids = (type, id) => heard.of(type).map(id).sort();
+  assert.deepEqual(ids('tool_execution_end', (end) => end.call_id), ids('tool_call_complete', ({ call }) => call.id));
+}
+
+// Two prompts: the second one's request begins with what the server has evaluated already.
+async function remembers(folder, settings) {
+  const first = await run(folder, settings, 'What is two and two?');
+  honest(first);
+  const second = await run(folder, settings, 'And three and three?', ['--continue']);
+  honest(second);
+  const { input, cached } = second.of('usage')[0];
+  assert.ok(cached >= 0.9 * input, `${cached} of ${input} tokens were cached`);
+}
+
+// How many milliseconds the slot stays busy after a turn was cancelled in the middle of an answer.
+async function cancelled(folder, server) {
+  const child = spawn(tandem, ['run', '--json', '-C', folder, 'Count from 1 to 500, a number on each line.'], {
+    env: environment(path.join(folder, '.home'), {}), stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  for await (const chunk of child.stdout) if (chunk.includes('"text_delta"')) break;
+  assert.ok((await server.slot()).is_processing, 'the model answers');
+  child.kill('SIGINT');
+  const began = performance.now();
+  while ((await server.slot()).is_processing) await pause(2);
+  const took = performance.now() - began;
+  await ended;
+  return took;
+}
+
+// The first inline completion of a document, over LSP.
+async function completed(folder, text, position) {
+  const child = spawn(tandem, ['lsp'], { cwd: folder, env: environment(path.join(folder, '.home'), {}), stdio: ['pipe', 'pipe', 'ignore'] });
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  const uri = (name) => `file://${path.join(folder, name)}`;
+  const send = (message) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', ...message });
+    child.stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  };
+  const received = async function* () {
+    let bytes = Buffer.alloc(0);
+    for await (const chunk of child.stdout) {
+      bytes = Buffer.concat([bytes, chunk]);
+      for (;;) {
+        const end = bytes.indexOf('\r\n\r\n');
+        const length = Number(/Content-Length: (\d+)/.exec(bytes.subarray(0, end))?.[1]);
+        if (end < 0 || bytes.length < end + 4 + length) break;
+        yield JSON.parse(bytes.subarray(end + 4, end + 4 + length));
+        bytes = bytes.subarray(end + 4 + length);
+      }
+    }
+  };
+  const textDocument = { uri: uri('add.py') };
+  send({ id: 1, method: 'initialize', params: { processId: null, rootUri: uri(''), capabilities: { textDocument: { inlineCompletion: {} } } } });
+  let answer;
+  for await (const message of received()) {
+    if (message.id === 1) {
+      send({ method: 'initialized', params: {} });
+      send({ method: 'textDocument/didOpen', params: { textDocument: { ...textDocument, languageId: 'python', version: 1, text } } });
+      send({ id: 2, method: 'textDocument/inlineCompletion', params: { textDocument, position, context: { triggerKind: 1 } } });
+    } else if (message.id === 2) {
+      answer = message;
+      break;
+    } else if (message.method && message.id !== undefined) {
+      send({ id: message.id, result: null });
+    }
+  }
+  child.stdin.end();
+  await ended;
+  return answer;
+}
+
+// --- SmolLM2-135M: fast, and its template has no tools
+
+await serving('smol.gguf', ['--ctx-size', '8192'], async (server) => {
+  for (const api of APIS) {
+    await test(`smol, ${api}: the second request finds the first one's prefix evaluated`, () =>
+      project(server.url, '', (folder) => remembers(folder, { TANDEM_API: api })));
+  }
+  await test('smol: a cancelled turn frees its slot within 100 ms', () => project(server.url, '', async (folder) => {
+    const times = [];
+    for (let play = 0; play < 3; play += 1) times.push(await cancelled(folder, server));
+    console.log(`  freed after ${times.map((time) => time.toFixed(0)).join(', ')} ms`);
+    assert.ok(times.sort((one, other) => one - other)[1] <= 100, `${times} ms`);
+  }));
+});
+
+for (const [window, what] of [['4096', 'an answer or a clear word'], ['2048', 'a clear word']]) {
+  await serving('smol.gguf', ['--ctx-size', window], async ({ url }) => {
+    await test(`smol, window ${window}: ${what}`, () => project(url, '', async (folder) => {
+      const lines = Array.from({ length: 3000 }, (_, line) => `line ${line}: ${'abc '.repeat(line % 7)}`).join('\n');
+      await writeFile(path.join(folder, 'long.txt'), lines);
+      const heard = await run(folder, {}, `Explain @long.txt\n${'Please be thorough. '.repeat(100)}`);
+      assert.equal(heard.done?.type, 'done', heard.stderr);
+      if (heard.code === 0) honest(heard);
+      assert.ok(heard.code === 0 || /window/.test(heard.of('error').at(-1)?.message), JSON.stringify(heard.events.slice(-3)));
+      assert.match(notices(heard), /context window of only/);
+      console.log(`  ${heard.done.termination_reason}, ${heard.done.iterations} requests: ${heard.of('error').at(-1)?.message ?? 'answered'}`);
+    }));
+  });
+}
+
+await serving('smol.gguf', ['--ctx-size', '4096'], async ({ url }) => {
+  await test('smol, window 4096: a conversation goes on when it is full', () => project(url, '', async (folder) => {
+    let compactions = 0;
+    for (let turn = 0; turn < 8; turn += 1) {
+      const words = Array.from({ length: 400 }, (_, word) => `word${turn * 1000 + word}`).join(' ');
+      const heard = await run(folder, {}, `Say yes. Ignore these: ${words}`, turn > 0 ? ['--continue'] : []);
+      honest(heard);
+      compactions += heard.of('compaction').length;
+    }
+    assert.ok(compactions > 0, 'the window was never full');
+  }));
+});
+
+// --- Qwen2.5-Coder-1.5B: calls tools, with the template in its file and with Qwen3-Coder's
+
+for (const [template, flags, apis] of [
+  ['its own template', [], APIS],
+  ["Qwen3-Coder's template", ['--chat-template-file', path.join(real, 'qwen3-coder.jinja')], ['chat']],
+]) {
+  await serving('qwen.gguf', ['--ctx-size', '8192', ...flags], async (server) => {
+    for (const api of apis) {
+      await test(`qwen with ${template}, ${api}: a file is read, from an evaluated prefix`, () => project(server.url, '', async (folder) => {
+        const heard = await run(folder, { TANDEM_API: api }, READ);
+        honest(heard);
+        const [read] = heard.of('tool_execution_end').filter(({ name }) => name === 'read_file');
+        assert.equal(read?.result.is_error, false, JSON.stringify(heard.events.slice(-5)));
+        assert.match(read.result.content, /the note says hello/);
+        const { input, cached } = heard.of('usage')[1];
+        assert.ok(cached >= 0.9 * input, `${cached} of ${input} tokens were cached`);
+      }));
+    }
+  });
+}
+
+await serving('qwen.gguf', ['--ctx-size', '4096'], async ({ url }) => {
+  await test('qwen: inline completion answers from the text on both sides', () => project(url, '[completion]\nmodel = "llamacpp/local"\n', async (folder) => {
+    const text = 'def add(a, b):\n    return \n\n\nprint(add(1, 2))\n';
+    const answer = await completed(folder, text, { line: 1, character: 11 });
+    const [item] = answer.result?.items ?? answer.result ?? [];
+    assert.ok(item?.insertText.trim(), JSON.stringify(answer));
+    console.log(`  suggested: ${JSON.stringify(item.insertText)}`);
+  }));
+});
+
+finish();
