@@ -35,6 +35,7 @@ mod state;
 mod store;
 pub mod transcript;
 mod turns;
+mod typing;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -180,6 +181,8 @@ struct Actor {
     stale: bool,
     /// The search for a better model than the default one of a key.
     better: JoinSet<Option<Provider>>,
+    /// A local server's evaluation of what the next request begins with.
+    evaluating: JoinSet<()>,
     /// The folder of the person's own `AGENTS.md`.
     own_files: Option<PathBuf>,
     /// Loaded messages that wait for a model to be encoded for.
@@ -274,6 +277,7 @@ impl Actor {
             guidance: Guidance::default(),
             stale: false,
             better,
+            evaluating: JoinSet::new(),
             own_files: setup.own_files,
             kept: Vec::new(),
             turns: 0,

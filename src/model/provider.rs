@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use tokio::time::timeout;
 
 use super::connection::{Connection, Wire};
@@ -288,6 +289,38 @@ impl Provider {
             let info = catalog::model(http, endpoint).await;
             learned.set_info(info.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));
         }
+    }
+
+    /// Whether its requests cost nothing: one of the usual local servers runs the model itself.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        let endpoint = &self.0.endpoint;
+        // Ollama passes these on.
+        let is_hosted = endpoint.model.ends_with("cloud");
+        endpoint.is_local() && endpoint.is_local_row() && !is_hosted
+    }
+
+    /// Has a server read a request's beginning, so that it can answer the request sooner. Dropping the future ends it.
+    pub async fn evaluate(&self, instructions: &Instructions, messages: Vec<Bytes>) {
+        let mut endpoint = Endpoint {
+            max_tokens: Some(1),
+            ..self.0.endpoint.clone()
+        };
+        endpoint.body.remove(endpoint.limit_field());
+        let provider = Self(Arc::new(Connection {
+            endpoint,
+            wire: Arc::clone(&self.0.wire),
+            learned: Arc::default(),
+        }))
+        .teach(self.taught());
+        let request = ModelRequest {
+            preamble: provider.preamble(instructions),
+            messages,
+            may_call: true,
+        };
+        let mut answer = provider.stream(request);
+        // What it answers is nobody's concern, and neither is a failure: the prompt will report it.
+        while let Some(Ok(_)) = answer.next().await {}
     }
 
     /// Opens the connection so that the first prompt does not wait for it; failure is ignored. Sends no API request.

@@ -123,6 +123,9 @@ impl Server {
             ("_tandem/didFocus", _) => {
                 on_notification(&method, &params, |params| self.did_focus(&params));
             }
+            ("_tandem/didStartTyping", _) => {
+                on_notification(&method, &params, |params| self.did_start_typing(&params));
+            }
             _ => tracing::debug!(method, "unknown notification"),
         }
     }

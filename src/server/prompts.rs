@@ -308,6 +308,12 @@ impl Server {
         }
     }
 
+    pub(super) fn did_start_typing(&self, params: &ext::DidStartTyping) {
+        if let Some(conversation) = self.conversations.get(params.session_id.as_str()) {
+            conversation.session.typing_began();
+        }
+    }
+
     /// `$/cancelRequest` on a prompt: stops its turn, or returns only the prompt if it is queued.
     pub(super) fn cancel_request(&mut self, params: &Value) {
         let id = params

@@ -32,6 +32,8 @@ pub(super) enum Command {
     Withdraw(PromptId, oneshot::Sender<bool>),
     /// Review changes. Only listing works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
+    /// The person began to type a prompt.
+    Typing,
     /// Record an edit in place as a turn of its own.
     Edited(EditInPlace, Recorded),
 }
@@ -189,6 +191,11 @@ impl Session {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Edited(edit, reply))?;
         Ok(answer)
+    }
+
+    /// Reports that the person began to type a prompt. A busy session does nothing about it.
+    pub fn typing_began(&self) {
+        let _busy = self.send(Command::Typing);
     }
 
     fn send(&self, command: Command) -> Result<(), SessionBusy> {

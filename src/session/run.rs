@@ -165,6 +165,7 @@ impl Actor {
                 let withdrawn = self.withdraw(&id).await;
                 let _asker_gone = reply.send(withdrawn);
             }
+            Command::Typing => self.typing_began().await,
             Command::Edited(edit, reply) => self.edited(edit, reply),
             Command::Review(review, reply) => {
                 let end = self.end.clone();
@@ -232,7 +233,7 @@ impl Actor {
     }
 
     /// With nothing configured, a local model server is used, even one that was started only now.
-    async fn look_for_a_server(&mut self) {
+    pub(super) async fn look_for_a_server(&mut self) {
         if self.model.as_ref().is_err_and(|why| why.unset)
             && let Err(why) = connect::provider(&self.settings)
         {
@@ -245,7 +246,7 @@ impl Actor {
     }
 
     /// A small window gets a short system prompt, in every process of a conversation the same.
-    async fn ask_for_the_window(&mut self) {
+    pub(super) async fn ask_for_the_window(&mut self) {
         if let Ok(model) = &self.model {
             let provider = model.provider.clone();
             if provider.learn_early().await {

@@ -196,6 +196,7 @@ impl Actor {
     }
 
     async fn begin(&mut self, goal: Goal, cause: Cause) {
+        self.typing_ended();
         let Ok(Model { provider, preamble }) = &self.model else {
             return;
         };

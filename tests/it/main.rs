@@ -74,6 +74,7 @@ mod strict;
 #[cfg(unix)]
 mod survival;
 mod turns;
+mod typing;
 mod undo;
 mod variants;
 mod windows;

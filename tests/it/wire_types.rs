@@ -101,6 +101,7 @@ fn definitions() -> Map<String, Value> {
         ext::Review,
         ext::Reviewed,
         ext::DidFocus,
+        ext::DidStartTyping,
         ext::Save,
         ext::DiagnosticsParams,
         ext::DiagnosticsResult,

@@ -206,7 +206,11 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return this.giveFocus();
       case "draft":
         if (this.shown !== undefined) {
+          const { isEmpty } = this.shown;
           this.shown.text = message.text;
+          if (isEmpty && !this.shown.isEmpty) {
+            await this.session.typingBegan();
+          }
         }
         return;
       case "cancelEdit":

@@ -173,6 +173,14 @@ export class Session implements Disposable {
     this.turns.returnToInput(index);
   }
 
+  /** The first character of a prompt: a local server can begin with what comes before it. */
+  async typingBegan(): Promise<void> {
+    const sessionId = this.current;
+    if (sessionId !== undefined) {
+      await this.server.notify(protocol.didStartTyping, { sessionId });
+    }
+  }
+
   async stop(): Promise<void> {
     this.questions.withdraw();
     await this.turns.stop();

@@ -57,6 +57,12 @@ export interface Checked {
 /** Content blocks represent displayable information in the Agent Client Protocol. */
 export type ContentBlock = TextContent & { readonly type: "text" } | ImageContent & { readonly type: "image" } | AudioContent & { readonly type: "audio" } | ResourceLink & { readonly type: "resource_link" } | EmbeddedResource & { readonly type: "resource" };
 
+/** `_tandem/didStartTyping`, a notification: the person began to type a prompt. */
+export interface DidStartTyping {
+  /** The session. */
+  readonly sessionId: string;
+}
+
 /** The contents of a resource, embedded into a prompt or tool call result. */
 export interface EmbeddedResource {
   /** Optional annotations that help clients decide how to display or route this content. */

@@ -16,7 +16,8 @@ import { Transcript } from "../src/transcript";
 /** Conversations that the test speaks for. */
 class Stage {
   readonly draft = new Draft();
-  current = { transcript: new Transcript(), state: { phase: "ready" }, draft: this.draft };
+  began = 0;
+  current = { transcript: new Transcript(), state: { phase: "ready" }, draft: this.draft, typingBegan: async () => void (this.began += 1) };
   asking = 0;
   labels = [];
   private readonly happened = new EventEmitter<SessionEvent>();
@@ -69,6 +70,10 @@ class Pane {
     this.sent.fire({ type: "send", text, now: false });
   }
 
+  type(text: string) {
+    this.sent.fire({ type: "draft", text });
+  }
+
   types() {
     return this.received.map(({ type }) => type);
   }
@@ -101,6 +106,16 @@ test("what comes back while the chat is hidden is in the input when it is shown"
   run();
   const [shown] = pane.received;
   assert.equal(shown?.type === "reset" && shown.draft, "not sent");
+  chat.dispose();
+});
+
+test("the server learns of the first character of each prompt, and of no other", () => {
+  const { session, chat, pane } = opened();
+  pane.show()();
+  for (const text of ["h", "hi", "", " ", "a"]) {
+    pane.type(text);
+  }
+  assert.equal(session.began, 2);
   chat.dispose();
 });
 

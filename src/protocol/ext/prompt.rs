@@ -19,6 +19,15 @@ pub const STOPPED: &str = "tandem/stopped";
 /// The field of a replayed message's `_meta` that has what was sent along, as content blocks.
 pub const ATTACHED: &str = "tandem/attached";
 
+/// `_tandem/didStartTyping`, a notification: the person began to type a prompt. A local server then evaluates what its
+/// request will begin with.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DidStartTyping {
+    /// The session.
+    pub session_id: String,
+}
+
 /// `_tandem/session/steer`, a request: adds a message to the running turn. The message joins the conversation after the
 /// current answer's tool calls, and the request is answered then; an error if no turn took it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -6,6 +6,7 @@ local api = vim.api
 
 ---@class tandem.Input
 ---@field private chat tandem.Chat
+---@field private began? boolean whether there was a draft after the last key
 ---@field private recalled? { at: integer, written: table<integer, string> } the place in the history of questions
 local Input = {}
 Input.__index = Input
@@ -25,13 +26,22 @@ function Input:written()
   return buf and api.nvim_buf_is_loaded(buf) and self.chat:transcript():input_text() or nil
 end
 
+--- After each key. With the first character of a prompt, a local server can begin with what comes before it.
+function Input:typed()
+  local began = self:written() ~= ''
+  if began and not self.began then
+    self.chat.session:typing_began()
+  end
+  self.began = began
+end
+
 ---@param use fun(question: string)
 function Input:take(use)
   local text = self.chat:transcript()
   local question = text:input_text()
   if question ~= '' then
     text:set_input('')
-    self.recalled = nil
+    self.recalled, self.began = nil, nil
     history.add(self.chat.session.root, question)
     use(question)
   end

@@ -388,6 +388,13 @@ function Session:look_at_changes()
   self.review:refresh()
 end
 
+--- The person began to type a prompt.
+function Session:typing_began()
+  if self.id and self.connection then
+    client.notify(self.connection, '_tandem/didStartTyping', { sessionId = self.id })
+  end
+end
+
 --- Stops the running turn and the queued messages; the server reports the outcome of each.
 function Session:stop()
   if not self.turns:any() then

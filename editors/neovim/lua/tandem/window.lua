@@ -148,6 +148,13 @@ local function guard_transcript(buf)
       session().chat:clear()
     end,
   })
+  api.nvim_create_autocmd({ 'TextChangedI', 'TextChangedP' }, {
+    buffer = buf,
+    desc = 'tandem: the server learns that a prompt was begun',
+    callback = function()
+      session().chat.input:typed()
+    end,
+  })
   api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'BufEnter' }, {
     buffer = buf,
     desc = 'tandem: only the input can be changed',

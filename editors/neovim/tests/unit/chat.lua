@@ -38,6 +38,33 @@ return function(t, use)
     t.equal(text:input_text(), '')
   end)
 
+  t.test('the server learns of the first character of each prompt, and of no other', function()
+    local text, began = transcript(), 0
+    local session = {
+      root = vim.fn.tempname(),
+      prompt = function() end,
+      typing_began = function()
+        began = began + 1
+      end,
+    }
+    local input = require('tandem.input').new({
+      buf = text.buf,
+      session = session,
+      transcript = function()
+        return text
+      end,
+    })
+    for _, written in ipairs({ 'h', 'hi', '', ' ', 'a' }) do
+      text:set_input(written)
+      input:typed()
+    end
+    t.equal(began, 2)
+    input:submit()
+    text:set_input('n')
+    input:typed()
+    t.equal(began, 3)
+  end)
+
   t.test('folds cover a block and nothing after it', function()
     local text = transcript()
     local thought = text:add({ '> Thinking' }, { fold = true })
