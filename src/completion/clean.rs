@@ -46,11 +46,12 @@ fn without_next_line(text: &mut String, excerpt: &Excerpt) {
     };
     let kept = text.trim_end();
     let is_telling = next.contains(char::is_alphanumeric);
-    let end = kept.match_indices('\n').map(|(end, _)| end).find(|&end| {
-        let rest = &kept[end + 1..];
+    let goes_on = |rest: &str| {
         let line = rest.lines().next().unwrap_or_default();
         line.trim_end() == next && (is_telling || line.len() == rest.len())
-    });
+    };
+    let mut ends = kept.match_indices('\n').map(|(end, _)| end);
+    let end = ends.find(|end| kept.get(end + 1..).is_some_and(goes_on));
     text.truncate(end.unwrap_or(text.len()));
 }
 
