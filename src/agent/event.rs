@@ -281,7 +281,7 @@ impl AgentEvent {
 }
 
 /// What the checks at the end of a turn counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Errors and warnings that were not there before the turn.
     pub new: usize,

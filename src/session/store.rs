@@ -264,6 +264,10 @@ impl Journal {
             AgentEvent::Plan { entries } => self.note(Record::Plan {
                 entries: entries.clone(),
             }),
+            AgentEvent::Finish { message, counts } => self.note(Record::Finish {
+                message: message.clone(),
+                counts: *counts,
+            }),
             AgentEvent::Done {
                 usage,
                 termination_reason: reason,

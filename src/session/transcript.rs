@@ -67,6 +67,7 @@ impl Transcript {
                 let title = self.title.take().unwrap_or_else(|| name.clone());
                 self.block(Voice::Model, &call(&title, result));
             }
+            AgentEvent::Finish { message, .. } => self.block(Voice::Model, message),
             AgentEvent::Plan { entries } => {
                 let steps: Vec<_> = entries.iter().map(step).collect();
                 self.block(Voice::Model, &steps.join("\n"));

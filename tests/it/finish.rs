@@ -239,6 +239,29 @@ fn a_turn_ends_without_new_problems() {
     assert_eq!(counts, ended(0, 1, 1, 0));
     assert_eq!(line, "0 new problems in 1 file; 1 import fixed by ts");
     assert_eq!(desk.end(), None, "said once");
+    let session = desk.session.clone();
+    desk.client
+        .call("session/close", json!({ "sessionId": session }));
+    desk.client.seen.clear();
+    let params = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    desk.client.call("session/load", params);
+    let place = |kind: &str| {
+        let of = |message: &Value| message["params"]["update"]["sessionUpdate"] == kind;
+        desk.client.seen.iter().rposition(of).unwrap()
+    };
+    assert!(place("tool_call_update") < place("agent_message_chunk"));
+    assert_eq!(
+        desk.end().unwrap(),
+        (counts, line),
+        "a loaded session says it again"
+    );
+    assert!(
+        world
+            .run(&["sessions", "export", &session])
+            .stdout
+            .trim_end()
+            .ends_with("1 import fixed by ts")
+    );
 
     let undo = json!({ "sessionId": desk.session, "action": "undo" });
     let undo = desk.client.ask("_tandem/review", undo);

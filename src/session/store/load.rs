@@ -159,6 +159,7 @@ impl Kept {
             | Record::Call(_)
             | Record::Review(_)
             | Record::Plan { .. }
+            | Record::Finish { .. }
             | Record::Unknown => {}
         }
         self.shown.push(record, bytes);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agent::Entry;
-use crate::agent::event::Termination;
+use crate::agent::event::{Counts, Termination};
 use crate::changes::ChangeSet;
 use crate::changes::checkpoint::TurnReview;
 use crate::config::Mode;
@@ -74,6 +74,13 @@ pub(in crate::session) enum Record {
     Plan {
         /// Its steps.
         entries: Vec<PlanEntry>,
+    },
+    /// What the checks at the end of a turn found.
+    Finish {
+        /// The line to show.
+        message: String,
+        /// The same in numbers.
+        counts: Counts,
     },
     /// The mode from here on.
     Mode {

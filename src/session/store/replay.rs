@@ -121,6 +121,9 @@ pub(in crate::session) fn events(
             }
             Record::End { reason, .. } => replay.ended(reason.or(Some(Termination::EndTurn))),
             Record::Plan { entries } => replay.events.push(AgentEvent::Plan { entries }),
+            Record::Finish { message, counts } => {
+                replay.events.push(AgentEvent::Finish { message, counts });
+            }
             _ => {}
         }
     }
