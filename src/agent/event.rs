@@ -130,8 +130,11 @@ pub enum AgentEvent {
     ToolOutput {
         /// The call.
         call_id: String,
-        /// The piece.
+        /// The piece: complete lines, mostly.
         content: String,
+        /// What stands after it for now; the next one replaces it.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        line: String,
     },
     /// A call has its result; exactly one for each call.
     ToolExecutionEnd {

@@ -498,15 +498,15 @@ fn add_line(content: &mut String, line: &str) {
 async fn tell_live(call_id: &str, live: &Live, secrets: &Redactor, steps: &Steps) -> Infallible {
     let mut held = String::new();
     loop {
-        held.push_str(&live.next().await);
+        let (text, line) = live.next().await;
+        held.push_str(&text);
         let content = secrets.take_clean(&mut held);
-        if content.is_empty() {
-            continue;
-        }
+        let line = secrets.take_clean(&mut format!("{held}{line}"));
         steps
             .event(AgentEvent::ToolOutput {
                 call_id: call_id.to_owned(),
                 content,
+                line,
             })
             .await;
         tokio::time::sleep(OUTPUT_INTERVAL).await;

@@ -35,6 +35,6 @@ pub struct JobOutput {
     pub text: String,
     /// Where the next piece begins, in bytes.
     pub offset: u64,
-    /// Whether something before it is left out.
-    pub truncated: bool,
+    /// The line after it as it stands: it may still change.
+    pub line: String,
 }

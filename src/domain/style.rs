@@ -91,6 +91,33 @@ impl Style {
             }
         }
     }
+
+    /// The numbers that select it after none, as [`Style::select`] reads them.
+    #[must_use]
+    pub fn numbers(self) -> String {
+        let weight = match self.weight {
+            Weight::Usual => None,
+            Weight::Bold => Some("1"),
+            Weight::Dim => Some("2"),
+        };
+        let color = |color, base: u16| match color {
+            Color::Terminal(number @ ..8) => (base + u16::from(number)).to_string(),
+            Color::Terminal(number) => (base + 52 + u16::from(number)).to_string(),
+            Color::Rgb(red, green, blue) => format!("{};2;{red};{green};{blue}", base + 8),
+        };
+        let fonts = [
+            weight,
+            self.italic.then_some("3"),
+            self.underline.then_some("4"),
+        ];
+        let colors = [
+            self.color.map(|it| color(it, 30)),
+            self.background.map(|it| color(it, 40)),
+        ];
+        let fonts = fonts.into_iter().flatten().map(str::to_owned);
+        let numbers: Vec<_> = fonts.chain(colors.into_iter().flatten()).collect();
+        numbers.join(";")
+    }
 }
 
 fn terminal(number: u16) -> Option<Color> {

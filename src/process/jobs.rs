@@ -73,14 +73,14 @@ impl Shell {
         self.0.jobs_changed.subscribe()
     }
 
-    /// A piece of a job's output from `offset`, a number of bytes; `None` for its end.
+    /// A job's output from `offset` on, a number of bytes, with its colors if a terminal shows it.
     ///
     /// # Errors
     /// There is no such job, or its output cannot be read.
-    pub fn job_output(&self, id: u32, offset: Option<u64>) -> Result<JobOutput, ToolError> {
+    pub fn job_output(&self, id: u32, offset: u64, colors: bool) -> Result<JobOutput, ToolError> {
         let job = self.known(id)?;
         job.output
-            .piece(offset)
+            .from(offset, colors)
             .map_err(|error| ToolError(format!("the output of job {id}: {error}")))
     }
 

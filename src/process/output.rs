@@ -4,14 +4,16 @@
 //! readable by nobody else and goes away with the process.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
-use super::plain::Plain;
+use super::plain::{Plain, Printed, without_colors};
 use crate::domain::{JobOutput, Styled, lock};
 use crate::process::Live;
 use crate::workspace::lines;
@@ -40,6 +42,7 @@ pub(crate) struct Output {
 struct State {
     /// Output that was not taken yet.
     fresh: Kept,
+    /// With colors.
     file: Option<File>,
     /// Bytes in the file.
     stored: u64,
@@ -50,6 +53,9 @@ struct State {
     first: Vec<Styled>,
     last: VecDeque<Styled>,
     invalid: u64,
+    /// The line after all of that, which may still change, and what was taken of it.
+    line: Printed,
+    taken_line: String,
     /// Whether the output has ended.
     ended: bool,
     /// Why the file is incomplete, if it is.
@@ -82,37 +88,45 @@ impl Output {
         let mut plain = Plain::default();
         let mut piece = vec![0; PIECE];
         loop {
-            let text = match pipe.read(&mut piece) {
+            let printed = match pipe.read(&mut piece) {
                 Ok(0) => break,
-                Ok(count) => plain.text(piece.get(..count).unwrap_or_default()),
+                Ok(count) => plain.lines(piece.get(..count).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
                     tracing::warn!("reading the output of a command: {error}");
                     break;
                 }
             };
-            self.add(&text, &plain.styles);
+            let line = plain.line();
             if let Some(live) = live {
-                live.say(&text);
+                live.say(&printed.text, line.text.clone());
             }
+            self.add(&printed, line);
         }
-        self.add(plain.rest(), &[]);
+        self.add(&plain.rest(), Printed::default());
         let mut state = self.state();
         (state.ended, state.invalid) = (true, plain.invalid);
         drop(state);
         self.news.notify_waiters();
     }
 
-    fn add(&self, text: &str, styles: &[Styled]) {
-        if text.is_empty() {
-            return;
-        }
+    fn add(&self, printed: &Printed, line: Printed) {
         let mut state = self.state();
-        state.style(styles);
-        state.fresh.add(text);
-        state.total += text.len() as u64;
-        if let Err(error) = state.store(text, self.folder.as_deref()) {
-            state.missing = Some(error.to_string());
+        state.line = line;
+        if !printed.text.is_empty() {
+            state.style(&printed.styles);
+            let mut text = &*printed.text;
+            // It begins with the line of before, as that was in the end.
+            let taken = std::mem::take(&mut state.taken_line);
+            if let Some(rest) = text.strip_prefix(&*taken) {
+                text = rest;
+                state.taken += taken.len() as u64;
+            }
+            state.fresh.add(text);
+            state.total += printed.text.len() as u64;
+            if let Err(error) = state.store(&printed.colored(), self.folder.as_deref()) {
+                state.missing = Some(error.to_string());
+            }
         }
         drop(state);
         self.news.notify_waiters();
@@ -139,8 +153,9 @@ impl Output {
             };
             head = format!("{head}\n[… {skipped} bytes left out{whole} …]\n");
         }
-        let styles = state.take_styles(before, after, head.len());
+        let mut styles = state.take_styles(before, after, head.len());
         head.push_str(&tail);
+        state.take_line(&mut head, &mut styles);
         let said = match std::mem::take(&mut state.invalid) {
             0 => head,
             invalid => {
@@ -170,7 +185,7 @@ impl Output {
 
     fn has_news(&self) -> bool {
         let state = self.state();
-        state.ended || !state.fresh.head.is_empty()
+        state.ended || !state.fresh.head.is_empty() || state.line.text != state.taken_line
     }
 
     /// The lines from `offset` (1-based), at most `limit` lines and `bytes` bytes, and whether there are more.
@@ -179,44 +194,47 @@ impl Output {
     /// The file cannot be read.
     pub fn lines(&self, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
         let mut state = self.state();
-        let Some(file) = &mut state.file else {
+        let State { file, line, .. } = &mut *state;
+        let Some(file) = file else {
             return Ok((String::new(), false));
         };
         file.seek(SeekFrom::Start(0))?;
-        let read = lines(BufReader::new(&*file), offset, limit, bytes);
+        let all = (&*file).chain(line.text.as_bytes());
+        let read = lines(BufReader::new(all), offset, limit, bytes);
         file.seek(SeekFrom::End(0))?;
-        read
+        read.map(|(text, more)| (without_colors(&text), more))
     }
 
-    /// A piece of it from `offset`, or its end, at most [`SHOWN`] bytes.
+    /// Everything from `offset` on, which is 0 or was given before. Of more than [`SHOWN`] bytes the middle is left out.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn piece(&self, offset: Option<u64>) -> io::Result<JobOutput> {
+    pub fn from(&self, offset: u64, colors: bool) -> io::Result<JobOutput> {
         let mut state = self.state();
-        let stored = state.stored;
-        let from = offset.unwrap_or(stored.saturating_sub(SHOWN)).min(stored);
-        let mut bytes = Vec::new();
-        if let Some(file) = &mut state.file {
-            file.seek(SeekFrom::Start(from))?;
-            (&*file).take(SHOWN).read_to_end(&mut bytes)?;
-            file.seek(SeekFrom::End(0))?;
-        }
+        let (end, line) = (state.stored, state.line.colored());
+        let from = offset.min(end);
+        let text = if end - from <= SHOWN {
+            state.read(from..end)?
+        } else {
+            let mut text = state.read(from..from + SHOWN / 2)?;
+            let rest = state.read(end - SHOWN / 2..end)?;
+            text.truncate(text.rfind('\n').map_or(text.len(), |at| at + 1));
+            let rest = rest.split_once('\n').map_or(&*rest, |(_cut, lines)| lines);
+            let left_out = end - from - (text.len() + rest.len()) as u64;
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            let _ = write!(text, "[… {left_out} bytes left out …]\n{rest}");
+            text
+        };
         drop(state);
-        // Whole characters: the end of one may be in the next piece, its beginning in the one before.
-        let begin = bytes
-            .iter()
-            .take_while(|byte| **byte & 0xC0 == 0x80)
-            .count();
-        let mut end = bytes.len();
-        if let Err(error) = std::str::from_utf8(bytes.get(begin..).unwrap_or_default()) {
-            end = begin + error.valid_up_to();
-        }
-        let text = bytes.get(begin..end).unwrap_or_default();
+        let shown = |text: String| {
+            if colors { text } else { without_colors(&text) }
+        };
         Ok(JobOutput {
-            text: String::from_utf8_lossy(text).into_owned(),
-            offset: from + end as u64,
-            truncated: offset.is_none() && from > 0,
+            text: shown(text),
+            offset: end,
+            line: shown(line),
         })
     }
 
@@ -226,6 +244,30 @@ impl Output {
 }
 
 impl State {
+    /// A part of the file.
+    fn read(&mut self, part: Range<u64>) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        if let Some(file) = &mut self.file {
+            file.seek(SeekFrom::Start(part.start))?;
+            (&*file)
+                .take(part.end - part.start)
+                .read_to_end(&mut bytes)?;
+            file.seek(SeekFrom::End(0))?;
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Takes what is new of the unfinished line.
+    fn take_line(&mut self, text: &mut String, styles: &mut Vec<Styled>) {
+        let line = &self.line.text;
+        let new = line.strip_prefix(&*self.taken_line).unwrap_or(line);
+        let part = line.len() - new.len()..line.len();
+        let of_line = self.line.styles.iter();
+        styles.extend(of_line.filter_map(|styled| styled.within(&part, text.len())));
+        text.push_str(new);
+        self.taken_line.clone_from(line);
+    }
+
     /// Remembers the styles of a text that is added.
     fn style(&mut self, styles: &[Styled]) {
         let at = usize::try_from(self.total).unwrap_or(usize::MAX / 2);
@@ -415,8 +457,8 @@ mod tests {
         let output = Output::new("output:1".to_owned(), None);
         let mut plain = Plain::default();
         for bytes in [&b"\x1b[31mone\x1b[m\n"[..], b"two \x1b[32mthree"] {
-            let text = plain.text(bytes);
-            output.add(&text, &plain.styles);
+            let lines = plain.lines(bytes);
+            output.add(&lines, plain.line());
             let (said, styles) = output.take_styled(usize::MAX);
             let [styled] = &*styles else {
                 panic!("{styles:?}")
@@ -426,6 +468,71 @@ mod tests {
                 Some(if said == "one\n" { "one" } else { "three" })
             );
         }
+    }
+
+    #[test]
+    fn an_unfinished_line_is_taken_as_far_as_it_is_new_and_again_where_it_changed() {
+        let output = Output::new("output:1".to_owned(), None);
+        let mut plain = Plain::default();
+        for (bytes, expected) in [
+            ("ready", "ready"),
+            ("...", "..."),
+            ("\n10%", "\n10%"),
+            ("\r20%", "20%"),
+            ("\r30%\n\x1b[31mred", "30%\nred"),
+            (" and\n\x1b[32mgreen", " and\ngreen"),
+        ] {
+            let lines = plain.lines(bytes.as_bytes());
+            output.add(&lines, plain.line());
+            assert!(output.has_news(), "{bytes:?}");
+            let (said, styles) = output.take_styled(usize::MAX);
+            assert_eq!(said, expected, "{bytes:?}");
+            assert!(!output.has_news(), "{bytes:?}");
+            let styled: Vec<_> = styles
+                .iter()
+                .map(|it| said.get(it.range.clone()).unwrap())
+                .collect();
+            let colored: Vec<_> = expected
+                .split('\n')
+                .filter(|it| it.starts_with([' ', 'r', 'g']) && *it != "ready")
+                .collect();
+            assert_eq!(styled, colored, "{bytes:?}");
+        }
+        let all = "ready...\n30%\nred and\n";
+        let JobOutput { text, line, offset } = output.from(0, false).unwrap();
+        assert_eq!((&*text, &*line), (all, "green"));
+        assert_eq!(output.lines(2, 9, 1000).unwrap().0, "30%\nred and\ngreen");
+        let colored = output.from(0, true).unwrap();
+        assert_eq!(colored.text, "ready...\n30%\n\x1b[31mred and\x1b[m\n");
+        assert_eq!(colored.line, "\x1b[32mgreen\x1b[m");
+        assert_eq!(output.from(offset, false).unwrap().text, "");
+    }
+
+    #[test]
+    fn a_person_is_shown_both_ends_of_long_output_and_what_is_left_out() {
+        let lines: Vec<_> = (1..=200_000)
+            .map(|line| format!("\x1b[3{}m{line}\x1b[m é\n", line % 8))
+            .collect();
+        let output = said(&lines.concat());
+        for colors in [false, true] {
+            let JobOutput { text, offset, line } = output.from(0, colors).unwrap();
+            assert_eq!((offset, &*line), (output.state().stored, ""));
+            assert!(text.len() < 65_000, "{}", text.len());
+            let plain = without_colors(&text);
+            assert!(plain.starts_with("1 é\n2 é\n") && plain.ends_with("199999 é\n200000 é\n"));
+            let (begin, rest) = text.split_once("[… ").unwrap();
+            let (left_out, rest) = rest.split_once(" bytes left out …]\n").unwrap();
+            if colors {
+                let all = begin.len() as u64 + left_out.parse::<u64>().unwrap() + rest.len() as u64;
+                assert_eq!(all, offset);
+            }
+            assert!(
+                plain
+                    .lines()
+                    .all(|line| line.ends_with(" é") || line.starts_with("[… "))
+            );
+        }
+        assert_eq!(output.from(u64::MAX, false).unwrap().text, "");
     }
 
     #[test]

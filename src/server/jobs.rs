@@ -25,7 +25,11 @@ impl Server {
     pub(super) fn job_output(&mut self, responder: Responder, params: &Params) {
         let asked = read(params).and_then(|asked: ext::JobOutputParams| {
             let shell = self.shell_of(&asked.session_id)?;
-            Ok(async move { shell.job_output(asked.id, asked.offset).map(output) })
+            Ok(async move {
+                shell
+                    .job_output(asked.id, asked.offset, asked.colors)
+                    .map(output)
+            })
         });
         self.answer_about_jobs(responder, asked);
     }
@@ -177,14 +181,6 @@ fn job(status: JobStatus) -> ext::Job {
 }
 
 fn output(piece: JobOutput) -> ext::JobOutput {
-    let JobOutput {
-        text,
-        offset,
-        truncated,
-    } = piece;
-    ext::JobOutput {
-        text,
-        offset,
-        truncated,
-    }
+    let JobOutput { text, offset, line } = piece;
+    ext::JobOutput { text, offset, line }
 }

@@ -127,8 +127,8 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// The update for more output of a call.
-    pub fn more(&mut self, call_id: String, piece: &str) -> acp::SessionUpdate {
+    /// The update for more output of a call, and the line after it that may still change.
+    pub fn more(&mut self, call_id: String, piece: &str, line: &str) -> acp::SessionUpdate {
         if self.call_id != call_id {
             *self = Self {
                 call_id,
@@ -144,7 +144,7 @@ impl Said {
         }
         change(
             self.call_id.clone(),
-            fields().content(vec![content(&self.tail)]),
+            fields().content(vec![content(&format!("{}{line}", self.tail))]),
         )
     }
 }

@@ -110,13 +110,10 @@ async fn open(
     Ok(lines.join("\n"))
 }
 
-/// The end of a job's output.
+/// A job's output.
 fn output(shell: &Shell, id: u32) -> Result<String, ToolError> {
-    let JobOutput {
-        text, truncated, ..
-    } = shell.job_output(id, None)?;
-    let before = if truncated { "[…]\n" } else { "" };
-    let text = format!("{before}{text}");
+    let JobOutput { text, line, .. } = shell.job_output(id, 0, false)?;
+    let text = format!("{text}{line}");
     let fence = fence(&text);
     Ok(format!("{fence}\n{}\n{fence}", text.trim_end()))
 }

@@ -12,7 +12,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_): print("asked for", self.path, flush=True)
 http = http.server.HTTPServer(("127.0.0.1", 0), Handler)
 open("port", "w").write(str(http.server_port))
-print("first line\nsecond line\nthird line\nready", flush=True)
+print("first line\nsecond line\nthird line\nready\n\033[31m 10%\r 90%\033[m", end="", flush=True)
 http.serve_forever()
 ]]
 
@@ -67,6 +67,8 @@ function M.test(t, model, setup)
     matches('state, age, port and command', ('● %%d+ s +:%s  python3 server%%.py'):format(port))
     shows('third line')
     shows('ready')
+    shows(' 90%')
+    t.equal(screen:text():find('10%', 1, true), nil, 'a progress bar redraws')
     t.equal(screen:text():find('first line', 1, true), nil, 'only the last lines of each')
     matches('the card has no tick while it runs', '● Run `python3 server')
     matches('the one that failed', '✗ exit 3 +echo lost; exit 3')
@@ -74,6 +76,10 @@ function M.test(t, model, setup)
 
     screen:keys('gg', 'Enter')
     shows('first line')
+    shows(' 90%')
+    t.equal(screen:text():find('10%', 1, true), nil, 'a progress bar redraws')
+    local _, colored = screen:colored():gsub('\27%[[%d;]*31m 90%%', '')
+    t.equal(colored == 1 or screen:colored(), true, 'colors stay')
     matches('the title of the output', '%d+ s  python3 server%.py')
     -- Another command of the session reaches it, and the window follows to what it prints.
     local ask = 'for i in $(seq 1 30); do curl -s http://127.0.0.1:$(cat port)/page$i; done'

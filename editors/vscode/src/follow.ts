@@ -7,6 +7,10 @@ import type { Session } from "./session";
 /** How often more is read, in milliseconds. */
 const READ_MS = 500;
 const CTRL_C = "\u0003";
+/** The last line is written again while it changes. It is cut at the edge, so that it is one row. */
+const [REDRAW, NO_WRAP, WRAP] = ["\r\u001B[K", "\u001B[?7l", "\u001B[?7h"];
+/** The sequences that select colors. */
+const COLORS = new RegExp("(\u001B\\[[0-9;]*m)");
 
 const terminals = new Map<string, Terminal>();
 
@@ -25,25 +29,24 @@ export function followJob(session: Session, job: protocol.Job): void {
 
 function output(session: Session, id: number) {
   const written = new EventEmitter<string>();
-  let offset: number | undefined;
+  let known = { offset: 0, line: "" };
   let timer: NodeJS.Timeout | undefined;
   let isOpen = true;
-  const write = (text: string) => written.fire(text.replaceAll("\n", "\r\n"));
+  const end = () => written.fire(`\r\n${l10n.t("The command has ended.")}\r\n`);
   const read = async () => {
-    const piece = await session.jobOutput(id, offset);
-    if (offset === undefined && piece.truncated) {
-      write(`${l10n.t("… earlier output left out")}\n`);
+    const isRunning = session.jobs.find(id)?.state === "running";
+    const { text, line, offset } = await session.jobOutput(id, known.offset, true);
+    if (text !== "" || line !== known.line) {
+      written.fire(REDRAW + shown(text) + NO_WRAP + shown(line) + WRAP);
     }
-    write(visible(piece.text));
-    const hasMore = piece.text !== "";
-    offset = piece.offset;
-    if (isOpen && (hasMore || session.jobs.find(id)?.state === "running")) {
-      timer = setTimeout(() => void follow(), hasMore ? 0 : READ_MS);
+    known = { offset, line };
+    if (isOpen && isRunning) {
+      timer = setTimeout(() => void follow(), READ_MS);
     } else {
-      write(`\n${l10n.t("The command has ended.")}\n`);
+      end();
     }
   };
-  const follow = () => read().catch(() => write(`\n${l10n.t("The command has ended.")}\n`));
+  const follow = () => read().catch(end);
   return {
     onDidWrite: written.event,
     open: () => void follow(),
@@ -53,4 +56,10 @@ function output(session: Session, id: number) {
     },
     handleInput: (typed: string) => void (typed === CTRL_C && session.stopJob(id)),
   };
+}
+
+/** The text as a terminal takes it: colors stay, and whatever else it has that cannot be seen is shown. */
+function shown(text: string): string {
+  const parts = text.split(COLORS).map((part, index) => (index % 2 === 1 ? part : visible(part)));
+  return parts.join("").replaceAll("\n", "\r\n");
 }

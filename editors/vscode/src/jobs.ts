@@ -9,13 +9,13 @@ const LINES = 100;
 
 export interface JobSource {
   list(): Promise<readonly protocol.Job[]>;
-  /** A piece of the output, from an offset, or its end. */
-  output(id: number, offset: number | undefined): Promise<protocol.JobOutput>;
+  /** The output from an offset on. */
+  output(id: number, offset: number): Promise<protocol.JobOutput>;
 }
 
 export class Jobs {
   private listed: readonly protocol.Job[] = [];
-  private readonly outputs = new Map<number, { text: string; offset: number }>();
+  private readonly outputs = new Map<number, protocol.JobOutput>();
   /** They had ended when the latest message was sent. */
   private seen: ReadonlySet<number> = new Set();
   /** What was reported last. */
@@ -31,7 +31,10 @@ export class Jobs {
   /** Those that run, and those that ended since the latest message. */
   get shown(): JobView[] {
     const shown = this.listed.filter(({ id }) => !this.seen.has(id));
-    return shown.map((job) => ({ ...job, output: this.outputs.get(job.id)?.text ?? "" }));
+    return shown.map((job) => {
+      const { text, line } = this.outputs.get(job.id) ?? { text: "", line: "" };
+      return { ...job, output: text + line };
+    });
   }
 
   get running(): number {
@@ -94,8 +97,8 @@ export class Jobs {
 
   private async read(id: number): Promise<void> {
     const known = this.outputs.get(id);
-    const { text, offset } = await this.source.output(id, known?.offset);
-    this.outputs.set(id, { text: lastLines((known?.text ?? "") + text), offset });
+    const piece = await this.source.output(id, known?.offset ?? 0);
+    this.outputs.set(id, { ...piece, text: lastLines((known?.text ?? "") + piece.text) });
   }
 }
 

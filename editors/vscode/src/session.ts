@@ -224,9 +224,9 @@ export class Session implements Disposable {
     return message === undefined || turn === undefined ? undefined : { message, turn };
   }
 
-  /** A piece of what a background command printed, from an offset, or its end. */
-  jobOutput(id: number, offset: number | undefined): Promise<protocol.JobOutput> {
-    return this.server.request(protocol.jobOutput, { sessionId: this.current ?? "", id, ...(offset !== undefined && { offset }) });
+  /** What a background command printed, from an offset on; `colors` with the sequences that select them. */
+  jobOutput(id: number, offset: number, colors = false): Promise<protocol.JobOutput> {
+    return this.server.request(protocol.jobOutput, { sessionId: this.current ?? "", id, offset, colors });
   }
 
   async stopJob(id: number): Promise<void> {

@@ -164,22 +164,24 @@ export interface Job {
 
 /** The answer to [`JobOutputParams`]. */
 export interface JobOutput {
-  /** The text, without terminal sequences. */
+  /** The text, without other terminal sequences. */
   readonly text: string;
-  /** Where the next piece begins, in bytes. */
+  /** Where what is printed next begins. */
   readonly offset: number;
-  /** Whether output before this piece was left out. */
-  readonly truncated: boolean;
+  /** The unfinished line after the text. */
+  readonly line: string;
 }
 
-/** `_tandem/jobs/output`, a request: a piece of a job's output, 64,000 bytes at most. */
+/** `_tandem/jobs/output`, a request: a job's output as a terminal shows it. */
 export interface JobOutputParams {
   /** The session. */
   readonly sessionId: string;
   /** The job. */
   readonly id: number;
-  /** Where the piece begins, in bytes; without it, the end of the output. */
-  readonly offset?: number | null;
+  /** Where it begins: the `offset` of an earlier answer; without it, at the beginning. */
+  readonly offset?: number;
+  /** Whether the text keeps the sequences that select colors (SGR), for a terminal. */
+  readonly colors?: boolean;
 }
 
 /** Whether a background command runs. */

@@ -13,7 +13,8 @@ class Source {
   reports = 0;
 
   list = async () => this.listed;
-  output = async (_id: number, offset = 0) => ({ text: this.text.slice(offset), offset: this.text.length, truncated: false });
+  line = "";
+  output = async (_id: number, offset: number) => ({ text: this.text.slice(offset), offset: this.text.length, line: this.line });
   changed = () => this.reports++;
 }
 
@@ -34,6 +35,10 @@ test("output is read on from where it was read to, and the last lines are shown"
   assert.equal(jobs.shown[0]?.output.trimEnd().split("\n").at(-1), "line 149");
   assert.equal(jobs.shown[0]?.output.trimEnd().split("\n").length, 99);
   assert.deepEqual(jobs.shown[0]?.ports, [8080]);
+  for (source.line of [" 10%", " 20%"]) {
+    await taken(jobs, source, [job(1, { ports: [8080] })]);
+    assert.equal(jobs.shown[0]?.output.split("\n").at(-1), source.line, "a line that changes is shown as it stands");
+  }
   const { reports } = source;
   await taken(jobs, source, [job(1, { ports: [8080] })]);
   assert.equal(source.reports, reports, "what is the same is no news");

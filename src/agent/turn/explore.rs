@@ -202,7 +202,7 @@ impl OfTurn {
                 _ => {}
             }
             if let Some(read) = seen.note(&event) {
-                context.live.say(&read);
+                context.live.say(&read, String::new());
             }
             let usage = match &event {
                 AgentEvent::Usage(usage) => Some(*usage),

@@ -52,7 +52,8 @@ pub enum JobState {
     Stopped,
 }
 
-/// `_tandem/jobs/output`, a request: a piece of a job's output, 64,000 bytes at most.
+/// `_tandem/jobs/output`, a request: a job's output as a terminal shows it. Of more than 64,000 bytes the middle is left out,
+/// and a line says so.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobOutputParams {
@@ -60,21 +61,24 @@ pub struct JobOutputParams {
     pub session_id: String,
     /// The job.
     pub id: u32,
-    /// Where the piece begins, in bytes; without it, the end of the output.
+    /// Where it begins: the `offset` of an earlier answer; without it, at the beginning.
     #[serde(default)]
-    pub offset: Option<u64>,
+    pub offset: u64,
+    /// Whether the text keeps the sequences that select colors (SGR), for a terminal.
+    #[serde(default)]
+    pub colors: bool,
 }
 
 /// The answer to [`JobOutputParams`].
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobOutput {
-    /// The text, without terminal sequences.
+    /// The text, without other terminal sequences.
     pub text: String,
-    /// Where the next piece begins, in bytes.
+    /// Where what is printed next begins.
     pub offset: u64,
-    /// Whether output before this piece was left out.
-    pub truncated: bool,
+    /// The unfinished line after the text. It may still change: the next answer replaces it.
+    pub line: String,
 }
 
 /// `_tandem/jobs/stop`, a request: stops a job and everything it started. Answered with the [`Job`] when that is gone; the

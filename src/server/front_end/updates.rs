@@ -75,8 +75,12 @@ impl Updates {
     pub fn event(&mut self, event: AgentEvent) -> Option<String> {
         match event {
             AgentEvent::IterationStart { .. } => self.next_answer(),
-            AgentEvent::ToolOutput { call_id, content } => {
-                let update = self.said.more(call_id, &content);
+            AgentEvent::ToolOutput {
+                call_id,
+                content,
+                line,
+            } => {
+                let update = self.said.more(call_id, &content, &line);
                 self.send(update);
             }
             event => {

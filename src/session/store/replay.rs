@@ -111,11 +111,7 @@ pub(in crate::session) fn events(
             }
             Record::Message {
                 message: Message::Results { results },
-            } => {
-                for result in results {
-                    replay.result(result);
-                }
-            }
+            } => results.into_iter().for_each(|it| replay.result(it)),
             Record::Call(call) if !call.id.is_empty() && !asked.contains(&call.id) => {
                 replay.own_call(&call.id);
             }

@@ -41,7 +41,7 @@ export function jobChecks({ bench, model, picture }) {
     await model.reset();
     await bench.newSession();
     await bench.setMode("ask");
-    await model.script(run("call_j1", `echo listening; sleep ${SLEEP}`), [{ text: "It runs." }]);
+    await model.script(run("call_j1", `echo listening; printf '\\033[31m 10%%\\r 90%%'; sleep ${SLEEP}`), [{ text: "It runs." }]);
     await bench.say("Start it.");
     await chat.locator(".asking .tool-head", { hasText: "in the background" }).waitFor();
     await picture("job-asked");
@@ -57,6 +57,7 @@ export function jobChecks({ bench, model, picture }) {
     await until(row("listening").locator(".age"), ({ textContent }, before) => textContent !== before, first); // it grows older
     await count(/tandem: Ask before edits.*1$/).waitFor();
     await row("listening").getByRole("button", { name: "Output" }).click();
+    await row("listening").locator(".output", { hasText: /^listening\n 90%$/ }).waitFor();
     await row("listening").getByRole("button", { name: "Hide output" }).and(chat.locator("[aria-expanded=true]")).waitFor();
     await picture("job");
     await chat.locator("main").evaluate((main) => main.firstElementChild.style.setProperty("min-height", "5000px")); // that of a long conversation
@@ -97,6 +98,8 @@ export function jobChecks({ bench, model, picture }) {
       hasText: "listening",
     });
     await terminal.waitFor();
+    await page.locator(".terminal .xterm-rows .xterm-fg-1", { hasText: "90%" }).waitFor();
+    assert.doesNotMatch(await terminal.textContent(), /10%/, "a progress bar redraws");
     await picture("job-terminal");
     assert.equal(sleepers(), 1);
     await page.locator(".terminal .xterm-helper-textarea").focus();

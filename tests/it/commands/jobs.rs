@@ -61,7 +61,7 @@ fn a_person_lists_reads_and_stops_jobs_and_the_model_is_told() {
     let output = client.call("_tandem/jobs/output", ask.clone())["result"].clone();
     assert_eq!(
         output,
-        json!({ "text": "ready\n", "offset": 6, "truncated": false })
+        json!({ "text": "ready\n", "offset": 6, "line": "" })
     );
     ask["offset"] = json!(3);
     let output = client.call("_tandem/jobs/output", ask.clone());
@@ -412,6 +412,54 @@ fn undoing_a_rejection_stops_no_job() {
         );
         assert!(answer.get("error").is_none(), "{answer}");
         assert_eq!(sleepers(&length), running, "{action}: {answer}");
+    }
+}
+
+#[test]
+fn output_is_what_a_terminal_shows_in_the_end() {
+    let bar = r"printf 'begin\n\033[31m 10%%\r 20%%'";
+    let calls = [
+        json!({ "command": format!("{bar}; until [ -e go ]; do sleep 0.05; done; printf '\\r100%%\\033[m\\n'") }),
+        json!({ "command": format!("{bar}; sleep {}", unique()), "background": true }),
+    ];
+    let stage = Stage::new(Level::Best, &calls);
+    let mut client = stage.client();
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let update = |message: &Value| message["params"]["update"].clone();
+    // The call shows the bar as it stands, and is allowed first.
+    loop {
+        let message = client.receive().unwrap();
+        if message["method"] == "session/request_permission" {
+            allow(&mut client, &message);
+        }
+        if update(&message)["content"][0]["content"]["text"] == "begin\n 20%" {
+            break;
+        }
+    }
+    stage.world.write("go", "");
+    finish_prompt(&mut client, prompt);
+    let ended = client.find(|message| update(message)["status"] == "completed");
+    let styles = &update(&ended)["_meta"]["tandem/styles"];
+    assert_eq!(styles, &json!([{ "start": 6, "end": 10, "color": "1" }]));
+    let told = sent(&mut client, &session, &stage);
+    assert!(
+        told.contains(r"begin\n100%\n") && !told.contains("10%\r"),
+        "{told}"
+    );
+    assert!(
+        told.contains(r"begin\n 20%"),
+        "the job's line as it stands: {told}"
+    );
+
+    let mut ask = json!({ "sessionId": session, "id": 2 });
+    for (colors, line) in [(false, " 20%"), (true, "\u{1b}[31m 20%\u{1b}[m")] {
+        ask["colors"] = colors.into();
+        let output = client.call("_tandem/jobs/output", ask.clone())["result"].clone();
+        assert_eq!(
+            output,
+            json!({ "text": "begin\n", "offset": 6, "line": line })
+        );
     }
 }
 

@@ -1,4 +1,4 @@
---- What a background command has printed, as far as it was read.
+--- The last lines that a background command has printed, as far as it was read.
 --- Invariant: the last lines are there, and memory is bounded.
 
 ---@class tandem.JobOutput
@@ -7,9 +7,9 @@
 ---@field private id integer
 ---@field private limit integer lines
 ---@field private ended string[] the lines that are complete
----@field private last string the line that is not
----@field private offset? integer where the next piece begins
----@field private is_cut boolean
+---@field private last string the line that is not, as far as it cannot change
+---@field private line string the rest of it, as it stands
+---@field private offset integer where the next piece begins
 local JobOutput = {}
 JobOutput.__index = JobOutput
 
@@ -18,7 +18,8 @@ JobOutput.__index = JobOutput
 ---@param limit integer how many lines are kept
 ---@return tandem.JobOutput
 function JobOutput.new(jobs, id, limit)
-  local output = { jobs = jobs, id = id, limit = limit, ended = {}, last = '', is_cut = false, is_whole = false }
+  local output = { jobs = jobs, id = id, limit = limit, ended = {}, last = '', line = '', offset = 0 }
+  output.is_whole = false
   return setmetatable(output, JobOutput)
 end
 
@@ -27,8 +28,8 @@ end
 function JobOutput:read(done)
   local job = self.jobs:get(self.id)
   local has_ended = not job or job.state ~= 'running' -- as of now: what it prints until the answer may be incomplete
-  self.jobs:output(self.id, self.offset, function(piece)
-    local has_news = piece ~= nil and piece.text ~= ''
+  self.jobs:output(self.id, self.offset, false, function(piece)
+    local has_news = piece ~= nil and (piece.text ~= '' or piece.line ~= self.line)
     if piece then
       self:add(piece)
     end
@@ -41,9 +42,8 @@ end
 ---@param piece wire.JobOutput
 function JobOutput:add(piece)
   local lines = vim.split(self.last .. piece.text, '\n', { plain = true })
-  self.offset, self.last = piece.offset, table.remove(lines)
+  self.offset, self.last, self.line = piece.offset, table.remove(lines), piece.line
   vim.list_extend(self.ended, lines)
-  self.is_cut = self.is_cut or piece.truncated or #self.ended > self.limit
   if #self.ended > self.limit then
     self.ended = vim.list_slice(self.ended, #self.ended - self.limit + 1)
   end
@@ -52,16 +52,11 @@ end
 ---@return string[]
 function JobOutput:lines()
   local lines = vim.list_slice(self.ended)
-  if self.last ~= '' then
-    lines[#lines + 1] = self.last
+  local last = self.last .. self.line
+  if last ~= '' then
+    lines[#lines + 1] = last
   end
   return lines
-end
-
---- All of them, after a line that says so where earlier ones are left out.
----@return string[]
-function JobOutput:page()
-  return vim.list_extend(self.is_cut and { '… earlier output left out' } or {}, self:lines())
 end
 
 return JobOutput

@@ -73,12 +73,13 @@ function Jobs:refresh(answered)
   end)
 end
 
---- A piece of what one printed, from an offset, or its end.
+--- What one printed, from an offset on.
 ---@param id integer
----@param offset? integer
+---@param offset integer
+---@param colors boolean with the sequences that select them
 ---@param answered fun(output?: wire.JobOutput)
-function Jobs:output(id, offset, answered)
-  self:request('_tandem/jobs/output', { id = id, offset = offset }, answered)
+function Jobs:output(id, offset, colors, answered)
+  self:request('_tandem/jobs/output', { id = id, offset = offset, colors = colors }, answered)
 end
 
 --- Asks the server to do something, and says why where it does not.

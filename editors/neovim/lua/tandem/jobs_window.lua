@@ -11,8 +11,8 @@ local M = {}
 
 local space = api.nvim_create_namespace('tandem.jobs')
 local look_ms = 1000
---- How many lines are shown of each in the list, and kept of one that has a window.
-local listed_lines, kept_lines = 3, 10000
+--- How many lines are shown of each in the list.
+local listed_lines = 3
 local height = 10
 
 ---@class tandem.JobsView the list of a session
@@ -296,26 +296,28 @@ local function show_output(session, id)
   })
   local list = views[session] and window.find(views[session].buf)
   open_window(buf, list and { split = 'right', win = list } or { split = 'below', win = -1, height = height }, true)
-  local output = JobOutput.new(session.jobs, id, kept_lines)
+  local terminal, known = api.nvim_open_term(buf, {}), { offset = 0, line = '' }
   keep_looking(buf, function(done)
-    output:read(vim.schedule_wrap(function(has_news)
-      if not api.nvim_buf_is_valid(buf) then
-        return
-      end
-      local now = session.jobs:get(id) or job
-      set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), 'x stop · o open · q close')
-      if has_news then
-        local end_row = api.nvim_buf_line_count(buf)
-        local following = vim.tbl_filter(function(win)
-          return api.nvim_win_get_cursor(win)[1] == end_row
-        end, vim.fn.win_findbuf(buf))
-        set_lines(buf, output:page())
-        for _, win in ipairs(following) do
-          api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
+    local is_running = (session.jobs:get(id) or job).state == 'running'
+    session.jobs:output(
+      id,
+      known.offset,
+      true,
+      vim.schedule_wrap(function(piece)
+        if not piece or not api.nvim_buf_is_valid(buf) then
+          return
         end
-      end
-      done(not output.is_whole)
-    end))
+        local now = session.jobs:get(id) or job
+        set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), 'x stop · o open · q close')
+        if piece.text ~= '' or piece.line ~= known.line then
+          -- The last line is written again while it changes. It is cut at the edge, so that it is one row.
+          local text = ('\r\27[K%s\27[?7l%s\27[?7h'):format(piece.text:gsub('\n', '\r\n'), piece.line)
+          api.nvim_chan_send(terminal, text)
+        end
+        known = piece
+        done(is_running)
+      end)
+    )
   end)
 end
 

@@ -222,9 +222,9 @@
 
 ---The answer to [`JobOutputParams`].
 ---@class wire.JobOutput
----@field text string The text, without terminal sequences.
----@field offset integer Where the next piece begins, in bytes.
----@field truncated boolean Whether output before this piece was left out.
+---@field text string The text, without other terminal sequences.
+---@field offset integer Where what is printed next begins.
+---@field line string The unfinished line after the text.
 
 ---Whether a background command runs.
 ---@alias wire.JobState "running"|"exited"|"stopped"
