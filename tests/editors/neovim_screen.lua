@@ -240,10 +240,11 @@ end
 local function settle(t, screen)
   t.wait('normal mode', function()
     local mode = screen:mode()
-    if mode.blocking or mode.mode ~= 'n' then
+    local is_normal = not mode.blocking and vim.startswith(mode.mode, 'n')
+    if not is_normal then
       screen:keys('C-c', 'Escape')
     end
-    return not mode.blocking and mode.mode == 'n'
+    return is_normal
   end)
   screen:lua([[
     local typed = require('tandem.typed')

@@ -296,7 +296,13 @@ local function show_output(session, id)
   })
   local list = views[session] and window.find(views[session].buf)
   open_window(buf, list and { split = 'right', win = list } or { split = 'below', win = -1, height = height }, true)
+  local function draw_title()
+    local now = session.jobs:get(id) or job
+    set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), 'x stop · o open · q close')
+  end
+  draw_title() -- first: the terminal has as many rows as the window then has
   local terminal, known = api.nvim_open_term(buf, {}), { offset = 0, line = '' }
+  vim.cmd('normal! G') -- the window follows what is printed while its cursor is on the last line
   keep_looking(buf, function(done)
     local is_running = (session.jobs:get(id) or job).state == 'running'
     session.jobs:output(
@@ -307,8 +313,7 @@ local function show_output(session, id)
         if not piece or not api.nvim_buf_is_valid(buf) then
           return
         end
-        local now = session.jobs:get(id) or job
-        set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), 'x stop · o open · q close')
+        draw_title()
         if piece.text ~= '' or piece.line ~= known.line then
           -- The last line is written again while it changes. It is cut at the edge, so that it is one row.
           local text = ('\r\27[K%s\27[?7l%s\27[?7h'):format(piece.text:gsub('\n', '\r\n'), piece.line)
