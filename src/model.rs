@@ -67,6 +67,7 @@ pub use family::Known;
 pub use fill::{Gap, Snippet};
 pub use learned::Taught;
 pub use provider::Provider;
+pub use window::NO_TOOLS;
 
 /// An entry of a conversation, independent of providers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

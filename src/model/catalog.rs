@@ -26,8 +26,8 @@ pub struct ModelInfo {
     pub images: Option<bool>,
     /// Whether it is not a chat model: embeddings, images, audio.
     pub is_other: bool,
-    /// Whether its server reports that it supports tool calls.
-    pub calls: bool,
+    /// Whether it supports tool calls, if its server reports that.
+    pub calls: Option<bool>,
 }
 
 impl ModelInfo {
@@ -110,7 +110,13 @@ async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
         })
     };
     let mut models = tokio::time::timeout(TIMEOUT, asked).await.ok()??;
-    models.sort_by_key(|model| (model.is_other, !model.calls, model.context_window.is_none()));
+    models.sort_by_key(|model| {
+        (
+            model.is_other,
+            model.calls != Some(true),
+            model.context_window.is_none(),
+        )
+    });
     Some(LocalServer {
         name,
         base_url,
@@ -164,13 +170,16 @@ async fn with_capabilities(
     });
     let shown = join_all(shown).await;
     for (model, shown) in models.iter_mut().zip(shown) {
-        let Some(can) = shown["capabilities"].as_array() else {
-            continue;
-        };
-        model.is_other |= !can.iter().any(|can| can == "completion");
-        model.calls = can.iter().any(|can| can == "tools");
+        model.is_other |= can(&shown, "completion") == Some(false);
+        model.calls = can(&shown, "tools");
     }
     models
+}
+
+/// Whether a model of Ollama's has this capability.
+fn can(shown: &Value, capability: &str) -> Option<bool> {
+    let capabilities = shown["capabilities"].as_array()?;
+    Some(capabilities.iter().any(|name| name == capability))
 }
 
 /// The models of an endpoint; a local server is also asked for their actual windows.
@@ -196,12 +205,18 @@ pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo>
     let (listed, runtime) = tokio::join!(listed, Runtime::ask(http, endpoint));
     let listed = listed.and_then(|models| named(models, &endpoint.model));
     let mut model = listed.unwrap_or_else(|| ModelInfo::named(&endpoint.model));
-    // A loaded model's window counts; otherwise the configured one.
-    model.context_window = match runtime.window(&endpoint.model) {
-        Some(window) => Some(window),
-        None if runtime.ollama.is_some() => num_ctx(http, endpoint).await,
-        None => model.context_window,
-    };
+    let window = runtime.window(&endpoint.model);
+    model.calls = runtime.calls();
+    if runtime.ollama.is_some() {
+        let named = json!({ "model": endpoint.model });
+        let shown = http.post(endpoint, "/api/show", &named).await;
+        let shown = shown.unwrap_or_default();
+        model.calls = can(&shown, "tools");
+        // A loaded model's window counts; otherwise the configured one.
+        model.context_window = window.or_else(|| num_ctx(&shown));
+    } else {
+        model.context_window = window.or(model.context_window);
+    }
     Some(model)
 }
 
@@ -239,11 +254,7 @@ fn is_same(listed: &str, name: &str) -> bool {
 }
 
 /// The configured window of an Ollama model, not the one it was trained for.
-async fn num_ctx(http: &Http, endpoint: &Endpoint) -> Option<u64> {
-    let shown = http
-        .post(endpoint, "/api/show", &json!({ "model": endpoint.model }))
-        .await
-        .ok()?;
+fn num_ctx(shown: &Value) -> Option<u64> {
     let parameters = shown["parameters"].as_str()?;
     let line = parameters
         .lines()
@@ -347,8 +358,14 @@ impl Runtime {
     fn fill(&self, mut models: Vec<ModelInfo>) -> Vec<ModelInfo> {
         for model in &mut models {
             model.context_window = self.window(&model.id).or(model.context_window);
+            model.calls = self.calls();
         }
         models
+    }
+
+    /// Whether llama.cpp's chat template has tools: without them the model never learns of any.
+    fn calls(&self) -> Option<bool> {
+        self.llamacpp.as_ref()?["chat_template_caps"]["supports_tools"].as_bool()
     }
 
     fn window(&self, id: &str) -> Option<u64> {

@@ -62,7 +62,7 @@ impl Rehearsal {
         self.0.send_modify(|state| state.replies.clear());
     }
 
-    /// Answers a GET of `path` with a document; there is none unless it was given here.
+    /// Answers requests for `path` with a document; there is none unless it was given here.
     pub fn document(&self, path: &str, document: Value) {
         self.0
             .send_modify(|state| _ = state.documents.insert(path.to_owned(), document));

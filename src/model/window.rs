@@ -11,7 +11,17 @@ const SHORT: u64 = 3_000;
 /// A smaller window holds little more than the instructions, in tokens.
 const SMALL: u64 = 16_384;
 
+/// Why a server's model has no tools.
+pub const NO_TOOLS: &str = "its server reports that its chat template has no tools";
+
 impl Provider {
+    /// Whether its server reports that the model cannot call tools.
+    #[must_use]
+    pub fn lacks_tools(&self) -> bool {
+        let info = self.connection().learned.info();
+        info.is_some_and(|info| info.calls == Some(false))
+    }
+
     /// Compares what was sent with what the server says it has read, in tokens. A warning when the window is so small that
     /// the beginning of the conversation was, or soon will be, left out; once a session.
     #[must_use]
@@ -49,15 +59,23 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
             .warn()
             .then(|| format!("{warning}; {}", remedy(provider)));
     }
-    let window = provider.window().filter(|window| *window < SMALL)?;
     let own = inner.endpoint.context_window.is_none();
-    (own && inner.learned.warn()).then(|| {
+    let small = provider.window().filter(|window| own && *window < SMALL);
+    let small = small.map(|window| {
         format!(
             "{} has a context window of only {window} tokens, too small for agent work; {}",
             provider.name(),
             remedy(provider)
         )
-    })
+    });
+    let toolless = provider.lacks_tools().then(|| {
+        format!(
+            "{} cannot call tools: {NO_TOOLS}, so the model never learns that it can read and change files; choose a model that can",
+            provider.name()
+        )
+    });
+    let warnings: Vec<_> = toolless.into_iter().chain(small).collect();
+    (!warnings.is_empty() && inner.learned.warn()).then(|| warnings.join(". "))
 }
 
 /// The smaller of two numbers of tokens.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::model::{
-    Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec,
+    Instructions, Message, ModelError, ModelEvent, ModelRequest, NO_TOOLS, Part, Provider, ToolSpec,
 };
 
 /// A smaller window holds little more than the instructions, in tokens.
@@ -102,6 +102,16 @@ pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {
     report(window(provider));
     report(match called {
         Ok(Probe { called: true, .. }) => Finding::good("tool calls", "the model calls tools"),
+        Ok(_) if provider.lacks_tools() => Finding::warning(
+            "tool calls",
+            NO_TOOLS,
+            "choose a model that supports tool calling, or start llama-server with `--chat-template-file`",
+        ),
+        Ok(Probe { text, .. }) if text.contains("\"report_ready\"") => Finding::warning(
+            "tool calls",
+            "the model writes its calls as text; tandem runs those that are clear",
+            "choose a model that supports tool calling",
+        ),
         Ok(_) => Finding::warning(
             "tool calls",
             "the model did not call the tool it was asked to",

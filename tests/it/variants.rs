@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tandem::server::Transport;
 
-use crate::driver::World;
+use crate::driver::{Client, World};
 
 const APIS: [&str; 3] = ["chat", "responses", "messages"];
 
@@ -372,6 +372,13 @@ fn every_finish_reason_is_read_in_every_api_and_spelling() {
     );
 }
 
+/// What the person was told.
+fn notices(client: &Client) -> String {
+    let messages = client.seen.iter();
+    let notices = messages.filter_map(|message| message["params"]["message"].as_str());
+    notices.collect::<Vec<_>>().join("\n")
+}
+
 /// Plays two answers of which the first ends with this word; gives the notices, the requests and the end.
 fn played(first: Value) -> (String, usize, Value) {
     let world = World::new(json!([first, [{ "text": "The rest." }], [{ "text": "The rest." }]]));
@@ -379,11 +386,7 @@ fn played(first: Value) -> (String, usize, Value) {
     let session = client.session(&world);
     let prompt = client.prompt(&session, "go");
     let answer = client.answer(prompt)["result"]["stopReason"].clone();
-    let notices = client
-        .seen
-        .iter()
-        .filter_map(|message| message["params"]["message"].as_str());
-    let notices = notices.collect::<Vec<_>>().join("\n");
+    let notices = notices(&client);
     (notices, world.rehearsal().requests().len(), answer)
 }
 
@@ -417,13 +420,61 @@ fn an_end_that_is_not_success_is_reported_or_repaired() {
 #[test]
 fn a_local_model_that_repeats_itself_is_stopped() {
     let world = World::new(json!([[{ "text": "I will do it now. ".repeat(2_000) }]]));
-    let mut client = world.stranger_on(Transport::Lsp, &[]);
-    let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
-    let llamacpp = json!({ "base-url": world.model.base_url(), "models": { "m": {} } });
-    params["initializationOptions"] =
-        json!({ "model": "llamacpp/m", "providers": { "llamacpp": llamacpp } });
-    client.shake_hands(params);
-    let session = client.session(&world);
+    let (mut client, session) = local(&world, "llamacpp");
     let prompt = client.prompt(&session, "go");
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "max_tokens");
+}
+
+/// A session with the model `m` of this local server.
+fn local(world: &World, provider: &str) -> (Client, String) {
+    let mut client = world.stranger_on(Transport::Lsp, &[]);
+    let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    let settings = json!({ "base-url": world.model.base_url(), "models": { "m": {} } });
+    params["initializationOptions"] =
+        json!({ "model": format!("{provider}/m"), "providers": { (provider): settings } });
+    client.shake_hands(params);
+    let session = client.session(world);
+    (client, session)
+}
+
+#[test]
+fn a_local_model_without_tools_is_named() {
+    let caps = |tools: bool| {
+        let caps = json!({ "supports_tools": tools });
+        json!({ "default_generation_settings": { "n_ctx": 65_536 }, "chat_template_caps": caps })
+    };
+    let documents = [
+        ("llamacpp", "/props", caps(false), true),
+        ("llamacpp", "/props", caps(true), false),
+        (
+            "ollama",
+            "/api/show",
+            json!({ "capabilities": ["completion"] }),
+            true,
+        ),
+        (
+            "ollama",
+            "/api/show",
+            json!({ "capabilities": ["completion", "tools"] }),
+            false,
+        ),
+        ("ollama", "/api/show", json!({}), false),
+    ];
+    for (provider, path, document, lacks) in documents {
+        let world = World::new(json!([[{ "text": "hello" }]]));
+        world.rehearsal().document(path, document.clone());
+        if provider == "ollama" {
+            let loaded = json!({ "models": [{ "name": "m", "context_length": 65_536 }] });
+            world.rehearsal().document("/api/ps", loaded);
+        }
+        let (mut client, session) = local(&world, provider);
+        let prompt = client.prompt(&session, "go");
+        client.answer(prompt);
+        let notices = notices(&client);
+        assert_eq!(
+            notices.contains("cannot call tools"),
+            lacks,
+            "{provider}, {document}: {notices}"
+        );
+    }
 }

@@ -81,8 +81,14 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
         buf: BytesMut::new(),
     };
     while let Some((head, body)) = incoming.request().await? {
-        if head.starts_with("POST ") {
-            let path = head.split(' ').nth(1).unwrap_or_default();
+        let path = head.split(' ').nth(1).unwrap_or_default();
+        let found = rehearsal
+            .0
+            .borrow()
+            .documents
+            .get(path)
+            .map(ToString::to_string);
+        if head.starts_with("POST ") && found.is_none() {
             rehearsal
                 .0
                 .send_modify(|state| state.paths.push(path.to_owned()));
@@ -92,13 +98,6 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
                 () = incoming.closed() => return Ok(()),
             }
         } else {
-            let path = head.split(' ').nth(1).unwrap_or_default();
-            let found = rehearsal
-                .0
-                .borrow()
-                .documents
-                .get(path)
-                .map(ToString::to_string);
             document(&mut write, found).await?;
         }
     }
