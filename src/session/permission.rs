@@ -28,6 +28,9 @@ use crate::text::shell::{self, Dialect, Word, Words};
 use crate::tools::{CommandLine, Preview, ToolKind, Undo};
 use crate::workspace::{Workspace, native};
 
+/// The most commands of a line that one answer adds rules for.
+const RULES: usize = 4;
+
 /// The facts about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
@@ -164,33 +167,54 @@ impl Facts {
         }
     }
 
-    /// The rule for the same subcommand with any arguments; `None` unless the command names one.
-    #[must_use]
-    pub fn prefix(&self) -> Option<String> {
+    /// The rules for the same subcommands with any arguments; `None` if the line names none.
+    fn prefixes(&self) -> Option<Vec<String>> {
         let line = self.command.as_ref().filter(|line| !line.network)?;
-        let [words] = line.commands.as_deref()? else {
-            return None;
-        };
-        let named = shell::quoted(programs::subcommand(words)?);
-        Some(format!("{}({named} *)", self.rule_name()))
+        let commands = line.commands.as_deref()?;
+        let names: Vec<_> = commands
+            .iter()
+            .map(|words| programs::subcommand(words))
+            .collect();
+        let rules = names
+            .iter()
+            .zip(commands)
+            .map(|(named, words)| match named {
+                Some(named) => format!("{}({} *)", self.rule_name(), shell::quoted(named)),
+                None => of_words(self.rule_name(), words),
+            });
+        names.iter().any(Option::is_some).then(|| rules.collect())
     }
 
-    /// The rule that would allow exactly this; `None` if it requires approval every time.
-    fn exactly(&self) -> Option<String> {
+    /// The rules that would allow exactly this, one for each command of its line; `None` if it requires approval every
+    /// time.
+    fn exactly(&self) -> Option<Vec<String>> {
         if self.cautious || self.is_question {
             return None;
         }
         if let Some(line) = &self.command {
-            let [words] = line.commands.as_deref()? else {
-                return None;
+            let commands = line.commands.as_deref().filter(|_| line.sandboxed)?;
+            // A rule allows what runs other commands only where it stands alone.
+            let is_covered = match commands {
+                [_] => true,
+                several => {
+                    several.len() <= RULES
+                        && !several.iter().any(|words| programs::runs_others(words))
+                }
             };
             let name = if line.network {
                 NETWORK
             } else {
                 self.rule_name()
             };
-            return line.sandboxed.then(|| of_words(name, words));
+            let rules = commands.iter().map(|words| of_words(name, words));
+            return is_covered.then(|| rules.collect());
         }
+        let rule = self.exact_path()?;
+        Some(vec![rule])
+    }
+
+    /// The rule for the one file or server.
+    fn exact_path(&self) -> Option<String> {
         match (self.kind, self.targets.as_slice()) {
             (ToolKind::Edit, [target]) if target.is_alone => {
                 Some(of_path(self.rule_name(), &target.relative))
@@ -428,7 +452,7 @@ impl Policy {
     pub fn offer(&self, facts: &Facts) -> Option<String> {
         let asks_anyway =
             touch(&self.deny, facts) != Touch::Not || touch(&self.ask, facts) != Touch::Not;
-        facts.exactly().filter(|_| !asks_anyway)
+        facts.exactly().filter(|_| !asks_anyway).map(joined)
     }
 
     /// What a yes to the call may cover besides it, in a session whose widest mode this is.
@@ -437,23 +461,36 @@ impl Policy {
         let rule = self.offer(facts);
         let is_call = matches!(facts.about, About::Call { .. });
         Offer {
-            prefix: rule.as_ref().and_then(|_| facts.prefix()),
+            prefix: rule.as_ref().and_then(|_| facts.prefixes()).map(joined),
             turn: is_call && self.decide(widest, facts) == Verdict::Allow,
             rule,
         }
     }
 
-    /// Adds a rule the person allowed when answering this request: the offered one, or an edited one that still matches
+    /// Adds the rules the person allowed when answering this request: offered ones, or an edited one that still matches
     /// the call and is narrow enough.
     ///
     /// # Errors
     /// It is not; the text is for the person.
-    pub fn remember(&mut self, facts: &Facts, edited: Option<&str>) -> Result<Rule, String> {
-        let offered = self
-            .offer(facts)
-            .ok_or("this requires approval every time")?;
-        let rule = Rule::parse(edited.unwrap_or(&offered))?;
-        if edited.is_some_and(|edited| edited != offered) {
+    pub fn remember(&mut self, facts: &Facts, edited: Option<&str>) -> Result<Vec<Rule>, String> {
+        let offer = self.offers(Mode::Ask, facts);
+        let exact = offer.rule.ok_or("this requires approval every time")?;
+        let chosen = edited.unwrap_or(&exact);
+        let offered = if chosen == exact {
+            facts.exactly()
+        } else {
+            facts
+                .prefixes()
+                .filter(|rules| joined(rules.clone()) == chosen)
+        };
+        let rules = offered.unwrap_or_else(|| vec![chosen.to_owned()]);
+        let rules: Vec<Rule> = rules
+            .iter()
+            .map(|rule| Rule::parse(rule))
+            .collect::<Result<_, _>>()?;
+        if let [rule] = rules.as_slice()
+            && chosen != exact
+        {
             let alone = Self {
                 allow: vec![rule.clone()],
                 ..Self::default()
@@ -467,14 +504,19 @@ impl Policy {
                 ));
             }
         }
-        self.allow.push(rule.clone());
-        Ok(rule)
+        self.allow.extend(rules.iter().cloned());
+        Ok(rules)
     }
 
     /// Adds rules from earlier sessions.
     pub fn add_stored(&mut self, rules: Vec<Rule>) {
         self.allow.extend(rules);
     }
+}
+
+/// Several rules, as a person reads them.
+fn joined(rules: Vec<String>) -> String {
+    rules.join(", ")
 }
 
 /// Whether any of the restricting rules matches the call.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use tokio::sync::oneshot;
 
-use super::permission::{Facts, Verdict};
+use super::permission::{Facts, Rule, Verdict};
 use super::{Actor, Ground, Running};
 use crate::agent::event::{About, AgentEvent, Permission, START, START_FRESH, Scope};
 use crate::config::Mode;
@@ -244,6 +244,22 @@ impl Actor {
         }
     }
 
+    /// Stores rules for the project; the error is for the person.
+    async fn store(&self, rules: &[Rule]) -> Result<(), String> {
+        let failed = |why: &dyn std::fmt::Display| {
+            let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
+            let rules = rules.join(", ");
+            format!("`{rules}` applies to this session only: {why}")
+        };
+        let remembered = self.remembered.as_ref();
+        let remembered = remembered.ok_or_else(|| failed(&"there is no state folder"))?;
+        for rule in rules {
+            let added = remembered.add(rule).await;
+            added.map_err(|error| failed(&format!("it cannot be stored ({error})")))?;
+        }
+        Ok(())
+    }
+
     /// A request was answered, by whomever: stores what it allows from now on, and opens the next one.
     pub(super) async fn answered(&mut self, call_id: String, outcome: Permission) {
         let Some(running) = self.running.as_mut() else {
@@ -273,17 +289,9 @@ impl Actor {
         if let Permission::AllowAlways(grant) = &outcome
             && grant.scope != Scope::Turn
         {
-            let problem = match self.policy.remember(&facts, grant.rule.as_deref()) {
-                Ok(rule) if grant.scope == Scope::Project => match &self.remembered {
-                    Some(remembered) => remembered.add(&rule).await.err().map(|error| {
-                        format!(
-                            "`{rule}` applies to this session only: it cannot be stored ({error})"
-                        )
-                    }),
-                    None => Some(format!(
-                        "`{rule}` applies to this session only: there is no state folder"
-                    )),
-                },
+            let rules = self.policy.remember(&facts, grant.rule.as_deref());
+            let problem = match rules {
+                Ok(rules) if grant.scope == Scope::Project => self.store(&rules).await.err(),
                 Ok(_) => None,
                 Err(why) => Some(format!("allowed once, but the rule was not added: {why}")),
             };

@@ -755,7 +755,7 @@ fn commands_require_approval_until_exactly_allowed() {
         asked(Mode::Ask, &always, &lines),
         [
             offered("cargo test", "run_command(cargo test)"),
-            ("cargo test; x".to_owned(), None),
+            offered("cargo test; x", "run_command(cargo test), run_command(x)"),
             offered("cargo test --lib", "run_command(cargo test --lib)"),
         ]
     );
@@ -763,6 +763,7 @@ fn commands_require_approval_until_exactly_allowed() {
         line("npm test"),
         line("npm test -- --grep price"),
         line("npm run build"),
+        line("npm test 2>&1 | tail -5"),
     ];
     assert_eq!(
         asked(
@@ -773,6 +774,10 @@ fn commands_require_approval_until_exactly_allowed() {
         [
             offered("npm test", "run_command(npm test)"),
             offered("npm run build", "run_command(npm run build)"),
+            offered(
+                "npm test 2>&1 | tail -5",
+                "run_command(npm test), run_command(tail -5)"
+            ),
         ]
     );
     let lines = [

@@ -348,7 +348,11 @@ impl Asked {
         let how = match (&request.preview.answers, &rule) {
             (Some(_), _) => "> Answer with a code action.".to_owned(),
             (None, None) => ALLOW_OR_REJECT.to_owned(),
-            (None, Some(rule)) => format!("{ALLOW_OR_REJECT} *Always* adds the rule `{rule}`."),
+            (None, Some(rule)) => {
+                let prefix = request.offer.prefix.as_deref().map(display::escape_line);
+                let or = prefix.map_or_else(String::new, |prefix| format!(" or `{prefix}`"));
+                format!("{ALLOW_OR_REJECT} *Always* adds the rule `{rule}`{or}.")
+            }
         };
         Self {
             lead: request.lead(),

@@ -493,7 +493,13 @@ fn always_adds_the_offered_rule() {
             Some("network(cargo fetch)"),
         ),
         (with(run("make"), |line| line.sandboxed = false), None),
-        (run("a && b"), None),
+        (run("a && b"), Some("run_command(a), run_command(b)")),
+        (
+            run("npm test 2>&1 | tail -5"),
+            Some("run_command(npm test), run_command(tail -5)"),
+        ),
+        (run("cd x && make"), None),
+        (run("a; b; c; d; e"), None),
         (run("a > b"), None),
         (
             Facts {
@@ -542,9 +548,15 @@ fn a_prefix_rule_names_a_subcommand() {
         ("git config user.name x", None),
         ("rm build", None),
         ("pytest tests/a.py", None),
-        ("make x && make y", None),
+        (
+            "make all && npm test 2>&1 | tail -5",
+            Some("make all *), run_command(npm test *), run_command(tail -5"),
+        ),
     ] {
-        let rule = words.map(|words| format!("run_command({words} *)"));
+        let rule = words.map(|words| match words.split_once(" *)") {
+            Some(_) => format!("run_command({words})"),
+            None => format!("run_command({words} *)"),
+        });
         let offer = Policy::default().offers(Auto, &run(line));
         assert_eq!(offer.prefix, rule, "{line}");
     }
@@ -565,9 +577,9 @@ proptest::proptest! {
     ) {
         let line = [vec![program.to_owned()], words].concat();
         let facts = run(&line.join(" "));
-        if let Some(rule) = facts.prefix() {
+        if let Some([rule]) = facts.prefixes().as_deref() {
             let mut policy = Policy::default();
-            let added = policy.remember(&facts, Some(&rule)).unwrap();
+            let added = policy.remember(&facts, Some(rule)).unwrap().remove(0);
             assert!(added.futile().is_none() && added.is_narrow(), "{rule}");
             assert!(!["sh", "env", "python3", "node", "npx", "find", "sudo", "awk"].contains(&program), "{rule}");
             check(&policy, Ask, &facts, "allow");
@@ -584,7 +596,7 @@ fn an_edited_rule_must_be_about_the_call_and_narrow() {
     let edited = |facts: &Facts, rule: &str| {
         Policy::default()
             .remember(facts, Some(rule))
-            .map(|rule| rule.to_string())
+            .map(|rules| rules[0].to_string())
     };
     let test = run("cargo test --lib");
     for rule in [

@@ -548,13 +548,21 @@ impl<'a> Reader<'a> {
             self.rest = before;
             return Ok(false);
         };
-        self.note("redirects");
         self.eat(operator);
         self.blanks();
         let start = self.rest;
         let target = self.word()?;
         if self.rest == start {
             return Err(Unclear("redirects to nothing"));
+        }
+        // Output that joins other output or is discarded changes no file.
+        let changes_nothing = match (operator, target.text().as_deref()) {
+            (">&", Some(to)) => to.bytes().all(|digit| digit.is_ascii_digit()),
+            (">", Some(to)) => to == "/dev/null",
+            _ => false,
+        };
+        if !changes_nothing {
+            self.note("redirects");
         }
         let mut body = None;
         if matches!(operator, "<<" | "<<-") {

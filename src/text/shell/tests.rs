@@ -37,6 +37,7 @@ fn simple_commands_split_into_words() {
         &[&["git", "show", "HEAD~1", "a=b", "x#y", ":/!"]],
     );
     check("printf 'a\n\tb'", &[&["printf", "a\n\tb"]]);
+    check("a x 2>&1 >/dev/null | b", &[&["a", "x"], &["b"]]);
 }
 
 #[test]
@@ -64,7 +65,12 @@ fn ambiguous_lines_are_not_understood() {
         "echo $'a'",
         "echo > f",
         "cat < f",
-        "a 2>&1",
+        "a 2>&f",
+        "a >&-",
+        "a >& $x",
+        "a 2>f",
+        "a < /dev/null",
+        "a >> /dev/null/x",
         "cat <<E\nE",
         "echo *",
         "ls a?",
