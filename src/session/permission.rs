@@ -452,7 +452,10 @@ impl Policy {
     pub fn offer(&self, facts: &Facts) -> Option<String> {
         let asks_anyway =
             touch(&self.deny, facts) != Touch::Not || touch(&self.ask, facts) != Touch::Not;
-        facts.exactly().filter(|_| !asks_anyway).map(joined)
+        facts
+            .exactly()
+            .filter(|_| !asks_anyway)
+            .map(|rules| joined(&rules))
     }
 
     /// What a yes to the call may cover besides it, in a session whose widest mode this is.
@@ -461,7 +464,10 @@ impl Policy {
         let rule = self.offer(facts);
         let is_call = matches!(facts.about, About::Call { .. });
         Offer {
-            prefix: rule.as_ref().and_then(|_| facts.prefixes()).map(joined),
+            prefix: rule
+                .as_ref()
+                .and_then(|_| facts.prefixes())
+                .map(|rules| joined(&rules)),
             turn: is_call && self.decide(widest, facts) == Verdict::Allow,
             rule,
         }
@@ -479,9 +485,7 @@ impl Policy {
         let offered = if chosen == exact {
             facts.exactly()
         } else {
-            facts
-                .prefixes()
-                .filter(|rules| joined(rules.clone()) == chosen)
+            facts.prefixes().filter(|rules| joined(rules) == chosen)
         };
         let rules = offered.unwrap_or_else(|| vec![chosen.to_owned()]);
         let rules: Vec<Rule> = rules
@@ -515,7 +519,7 @@ impl Policy {
 }
 
 /// Several rules, as a person reads them.
-fn joined(rules: Vec<String>) -> String {
+fn joined(rules: &[String]) -> String {
     rules.join(", ")
 }
 
