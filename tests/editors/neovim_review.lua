@@ -133,7 +133,7 @@ function M.test(t, model, use)
     local actions = ask('textDocument/codeAction', { range = { start = at, ['end'] = at }, context = { diagnostics = {} } })
     local action = actions[#actions]
     t.equal(action.title, 'tandem: Open turn 1: Change it')
-    t.equal(action.arguments, { session().id })
+    t.equal(action.arguments, { session().id, 1 })
     local function chat_window()
       return vim.fn.bufwinid(session().chat:transcript().buf)
     end
@@ -145,6 +145,8 @@ function M.test(t, model, use)
     t.wait('the chat is shown', function()
       return chat_window() ~= -1
     end)
+    t.equal(vim.fn.line('w0', chat_window()), api.nvim_win_get_cursor(chat_window())[1], 'the turn is at the top')
+    t.equal(vim.fn.getbufoneline(api.nvim_win_get_buf(chat_window()), vim.fn.line('w0', chat_window())), '## You')
   end)
 
   t.test('review lists the hunks and shows the old text; again hides it', function()

@@ -213,6 +213,20 @@ function Chat:question_at(row)
   return found
 end
 
+--- Scrolls to a turn, where it is shown.
+---@param number? integer
+function Chat:show_turn(number)
+  local found = vim.iter(self.asked):find(function(asked)
+    return number and asked.number == number
+  end)
+  for _, win in ipairs(found and vim.fn.win_findbuf(self.buf) or {}) do
+    api.nvim_win_set_cursor(win, { (self.text:rows(found.block)) + 1, 0 })
+    api.nvim_win_call(win, function()
+      vim.cmd('normal! zt')
+    end)
+  end
+end
+
 --- Opens the chat, if that is wanted, and goes to its end, where the answer comes; never enters it.
 function Chat:show()
   local text = self:transcript()

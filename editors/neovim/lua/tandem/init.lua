@@ -426,14 +426,18 @@ end
 
 --- Shows and continues a saved conversation.
 ---@param id string
-function M.resume(id)
+---@param turn? integer where it is scrolled to
+function M.resume(id, turn)
   local open = require('tandem.chats').by_id(id)
   if open then
-    return show_chat(open)
+    show_chat(open)
+    return open.chat:show_turn(turn)
   end
   local current = session()
   require('tandem.window').open(current.chat:transcript().buf, false)
-  current:load(id)
+  current:load(id, function()
+    current.chat:show_turn(turn)
+  end)
 end
 
 --- Lets the user pick an earlier conversation of this workspace to resume.

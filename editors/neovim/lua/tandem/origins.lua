@@ -45,7 +45,7 @@ function M.actions(params, callback)
       local name = origin.sessionId .. title
       if not known[name] then
         known[name] = true
-        actions[#actions + 1] = { title = title, command = 'tandem.open_turn', arguments = { origin.sessionId } }
+        actions[#actions + 1] = { title = title, command = 'tandem.open_turn', arguments = { origin.sessionId, origin.turn } }
       end
     end
     callback(actions)
@@ -53,7 +53,7 @@ function M.actions(params, callback)
 end
 
 vim.lsp.commands['tandem.open_turn'] = function(command)
-  require('tandem').resume(command.arguments[1])
+  require('tandem').resume(command.arguments[1], command.arguments[2])
 end
 
 return M

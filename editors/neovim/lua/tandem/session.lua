@@ -145,7 +145,8 @@ end
 
 --- Resumes a saved conversation in place of the current one, which stays if the other cannot be loaded.
 ---@param id string
-function Session:load(id)
+---@param loaded? fun()
+function Session:load(id, loaded)
   if self:is_busy() then
     return
   end
@@ -157,6 +158,9 @@ function Session:load(id)
         self.chat:line('Could not open that session: ' .. problem, 'TandemFailed')
       else
         self:look_at_changes()
+        if loaded then
+          loaded()
+        end
       end
     end,
   }
