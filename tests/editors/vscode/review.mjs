@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { exactly } from "./workbench.mjs";
+import { exactly, until } from "./workbench.mjs";
 
 export const CART = "src/cart.ts";
 export const CART_TEXT = `import { type Line, total } from "./price";
@@ -125,8 +125,9 @@ export function reviewChecks({ bench, model, picture }) {
   async function rejectHunk() {
     await bench.openFile("cart.ts");
     await bench.typeAtEndOf("What somebody is about", " Mine.");
-    await bench.goToEndOf("length === 0");
-    await bench.command("tandem: Reject Change");
+    await (await origin("Open Turn")).click();
+    await until(bench.chat.locator(".user", { hasText: "Tidy up the cart." }), (said) => Math.abs(said.getBoundingClientRect().top) < innerHeight);
+    await (await origin("Revert Hunk")).click();
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     await bench.editor.locator(".view-line", { hasText: "Mine." }).waitFor();
     await row("length").waitFor({ state: "detached" });
@@ -136,6 +137,16 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.idle();
     const { requests } = await model.state();
     assert.match(JSON.stringify(requests.at(-1)), /the user rejected this change of yours in src\/cart\.ts/);
+  }
+
+  /** A link of what is said where the mouse rests on a line that the turn wrote. */
+  async function origin(link) {
+    await bench.page.mouse.move(0, 0);
+    await bench.editor.locator(".view-line", { hasText: "length === 0" }).locator("span", { hasText: "length" }).last().hover();
+    const hover = bench.page.locator(".monaco-hover:not(.hidden)", { hasText: "tandem, turn 1: Tidy up the cart." });
+    await hover.getByText("Edit src/cart.ts · custom/").waitFor();
+    await picture("origin");
+    return hover.getByText(link);
   }
 
   async function keepHunk() {
@@ -207,7 +218,7 @@ export function reviewChecks({ bench, model, picture }) {
   return [
     ["review: a turn's changes are listed by file and hunk, and marked in the editor", listed],
     ["review: a hunk opens in the diff editor with the original on the left", diff],
-    ["review: rejecting the hunk at the cursor keeps what was typed and informs the model", rejectHunk],
+    ["review: a line says which turn wrote it; rejecting its hunk keeps what was typed and informs the model", rejectHunk],
     ["review: the lens above a hunk keeps it", keepHunk],
     ["review: rejecting a created file in the view removes it", rejectFile],
     ["review: after a rejected hunk, a turn can be undone, redone and rejected", undoTurn],
