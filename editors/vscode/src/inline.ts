@@ -74,7 +74,7 @@ export class Inline implements Disposable {
   ) {
     this.controller.options = {
       prompt: l10n.t("What should change?"),
-      placeHolder: l10n.t("What should change? Enter sends, Escape closes"),
+      placeHolder: l10n.t("Describe a change: Enter sends it, Escape closes"),
     };
     const register = (name: string, run: (...args: never[]) => unknown) => commands.registerCommand(`tandem.${name}`, run);
     this.subscriptions = [
