@@ -101,7 +101,7 @@ pub(super) fn has_candidate(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
 }
 
 /// Whether this is said of the words of what may be a command in text that no shell reads.
-fn has_candidate_in_text(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
+pub(super) fn has_candidate_in_text(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
     let blank = |character| match character {
         '[' | ']' | '<' | '>' | ',' | '\'' | '"' | '\\' | '#' => ' ',
         other => other,

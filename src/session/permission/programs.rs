@@ -8,8 +8,8 @@ mod known;
 use std::path::{Component, Path, PathBuf};
 
 use known::{
-    CONTEXT, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS, NAMING, NO_SUBCOMMANDS,
-    RUNNING, SCRIPT_RUNNERS, SQLITE, WRAPPERS,
+    CONTEXT, DATA, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS, MODULES, NAMING,
+    NO_SUBCOMMANDS, RUNNING, SCRIPT_RUNNERS, SQLITE, STEMS, WRAPPERS,
 };
 
 use crate::text::shell::program_name as name;
@@ -52,9 +52,12 @@ fn has_mark(letters: &str, marks: &[&str], word: &str) -> bool {
 
 /// Whether an interpreter runs code that is no file: of an option, of its input, or typed.
 fn runs_code(letters: &str, marks: &[&str], is_python: bool, arguments: &[String]) -> bool {
+    if arguments.iter().any(|word| word == "-") {
+        return true;
+    }
     let mut may_be_value = false;
-    for word in arguments {
-        if word == "-" || marks.contains(&word.as_str()) {
+    for (at, word) in arguments.iter().enumerate() {
+        if marks.contains(&word.as_str()) {
             return true;
         }
         let (options, module) = match word.split_once('m') {
@@ -66,7 +69,12 @@ fn runs_code(letters: &str, marks: &[&str], is_python: bool, arguments: &[String
         if has_mark(letters, marks, options) {
             return true;
         }
-        if module || !(word.starts_with('-') || may_be_value) {
+        if module {
+            let name = word.split_once('m').map_or("", |(_, name)| name);
+            let next = arguments.get(at + 1).map_or("", String::as_str);
+            return MODULES.contains(&if name.is_empty() { next } else { name });
+        }
+        if !(word.starts_with('-') || may_be_value) {
             return false;
         }
         may_be_value = word.starts_with('-');
@@ -130,11 +138,137 @@ fn row<'a, T>(rows: &'a [(&str, &'a str, T)], name: &str) -> Option<(&'a str, &'
     row.map(|(_, letters, marks)| (*letters, marks))
 }
 
+/// Whether all of a `sed` script is addresses and commands that only change text.
+fn is_plain_sed(script: &str) -> bool {
+    // A bracket may hide the delimiter.
+    let field = |rest: &mut std::str::Chars<'_>, delimiter: char| {
+        let mut text = String::new();
+        while let Some(next) = rest.next() {
+            match next {
+                '\\' => text.extend(rest.next()),
+                '\n' => return false,
+                _ if next == delimiter => {
+                    let open = text
+                        .rfind('[')
+                        .map_or("]", |at| text.get(at..).unwrap_or_default());
+                    return open.contains(']') && !text.contains("[]") && !text.contains("[^]");
+                }
+                _ => text.push(next),
+            }
+        }
+        false
+    };
+    let ends = |rest: &std::str::Chars<'_>| {
+        let next = rest.as_str().trim_start_matches(' ').chars().next();
+        next.is_none_or(|next| ";}\n".contains(next))
+    };
+    let mut rest = script.chars();
+    while let Some(next) = rest.next() {
+        let is_plain = match next {
+            ' ' | ';' | '\n' | '{' | '}' | '!' | ',' | '$' | '+' | '~' | '0'..='9' => true,
+            '/' => field(&mut rest, '/'),
+            's' => rest.next().is_some_and(|delimiter| {
+                let is_read = delimiter.is_ascii_punctuation()
+                    && delimiter != '\\'
+                    && field(&mut rest, delimiter)
+                    && field(&mut rest, delimiter);
+                let flags = |c: char| c.is_ascii_digit() || "gpiI".contains(c);
+                rest = rest.as_str().trim_start_matches(flags).chars();
+                is_read && ends(&rest)
+            }),
+            next => "=dDgGhHlnNpPqQx".contains(next) && ends(&rest),
+        };
+        if !is_plain {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether the arguments of `sed` or `awk` are a script that starts nothing; `None` for another program.
+fn is_plain_script(name: &str, arguments: &[String]) -> Option<bool> {
+    let is_awk = match name {
+        "awk" | "gawk" | "mawk" | "nawk" => true,
+        "sed" => false,
+        _ => return None,
+    };
+    let (mut scripts, mut operands) = (Vec::new(), Vec::new());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let Some(letters) = word.strip_prefix('-') else {
+            operands.push(word);
+            continue;
+        };
+        if is_awk {
+            if !letters.starts_with(['F', 'v']) {
+                return Some(false);
+            }
+            if letters.len() == 1 {
+                words.next();
+            }
+        } else if letters.ends_with('e') && !letters.starts_with('i') {
+            scripts.extend(words.next());
+        }
+        let known = |letters: &str| letters.chars().all(|letter| "Einrsuz".contains(letter));
+        if !is_awk
+            && !letters.starts_with('i')
+            && !known(letters.strip_suffix('e').unwrap_or(letters))
+        {
+            return Some(false);
+        }
+    }
+    if scripts.is_empty() {
+        scripts.extend(operands.first());
+    }
+    let is_plain = |script: &&String| {
+        let calls = |(at, _)| {
+            let next = script.get(at + 1..).and_then(|rest| rest.chars().next());
+            next.is_some_and(char::is_alphabetic)
+        };
+        if is_awk {
+            let starts = script.contains('|') || script.contains("system");
+            !starts && !script.match_indices('@').any(calls)
+        } else {
+            is_plain_sed(script)
+        }
+    };
+    Some(!scripts.is_empty() && scripts.iter().all(is_plain))
+}
+
+/// Whether one of the options of a program that is not known here takes code or a command, by its name or its value.
+fn takes_command(arguments: &[String]) -> bool {
+    arguments.iter().enumerate().any(|(at, word)| {
+        let Some(option) = word.strip_prefix('-') else {
+            return false;
+        };
+        let name = option
+            .trim_start_matches('-')
+            .split('=')
+            .next()
+            .unwrap_or_default();
+        let has_stem =
+            !name.starts_with("no-") && name.split('-').any(|part| STEMS.contains(&part));
+        let is_code = |text: &str| text.contains([' ', '(', ';']);
+        let is_code_behind = option.ends_with(['c', 'e', 'x'])
+            && arguments.get(at + 1).is_some_and(|next| is_code(next));
+        has_stem || (!option.starts_with('-') && (is_code_behind || is_code(option)))
+    })
+}
+
+/// Whether a program's arguments are data: it runs none of them, but by options that are known here.
+pub(super) fn takes_data(program: &str) -> bool {
+    let name = name(program);
+    DATA.contains(&name.as_str())
+        || NAMING.contains(&name.as_str())
+        || is_plain_script(&name, &[]).is_some()
+}
+
 /// Whether it depends on a program's options what it runs.
 pub(super) fn depends_on_options(program: &str) -> bool {
     let name = name(program);
     row(RUNNING, &name).is_some()
         || row(&INTERPRETERS, &name).is_some()
+        || is_plain_script(&name, &[]).is_some()
         || NAMING.contains(&name.as_str())
 }
 
@@ -162,6 +296,14 @@ pub(super) fn runs(words: &[String]) -> Runs {
             Runs::Itself
         };
     }
+    if let Some(is_plain) = is_plain_script(&name, arguments) {
+        return if is_plain { Runs::Itself } else { Runs::Others };
+    }
+    let is_known = row(RUNNING, &name).is_some() || takes_data(program);
+    let sets_command = |word: &String| {
+        let value = word.split_once('=').map_or("", |(_, value)| value);
+        value.contains(' ') && !value.starts_with('-')
+    };
     let command = arguments.iter().find(|word| !word.starts_with('-'));
     let with_command = command
         .map(|command| format!("{name} {command}"))
@@ -202,7 +344,12 @@ pub(super) fn runs(words: &[String]) -> Runs {
         // Without a command it reads its input.
         texts.peek().is_none() || texts.any(is_odd)
     };
-    if WRAPPERS.contains(&name.as_str()) || is_marked || is_odd_sqlite {
+    let runs_others = WRAPPERS.contains(&name.as_str())
+        || is_marked
+        || is_odd_sqlite
+        || (name.ends_with("make") && arguments.iter().any(sets_command))
+        || (!is_known && takes_command(arguments));
+    if runs_others {
         Runs::Others
     } else {
         Runs::Itself
@@ -231,7 +378,9 @@ pub(super) fn subcommand(words: &[String]) -> Option<&[String]> {
     let named = words.get(..count)?;
     let evaluates = |word: &String| {
         let name = name(word);
-        WRAPPERS.contains(&name.as_str()) || row(&INTERPRETERS, &name).is_some()
+        WRAPPERS.contains(&name.as_str())
+            || row(&INTERPRETERS, &name).is_some()
+            || is_plain_script(&name, &[]).is_some()
     };
     let is_subcommand = named.iter().skip(1).all(is_name)
         && !NO_SUBCOMMANDS.contains(&program.as_str())
@@ -311,8 +460,13 @@ mod tests {
             "python",
             "node --eval x",
             "perl -e x",
-            "awk x",
-            "sed -n 1p f",
+            "awk 'BEGIN { system(\"x\") }'",
+            "awk -f x",
+            "awk '{ print | x }' f",
+            "sed -n '1e x' f",
+            "sed 's/a/b/e' f",
+            "groovy -e 'x()'",
+            "unknown --pre-command=x",
             "rg --pre x y",
             "cmd.exe",
         ] {
@@ -328,6 +482,10 @@ mod tests {
             "python -m pytest",
             "git add configs",
             "npm test",
+            "awk -F'|' '/x/ { print $2 }' f",
+            "sed -n 1,20p f",
+            "sed -i.bak -e 's/[a-z]*\\/x/y/g; 3d' f",
+            "unknown -x y --no-pager",
         ] {
             assert!(!runs_others(&words(line)), "{line}");
         }

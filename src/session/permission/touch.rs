@@ -3,30 +3,13 @@
 //! All commands of the line count, those in substitutions and compound commands too. A command that may run another one
 //! cannot be decided, unless what it runs is a line of its own that can be read.
 
-use super::programs::{Runs, depends_on_options, is_evaluated, runs};
+use super::emptying::has_candidate_in_text;
+use super::programs::{Runs, depends_on_options, is_evaluated, runs, takes_data};
 use super::rule::{Rule, Touch};
 use super::windows;
 use crate::text::shell::{
     Command, Dialect, Line, Piece, Word, Words, is_shell, program_name, read,
 };
-
-/// What begins a command that runs the words behind it.
-const LAUNCHERS: [(&str, &[&str]); 14] = [
-    ("bun", &["run"]),
-    ("bundle", &["exec"]),
-    ("bunx", &[]),
-    ("conda", &["run"]),
-    ("hatch", &["run"]),
-    ("mise", &["exec", "x"]),
-    ("npx", &[]),
-    ("pdm", &["run"]),
-    ("pipenv", &["run"]),
-    ("pnpm", &["exec", "dlx"]),
-    ("poetry", &["run"]),
-    ("rustup", &["run"]),
-    ("uv", &["run"]),
-    ("yarn", &["exec", "dlx", "run"]),
-];
 
 /// Operators of `[[` whose operands are evaluated.
 const CALCULATES: [&str; 8] = ["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
@@ -63,7 +46,7 @@ fn by_command(rule: &Rule, command: &Command, depth: usize) -> Touch {
             .iter()
             .any(|word| is_set(rule, &word.written()));
     let touch = match command.keyword {
-        None => by_words(rule, &command.words, depth),
+        None => by_words(rule, command, depth),
         Some("[[") if calculates(&command.words) => Touch::Perhaps,
         Some(_) => Touch::Not,
     };
@@ -77,13 +60,10 @@ fn by_command(rule: &Rule, command: &Command, depth: usize) -> Touch {
 /// Whether `NAME=value` may make something run what the rule is about.
 fn is_set(rule: &Rule, word: &str) -> bool {
     let (name, value) = word.split_once('=').unwrap_or((word, ""));
-    let program = value
-        .trim_start_matches(['!', '"', '\''])
-        .split_whitespace()
-        .next();
+    let mut programs = value.split(|c: char| !(c.is_alphanumeric() || "_./-".contains(c)));
     name.contains('[')
         || is_evaluated(name.trim_end_matches('+'))
-        || program.is_some_and(|program| rule.is_about_program(&program_name(program)))
+        || programs.any(|program| rule.is_about_program(&program_name(program)))
 }
 
 /// Whether `[[` evaluates a word that is no number.
@@ -101,18 +81,15 @@ fn calculates(words: &[Word]) -> bool {
     })
 }
 
-fn by_words(rule: &Rule, words: &[Word], depth: usize) -> Touch {
+fn by_words(rule: &Rule, command: &Command, depth: usize) -> Touch {
+    let words = command.words.as_slice();
     let Some((program, arguments)) = words.split_first() else {
         return Touch::Not;
     };
     let Some(program) = program.text() else {
         return Touch::Perhaps;
     };
-    // `/bin/rm` is `rm`, and so is `RM` where the disk does not care about case.
-    let mut base = Word::default();
-    base.push(&program_name(&program));
-    let by_name: Vec<Word> = std::iter::once(&base).chain(arguments).cloned().collect();
-    let touch = rule.touches(words).max(rule.touches(&by_name));
+    let touch = touches(rule, words);
     if touch != Touch::Not {
         return touch;
     }
@@ -123,28 +100,52 @@ fn by_words(rule: &Rule, words: &[Word], depth: usize) -> Touch {
         });
     }
     let texts: Words = words.iter().map(Word::written).collect();
-    let names = |word: &String| word.contains('=') && is_set_to(rule, word);
-    let launches = || {
-        let second = texts.get(1).map(String::as_str).unwrap_or_default();
-        let is_launcher = LAUNCHERS.iter().any(|(launcher, seconds)| {
-            *launcher == program_name(&program) && (seconds.is_empty() || seconds.contains(&second))
-        });
-        let is_touched = |at| {
-            words
-                .get(at..)
-                .is_some_and(|words| rule.touches(words) != Touch::Not)
-        };
-        is_launcher && (1..words.len()).any(is_touched)
-    };
+    let names =
+        |word: &String| word.contains('=') && !word.starts_with('-') && is_set_to(rule, word);
     if runs(&texts) == Runs::Others
-        || (depends_on_options(&program) && arguments.iter().any(may_be_option))
+        || (depends_on_options(&program)
+            && !is_plain_test(words)
+            && arguments.iter().any(may_be_option))
         || texts.iter().skip(1).any(names)
-        || launches()
+        || (!takes_data(&program) && mentions(rule, command))
     {
         Touch::Perhaps
     } else {
         Touch::Not
     }
+}
+
+/// Whether the rule matches the words as the command that they are.
+fn touches(rule: &Rule, words: &[Word]) -> Touch {
+    let Some((program, arguments)) = words.split_first() else {
+        return Touch::Not;
+    };
+    // `/bin/rm` is `rm`, and so is `RM` where the disk does not care about case.
+    let mut base = Word::default();
+    base.push(&program_name(&program.written()));
+    let by_name: Vec<Word> = std::iter::once(&base).chain(arguments).cloned().collect();
+    rule.touches(words).max(rule.touches(&by_name))
+}
+
+/// Whether what the rule is about stands among the arguments or in the input: as words, or as the text of one.
+fn mentions(rule: &Rule, command: &Command) -> bool {
+    let words = command.words.as_slice();
+    let input = command
+        .redirections
+        .iter()
+        .flat_map(|input| [Some(&input.target), input.document()])
+        .flatten();
+    let is_touched = |words: &[Word]| touches(rule, words) != Touch::Not;
+    let in_text = |word: &Word| {
+        let text = word.written();
+        // A value may be attached to its option.
+        let value = text.strip_prefix('-').and_then(|option| option.get(1..));
+        [text.as_str(), value.unwrap_or_default()]
+            .iter()
+            .any(|text| has_candidate_in_text(&text.replace('=', " "), is_touched))
+    };
+    (1..words.len()).any(|at| words.get(at..).is_some_and(is_touched))
+        || words.iter().skip(1).chain(input).any(in_text)
 }
 
 /// Whether an argument `name=value` names what the rule is about.
@@ -153,15 +154,44 @@ fn is_set_to(rule: &Rule, word: &str) -> bool {
         .is_some_and(|(_, value)| is_set(rule, &format!("_={value}")))
 }
 
+/// Whether the operands of `test` are operands whatever their values are: beside a single operator.
+fn is_plain_test(words: &[Word]) -> bool {
+    let is_operator =
+        |word: &str| word.starts_with(['-', '=', '!']) && !["-v", "-R"].contains(&word);
+    let is_one = |word: &Word| {
+        word.text().is_some() || word.expansions().all(|expansion| expansion.is_quoted)
+    };
+    let texts: Words = words
+        .iter()
+        .map(Word::written)
+        .filter(|text| text != "]")
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    words.iter().all(is_one)
+        && match texts.as_slice() {
+            ["test" | "[", "!", rest @ ..] | ["test" | "[", rest @ ..] => match rest {
+                [operator, _] | [_, operator, _] => is_operator(operator),
+                _ => false,
+            },
+            _ => false,
+        }
+}
+
 /// The line that a shell or `eval` runs, if all of it is known.
 fn line_of(program: &str, arguments: &[Word]) -> Option<String> {
     let texts: Words = arguments.iter().map(Word::text).collect::<Option<_>>()?;
     match (program_name(program).as_str(), texts.as_slice()) {
+        ("eval", [first, rest @ ..]) if first == "--" => Some(rest.join(" ")),
         ("eval", [_, ..]) => Some(texts.join(" ")),
-        (shell, [flags, line, ..]) if is_shell(shell) => {
+        (shell, [flags, rest @ ..]) if is_shell(shell) => {
             let letters = flags.strip_prefix('-')?;
             let is_plain =
                 letters.contains('c') && letters.chars().all(|letter| "celux".contains(letter));
+            let mut rest = rest.iter();
+            let line = rest
+                .next()
+                .filter(|line| *line != "--")
+                .or_else(|| rest.next())?;
             is_plain.then(|| line.clone())
         }
         _ => None,

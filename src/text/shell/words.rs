@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
     pub(super) fn group(&mut self, word: &mut Word) -> Read<()> {
         let before = self.rest;
         self.eat("(");
-        let mut commands = Vec::new();
+        let (mut commands, mut evaluates) = (Vec::new(), false);
         loop {
             self.lines()?;
             if self.eat(")") {
@@ -83,13 +83,20 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let element = self.word()?;
+            // `[x]=1` is a calculation.
+            let written = element.written();
+            let subscript = written
+                .strip_prefix('[')
+                .and_then(|rest| rest.split_once("]="));
+            evaluates |=
+                subscript.is_some_and(|(text, _)| !text.chars().all(|c| c.is_ascii_digit()));
             commands.extend(
                 element
                     .expansions()
                     .flat_map(|expansion| expansion.commands.clone()),
             );
         }
-        self.push_expansion(word, before, commands, false, false);
+        self.push_expansion(word, before, commands, false, evaluates);
         Ok(())
     }
 
@@ -277,10 +284,8 @@ impl<'a> Reader<'a> {
                     // Its value is a part of the calculation.
                     word.pieces.push(Piece::Pattern(String::new()));
                 }
-                '\'' => self.single_quoted(word)?,
-                '"' => {}
                 '\\' => _ = self.next(),
-                // What a quotation mark surrounds is evaluated all the same.
+                // What quotation marks surround is evaluated all the same.
                 _ if character.is_alphabetic() || character == '_' => {
                     word.pieces.push(Piece::Pattern(character.to_string()));
                 }

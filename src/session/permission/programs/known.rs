@@ -122,18 +122,13 @@ pub(super) const WRAPPERS: &[&str] = &[
     "xdg-open",
     "xvfb-run",
     // languages whose code is an argument
-    "awk",
     "dc",
     "ed",
     "emacs",
     "ex",
-    "gawk",
     "gnuplot",
     "m4",
-    "mawk",
-    "nawk",
     "nvim",
-    "sed",
     "tclsh",
     "vi",
     "vim",
@@ -211,6 +206,21 @@ pub(super) const EVALUATED_ENDS: [&str; 9] = [
     "OPTS",
 ];
 
+/// Programs whose arguments are text, names and files: what looks like a command among them is none.
+pub(super) const DATA: [&str; 27] = [
+    "apropos", "cargo", "cat", "cd", "cp", "echo", "egrep", "fgrep", "file", "find", "gh", "git",
+    "grep", "head", "jq", "ls", "man", "mkdir", "npm", "pip", "rg", "tail", "tee", "touch", "type",
+    "wc", "which",
+];
+/// Parts of names of long options that take a command or code, for programs not named here.
+pub(super) const STEMS: [&str; 20] = [
+    "askpass", "bind", "cmd", "command", "eval", "exec", "execute", "hook", "launcher", "load",
+    "pager", "prepare", "preview", "program", "require", "rmt", "rsh", "script", "shell",
+    "wrapper",
+];
+/// Modules of Python that evaluate their arguments or input.
+pub(super) const MODULES: [&str; 4] = ["IPython", "code", "pdb", "timeit"];
+
 /// Arguments that make a program run others: the program, one-letter options, and others. Of the others, `--long` also
 /// stands for its abbreviations, `-word` and what begins or ends with a sign for what begins so, and `*text` for what
 /// contains the text.
@@ -241,7 +251,7 @@ pub(super) const RUNNING: &[(&str, &str, &[&str])] = &[
             "bisect",
             "config",
             "difftool",
-            "ext::",
+            "*ext::",
             "filter-branch",
             "hook",
             "mergetool",
@@ -249,6 +259,7 @@ pub(super) const RUNNING: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("git clone", "cu", &["--config", "--template"]),
+    ("git instaweb", "d", &["--httpd"]),
     ("git grep", "O", &[]),
     ("git init", "", &["--template"]),
     ("git rebase", "x", &[]),
@@ -273,22 +284,25 @@ pub(super) const RUNNING: &[(&str, &str, &[&str])] = &[
         "go",
         "",
         &[
-            "-exec",
-            "-toolexec",
-            "-vettool",
+            "*-exec",
+            "*-toolexec",
+            "*-vettool",
+            "-w",
             "generate",
             "run",
             "*-extld",
         ],
     ),
-    ("cargo", "", &["--config"]),
-    ("rustc", "", &["*link"]),
+    ("cargo", "", &["--config", "*linker", "watch"]),
+    ("rustc", "", &["*link", "@", "-Z"]),
     ("tar", "IF", TAR),
     ("bsdtar", "IF", TAR),
     ("gtar", "IF", TAR),
     ("rsync", "eM", &["--rsh", "--rsync-path", "--remote-option"]),
     ("scp", "DFSo", &[]),
-    ("sftp", "DFSo", &[]),
+    ("sftp", "DFSbo", &[]),
+    ("ssh-add", "s", &[]),
+    ("ssh-keygen", "D", &[]),
     ("rg", "", &["--pre", "--hostname-bin"]),
     ("sort", "", &["--compress-program"]),
     ("split", "", &["--filter"]),
@@ -313,7 +327,7 @@ pub(super) const RUNNING: &[(&str, &str, &[&str])] = &[
     ("clang", "", CC),
     ("clang++", "", CC),
     ("ld", "", &["-plugin", "--plugin"]),
-    ("java", "", &["-XX:On", "-agent", "-javaagent"]),
+    ("java", "", &["-XX:On", "-agent", "-javaagent", "@"]),
     ("wget", "e", &["--execute", "--use-askpass", "--config"]),
     ("nc", "ce", &[]),
     ("ncat", "ce", &["--exec", "--sh-exec", "--lua-exec"]),
@@ -323,16 +337,31 @@ pub(super) const RUNNING: &[(&str, &str, &[&str])] = &[
     (
         "npm",
         "c",
-        &["--call", "--script-shell", "exec", "explore", "x"],
+        &[
+            "--call",
+            "--node-options",
+            "--script-shell",
+            "exec",
+            "explore",
+            "set",
+            "x",
+        ],
     ),
     ("npx", "c", &["--call"]),
     (
         "sqlite3",
         "",
-        &["-cmd", "-init", "*load_extension", "*edit("],
+        &[
+            "-cmd",
+            "--cmd",
+            "-init",
+            "--init",
+            "*load_extension",
+            "*edit(",
+        ],
     ),
-    ("psql", "", &["*\\", "*program", "*PROGRAM", "-f", "--file"]),
-    ("mysql", "", &["*\\", "*system", "*source"]),
+    ("psql", "f", &["*\\", "*program", "*PROGRAM", "--file"]),
+    ("mysql", "", &["*\\", "*system", "*source", "--pager"]),
 ];
 const TAR: &[&str] = &[
     "--checkpoint-action",
@@ -349,11 +378,24 @@ const MAKE: &[&str] = &[
     "MAKE=",
     "MAKEFLAGS=",
     ".SHELLFLAGS=",
+    "*!=",
     "*$",
     "*`",
 ];
 const CC: &[&str] = &[
-    "-wrapper", "-B", "-specs", "--specs", "-fplugin", "-fuse-ld", "-Xclang", "-load", "@",
+    "-wrapper",
+    "-B",
+    "-specs",
+    "--specs",
+    "-fplugin",
+    "-fuse-ld",
+    "-Xclang",
+    "-Xlinker",
+    "-load",
+    "@",
+    "*-plugin",
+    "--config",
+    "--ld-path",
 ];
 /// Harmless commands of `sqlite3`; those that it does not tell from an abbreviation are not among them.
 pub(super) const SQLITE: [&str; 8] = [
@@ -372,7 +414,7 @@ pub(super) const SQLITE: [&str; 8] = [
 pub(super) const INTERPRETERS: [(&str, &str, &[&str]); 13] = [
     (
         "bun",
-        "ep",
+        "epr",
         &["--eval", "--print", "--preload", "exec", "x"],
     ),
     ("deno", "", &["eval", "repl"]),
@@ -386,6 +428,7 @@ pub(super) const INTERPRETERS: [(&str, &str, &[&str]); 13] = [
         "php",
         "rRBEa",
         &[
+            "*auto_",
             "--run",
             "--process-code",
             "--process-begin",
