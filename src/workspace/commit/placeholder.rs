@@ -1,6 +1,15 @@
 //! Lines that stand in for text a model omitted (`// ... rest of the file unchanged`). Pure.
 //!
-//! They are recognized by form: a comment, or words between dots, that says only that something is missing.
+//! They are recognized by form: a comment, or words between dots, that says only that something is missing; or, in any
+//! language, a comment with dots at one of its ends that is all that stands where several lines were.
+
+use std::time::Duration;
+
+use similar::DiffOp;
+
+use crate::text::Tokens;
+
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How a comment begins, or a note between brackets.
 const COMMENTS: &[&str] = &[
@@ -28,6 +37,35 @@ const BETWEEN: &str = "other the of is are as it its this in to all and for befo
 
 /// The first placeholder line of `new` that is not in `old`.
 pub(super) fn added<'a>(old: &str, new: &'a str) -> Option<&'a str> {
+    says_so(old, new).or_else(|| replaces(old, new))
+}
+
+/// A comment with dots at one of its ends that is all that stands in the place of several lines.
+fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
+    let has_dots = |line: &&str| {
+        let inside = comment(line).unwrap_or_default();
+        is_dots_at_end(inside) && inside.contains(char::is_alphabetic)
+    };
+    // Nearly no text has one, so that comparing costs nothing.
+    new.lines().find(has_dots)?;
+    let lines = Tokens::compare(old.lines().collect(), new.lines().collect(), TIMEOUT);
+    let replaced = |op: &DiffOp| {
+        let said = |(_, line): &(usize, &&str)| !line.trim().is_empty();
+        let gone = lines.old.get(op.old_range())?.iter().enumerate();
+        let mut instead = lines
+            .new
+            .get(op.new_range())?
+            .iter()
+            .enumerate()
+            .filter(said);
+        let ((at, line), more) = (instead.next()?, instead.next());
+        let is_all = gone.filter(said).count() > 1 && more.is_none() && has_dots(line);
+        is_all.then_some(op.new_range().start + at)
+    };
+    new.lines().nth(lines.ops.iter().find_map(replaced)?)
+}
+
+fn says_so<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     let mut before = "";
     let mut found = new.lines().filter(|line| {
         // Alone, dots are a body in Python.
@@ -45,20 +83,30 @@ fn is_dots(text: &str) -> bool {
     matches!(text, "..." | "…")
 }
 
-fn is_placeholder(line: &str) -> bool {
+/// What a comment says, without its marks.
+fn comment(line: &str) -> Option<&str> {
     let line = line.trim();
     let inside = COMMENTS
         .iter()
         .find_map(|mark| line.strip_prefix(mark))
-        .map(|rest| rest.trim_start_matches(['/', '*', '#', '-', '!']));
-    let inside = match inside {
-        Some(inside) => inside.trim(),
-        // Without a following blank the dots are the spread operator.
-        None if ["... ", "… "].iter().any(|dots| line.starts_with(dots)) => line,
-        None => return false,
-    };
+        .map(|rest| rest.trim_start_matches(['/', '*', '#', '-', '!']))?;
     let is_end = |c: char| c.is_whitespace() || "*/->})]%#".contains(c);
-    let inside = inside.trim_end_matches(is_end);
+    Some(inside.trim().trim_end_matches(is_end))
+}
+
+fn is_dots_at_end(inside: &str) -> bool {
+    ["...", "…"]
+        .iter()
+        .any(|dots| inside.starts_with(dots) || inside.ends_with(dots))
+}
+
+fn is_placeholder(line: &str) -> bool {
+    let line = line.trim();
+    // Without a following blank the dots are the spread operator.
+    let is_bare = || ["... ", "… "].iter().any(|dots| line.starts_with(dots));
+    let Some(inside) = comment(line).or_else(|| is_bare().then_some(line)) else {
+        return false;
+    };
     if is_dots(inside) {
         return true;
     }
@@ -162,6 +210,79 @@ mod tests {
             "// the rest of the file is read later",
         ] {
             assert!(!is_placeholder(line), "{line}");
+        }
+    }
+
+    /// Omissions in languages that no list here has, in each syntax of comments and at each place of a text.
+    #[test]
+    fn a_comment_with_dots_in_the_place_of_lines_is_a_placeholder_in_any_language() {
+        let words = [
+            "Rest des Codes bleibt gleich",
+            "fichier sinon inchangé",
+            "el resto sigue igual",
+            "il resto rimane invariato",
+            "o restante permanece igual",
+            "de rest blijft hetzelfde",
+            "остальной код без изменений",
+            "решта коду без змін",
+            "其余代码保持不变",
+            "其餘程式碼不變",
+            "残りのコードは変更なし",
+            "나머지 코드는 동일",
+            "بقية الكود كما هي",
+            "שאר הקוד ללא שינוי",
+            "बाकी कोड वही रहेगा",
+            "phần còn lại giữ nguyên",
+            "kodun geri kalanı aynı",
+            "reszta kodu bez zmian",
+            "as in the original",
+            "snip",
+        ];
+        let comments = [
+            ("//", ""),
+            ("#", ""),
+            ("--", ""),
+            ("/*", " */"),
+            ("<!--", " -->"),
+            ("{/*", " */}"),
+            (";", ""),
+            ("%", ""),
+        ];
+        let old = ["a = 1", "b = 2", "", "c = 3", "d = 4", "e = 5", "f = 6"];
+        for words in words {
+            for (begin, end) in comments {
+                for said in [
+                    format!("... {words} ..."),
+                    format!("{words}..."),
+                    format!("… {words}"),
+                    format!("{words} …"),
+                ] {
+                    let line = format!("{begin} {said}{end}");
+                    for range in [0..2, 1..4, 3..6, 3..7] {
+                        let mut new = old.map(str::to_owned).to_vec();
+                        new.splice(range, [line.clone()]);
+                        assert_eq!(added(&old.join("\n"), &new.join("\n")), Some(line.as_str()));
+                    }
+                    // In the place of one line, beside new code, or added, it may say anything.
+                    let mut beside = old.map(str::to_owned).to_vec();
+                    beside.splice(3..6, [line.clone(), "x = 9".to_owned()]);
+                    let mut one = old.map(str::to_owned).to_vec();
+                    one.splice(3..4, [line.clone()]);
+                    let mut more = old.map(str::to_owned).to_vec();
+                    more.insert(4, line.clone());
+                    for new in [beside, one, more] {
+                        assert_eq!(replaces(&old.join("\n"), &new.join("\n")), None, "{line}");
+                    }
+                }
+            }
+        }
+        for (old, new) in [
+            ("x = 1\ny = 2\nz = 3", "x = 1\n# see y.py"),
+            ("x = 1\ny = 2\nz = 3", "x = 1\nprint('Loading...')"),
+            ("# a\n# b ...\n# c", "# a b c"),
+            ("", "# Waiting ...\nwait()"),
+        ] {
+            assert_eq!(added(old, new), None, "{new}");
         }
     }
 
