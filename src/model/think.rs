@@ -47,6 +47,8 @@ struct Released {
     is_in_fence: bool,
     /// Whether a beginning was mentioned: then an end is text too.
     has_beginning: bool,
+    /// Whether it ends with a recipient: what follows belongs to a call.
+    is_addressed: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -68,6 +70,7 @@ impl Thoughts {
             line: String::new(),
             is_in_fence: false,
             has_beginning: false,
+            is_addressed: false,
         };
         Self {
             state: State::Beginning,
@@ -225,9 +228,19 @@ impl Thoughts {
 }
 
 impl Released {
+    /// Whether the text ends with a recipient: `to=NAME`.
+    fn addresses(&self, text: &str) -> bool {
+        let text = text.trim_end_matches(' ');
+        match text.rsplit_once("to=") {
+            Some((_, name)) => !name.contains([' ', '\n', '<']),
+            None => self.is_addressed && !text.contains([' ', '\n', '<']),
+        }
+    }
+
     fn note(&mut self, text: &str) {
         self.last = text.chars().next_back().unwrap_or(self.last);
         self.has_beginning |= mentions_beginning(text);
+        self.is_addressed = self.addresses(text);
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {
                 self.is_in_fence ^= self.line.trim_start().starts_with(FENCE);
@@ -310,7 +323,10 @@ fn next_header(text: &str, released: &Released) -> Option<(usize, bool)> {
     starts.find_map(|(before, rest)| {
         let last = before.chars().next_back().unwrap_or(released.last);
         let found = header(rest);
-        let is_free = !released.is_in_fence && !before.contains(FENCE) && last != '`';
+        let is_free = !released.is_in_fence
+            && !before.contains(FENCE)
+            && last != '`'
+            && !released.addresses(before);
         (is_free && found != Header::None).then(|| (before.len(), found != Header::Begun))
     })
 }
