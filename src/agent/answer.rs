@@ -245,8 +245,9 @@ impl<'a> Listener<'a> {
     async fn settle(&mut self, is_whole: bool) -> Option<String> {
         let is_quoted = |call: &_| {
             let quotation = Quotation::of(call);
-            let mut texts = self.inputs.history.iter().flat_map(|it| it.read_texts());
-            texts.any(|text| quotation.stands_in(&text))
+            let texts = self.inputs.history.iter().flat_map(|it| it.read_texts());
+            // It may have been read in pieces.
+            quotation.stands_in(&texts.collect::<Vec<_>>().join("\n"))
         };
         let held = if is_whole {
             self.text_calls.settle(&is_quoted)

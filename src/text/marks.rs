@@ -48,6 +48,14 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<|START_ACTION|>", "<|END_ACTION|>", Calls, "Command"),
     ("<|action_start|>", "<|action_end|>", Calls, "InternLM"),
     ("<|plugin|>", "<|action_end|>", Calls, "InternLM"),
+    ("<|tool_call:begin|>", "<|tool_call:end|>", Calls, "Solar"),
+    ("<|function_call|>", "<|message_sep|>", Calls, "GigaChat"),
+    ("<|recipient|>", "<|stop|>", Calls, "Functionary"),
+    ("✿FUNCTION✿:", "✿RESULT✿", Calls, "Qwen 1.5"),
+    ("[TOOL_REQUEST]", "[END_TOOL_REQUEST]", Calls, "LM Studio"),
+    ("[TOOL_CALL]", "[/TOOL_CALL]", Calls, "MiniMax"),
+    ("<tool_code>", "</tool_code>", Calls, "Gemini"),
+    ("<longcat_tool_call>", "</longcat_tool_call>", Calls, "LongCat"),
     ("<|tools_prefix|>", "<|tools_suffix|>", Calls, "Apertus"),
     ("<tool_call>", "</tool_call>", Calls, "Hermes, Qwen, GLM, MiniMax, Seed"),
     ("<tool_calls>", "</tool_calls>", Calls, "DeepSeek, Hunyuan"),
@@ -101,6 +109,7 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<|turn>model", "<turn|>", Header, "Gemma 4"),
     ("", "[|endofturn|]", Stop, "EXAONE"),
     ("<bos>", "<eos>", Stop, "Gemma, Seed"),
+    ("", "<extra_id_1>", Stop, "Nemotron"),
     ("<s>", "</s>", Stop, "Mistral, Llama 2"),
     ("", "[EOS]", Stop, "Mistral"),
     ("", "[e~[", Stop, "MiniMax"),
@@ -231,7 +240,7 @@ pub(crate) fn after_end<'a>(text: &'a str, kinds: &[Kind]) -> Option<&'a str> {
         return Some(rest);
     }
     let (name, rest) = token(text)?;
-    let begins = name.contains("start") || name == "turn";
+    let begins = name.contains("start") || ["turn", "from"].contains(&name);
     let mut senders = SENDERS.iter().filter(|_| begins);
     let after = senders.find_map(|sender| spelled(rest, sender));
     Some(after.unwrap_or(rest))
@@ -268,7 +277,7 @@ fn is_of_name(c: char) -> bool {
 pub(crate) fn without_ends(text: &str) -> &str {
     let mut end = text.trim_end().len();
     let mut cut = Vec::new();
-    for (at, _) in text.rmatch_indices(['<', '[', ']', '◁']) {
+    for (at, _) in text.rmatch_indices(['<', '[', ']', '◁', '✿']) {
         if at + 4 * LONGEST_NAMESPACE < end {
             break;
         }

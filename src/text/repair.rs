@@ -34,6 +34,7 @@ pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, bool)> 
     let fields = layers(text, LAYERS)
         .or_else(closed)
         .or_else(bare)
+        .or_else(|| layers(&text.replace("&quot;", "\""), LAYERS))
         .or_else(|| layers(&unescaped(text)?, LAYERS));
     Some((fields?, true))
 }
@@ -146,13 +147,20 @@ pub fn value(text: &str) -> Option<Value> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(value);
     }
+    let text = unfenced(text.trim());
     let (value, rest) = first_value(text)?;
     match value {
         // Some servers begin with the empty object that a stream of arguments starts from.
         Value::Object(fields) if fields.is_empty() && rest.trim_start().starts_with('{') => {
             self::value(rest)
         }
-        value => is_noise(rest).then_some(value),
+        // A copy of it that a limit cut, or nothing.
+        value => {
+            let again = rest.trim();
+            let is_copy =
+                again == "\"\"" || (again.len() > 1 && text.trim_start().starts_with(again));
+            (is_copy || is_noise(rest)).then_some(value)
+        }
     }
 }
 

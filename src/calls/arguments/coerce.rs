@@ -58,10 +58,14 @@ fn coerce_string(value: &mut Value, schema: &Value) {
     if value.is_i64() || value.is_u64() {
         *value = Value::String(value.to_string());
     }
-    // An option has a label, a value a name beside it or none.
-    let inner = value.as_object().and_then(|fields| match fields.len() {
-        1 => fields.values().next(),
-        _ => fields.get("label"),
+    // An option has a label, a value a name or a type beside it or none. A type alone is no value.
+    let inner = value.as_object().and_then(|fields| {
+        let only = fields
+            .iter()
+            .find(|(name, _)| fields.len() == 1 && *name != "type");
+        let only = only.map(|(_, value)| value);
+        only.or_else(|| fields.get("label"))
+            .or_else(|| fields.get("value"))
     });
     if let Some(text) = inner.and_then(Value::as_str) {
         *value = text.into();

@@ -61,7 +61,8 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
         let Value::String(text) = &*value else {
             continue;
         };
-        let clean = without_marks(unwrapped(text, ours), ours, properties);
+        let clean = before_foreign(unwrapped(text, ours), ours);
+        let clean = without_marks(clean, ours, properties);
         let clean = if ours == "content" {
             unfenced(clean, is_document)
         } else {
@@ -144,12 +145,15 @@ const SHORTEST_BEGINNING: usize = 4;
 
 /// A text from which marks were cut without the end of the JSON that it stood in, which nothing in it begins.
 fn without_json(text: &str) -> &str {
-    let inside = text.trim_end().trim_end_matches('}');
-    let count = |text: &str, sign: char| text.matches(sign).count();
+    let inside = text.trim_end().trim_end_matches(['}', ']', ')']);
+    let has_more = |signs: &str| {
+        let mut counts = signs.chars().map(|sign| text.matches(sign).count());
+        counts.next() < counts.next()
+    };
     let mut quotes = ["<|\"|>", "\""].into_iter();
     quotes
         .find_map(|quote| inside.strip_suffix(quote))
-        .filter(|_| count(text, '}') > count(text, '{'))
+        .filter(|_| ["{}", "[]", "()"].iter().any(|signs| has_more(signs)))
         .unwrap_or(text)
 }
 
@@ -160,17 +164,7 @@ fn swallowed<'a>(
     name: &str,
     is_missing: &dyn Fn(&str) -> bool,
 ) -> Option<(&'a str, &'a str, &'a str)> {
-    let tag = format!("</{name}>");
-    let own = |at: usize| {
-        let before = text.split_at(at).0.trim_end();
-        let ended = |end: &str| {
-            let (from, to) = marks::all(before, end).last()?;
-            (to == before.len()).then(|| before.split_at(from).0)
-        };
-        marks::ends(&[Kind::Argument])
-            .find_map(ended)
-            .or_else(|| ended(&tag))
-    };
+    let own = |at: usize| own(text.split_at(at).0.trim_end(), name);
     text.match_indices('<').find_map(|(at, _)| {
         let rest = text.split_at(at).1;
         let mut begins = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
@@ -185,6 +179,34 @@ fn swallowed<'a>(
         let key = key.trim().trim_matches(['"', '\'']);
         is_missing(key).then(|| Some((own(at)?, key, value.strip_prefix('\n').unwrap_or(value))))?
     })
+}
+
+/// A text without the end of an argument, of a family or of its own, that it ends with.
+fn own<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let ended = |end: &str| {
+        let (from, to) = marks::all(text, end).last()?;
+        (to == text.len()).then(|| text.split_at(from).0)
+    };
+    let family = marks::ends(&[Kind::Argument]).find_map(ended);
+    family.or_else(|| ended(&format!("</{name}>")))
+}
+
+/// A text up to the end of its argument, where one that no tool of ours has follows: nothing in the text begins what
+/// ends it.
+fn before_foreign<'a>(text: &'a str, name: &str) -> &'a str {
+    let mut begins = text.match_indices('<').map(|(at, _)| text.split_at(at));
+    let found = begins.find_map(|(before, rest)| {
+        let mut marks = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
+        let is_argument = marks.any(|begin| marks::after(rest, begin).is_some())
+            || rest
+                .split_once('>')
+                .is_some_and(|(tag, _)| tag.contains('_') && !tag.contains(' '));
+        let before = before.trim_end();
+        let own = is_argument.then(|| own(before, name))??;
+        let tag = before.strip_prefix(own)?.trim_matches(['<', '/', '>']);
+        (!own.contains(&format!("<{tag}"))).then_some(own)
+    });
+    found.unwrap_or(text)
 }
 
 /// Whether a name is one of a text in which code fences are part of what it says.

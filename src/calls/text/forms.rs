@@ -107,6 +107,7 @@ fn noise(text: &str) -> &str {
 }
 
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
+    let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
     let tags = MARKS
         .iter()
         .filter(|(begin, _, kind, _)| *kind == Kind::Named && begin.ends_with('='));
@@ -182,6 +183,9 @@ fn addressed(text: &str) -> Option<(&str, &str)> {
             .is_empty();
     is_header.then(|| Some((name.split([' ', '<']).next()?, body)))?
 }
+
+/// What Functionary writes before the name of a tool.
+pub(super) const RECIPIENT: &str = ">>>";
 
 /// The words of a header without its tokens.
 pub(super) const HEADER: [&str; 3] = ["assistant", "commentary", "analysis"];
@@ -309,6 +313,14 @@ fn closing(text: &str, quote: &str) -> Option<usize> {
     ends.find(|at| !is_escaped(at))
 }
 
+/// What stands between a name and its arguments: Kimi, Solar, Functionary, Qwen 1.5.
+const ARGUMENTS: [&str; 4] = [
+    "<|tool_call_argument_begin|>",
+    "<|tool_call:args|>",
+    "<|content|>",
+    "✿ARGS✿:",
+];
+
 /// A name, and the arguments in one of many forms.
 fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let end = text
@@ -317,7 +329,12 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let (name, rest) = text
         .split_at_checked(end)
         .filter(|(name, _)| !name.is_empty())?;
-    if let Some(rest) = marks::after(rest, "<|tool_call_argument_begin|>") {
+    // What stood before it was an id (Solar).
+    if let Some(rest) = marks::after(rest, "<|tool_call:name|>") {
+        return named(rest, is_tool);
+    }
+    let mut arguments = ARGUMENTS.iter();
+    if let Some(rest) = arguments.find_map(|mark| marks::after(rest.trim_start(), mark)) {
         let (calls, rest) = with_json(name, rest)?;
         // An id may stand in the place of the name, which is in the JSON then.
         let inner = calls
@@ -337,6 +354,7 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         let (call, rest) = with_json(name.trim(), rest.trim_start().strip_prefix("```json")?)?;
         return Some((call, rest.trim_start().strip_prefix("```")?));
     }
+    let rest = marks::after(rest, "<tool_sep>").unwrap_or(rest);
     let rest = match rest.strip_prefix("[CALL_ID]") {
         Some(rest) => rest.split_at_checked(rest.find("[ARGS]")?)?.1,
         None => rest,

@@ -98,6 +98,13 @@ fn unclosed(text: &str) -> Option<(Value, &str)> {
     Some((repair::unclosed(inside)?, rest))
 }
 
+/// Whether a value says what type another one has.
+fn is_schema(value: &Value) -> bool {
+    const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+    let named = value.get("type").and_then(Value::as_str);
+    named.is_some_and(|name| TYPES.contains(&name)) && value.get("value").is_none()
+}
+
 /// A call or a list of calls as JSON: a name, arguments, and nothing that belongs to something else.
 pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
     match value {
@@ -140,6 +147,10 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
                 },
                 _ => return None,
             };
+            // It describes a tool.
+            if arguments.values().any(is_schema) {
+                return None;
+            }
             Some(vec![TextCall::new(
                 fields[name].as_str()?.to_owned(),
                 arguments,

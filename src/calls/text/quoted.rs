@@ -19,6 +19,9 @@ const PREFIX: usize = 16;
 /// How many words may stand between two parts of a call, marks and the beginnings of lines together.
 const BETWEEN: usize = 64;
 
+/// From how many bytes on a word may be a piece of a mark that was read in two parts.
+const PIECE: usize = 3;
+
 /// Words of marks that no table of marks has, because they stand inside a call.
 const INSIDE: &[&str] = &[
     "argument",
@@ -221,7 +224,10 @@ fn contains(text: &[Word], call: &[(String, bool)], syntax: &HashSet<String>) ->
                     next.push(at + 1);
                 }
                 let is_mark = || {
-                    syntax.contains(&candidate.text)
+                    let text = candidate.text.as_str();
+                    let is_piece = |word: &String| word.starts_with(text) || word.ends_with(text);
+                    syntax.contains(text)
+                        || (text.len() >= PIECE && syntax.iter().any(is_piece))
                         || candidate.text.bytes().all(|it| it.is_ascii_digit())
                 };
                 if prefix == 0 && !(*begins_part && is_mark()) {

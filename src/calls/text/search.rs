@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::beginning::{may_be_patch, may_be_whole};
 use super::elements::is_word;
+use super::forms::RECIPIENT;
 use super::react;
 use crate::calls::Catalog;
 use crate::text::marks::{self, Kind};
@@ -130,7 +131,7 @@ impl Search {
             .text
             .floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
         let first = undecided.saturating_sub(line.start);
-        let starts = text.get(first..)?.match_indices(['<', '[', ']']);
+        let starts = text.get(first..)?.match_indices(['<', '[', ']', '✿']);
         let mut starts = starts.map(|(at, _)| first + at);
         starts.find_map(|at| {
             let (before, rest) = text.split_at(at);
@@ -160,7 +161,9 @@ impl<C: Catalog> Answer<'_, C> {
         let is_free = is_separate || marks::is_odd(rest);
         let mut marks = marks::begins(BEGINS).filter(|mark| is_free || marks::is_token(mark));
         let is_mark = marks.clone().any(|mark| marks::after(rest, mark).is_some())
-            || marks::after(rest, "<|start|>assistant").is_some();
+            || ["<|start|>assistant", "<|from|>assistant"]
+                .iter()
+                .any(|header| marks::after(rest, header).is_some());
         if is_mark || before.is_empty() && self.is_tag(rest) {
             return Some(true);
         }
@@ -173,7 +176,8 @@ impl<C: Catalog> Answer<'_, C> {
     /// in marks.
     fn may_be_python(&self) -> bool {
         let text = self.text.trim();
-        if text == PRINT {
+        let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
+        if text == PRINT || text.is_empty() {
             return true;
         }
         let text = text.strip_prefix(PRINT).unwrap_or(text);
@@ -193,8 +197,11 @@ impl<C: Catalog> Answer<'_, C> {
             let rest = rest
                 .trim_start_matches(|c: char| c == ':' || c.is_ascii_digit())
                 .trim_start();
-            return marks::begins(&[Kind::Argument])
-                .any(|mark| marks::after(rest, mark).is_some() || marks::may_become(rest, mark));
+            return rest.is_empty()
+                || rest.starts_with('{')
+                || marks::begins(&[Kind::Argument]).any(|mark| {
+                    marks::after(rest, mark).is_some() || marks::may_become(rest, mark)
+                });
         }
         let begins = |word: &str| !text.is_empty() && word.starts_with(text);
         begins(PRINT)

@@ -70,7 +70,10 @@ impl<'a> Reader<'a> {
 
     fn eat(&mut self, wanted: char) -> Option<()> {
         self.blanks();
-        self.rest.next_if_eq(&wanted).map(|_| ())
+        // Its full-width form is the same sign.
+        let wide = u32::from(wanted) + 0xfee0;
+        let is_wanted = |it: &char| *it == wanted || u32::from(*it) == wide;
+        self.rest.next_if(is_wanted).map(|_| ())
     }
 
     pub(super) fn value(&mut self, depth: usize) -> Option<Value> {
