@@ -14,7 +14,6 @@ pub(super) struct EditFile;
 /// What to change.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// File to change.
     path: String,
     /// Applied atomically. Every `old_text` refers to the current file, not to the result of earlier edits.
     edits: Vec<Edit>,
@@ -25,7 +24,6 @@ pub(super) struct Arguments {
 struct Edit {
     /// Exact text to replace, with enough surrounding lines to be unique.
     old_text: String,
-    /// The replacement.
     new_text: String,
     #[serde(default)]
     replace_all: bool,

@@ -27,7 +27,7 @@ pub(super) struct Grep;
 /// What to search for.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// Regular expression (Rust syntax) for one line.
+    /// Rust syntax, for one line.
     pattern: String,
     /// File or directory; by default the workspace.
     path: Option<String>,
@@ -35,7 +35,6 @@ pub(super) struct Arguments {
     glob: Option<String>,
     /// Lines to show around each match (0).
     context: Option<usize>,
-    /// Case-insensitive.
     #[serde(default)]
     ignore_case: bool,
     /// Matching lines to show (100).

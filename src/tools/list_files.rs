@@ -27,7 +27,7 @@ pub(super) struct ListFiles;
 pub(super) struct Arguments {
     /// Directory; by default the workspace.
     path: Option<String>,
-    /// Maximum depth; by default as deep as fits.
+    /// By default as deep as fits.
     depth: Option<usize>,
 }
 

@@ -29,7 +29,6 @@ pub(super) struct ReadFile;
 /// What to read.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// File to read.
     path: String,
     /// First line, from 1.
     offset: Option<usize>,

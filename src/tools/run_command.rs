@@ -47,17 +47,15 @@ pub(super) struct Arguments {
     /// The command line. With `job`: `read` (default) waits for new output, `stop` kills it.
     #[serde(default)]
     command: String,
-    /// Directory to run in.
     cwd: Option<String>,
     /// Seconds until it is killed, 120 unless configured.
     timeout_s: Option<u64>,
-    /// Allow network access. Requires the user's approval.
+    /// Requires the user's approval.
     #[serde(default)]
     network: bool,
     /// Run in the background (servers, watchers) and return a job number at once.
     #[serde(default)]
     background: bool,
-    /// The number of a background job.
     job: Option<u32>,
 }
 
