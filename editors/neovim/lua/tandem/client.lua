@@ -360,13 +360,14 @@ end
 
 --- Reads files again that a command changed on disk, where their buffers are unchanged.
 ---@param root string
-function M.reload(root)
+---@param is_restored? boolean whether an undo may have written files again
+function M.reload(root, is_restored)
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
     if M.attachable(bufnr) == root then
-      if vim.bo[bufnr].modified then
-        note_time(bufnr)
-      else
+      if not vim.bo[bufnr].modified then
         vim.cmd(('silent! checktime %d'):format(bufnr))
+      elseif is_restored then -- never within a turn, whose edits are one undo step
+        note_time(bufnr)
       end
     end
   end

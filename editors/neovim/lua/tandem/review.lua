@@ -194,7 +194,7 @@ function Review:restore(action, turn, callback)
     if not result then
       return self.session.id and self:refresh()
     end
-    client.reload(self.session.root)
+    client.reload(self.session.root, true)
     say(result.message)
     if way_back[action] then
       self.session.chat:notice(('%s\n%s'):format(result.message, way_back[action]))
