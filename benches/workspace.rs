@@ -79,7 +79,7 @@ impl Files {
             folder: tempfile::tempdir().expect("a folder for the files"),
             count,
         };
-        for name in ["images", "store"] {
+        for name in ["store"] {
             std::fs::create_dir(files.folder.path().join(name)).expect("a folder");
         }
         for number in 0..count {
@@ -151,7 +151,9 @@ fn codemod(c: &mut Criterion) {
         round += 1;
         files.write(&format!(" changed {round}"));
         let changes = snapshots.look();
-        snapshots.publish(&changes, &store).expect("there is space");
+        snapshots
+            .images()
+            .publish(&changes, &store).expect("there is space");
         assert_eq!(changes.files.len(), 10_000);
         changes
     };

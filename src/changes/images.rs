@@ -1,7 +1,9 @@
 //! Images of files: their bytes, each named by its SHA-256, so that equal files are stored once.
 //!
-//! Looks copy every file into a folder that goes with their session. What changes refer to is linked into the folder of
+//! Looks copy every file into a pack that goes with their session. What changes refer to is copied into the folder of
 //! previous versions, which outlives it.
+
+mod pack;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,6 +15,7 @@ use std::time::Duration;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
+use self::pack::Pack;
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use crate::domain::{FileDiff, lock};
 use crate::workspace::state::{Retention, address};
@@ -35,14 +38,45 @@ pub(crate) fn backups(images: &Path) -> PathBuf {
     images.with_file_name("objects")
 }
 
-/// A folder of images; what it cannot take stays in memory.
+/// A store of images; what it cannot take stays in memory.
 #[derive(Debug, Default)]
 pub struct Images {
     /// `None`: all of them are in memory.
-    folder: Option<Dir>,
+    store: Option<Store>,
     /// The folder of the backups of git's objects.
     backups: PathBuf,
     in_memory: Mutex<HashMap<String, Arc<[u8]>>>,
+}
+
+#[derive(Debug, Clone)]
+enum Store {
+    /// Each in a file of its own, so that it can be removed.
+    Folder(Arc<Dir>),
+    /// All of them in one file, with which they go.
+    Pack(Arc<Pack>),
+}
+
+impl Store {
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Folder(folder) => folder.symlink_metadata(name).is_ok(),
+            Self::Pack(pack) => pack.has(name),
+        }
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Folder(folder) => folder.read(name),
+            Self::Pack(pack) => pack.read(name),
+        }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Folder(folder) => disk::write_private(folder, name.as_ref(), bytes),
+            Self::Pack(pack) => pack.write(name, bytes),
+        }
+    }
 }
 
 impl Images {
@@ -51,11 +85,8 @@ impl Images {
     /// # Errors
     /// It cannot be opened.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        Ok(Self {
-            folder: Some(Dir::open_ambient_dir(folder, ambient_authority())?),
-            backups: backups(folder),
-            in_memory: Mutex::default(),
-        })
+        let dir = Dir::open_ambient_dir(folder, ambient_authority())?;
+        Ok(Self::of(Store::Folder(Arc::new(dir)), backups(folder)))
     }
 
     /// Those in `folder`, which is created if necessary.
@@ -71,16 +102,31 @@ impl Images {
         Self::open(folder)
     }
 
-    /// The same folder.
+    /// Those in the file `pack`, which is created if necessary, in a folder that is private.
     ///
     /// # Errors
-    /// The system refuses.
-    pub(super) fn fork(&self) -> io::Result<Self> {
-        Ok(Self {
-            folder: self.folder.as_ref().map(Dir::try_clone).transpose()?,
+    /// It cannot be created or read.
+    pub(super) fn pack(pack: &Path) -> io::Result<Self> {
+        let store = Store::Pack(Arc::new(Pack::open(pack)?));
+        Ok(Self::of(store, backups(pack)))
+    }
+
+    /// The same store.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self {
+            store: self.store.clone(),
             backups: self.backups.clone(),
             in_memory: Mutex::default(),
-        })
+        }
+    }
+
+    fn of(store: Store, backups: PathBuf) -> Self {
+        Self {
+            store: Some(store),
+            backups,
+            in_memory: Mutex::default(),
+        }
     }
 
     /// The folder of the backups of git's objects.
@@ -96,8 +142,8 @@ impl Images {
         if let Some(bytes) = lock(&self.in_memory).get(name) {
             return Ok(bytes.to_vec());
         }
-        let bytes = match &self.folder {
-            Some(folder) => folder.read(name),
+        let bytes = match &self.store {
+            Some(store) => store.read(name),
             None => Err(io::ErrorKind::NotFound.into()),
         };
         let bytes = bytes.map_err(|error| match error.kind() {
@@ -142,8 +188,8 @@ impl Images {
         let name = address(bytes);
         let is_new = !self.has(&name);
         if is_new {
-            let folder = self.folder.as_ref().ok_or(io::ErrorKind::NotFound)?;
-            disk::write_private(folder, name.as_ref(), bytes)?;
+            let store = self.store.as_ref().ok_or(io::ErrorKind::NotFound)?;
+            store.write(&name, bytes)?;
         }
         Ok((name, bytes.len() as u64, is_new))
     }
@@ -154,11 +200,12 @@ impl Images {
         if self.has(&name) {
             return (name, None);
         }
-        let stored = match &self.folder {
-            Some(folder) => disk::write_synced(folder, name.as_ref(), bytes).err(),
+        let stored = match &self.store {
+            Some(Store::Folder(folder)) => disk::write_synced(folder, name.as_ref(), bytes).err(),
+            Some(Store::Pack(pack)) => pack.write(&name, bytes).err(),
             None => None,
         };
-        if self.folder.is_none() || stored.is_some() {
+        if self.store.is_none() || stored.is_some() {
             lock(&self.in_memory).insert(name.clone(), bytes.into());
         }
         (name, stored)
@@ -189,8 +236,11 @@ impl Images {
             .then(|| FileDiff::new(change.path.clone(), old_text, new_text.unwrap_or_default()))
     }
 
-    /// Copies the images of `changes` into `folder`, too.
-    pub(super) fn publish(&self, changes: &ChangeSet, folder: &Path) -> io::Result<()> {
+    /// Copies the images of `changes` into `folder`, the store that undo reads. Blocks.
+    ///
+    /// # Errors
+    /// An image cannot be stored.
+    pub fn publish(&self, changes: &ChangeSet, folder: &Path) -> io::Result<()> {
         let to = Self::create(folder)?;
         let entries = changes
             .files
@@ -201,14 +251,7 @@ impl Images {
             let Entry::File { image, .. } = entry else {
                 continue;
             };
-            if !entry.has_image() || to.has(image) {
-                continue;
-            }
-            let linked = match (&self.folder, &to.folder) {
-                (Some(from), Some(to)) => from.hard_link(image, to, image).is_ok(),
-                _ => false,
-            };
-            if !linked {
+            if entry.has_image() && !to.has(image) {
                 to.store_bytes(&self.read(image)?)?;
             }
         }
@@ -216,7 +259,7 @@ impl Images {
     }
 
     fn has(&self, name: &str) -> bool {
-        let is_in_folder = |folder: &Dir| folder.symlink_metadata(name).is_ok();
-        self.folder.as_ref().is_some_and(is_in_folder) || lock(&self.in_memory).contains_key(name)
+        let is_stored = |store: &Store| store.has(name);
+        self.store.as_ref().is_some_and(is_stored) || lock(&self.in_memory).contains_key(name)
     }
 }

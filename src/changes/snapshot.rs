@@ -33,7 +33,7 @@ use self::tracked::{Index, Tracked};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::guard::{git_state, is_repository, repositories_in};
 use crate::changes::images::Images;
-use crate::domain::{FileDiff, lock};
+use crate::domain::lock;
 use crate::workspace::stamp::{Stamp, changed_after, dependable};
 use crate::workspace::state::address;
 use crate::workspace::walk::{Queue, Rules};
@@ -106,14 +106,14 @@ pub struct Coverage {
 }
 
 impl Snapshots {
-    /// Snapshots of `roots` with copies of files in `folder`, which must exist, and those of git's objects in `backups`.
+    /// Snapshots of `roots` with copies of files in the file `pack`, and those of git's objects in the folder `backups`.
     /// What is `hidden` from commands is left out.
     ///
     /// # Errors
-    /// The folder cannot be opened.
+    /// The file cannot be opened.
     pub fn new(
         roots: Vec<Arc<Root>>,
-        folder: &Path,
+        pack: &Path,
         backups: Option<PathBuf>,
         hidden: &[PathBuf],
     ) -> io::Result<Self> {
@@ -124,7 +124,7 @@ impl Snapshots {
         Ok(Self {
             roots,
             hidden,
-            images: Images::open(folder)?,
+            images: Images::pack(pack)?,
             backups,
             copied: AtomicU64::new(0),
             seen: None,
@@ -133,19 +133,23 @@ impl Snapshots {
     }
 
     /// Others that go on from the same look, with the same images.
-    ///
-    /// # Errors
-    /// The system refuses.
-    pub fn fork(&self) -> io::Result<Self> {
-        Ok(Self {
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self {
             roots: self.roots.clone(),
             hidden: self.hidden.clone(),
-            images: self.images.fork()?,
+            images: self.images.fork(),
             backups: self.backups.clone(),
             copied: AtomicU64::new(self.copied.load(Ordering::Relaxed)),
             seen: self.seen.clone(),
             unsaved: None,
-        })
+        }
+    }
+
+    /// The images that the looks made.
+    #[must_use]
+    pub fn images(&self) -> &Images {
+        &self.images
     }
 
     /// The coverage of the last look; `None` before the first.
@@ -255,20 +259,6 @@ impl Snapshots {
         self.seen
             .as_ref()
             .map_or_else(Vec::new, |seen| objects::links(&seen.objects))
-    }
-
-    /// A change as texts, if it is one of texts of at most `limit` bytes.
-    #[must_use]
-    pub fn diff(&self, change: &EntryChange, limit: u64) -> Option<FileDiff> {
-        self.images.diff(change, limit)
-    }
-
-    /// Copies the images of `changes` into `folder`, the image store that undo reads. Blocks.
-    ///
-    /// # Errors
-    /// An image cannot be stored.
-    pub fn publish(&self, changes: &ChangeSet, folder: &Path) -> io::Result<()> {
-        self.images.publish(changes, folder)
     }
 
     /// The ignored folders and large ignored files that are gone since `earlier`.

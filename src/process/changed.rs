@@ -368,7 +368,9 @@ impl Shared {
         changes: ChangeSet,
     ) -> Changed {
         let images = self.surroundings.state.as_deref().map(images::folder);
-        let stored = images.map_or(Ok(()), |images| snapshots.publish(&changes, &images));
+        let stored = images.map_or(Ok(()), |images| {
+            snapshots.images().publish(&changes, &images)
+        });
         let Shown {
             diffs,
             besides,
@@ -458,7 +460,7 @@ struct Shown {
 
 fn shown(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> Shown {
     let diff = |change: &EntryChange| {
-        let diff = snapshots.diff(change, TEXT)?;
+        let diff = snapshots.images().diff(change, TEXT)?;
         let path = workspace.resolve_path(&change.path).ok()?.absolute();
         Some(FileDiff { path, ..diff })
     };

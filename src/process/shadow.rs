@@ -120,17 +120,18 @@ impl Shared {
             &left_out.hidden,
         )?;
         let _as_it_was_made = snapshots.look();
-        shell.0.watch(&workspace, snapshots.fork()?);
+        shell.0.watch(&workspace, snapshots.fork());
+        let images = match self.surroundings.state.as_deref() {
+            // Where undo reads them.
+            Some(state) => Images::create(&images::folder(state))?,
+            None => snapshots.images().fork(),
+        };
         Ok(Shadow {
             shell,
             workspace,
             snapshots,
             _scratch: scratch,
-            images: Arc::new(match self.surroundings.state.as_deref() {
-                // Where undo reads them.
-                Some(state) => Images::create(&images::folder(state))?,
-                None => Images::open(&own.images())?,
-            }),
+            images: Arc::new(images),
             _own: own,
         })
     }

@@ -151,9 +151,7 @@ impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = crate::workspace::native::canonical(folder.path()).unwrap();
-        for name in ["ws", "copies"] {
-            std::fs::create_dir(path.join(name)).unwrap();
-        }
+        std::fs::create_dir(path.join("ws")).unwrap();
         let root = Arc::new(Root::open(&path.join("ws")).unwrap());
         let documents = Documents::new(crate::text::Encoding::Utf16);
         let workspace = Workspace::new(vec![Arc::clone(&root)], documents, Arc::new(NoEditor));
@@ -188,12 +186,13 @@ impl Fixture {
         what(self);
         let changes = self.snapshots.look();
         self.snapshots
+            .images()
             .publish(&changes, &self.folder.path().join("state"))
             .unwrap();
         let diffs: Vec<_> = changes
             .files
             .iter()
-            .filter_map(|change| self.snapshots.diff(change, 1 << 20))
+            .filter_map(|change| self.snapshots.images().diff(change, 1 << 20))
             .collect();
         let recorded = self
             .checkpoints

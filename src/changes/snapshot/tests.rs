@@ -83,7 +83,7 @@ fn shell(folder: &Path, line: &str) -> Command {
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["images", "store", "home"] {
+        for name in ["store", "home"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         let copied = Command::new("cp")
@@ -178,6 +178,7 @@ impl Scene {
         self.run(line);
         let changes = self.snapshots.look();
         self.snapshots
+            .images()
             .publish(&changes, &self.folder.path().join("store"))
             .unwrap();
         changes
@@ -504,6 +505,7 @@ fn changes_of_an_interrupted_command_are_found_by_the_manifest() {
     later.load(&manifest, began).unwrap();
     let changes = later.look();
     later
+        .images()
         .publish(&changes, &scene.folder.path().join("store"))
         .unwrap();
     assert_eq!(scene.revert(&changes).left, Vec::new());
@@ -569,6 +571,7 @@ fn concurrent_writes_are_not_attributed_to_the_command() {
     let (changes, notes) = scene.snapshots.attribute(changes, &written.into());
     scene
         .snapshots
+        .images()
         .publish(&changes, &scene.folder.path().join("store"))
         .unwrap();
     let paths: Vec<_> = changes

@@ -52,7 +52,7 @@ impl Scratch {
         let lock = File::create(&nameless)?;
         lock.lock()?;
         fs::rename(nameless, folder.path().join(LOCK))?;
-        for part in ["tmp", "home", "images", "unsaved"] {
+        for part in ["tmp", "home", "unsaved"] {
             folders.create(folder.path().join(part))?;
         }
         Ok(Self {
@@ -97,7 +97,7 @@ impl Scratch {
         self.folder.path().join("home")
     }
 
-    /// The folder for copies of the workspace's files.
+    /// The file for copies of the workspace's files.
     pub fn images(&self) -> PathBuf {
         self.folder.path().join("images")
     }

@@ -1,0 +1,154 @@
+//! Many images in one file, one after the other: to create a file for each takes most of a look's time at files that it
+//! does not know, and as much again when all of them are removed.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::sync::Mutex;
+
+use crate::domain::lock;
+
+/// What stands before the bytes of an image, in 128-bit numbers: both halves of its SHA-256, and how many bytes there are.
+const HEADER: u64 = 3 * 16;
+
+/// A file of images that grows as long as its session.
+#[derive(Debug)]
+pub(super) struct Pack(Mutex<Contents>);
+
+#[derive(Debug)]
+struct Contents {
+    file: File,
+    end: u64,
+    images: HashMap<Address, Place>,
+}
+
+/// The SHA-256 of an image, in half the memory of its name.
+type Address = (u128, u128);
+
+/// Where the bytes of an image are.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: u64,
+    length: u64,
+}
+
+impl Pack {
+    /// Those in the file `path`, which is created if necessary. What was written in part is cut off.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.create(true).read(true).append(true).open(path)?;
+        let (images, end) = listed(&file)?;
+        file.set_len(end)?;
+        Ok(Self(Mutex::new(Contents { file, end, images })))
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        address(name).is_some_and(|address| lock(&self.0).images.contains_key(&address))
+    }
+
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut contents = lock(&self.0);
+        let place = address(name).and_then(|address| contents.images.get(&address).copied());
+        let Place { start, length } = place.ok_or(io::ErrorKind::NotFound)?;
+        contents.file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        (&contents.file).take(length).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let address = address(name).ok_or(io::ErrorKind::InvalidInput)?;
+        let contents = &mut *lock(&self.0);
+        // Another thread may have read an equal file.
+        if contents.images.contains_key(&address) {
+            return Ok(());
+        }
+        contents.append(address, bytes).inspect_err(|_| {
+            // What is there in part would hide all that follows.
+            contents.file.set_len(contents.end).ok();
+        })?;
+        let (start, length) = (contents.end + HEADER, bytes.len() as u64);
+        contents.images.insert(address, Place { start, length });
+        contents.end = start + length;
+        Ok(())
+    }
+}
+
+impl Contents {
+    fn append(&mut self, (first, second): Address, bytes: &[u8]) -> io::Result<()> {
+        let length = bytes.len() as u128;
+        let header = [first, second, length].map(u128::to_be_bytes);
+        self.file.write_all(header.as_flattened())?;
+        self.file.write_all(bytes)
+    }
+}
+
+/// The address that a name spells in hexadecimal.
+fn address(name: &str) -> Option<Address> {
+    let (first, second) = name.split_at_checked(32)?;
+    let half = |digits| u128::from_str_radix(digits, 16).ok();
+    Some((half(first)?, half(second)?))
+}
+
+/// The images of a file, and where the last whole one ends.
+fn listed(file: &File) -> io::Result<(HashMap<Address, Place>, u64)> {
+    let (size, mut end) = (file.metadata()?.len(), 0);
+    let (mut images, mut file) = (HashMap::new(), BufReader::new(file));
+    while end + HEADER <= size {
+        let mut number = || {
+            let mut bytes = [0; 16];
+            file.read_exact(&mut bytes)?;
+            io::Result::Ok(u128::from_be_bytes(bytes))
+        };
+        let (address, length) = ((number()?, number()?), number()?);
+        let start = end + HEADER;
+        let Ok(length) = u64::try_from(length) else {
+            break;
+        };
+        let Some(next) = start.checked_add(length).filter(|next| *next <= size) else {
+            break;
+        };
+        images.insert(address, Place { start, length });
+        file.seek_relative(length.try_into().map_err(io::Error::other)?)?;
+        end = next;
+    }
+    Ok((images, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::state;
+
+    #[test]
+    fn wherever_a_pack_was_cut_its_whole_images_are_read_and_more_can_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("images");
+        let images = ["", "one", "a longer one\n", "one"];
+        let stored = |pack: &Pack, text: &str| {
+            let read = pack.read(&state::address(text.as_bytes()));
+            read.is_ok_and(|bytes| bytes == text.as_bytes())
+        };
+        let write = |pack: &Pack, text: &str| {
+            pack.write(&state::address(text.as_bytes()), text.as_bytes())
+                .unwrap();
+        };
+        let mut ends = Vec::new();
+        for text in images {
+            write(&Pack::open(&path).unwrap(), text);
+            ends.push(path.metadata().unwrap().len());
+        }
+        assert_eq!(ends[2], ends[3], "an equal image is stored once");
+        for cut in (0..=ends[3]).rev() {
+            let file = OpenOptions::new().write(true).open(&path).unwrap();
+            file.set_len(cut).unwrap();
+            let pack = Pack::open(&path).unwrap();
+            for (text, end) in images.iter().zip(&ends).take(3) {
+                assert_eq!(stored(&pack, text), *end <= cut, "{text:?} of {cut} bytes");
+            }
+            write(&pack, "more");
+            assert!(stored(&Pack::open(&path).unwrap(), "more"));
+        }
+    }
+}
