@@ -80,6 +80,11 @@ fn nothing_is_evaluated_while_a_turn_runs() {
     let prompt = client.prompt(&session, "hi");
     world.wait(world.rehearsal().waiting_at("open"));
     types(&mut client, &session);
+    // The session answers in order: it has read the notification by then.
+    client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "list" }),
+    );
     world.rehearsal().open("open");
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     assert_eq!(world.rehearsal().requests().len(), 1);
