@@ -79,9 +79,7 @@ impl Files {
             folder: tempfile::tempdir().expect("a folder for the files"),
             count,
         };
-        for name in ["store"] {
-            std::fs::create_dir(files.folder.path().join(name)).expect("a folder");
-        }
+        std::fs::create_dir(files.folder.path().join("store")).expect("a folder");
         for number in 0..count {
             std::fs::create_dir_all(files.path(number).parent().expect("it has one"))
                 .expect("a folder");
@@ -153,7 +151,8 @@ fn codemod(c: &mut Criterion) {
         let changes = snapshots.look();
         snapshots
             .images()
-            .publish(&changes, &store).expect("there is space");
+            .publish(&changes, &store)
+            .expect("there is space");
         assert_eq!(changes.files.len(), 10_000);
         changes
     };
