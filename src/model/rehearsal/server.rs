@@ -88,11 +88,12 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
             .documents
             .get(path)
             .map(ToString::to_string);
-        if head.starts_with("POST ") && found.is_none() {
+        let dialect = dialect(path).filter(|_| head.starts_with("POST ") && found.is_none());
+        if let Some(dialect) = dialect {
             rehearsal
                 .0
                 .send_modify(|state| state.paths.push(path.to_owned()));
-            let answer = rehearsal.answer(&body, dialect(path));
+            let answer = rehearsal.answer(&body, dialect);
             tokio::select! {
                 sent = stream(&mut write, answer) => sent?,
                 () = incoming.closed() => return Ok(()),
@@ -104,12 +105,13 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     Ok(())
 }
 
-/// The dialect for the path of a request.
-fn dialect(path: &str) -> Api {
-    match path {
-        path if path.ends_with("/messages") => Api::Messages,
-        path if path.ends_with("/responses") => Api::Responses,
-        _ => Api::Chat,
+/// The dialect of a request by its path; `None` where no model answers.
+fn dialect(path: &str) -> Option<Api> {
+    match path.rsplit('/').next()? {
+        "messages" => Some(Api::Messages),
+        "responses" => Some(Api::Responses),
+        "completions" | "infill" | "generate" => Some(Api::Chat),
+        _ => None,
     }
 }
 
