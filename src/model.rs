@@ -16,18 +16,12 @@ mod catalog;
 mod chat;
 pub mod collect;
 mod connection;
-#[cfg(test)]
-mod corpus;
 mod date;
 mod decoder;
 mod effort;
-#[cfg(test)]
-mod encoding;
 mod endpoint;
 mod family;
 mod fault;
-#[cfg(test)]
-mod faults;
 mod fill;
 mod finish;
 mod fragments;
@@ -44,6 +38,8 @@ pub mod rehearsal;
 mod request;
 mod responses;
 mod silence;
+#[cfg(test)]
+mod tests;
 mod think;
 mod thinking;
 mod whole;

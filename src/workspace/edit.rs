@@ -6,8 +6,6 @@
 //! folding, no "first of many". Bytes outside the matches are unchanged.
 
 mod chunks;
-#[cfg(test)]
-mod drift;
 mod explain;
 mod fenced;
 mod numbered;

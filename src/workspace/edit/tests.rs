@@ -5,6 +5,8 @@
     reason = "the corpus is outside any workspace"
 )]
 
+mod drift;
+
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use proptest::prelude::{Just, ProptestConfig, any, prop_oneof};
 use proptest::strategy::Strategy as _;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
-use super::*;
+use super::super::*;
 use crate::domain::Charset;
 use crate::workspace::content::{Format, decode};
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::codec::Decoder as _;
 
-use super::{
+use crate::model::{
     Api, Arguments, Batch, Collected, Collector, Finish, ModelError, Outcome, StreamDecoder,
 };
 use crate::shared::shared;
@@ -313,7 +313,7 @@ struct Framing {
 
 #[test]
 fn framing_follows_the_standard() {
-    let cases = include_bytes!("../../tests/streams/framing.json");
+    let cases = include_bytes!("../../../tests/streams/framing.json");
     let cases: Vec<Framing> = serde_json::from_slice(cases).unwrap();
     assert!(cases.len() > 30);
     for case in &cases {

@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::rehearsal::{Reply, Server, Step};
-use super::{
+use crate::model::rehearsal::{Reply, Server, Step};
+use crate::model::{
     Api, Collected, Collector, Endpoint, ErrorCode, Instructions, Key, Message, ModelEvent,
     ModelRequest, Outcome, Part, Provider, TimeLimits,
 };
@@ -66,7 +66,7 @@ struct Tried {
 }
 
 impl Tried {
-    fn error(&self) -> &super::ModelError {
+    fn error(&self) -> &crate::model::ModelError {
         match &self.got.outcome {
             Outcome::Error(error) => error,
             other => panic!("{other:?}"),
@@ -403,7 +403,7 @@ async fn requests_of_a_session_share_prefix_and_connection() {
         let provider = Provider::http(endpoint(api, server.base_url()));
         let mut session = request(&provider);
         provider.stream(session.clone()).collect::<Vec<_>>().await;
-        let said = super::AssistantMessage {
+        let said = crate::model::AssistantMessage {
             text: "one".into(),
             ..Default::default()
         };
@@ -486,13 +486,13 @@ async fn one_script_gives_the_same_answer_in_all_dialects() {
         chat.message
             .calls
             .iter()
-            .map(super::ToolCall::runnable)
+            .map(crate::model::ToolCall::runnable)
             .collect::<Vec<_>>(),
         [true, false]
     );
     assert_eq!(
         (chat.finish.clone(), chat.usage.unwrap().input),
-        (Some(super::Finish::Length), 7)
+        (Some(crate::model::Finish::Length), 7)
     );
     for api in [Api::Responses, Api::Messages] {
         let mut got = play(api, script.clone()).await.got;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
+use crate::model::{
     Api, Arguments, AssistantMessage, Endpoint, Instructions, Message, Part, Provider,
     ReasoningItem, ToolCall, ToolResult, ToolSpec, body,
 };
