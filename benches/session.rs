@@ -13,7 +13,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::{Value, json};
 use tandem::agent::event::AgentEvent;
 use tandem::config::{Environment, Settings, Sources};
-use tandem::domain::Prompt;
+use tandem::domain::{Failure, Prompt};
 use tandem::model::{Provider, rehearsal};
 use tandem::session::event::SessionEvent;
 use tandem::session::{Session, Sessions, Setup, Start, setup};
@@ -165,7 +165,7 @@ async fn replay(setup: Setup) {
         match event {
             AgentEvent::TextDelta { .. } => answers += 1,
             AgentEvent::Resumed { .. } => break,
-            AgentEvent::Error { message, .. } | AgentEvent::Notice { message } => {
+            AgentEvent::Error(Failure { message, .. }) | AgentEvent::Notice { message } => {
                 panic!("{message}")
             }
             _ => {}
@@ -224,7 +224,7 @@ async fn turn(setup: Setup) -> Duration {
         };
         match event {
             AgentEvent::Done { iterations, .. } => break iterations,
-            AgentEvent::Error { message, .. } | AgentEvent::Notice { message } => {
+            AgentEvent::Error(Failure { message, .. }) | AgentEvent::Notice { message } => {
                 panic!("{message}")
             }
             _ => {}

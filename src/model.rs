@@ -53,7 +53,7 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use crate::domain::{Api, Effort, ErrorCode, Usage};
+pub use crate::domain::{Api, Effort, ErrorCode, Failure, Usage};
 pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
@@ -313,22 +313,8 @@ pub enum Finish {
     Other(String),
 }
 
-/// Why a request failed.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{message}")]
-pub struct ModelError {
-    /// Which kind.
-    pub code: ErrorCode,
-    /// The provider's words, then what to do about it.
-    pub message: String,
-    /// The HTTP status, if there was one.
-    pub status: Option<u16>,
-    /// Whether the same request may work later.
-    pub retryable: bool,
-}
-
 /// The events of one request; ends after the first error. Dropping it closes the socket.
-pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
+pub type ModelStream = BoxStream<'static, Result<ModelEvent, Failure>>;
 
 /// The tools and the system prompt of a session, as [`Provider::preamble`] takes them.
 #[derive(Debug, Clone, Default)]

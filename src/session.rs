@@ -55,8 +55,7 @@ pub use crate::changes::checkpoint::{
     Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable,
 };
 use crate::config::{Mode, Settings};
-use crate::domain::Limits;
-use crate::domain::{Attachment, Effort, Focus, Prompt, ToolKind, Usage};
+use crate::domain::{Attachment, Effort, Failure, Focus, Limits, Prompt, ToolKind, Usage};
 use crate::model::{Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::process::{Shell, Surroundings};
 use crate::tools::{Redactor, Tool, mcp};
@@ -68,11 +67,11 @@ pub use connect::{
 pub use context::{Completer, Completion, Mentionable, typed_mention};
 use control::Control;
 pub use control::{Change, ChangeError};
-use event::{Failure, PromptId, SessionEvent, State, Used};
+use event::{PromptId, SessionEvent, State, Used};
 use handle::{Command, Sent};
 pub use handle::{Session, SessionBusy};
 pub use in_place::EditInPlace;
-pub use inline::{NotRewritten, Rewrite};
+pub use inline::Rewrite;
 pub use login::{LoggedIn, by_readiness, change_configuration, log_out};
 pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
 use permission::Policy;

@@ -17,7 +17,7 @@ use super::steps::Steps;
 use crate::calls::text::{Held, Quotation, TextCalls, Written};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
-    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, Provider,
+    Arguments, AssistantMessage, ErrorCode, Failure, Finish, ModelEvent, ModelRequest, Provider,
     ToolCall, Usage,
 };
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
@@ -49,8 +49,8 @@ pub(super) enum End {
     /// For a reason only the provider knows, in its word.
     Other(String),
     /// The provider failed after the answer had begun.
-    Broken(ModelError),
-    Failed(ModelError),
+    Broken(Failure),
+    Failed(Failure),
 }
 
 /// What reading an answer needs.
@@ -460,7 +460,7 @@ impl<'a> Listener<'a> {
     }
 
     /// The stream ended, in whatever way: schedules the remaining calls.
-    async fn close(mut self, end: Result<(), ModelError>, schedule: &mut Schedule) -> Answer {
+    async fn close(mut self, end: Result<(), Failure>, schedule: &mut Schedule) -> Answer {
         let cancelled = self.inputs.context.cancel.is_cancelled();
         let is_whole = end.is_ok() && !cancelled && self.collector.is_whole();
         self.is_whole = is_whole;
@@ -573,12 +573,9 @@ fn work(
     }
 }
 
-fn truncated() -> ModelError {
-    ModelError {
-        code: ErrorCode::Truncated,
-        message: "the model's stream ended early; what arrived is kept. Prompt again to continue"
-            .to_owned(),
-        status: None,
-        retryable: true,
-    }
+fn truncated() -> Failure {
+    Failure::passing(
+        ErrorCode::Truncated,
+        "the model's stream ended early; what arrived is kept. Prompt again to continue",
+    )
 }

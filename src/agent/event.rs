@@ -8,8 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::changes::ChangeSet;
 use crate::domain::{
-    Effort, ErrorCode, Exit, FileDiff, Location, Picture, PlanEntry, Preview, Styled, ToolKind,
-    Usage,
+    Effort, Exit, Failure, FileDiff, Location, Picture, PlanEntry, Preview, Styled, ToolKind, Usage,
 };
 
 /// An event. Consumers ignore types they do not know.
@@ -233,17 +232,7 @@ pub enum AgentEvent {
         tokens_after: u64,
     },
     /// The turn failed.
-    Error {
-        /// The cause and the way out.
-        message: String,
-        /// The kind.
-        code: ErrorCode,
-        /// The HTTP status, if there was one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        status: Option<u16>,
-        /// Whether the same prompt may work later.
-        retryable: bool,
-    },
+    Error(Failure),
     /// A turn that is replayed did not end by itself.
     Interrupted {
         /// Why it ended; `None` if the process ended before.

@@ -30,7 +30,7 @@ use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
 use crate::domain::{Bounds, Finish, Limits};
 use crate::model::{
-    ErrorCode, Image, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall,
+    ErrorCode, Failure, Image, Message, ModelRequest, Part, Preamble, Provider, ToolCall,
     ToolResult, Usage,
 };
 use crate::tools::{Tool, ToolContext};
@@ -200,7 +200,7 @@ struct State {
 }
 
 impl State {
-    async fn run(&mut self) -> Result<Termination, ModelError> {
+    async fn run(&mut self) -> Result<Termination, Failure> {
         if self.turn.goal == Goal::Compact {
             return Ok(self.compact_by_hand().await);
         }
@@ -220,7 +220,7 @@ impl State {
                     self.note_overflow(&error).await;
                     if let Some(why) = self.too_small() {
                         let message = format!("{}; {why}", error.message);
-                        return Err(ModelError { message, ..error });
+                        return Err(Failure { message, ..error });
                     }
                     if !self.compact(Cause::Overflow).await {
                         return Err(error);
@@ -299,7 +299,7 @@ impl State {
     }
 
     /// One request and its calls; `Some` when the turn is over.
-    async fn iterate(&mut self) -> Result<Option<Termination>, ModelError> {
+    async fn iterate(&mut self) -> Result<Option<Termination>, Failure> {
         let iteration = self.iteration;
         let message_count = self.messages.len();
         self.tell(AgentEvent::IterationStart {
@@ -409,11 +409,7 @@ impl State {
     }
 
     /// Whether the loop continues after an answer with this many calls.
-    async fn next(
-        &mut self,
-        end: End,
-        tool_calls: usize,
-    ) -> Result<Option<Termination>, ModelError> {
+    async fn next(&mut self, end: End, tool_calls: usize) -> Result<Option<Termination>, Failure> {
         let (reason, message) = match end {
             End::Failed(error) => return Err(error),
             End::Broken(error) if self.nudges.are_used_up() => return Err(error),
@@ -517,27 +513,14 @@ impl State {
         entry
     }
 
-    async fn report(&mut self, error: ModelError) -> Termination {
+    async fn report(&mut self, error: Failure) -> Termination {
         if self.turn.context.cancel.is_cancelled() {
             return Termination::Cancelled;
         }
-        let ModelError {
-            code,
-            message,
-            status,
-            retryable,
-        } = error;
-        if code == ErrorCode::Internal {
-            tracing::error!("a turn failed: {message}");
+        if error.code == ErrorCode::Internal {
+            tracing::error!("a turn failed: {error}");
         }
-        self.steps
-            .event(AgentEvent::Error {
-                message,
-                code,
-                status,
-                retryable,
-            })
-            .await;
+        self.steps.event(AgentEvent::Error(error)).await;
         Termination::Error
     }
 }

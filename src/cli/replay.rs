@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use crate::agent::event::{AgentEvent, CompleteCall, Termination};
 use crate::domain::ToolKind;
 use crate::model::{
-    Api, Arguments, Batch, Collector, Finish, ModelError, ModelEvent, Outcome, StreamDecoder,
-    ToolCall,
+    Api, Arguments, Batch, Collector, Finish, ModelEvent, Outcome, StreamDecoder, ToolCall,
 };
 
 /// Arguments of `tandem replay`.
@@ -95,22 +94,8 @@ fn replay<'a>(
     if let Some(usage) = collected.usage {
         print(out, &AgentEvent::Usage(usage))?;
     }
-    if let Some(ModelError {
-        message,
-        code,
-        status,
-        retryable,
-    }) = problem
-    {
-        print(
-            out,
-            &AgentEvent::Error {
-                message,
-                code,
-                status,
-                retryable,
-            },
-        )?;
+    if let Some(problem) = problem {
+        print(out, &AgentEvent::Error(problem))?;
     }
     let termination_reason = match (&collected.outcome, &collected.finish) {
         (Outcome::Error(_) | Outcome::Truncated, _) => Termination::Error,

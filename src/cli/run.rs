@@ -321,7 +321,7 @@ impl Terminal {
                     display::escape_line(&how)
                 ))
             }
-            AgentEvent::Error { message, .. } => self.line(&format!("tandem: {message}")),
+            AgentEvent::Error(failure) => self.line(&format!("tandem: {failure}")),
             AgentEvent::Done {
                 termination_reason: Termination::Cancelled,
                 ..

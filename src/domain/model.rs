@@ -132,3 +132,39 @@ pub enum ErrorCode {
     /// A bug in tandem.
     Internal,
 }
+
+/// Why a request to a model, a turn or a prompt failed.
+#[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The cause, which may be in the provider's words, and the way out.
+    pub message: String,
+    /// The kind.
+    pub code: ErrorCode,
+    /// The HTTP status, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Whether the same may work later.
+    pub retryable: bool,
+}
+
+impl Failure {
+    /// A failure without an HTTP status, which stays the same when it is tried again.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code,
+            status: None,
+            retryable: false,
+        }
+    }
+
+    /// The same, where it may work later.
+    #[must_use]
+    pub fn passing(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            retryable: true,
+            ..Self::new(code, message)
+        }
+    }
+}

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use secrecy::SecretString;
 
-use super::ModelError;
+use super::Failure;
 
 /// The head of an answer, and its body as it arrives, which stays at its end. Dropping it closes the connection.
 pub(super) struct Answer {
@@ -17,5 +17,5 @@ pub(super) struct Answer {
     pub(super) retry_after: Option<Duration>,
     /// The headers a rehearsal sends; over HTTP they have done their work before.
     pub(super) headers: Vec<(String, String)>,
-    pub(super) body: BoxStream<'static, Result<Bytes, ModelError>>,
+    pub(super) body: BoxStream<'static, Result<Bytes, Failure>>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Finish, ModelError, ModelEvent, fault, finish};
+use super::{Failure, Finish, ModelEvent, fault, finish};
 
 /// The events of one read, in order.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Batch {
     ///
     /// # Errors
     /// The context window is full, or the provider failed in the middle of the answer.
-    pub(super) fn finish(&mut self, word: &str) -> Result<(), ModelError> {
+    pub(super) fn finish(&mut self, word: &str) -> Result<(), Failure> {
         let finish = finish::read(word)?;
         let broken = match &finish {
             Finish::Broken(word) => Some(fault::broken_off(word)),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::family::Known;
 use super::http::Http;
-use super::{Api, Endpoint, ModelError};
+use super::{Api, Endpoint, Failure};
 use crate::domain::Prices;
 
 /// A model an endpoint offers.
@@ -183,7 +183,7 @@ fn can(shown: &Value, capability: &str) -> Option<bool> {
 }
 
 /// The models of an endpoint; a local server is also asked for their actual windows.
-pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<ModelInfo>, ModelError> {
+pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<ModelInfo>, Failure> {
     let models = parse(&http.get(endpoint, "models").await?);
     if !endpoint.may_be_own_server() {
         return Ok(models);

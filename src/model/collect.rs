@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{
-    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem,
-    ToolCall, Usage,
+    Arguments, AssistantMessage, ErrorCode, Failure, Finish, ModelEvent, ReasoningItem, ToolCall,
+    Usage,
 };
 use crate::text::repair;
 
@@ -63,7 +63,7 @@ pub enum Outcome {
     /// Without one: the answer may be incomplete.
     Truncated,
     /// With an error.
-    Error(ModelError),
+    Error(Failure),
 }
 
 impl<'a> Collector<'a> {
@@ -124,7 +124,7 @@ impl<'a> Collector<'a> {
 
     /// Finishes with the stream's outcome.
     #[must_use]
-    pub fn finish(mut self, end: Result<(), ModelError>) -> Collected {
+    pub fn finish(mut self, end: Result<(), Failure>) -> Collected {
         for slot in 0..self.calls.len() {
             if self.complete(slot).is_none() && self.calls[slot].done.is_none() {
                 let raw = std::mem::take(&mut self.calls[slot].json);

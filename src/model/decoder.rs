@@ -6,7 +6,7 @@ use tokio_util::codec::Decoder as _;
 
 use super::batch::Batch;
 use super::think::Thoughts;
-use super::{Api, ModelError, chat, fault, messages, responses};
+use super::{Api, Failure, chat, fault, messages, responses};
 use crate::text::sse::{Event, SseDecoder, SseError};
 
 /// Decodes the stream of one answer.
@@ -53,7 +53,7 @@ impl StreamDecoder {
     ///
     /// # Errors
     /// An error that the provider reports inside the stream; the events before it are in `out`.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut Batch) -> Result<(), ModelError> {
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Batch) -> Result<(), Failure> {
         self.begun |= !bytes.trim_ascii().is_empty();
         self.buf.extend_from_slice(bytes);
         if !self.thoughts.is_watching() {
@@ -70,7 +70,7 @@ impl StreamDecoder {
     ///
     /// # Errors
     /// [`super::ErrorCode::Truncated`] if the dialect's terminator is missing.
-    pub fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
+    pub fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         let mut events = Batch::default();
         let ended = self.decode_end(&mut events);
         self.thoughts.pass(&mut events, out);
@@ -78,7 +78,7 @@ impl StreamDecoder {
         ended
     }
 
-    fn decode(&mut self, out: &mut Batch) -> Result<(), ModelError> {
+    fn decode(&mut self, out: &mut Batch) -> Result<(), Failure> {
         while !self.done()
             && let Some(event) = self.sse.decode(&mut self.buf).map_err(too_long)?
         {
@@ -87,7 +87,7 @@ impl StreamDecoder {
         Ok(())
     }
 
-    fn decode_end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
+    fn decode_end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         while !self.done()
             && let Some(event) = self.sse.decode_eof(&mut self.buf).map_err(too_long)?
         {
@@ -96,7 +96,7 @@ impl StreamDecoder {
         self.dialect.end(out)
     }
 
-    fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+    fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), Failure> {
         let decoded = self.dialect.event(event, out);
         self.failed |= decoded.is_err();
         decoded
@@ -120,7 +120,7 @@ impl StreamDecoder {
 }
 
 impl Dialect {
-    fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+    fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), Failure> {
         match self {
             Self::Chat(decoder) => decoder.event(event, out),
             Self::Responses(decoder) => decoder.event(event, out),
@@ -128,7 +128,7 @@ impl Dialect {
         }
     }
 
-    fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
+    fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         match self {
             Self::Chat(decoder) => decoder.end(out),
             Self::Responses(decoder) => decoder.end(),
@@ -138,7 +138,7 @@ impl Dialect {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]
-fn too_long(error: SseError) -> ModelError {
+fn too_long(error: SseError) -> Failure {
     fault::invalid(&error)
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{Endpoint, ErrorCode, ModelError};
+use super::{Endpoint, ErrorCode, Failure};
 pub(super) use remedy::Remedy;
 use words::Words;
 
@@ -21,7 +21,7 @@ const WAY: &str = " — ";
 const PROXY: &str = "if the proxy needs a password, put it in the variable: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT";
 
 /// An error of an HTTP status.
-pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelError {
+pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> Failure {
     let words = words::read(body);
     let code = kind::code(Some(status), &words);
     let said = if words.message.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelEr
         endpoint.provider,
         way_out(endpoint, Some(status), &words)
     );
-    ModelError {
+    Failure {
         code,
         message,
         status: Some(status),
@@ -57,23 +57,19 @@ pub(super) fn remedy(endpoint: &Endpoint, status: u16, said: &str, body: &[u8]) 
 }
 
 /// An error inside a stream that began with status 200, with only the provider's message.
-pub(super) fn in_stream(data: &str) -> ModelError {
+pub(super) fn in_stream(data: &str) -> Failure {
     let words = words::read(data);
     let status = words.status;
-    let (code, retryable) = (
-        kind::code(status, &words),
-        kind::is_transient(status, &words),
-    );
-    ModelError {
-        code,
+    Failure {
+        code: kind::code(status, &words),
+        retryable: kind::is_transient(status, &words),
         message: words.message,
         status,
-        retryable,
     }
 }
 
 /// The same for the person: names the provider and says what to do.
-pub(super) fn explained(endpoint: &Endpoint, error: ModelError) -> ModelError {
+pub(super) fn explained(endpoint: &Endpoint, error: Failure) -> Failure {
     if error.code == ErrorCode::Truncated {
         return error;
     }
@@ -84,59 +80,48 @@ pub(super) fn explained(endpoint: &Endpoint, error: ModelError) -> ModelError {
         error.message,
         way_out(endpoint, error.status, &words)
     );
-    ModelError { message, ..error }
+    Failure { message, ..error }
 }
 
 /// A stream that ended without its terminator.
-pub(super) fn truncated() -> ModelError {
-    ModelError {
-        code: ErrorCode::Truncated,
-        message: "the connection closed before the response was complete".to_owned(),
-        status: None,
-        retryable: true,
-    }
+pub(super) fn truncated() -> Failure {
+    Failure::passing(
+        ErrorCode::Truncated,
+        "the connection closed before the response was complete",
+    )
 }
 
 /// A connection that was lost during an answer.
-pub(super) fn cut_off(why: &str) -> ModelError {
-    ModelError {
-        message: format!("the answer was cut off: {why}"),
-        ..truncated()
-    }
+pub(super) fn cut_off(why: &str) -> Failure {
+    Failure::passing(
+        ErrorCode::Truncated,
+        format!("the answer was cut off: {why}"),
+    )
 }
 
 /// An answer that filled the model's window before its end.
-pub(super) fn window_full() -> ModelError {
-    ModelError {
-        code: ErrorCode::ContextOverflow,
-        message: "the answer filled the model's context window".to_owned(),
-        status: None,
-        retryable: false,
-    }
+pub(super) fn window_full() -> Failure {
+    Failure::new(
+        ErrorCode::ContextOverflow,
+        "the answer filled the model's context window",
+    )
 }
 
 /// An answer that its provider ended with a word for a failure.
-pub(super) fn broken_off(word: &str) -> ModelError {
-    ModelError {
-        code: ErrorCode::Network,
-        message: format!("the provider broke the answer off with `{word}`"),
-        status: None,
-        retryable: true,
-    }
+pub(super) fn broken_off(word: &str) -> Failure {
+    Failure::passing(
+        ErrorCode::Network,
+        format!("the provider broke the answer off with `{word}`"),
+    )
 }
 
 /// An invalid setting, or an unreadable answer.
-pub(super) fn invalid(what: &impl Display) -> ModelError {
-    ModelError {
-        code: ErrorCode::InvalidRequest,
-        message: what.to_string(),
-        status: None,
-        retryable: false,
-    }
+pub(super) fn invalid(what: &impl Display) -> Failure {
+    Failure::new(ErrorCode::InvalidRequest, what.to_string())
 }
 
 /// A document instead of a stream: often an error with status 200.
-pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> ModelError {
+pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> Failure {
     let value = serde_json::from_str::<Value>(body).unwrap_or_default();
     if value.get("error").is_some_and(|error| !error.is_null()) {
         return explained(endpoint, in_stream(body));
@@ -156,7 +141,7 @@ pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> ModelError {
 }
 
 /// Removes the key, which some providers quote.
-pub(super) fn without_key(key: Option<&SecretString>, mut error: ModelError) -> ModelError {
+pub(super) fn without_key(key: Option<&SecretString>, mut error: Failure) -> Failure {
     let key = key.map(ExposeSecret::expose_secret).unwrap_or_default();
     // A shorter one is a placeholder for a server that wants none.
     if key.len() >= 8 {
@@ -166,7 +151,7 @@ pub(super) fn without_key(key: Option<&SecretString>, mut error: ModelError) -> 
 }
 
 /// An endpoint that cannot be reached.
-pub(super) fn network(endpoint: &Endpoint, why: &str) -> ModelError {
+pub(super) fn network(endpoint: &Endpoint, why: &str) -> Failure {
     let Endpoint {
         provider, base_url, ..
     } = endpoint;
@@ -177,27 +162,17 @@ pub(super) fn network(endpoint: &Endpoint, why: &str) -> ModelError {
     };
     let way = format!("check that it runs and that base-url is right{proxy}");
     let message = format!("cannot reach {provider} at {base_url}: {why}{WAY}{way}");
-    ModelError {
-        code: ErrorCode::Network,
-        message,
-        status: None,
-        retryable: true,
-    }
+    Failure::passing(ErrorCode::Network, message)
 }
 
 /// Silence.
-pub(super) fn timeout(endpoint: &Endpoint, what: &str, limit: Duration) -> ModelError {
+pub(super) fn timeout(endpoint: &Endpoint, what: &str, limit: Duration) -> Failure {
     let message = format!(
         "{} sent {what} for {} s",
         endpoint.provider,
         limit.as_secs_f32()
     );
-    ModelError {
-        code: ErrorCode::Timeout,
-        message,
-        status: None,
-        retryable: true,
-    }
+    Failure::passing(ErrorCode::Timeout, message)
 }
 
 /// What to do, as the end of a message.

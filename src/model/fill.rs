@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::connection::{Connection, Wire};
 use super::http::Http;
-use super::{Endpoint, ModelError, Provider, fault};
+use super::{Endpoint, Failure, Provider, fault};
 use crate::domain::CompletionApi;
 
 /// No answer is waited for longer.
@@ -73,7 +73,7 @@ impl Provider {
     ///
     /// # Errors
     /// The endpoint cannot be reached, refuses the request, or does not answer in time.
-    pub async fn fill(&self, api: CompletionApi, gap: &Gap) -> Result<String, ModelError> {
+    pub async fn fill(&self, api: CompletionApi, gap: &Gap) -> Result<String, Failure> {
         let Connection { endpoint, wire, .. } = self.connection();
         let limit = endpoint
             .limits
@@ -102,7 +102,7 @@ async fn fill(
     endpoint: &Endpoint,
     api: CompletionApi,
     gap: &Gap,
-) -> Result<String, ModelError> {
+) -> Result<String, Failure> {
     let (path, mut body, answer) = match api {
         CompletionApi::Infill => ("/infill", infill(gap), "/content"),
         CompletionApi::Ollama => ("/api/generate", ollama(endpoint, gap), "/response"),

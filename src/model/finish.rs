@@ -1,7 +1,7 @@
 //! Why the model stopped, from the word a provider has for it: by the stems of its parts, whatever API and host it
 //! comes from.
 
-use super::{Finish, ModelError, fault};
+use super::{Failure, Finish, fault};
 
 /// The longest part of an unknown word that is shown, in characters.
 const LONGEST: usize = 60;
@@ -113,7 +113,7 @@ const STEMS: [(Kind, &[&str]); 11] = [
 ///
 /// # Errors
 /// The context window is full.
-pub(super) fn read(word: &str) -> Result<Finish, ModelError> {
+pub(super) fn read(word: &str) -> Result<Finish, Failure> {
     let parts = parts(word);
     let kind = STEMS.iter().find_map(|(kind, stems)| {
         let begins = |part: &String| stems.iter().any(|stem| part.starts_with(stem));

@@ -12,15 +12,15 @@ use futures_util::{FutureExt, Stream, StreamExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::ModelError;
+use super::Failure;
 
 /// At most about this much is joined, in bytes.
 const LARGEST: usize = 16 << 10;
 
 /// The same bytes in fewer pieces, and then the same error. It stays at its end. Dropping it drops the body.
 pub(super) fn gather(
-    body: impl Stream<Item = Result<Bytes, ModelError>> + Send + Unpin + 'static,
-) -> BoxStream<'static, Result<Bytes, ModelError>> {
+    body: impl Stream<Item = Result<Bytes, Failure>> + Send + Unpin + 'static,
+) -> BoxStream<'static, Result<Bytes, Failure>> {
     let (sender, mut receiver) = mpsc::channel(1);
     let mut task = JoinSet::new();
     task.spawn(relay(body, sender));
@@ -34,8 +34,8 @@ pub(super) fn gather(
 
 /// Stops at the end of the body, at its error, or when nobody receives any more.
 async fn relay(
-    mut body: impl Stream<Item = Result<Bytes, ModelError>> + Unpin,
-    sender: mpsc::Sender<Result<Bytes, ModelError>>,
+    mut body: impl Stream<Item = Result<Bytes, Failure>> + Unpin,
+    sender: mpsc::Sender<Result<Bytes, Failure>>,
 ) {
     let mut gathered = BytesMut::new();
     let mut next = body.next().await;
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use crate::model::fault;
 
-    fn chunks(count: usize, bytes: usize) -> Vec<Result<Bytes, ModelError>> {
+    fn chunks(count: usize, bytes: usize) -> Vec<Result<Bytes, Failure>> {
         (0..count)
             .map(|n| Ok(Bytes::from(vec![u8::try_from(n % 251).unwrap(); bytes])))
             .collect()
@@ -122,7 +122,7 @@ mod tests {
     #[tokio::test]
     async fn dropping_it_drops_the_body() {
         let (held, mut watch) = mpsc::channel::<()>(1);
-        let body = stream::pending().inspect(move |_: &Result<Bytes, ModelError>| _ = &held);
+        let body = stream::pending().inspect(move |_: &Result<Bytes, Failure>| _ = &held);
         drop(gather(body));
         assert!(watch.recv().await.is_none());
     }

@@ -19,7 +19,7 @@ use url::Url;
 
 use super::answer::Answer;
 use super::gather::gather;
-use super::{Api, Endpoint, ErrorCode, Key, ModelError, date, fault, key};
+use super::{Api, Endpoint, ErrorCode, Failure, Key, date, fault, key};
 use crate::domain::Proxy;
 use crate::domain::is_loopback;
 
@@ -43,7 +43,7 @@ impl Http {
         endpoint: &Endpoint,
         conversation: &str,
         body: Bytes,
-    ) -> Result<Answer, ModelError> {
+    ) -> Result<Answer, Failure> {
         let url = url(endpoint, path(endpoint.api).split('/'))?;
         let key = self.key(endpoint).await?;
         let mut headers = headers(endpoint, &url, key.as_ref())?;
@@ -72,7 +72,7 @@ impl Http {
     }
 
     /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
-    pub(super) async fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Value, ModelError> {
+    pub(super) async fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Value, Failure> {
         self.document(endpoint, path, None).await
     }
 
@@ -82,7 +82,7 @@ impl Http {
         endpoint: &Endpoint,
         path: &str,
         body: &Value,
-    ) -> Result<Value, ModelError> {
+    ) -> Result<Value, Failure> {
         self.document(endpoint, path, Some(body)).await
     }
 
@@ -91,7 +91,7 @@ impl Http {
         endpoint: &Endpoint,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Value, ModelError> {
+    ) -> Result<Value, Failure> {
         let mut url = url(endpoint, path.split('/'))?;
         if path.starts_with('/') {
             url.set_path(path);
@@ -144,7 +144,7 @@ impl Http {
         }
     }
 
-    async fn key(&self, endpoint: &Endpoint) -> Result<Option<SecretString>, ModelError> {
+    async fn key(&self, endpoint: &Endpoint) -> Result<Option<SecretString>, Failure> {
         match &endpoint.key {
             Key::None => Ok(None),
             Key::Value(key) => Ok(Some(key.clone())),
@@ -158,7 +158,7 @@ impl Http {
         }
     }
 
-    fn client(&self, endpoint: &Endpoint, url: &Url) -> Result<&Client, ModelError> {
+    fn client(&self, endpoint: &Endpoint, url: &Url) -> Result<&Client, Failure> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -167,7 +167,7 @@ impl Http {
     }
 }
 
-fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
+fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, Failure> {
     let mut builder = Client::builder()
         .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(endpoint.limits.connect)
@@ -195,7 +195,7 @@ fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
     })
 }
 
-fn through(proxy: &Proxy) -> Result<reqwest::Proxy, ModelError> {
+fn through(proxy: &Proxy) -> Result<reqwest::Proxy, Failure> {
     // The address may have a password in it.
     let refused = |error: reqwest::Error| {
         fault::invalid(&format!("the proxy cannot be used: {}", innermost(&error)))
@@ -235,10 +235,7 @@ fn path(api: Api) -> &'static str {
     }
 }
 
-fn url<'a>(
-    endpoint: &Endpoint,
-    path: impl IntoIterator<Item = &'a str>,
-) -> Result<Url, ModelError> {
+fn url<'a>(endpoint: &Endpoint, path: impl IntoIterator<Item = &'a str>) -> Result<Url, Failure> {
     let base = &endpoint.base_url;
     let mut url = Url::parse(base)
         .map_err(|error| fault::invalid(&format!("base-url {base:?} is not a URL: {error}")))?;
@@ -258,7 +255,7 @@ fn headers(
     endpoint: &Endpoint,
     url: &Url,
     key: Option<&SecretString>,
-) -> Result<HeaderMap, ModelError> {
+) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if endpoint.api == Api::Messages {
@@ -346,10 +343,10 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     }
 }
 
-fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
+fn broken(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
     let error = error.without_url();
     if error.is_timeout() {
-        return ModelError {
+        return Failure {
             code: ErrorCode::Network,
             ..fault::network(
                 endpoint,

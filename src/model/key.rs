@@ -12,19 +12,19 @@ use reqwest::Certificate;
 use secrecy::SecretString;
 use tokio::process::Command;
 
-use super::{ErrorCode, ModelError, fault};
+use super::{ErrorCode, Failure, fault};
 
 /// Key programs may ask for a passphrase.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Runs a program that prints a key on its first line.
-pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> {
-    let failed = |why: &str| ModelError {
-        code: ErrorCode::Auth,
-        ..fault::invalid(&format!(
-            "api-key-command {:?} {why}",
-            command.first().map_or("", String::as_str)
-        ))
+pub(super) async fn run(command: &[String]) -> Result<SecretString, Failure> {
+    let failed = |why: &str| {
+        let program = command.first().map_or("", String::as_str);
+        Failure::new(
+            ErrorCode::Auth,
+            format!("api-key-command {program:?} {why}"),
+        )
     };
     let (program, arguments) = command.split_first().ok_or_else(|| failed("is empty"))?;
     let run = Command::new(program)
@@ -48,7 +48,7 @@ pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> 
 }
 
 /// The certificate authorities in a PEM file.
-pub(super) fn certificates(file: &Path) -> Result<Vec<Certificate>, ModelError> {
+pub(super) fn certificates(file: &Path) -> Result<Vec<Certificate>, Failure> {
     let failed = |why: String| fault::invalid(&format!("ca-file {}: {why}", file.display()));
     let pem = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
     match Certificate::from_pem_bundle(&pem) {

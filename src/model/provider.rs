@@ -12,8 +12,8 @@ use super::http::Http;
 use super::learned::Taught;
 use super::rehearsal::Rehearsal;
 use super::{
-    Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream,
-    Preamble, body, catalog, chat, messages, request, responses, silence,
+    Api, Endpoint, Failure, Instructions, Message, ModelInfo, ModelRequest, ModelStream, Preamble,
+    body, catalog, chat, messages, request, responses, silence,
 };
 use crate::domain::Prices;
 
@@ -188,7 +188,7 @@ impl Provider {
     ///
     /// # Errors
     /// When it cannot be reached, refuses the key, or has no list.
-    pub async fn models(&self) -> Result<Vec<ModelInfo>, ModelError> {
+    pub async fn models(&self) -> Result<Vec<ModelInfo>, Failure> {
         match &*self.0.wire {
             Wire::Http(http) => catalog::models(http, &self.0.endpoint).await,
             Wire::Rehearsal(_) => Ok(vec![ModelInfo::named(&self.0.endpoint.model)]),

@@ -166,7 +166,7 @@ struct Play {
 }
 
 impl Play {
-    async fn next(&mut self) -> Option<Result<Bytes, super::ModelError>> {
+    async fn next(&mut self) -> Option<Result<Bytes, super::Failure>> {
         loop {
             match self.pieces.pop_front() {
                 Some(Piece::Bytes(bytes)) => return Some(Ok(bytes)),

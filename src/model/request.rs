@@ -18,8 +18,8 @@ use super::connection::{Connection, Wire};
 use super::decoder::StreamDecoder;
 use super::fault::Remedy;
 use super::{
-    Endpoint, ErrorCode, Finish, ModelError, ModelEvent, ModelStream, Preamble, body, catalog,
-    fault, whole,
+    Endpoint, ErrorCode, Failure, Finish, ModelEvent, ModelStream, Preamble, body, catalog, fault,
+    whole,
 };
 
 /// The maximum number of attempts for one answer.
@@ -70,7 +70,7 @@ struct Request {
     /// Decoded events not yet delivered.
     batch: Batch,
     /// The error after the events in `batch`.
-    failed: Option<ModelError>,
+    failed: Option<Failure>,
     /// The key of the last attempt: a provider may quote it.
     key: Option<SecretString>,
     /// How long the server asked to wait.
@@ -94,7 +94,7 @@ enum Phase {
 }
 
 impl Request {
-    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+    async fn next(&mut self) -> Option<Result<ModelEvent, Failure>> {
         loop {
             if let Some(event) = self.batch.pop() {
                 return Some(self.hand_out(event));
@@ -111,7 +111,7 @@ impl Request {
         }
     }
 
-    fn hand_out(&mut self, mut event: ModelEvent) -> Result<ModelEvent, ModelError> {
+    fn hand_out(&mut self, mut event: ModelEvent) -> Result<ModelEvent, Failure> {
         if let ModelEvent::Usage(usage) = &mut event {
             usage.cost = usage
                 .cost
@@ -138,7 +138,7 @@ impl Request {
     }
 
     /// Announces another attempt, or gives up. While a model loads, only the first attempt is announced.
-    fn again(&mut self, error: ModelError) -> Option<Result<ModelEvent, ModelError>> {
+    fn again(&mut self, error: Failure) -> Option<Result<ModelEvent, Failure>> {
         self.phase = Phase::Over;
         let asked = self.asked.take();
         let is_loading = error.status == Some(503)
@@ -164,9 +164,9 @@ impl Request {
 
     fn retry(
         &mut self,
-        mut error: ModelError,
+        mut error: Failure,
         asked: Option<Duration>,
-    ) -> Result<ModelEvent, ModelError> {
+    ) -> Result<ModelEvent, Failure> {
         // Waiting for minutes a second time is pointless.
         let silence = error.code == ErrorCode::Timeout && error.status.is_none();
         if self.output || silence || !error.retryable {
@@ -352,7 +352,7 @@ impl Request {
 async fn within_first_byte<T>(
     endpoint: &Endpoint,
     work: impl Future<Output = T>,
-) -> Result<T, ModelError> {
+) -> Result<T, Failure> {
     match endpoint.limits.first_byte {
         Some(limit) => timeout(limit, work)
             .await

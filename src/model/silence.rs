@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, timeout_at};
 
-use super::{ModelError, ModelEvent, ModelStream};
+use super::{Failure, ModelEvent, ModelStream};
 
 /// The first notice comes after this long; the pauses before further ones double.
 const FIRST: Duration = Duration::from_secs(15);
@@ -32,7 +32,7 @@ struct Watched {
 }
 
 impl Watched {
-    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+    async fn next(&mut self) -> Option<Result<ModelEvent, Failure>> {
         let Ok(item) = timeout_at(self.since + self.limit, self.stream.next()).await else {
             let notice = format!(
                 "no data from {} for {} s; still waiting",

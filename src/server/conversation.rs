@@ -13,9 +13,9 @@ use super::wire::{config_options, mcp_server, modes};
 use super::{Server, Transport};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::{McpServer, Settings};
+use crate::domain::Failure;
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
-use crate::session::event::Failure;
 use crate::session::{self, Change, Session, SessionId, Start};
 use crate::workspace::{Editor, Root, Workspace};
 

@@ -38,8 +38,8 @@ impl Server {
         };
         match event {
             AgentEvent::Resumed { title, .. } => self.opened(id, title),
-            AgentEvent::Error { message, .. } if conversation.opening.is_some() => {
-                self.not_opened(id, &message);
+            AgentEvent::Error(failure) if conversation.opening.is_some() => {
+                self.not_opened(id, &failure.message);
             }
             AgentEvent::PermissionRequested { .. } => self.ask_permission(id, event),
             AgentEvent::PermissionResolved { call_id, outcome } => {

@@ -12,7 +12,6 @@ use super::{Phase, Server};
 use crate::protocol::{acp, lsp};
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::session;
-use crate::session::event::Failure;
 use crate::text::Encoding;
 use crate::workspace::Documents;
 
@@ -185,15 +184,7 @@ impl Server {
         self.tasks.spawn(async move {
             match session::ready(&settings).await {
                 Ok(()) => responder.ok(&acp::AuthenticateResponse::new()),
-                Err(why) => {
-                    let session::NoProvider { message, code, .. } = why;
-                    responder.respond(Err(failure(&Failure {
-                        message,
-                        code,
-                        status: None,
-                        retryable: false,
-                    })));
-                }
+                Err(why) => responder.respond(Err(failure(&why.into()))),
             }
         });
     }

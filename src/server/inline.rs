@@ -12,8 +12,7 @@ use super::documents::{path_of, range};
 use super::wire::failure;
 use crate::protocol::ext;
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder};
-use crate::session::event::Failure;
-use crate::session::{EditInPlace, NotRewritten, Rewrite};
+use crate::session::{EditInPlace, Rewrite};
 
 /// The shortest time between two updates: each contains all of the text so far.
 const PACE: Duration = Duration::from_millis(50);
@@ -55,9 +54,7 @@ impl Server {
             };
             match answer {
                 Ok(text) => responder.ok(&ext::InlineResult { text }),
-                Err(NotRewritten { message, code, status, retryable }) => {
-                    responder.respond(Err(failure(&Failure { message, code, status, retryable })));
-                }
+                Err(why) => responder.respond(Err(failure(&why))),
             }
         });
     }

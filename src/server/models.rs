@@ -8,8 +8,7 @@ use crate::config::Settings;
 use crate::protocol::ext;
 use crate::rpc::{Params, Responder};
 use crate::session::check::{self, Finding, Verdict};
-use crate::session::event::Failure;
-use crate::session::{self, Candidate, NoProvider, OfferedModel, OfferedProvider};
+use crate::session::{self, Candidate, OfferedModel, OfferedProvider};
 
 impl Server {
     pub(super) fn providers(&mut self, responder: Responder) {
@@ -37,7 +36,7 @@ impl Server {
                 Ok(models) => responder.ok(&ext::Models {
                     models: models.into_iter().map(model).collect(),
                 }),
-                Err(why) => refuse(responder, &why),
+                Err(why) => responder.respond(Err(failure(&why.into()))),
             }
         });
     }
@@ -52,7 +51,7 @@ impl Server {
             let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
             let provider = match candidate.chosen(&settings, &request.model).await {
                 Ok(provider) => provider,
-                Err(why) => return refuse(responder, &why),
+                Err(why) => return responder.respond(Err(failure(&why.into()))),
             };
             let mut findings = Vec::new();
             check::check(&provider, |found| findings.push(finding(found))).await;
@@ -67,16 +66,6 @@ impl Server {
     fn setup_settings(&self) -> Settings {
         (self.load)(&self.options, &[])
     }
-}
-
-fn refuse(responder: Responder, why: &NoProvider) {
-    let (message, code) = (why.message.clone(), why.code);
-    responder.respond(Err(failure(&Failure {
-        message,
-        code,
-        status: None,
-        retryable: false,
-    })));
 }
 
 fn provider(OfferedProvider { entry, is_running }: OfferedProvider) -> ext::ProviderInfo {

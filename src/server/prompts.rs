@@ -12,10 +12,10 @@ use super::dispatch::{Answer, error, read};
 use super::front_end::FrontEnd;
 use super::wire::{attachment, failure, stop_reason};
 use crate::agent::event::Termination;
-use crate::domain::{Focus, Prompt};
+use crate::domain::{Failure, Focus, Prompt};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, Params, RequestId, Responder, ResponseError};
-use crate::session::event::{Failure, PromptId, PromptState, ReturnReason};
+use crate::session::event::{PromptId, PromptState, ReturnReason};
 use crate::session::{Session, SessionId};
 
 /// The prompts of a session that have not ended.

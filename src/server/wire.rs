@@ -7,10 +7,10 @@ use super::documents::path_of;
 use crate::agent::event::Termination;
 use crate::config::{CommandLine, McpServer, Mode};
 use crate::domain::ErrorCode as FailureCode;
-use crate::domain::{Attachment, Effort};
+use crate::domain::{Attachment, Effort, Failure};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, ResponseError};
-use crate::session::event::{Failure, State};
+use crate::session::event::State;
 use crate::text::display;
 use crate::workspace::native;
 
@@ -219,16 +219,10 @@ pub(super) fn failure(failure: &Failure) -> ResponseError {
         FailureCode::NoModel | FailureCode::Auth => ErrorCode::ServerErrorEnd,
         _ => ErrorCode::InternalError,
     };
-    let Failure {
-        code,
-        status,
-        retryable,
-        ..
-    } = *failure;
     let data = ext::Failure {
-        code: failure_code(code),
-        status,
-        retryable,
+        code: failure_code(failure.code),
+        status: failure.status,
+        retryable: failure.retryable,
     };
     ResponseError {
         code: number as i32,

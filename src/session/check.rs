@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::model::{
-    Instructions, Message, ModelError, ModelEvent, ModelRequest, NO_TOOLS, Part, Provider, ToolSpec,
+    Failure, Instructions, Message, ModelEvent, ModelRequest, NO_TOOLS, Part, Provider, ToolSpec,
 };
 
 /// A smaller window holds little more than the instructions, in tokens.
@@ -173,7 +173,7 @@ fn window(provider: &Provider) -> Finding {
 
 /// Advice for a model that does not answer.
 #[must_use]
-pub fn unreachable(error: &ModelError) -> Finding {
+pub fn unreachable(error: &Failure) -> Finding {
     let advice = match error.status {
         Some(401 | 403) => "the key is not accepted: check its variable or api-key-command",
         Some(404) => "check base-url (it ends before /chat/completions) and the model's name",
@@ -197,7 +197,7 @@ async fn probe(
     provider: &Provider,
     question: &str,
     tools: Arc<[ToolSpec]>,
-) -> Result<Probe, ModelError> {
+) -> Result<Probe, Failure> {
     let instructions = Instructions {
         system: "You are being checked by `tandem doctor`.".to_owned(),
         tools,

@@ -9,7 +9,7 @@ use super::permission::{Policy, Rule, exact_rules};
 use super::{SessionId, store};
 use crate::changes::images;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
-use crate::domain::Limits;
+use crate::domain::{Failure, Limits};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Provider, TimeLimits};
 use crate::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
@@ -24,6 +24,32 @@ pub struct NoProvider {
     pub code: ErrorCode,
     /// Whether nothing at all is configured, so that a local model server may be used.
     pub unset: bool,
+}
+
+impl From<Failure> for NoProvider {
+    fn from(Failure { message, code, .. }: Failure) -> Self {
+        Self {
+            message,
+            code,
+            unset: false,
+        }
+    }
+}
+
+impl From<NoProvider> for Failure {
+    fn from(NoProvider { message, code, .. }: NoProvider) -> Self {
+        Self::new(code, message)
+    }
+}
+
+impl From<config::NoModel> for NoProvider {
+    fn from(config::NoModel { message, unset }: config::NoModel) -> Self {
+        Self {
+            message,
+            code: ErrorCode::NoModel,
+            unset,
+        }
+    }
 }
 
 /// Everything a session is made of.
@@ -287,14 +313,8 @@ pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
 /// # Errors
 /// No model is configured, or its key is missing.
 pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
-    match &settings.model {
-        Ok(model) => endpoint(model).map(Provider::http),
-        Err(config::NoModel { message, unset }) => Err(NoProvider {
-            message: message.clone(),
-            code: ErrorCode::NoModel,
-            unset: *unset,
-        }),
-    }
+    let model = settings.model.as_ref().map_err(Clone::clone)?;
+    endpoint(model).map(Provider::http)
 }
 
 /// Checks that there is a model: the configured one, or with nothing configured a local one.
@@ -317,14 +337,7 @@ pub fn provider_named(
     name: &str,
     effort: Option<Effort>,
 ) -> Result<Provider, NoProvider> {
-    let model = settings
-        .model_named(name)
-        .map_err(|config::NoModel { message, unset }| NoProvider {
-            message,
-            code: ErrorCode::NoModel,
-            unset,
-        })?;
-    let endpoint = endpoint(&model)?;
+    let endpoint = endpoint(&settings.model_named(name)?)?;
     Ok(Provider::http(match effort {
         Some(effort) => endpoint.with_effort(effort),
         None => endpoint,
@@ -354,11 +367,7 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
                 model.name(),
                 config::keyring::store(provider)
             );
-            return Err(NoProvider {
-                message,
-                code: ErrorCode::Auth,
-                unset: false,
-            });
+            return Err(Failure::new(ErrorCode::Auth, message).into());
         }
     };
     Ok(Endpoint {

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{Effort, ReviewError};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::Mode;
-use crate::domain::{ErrorCode, JobStatus, ToolKind};
+use crate::domain::{Failure, JobStatus, ToolKind};
 
 /// The id of a prompt, unique in its session.
 pub type PromptId = Arc<str>;
@@ -109,19 +109,6 @@ impl ReturnReason {
             Self::Closed => "closed",
         }
     }
-}
-
-/// Why a turn failed.
-#[derive(Debug, Clone)]
-pub struct Failure {
-    /// The cause and the way out.
-    pub message: String,
-    /// The kind.
-    pub code: ErrorCode,
-    /// The HTTP status, if there was one.
-    pub status: Option<u16>,
-    /// Whether the same prompt may work later.
-    pub retryable: bool,
 }
 
 /// The state of a session, as of the event that carries it.

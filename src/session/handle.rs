@@ -10,12 +10,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::control::Control;
-use super::event::{Failure, PromptId, Recorded, SessionEvent, State};
+use super::event::{PromptId, Recorded, SessionEvent, State};
 use super::{
     Actor, Change, ChangeError, Completer, EditInPlace, Offered, Prompt, Review, ReviewError,
     Reviewed, SessionId, Setup, Undoable,
 };
-use crate::model::ErrorCode;
+use crate::domain::{ErrorCode, Failure};
 use crate::process::Shell;
 
 /// How many commands may be queued for a session; more are refused.
@@ -267,15 +267,10 @@ impl Session {
 /// Ends a session that panicked; waiting requests are answered.
 async fn on_panic(id: SessionId, events: &mpsc::Sender<(SessionId, SessionEvent)>) {
     tracing::error!("session {id} panicked");
-    let message =
-        "internal error: the session ended (its log has the cause); start or load a session"
-            .to_owned();
-    let failure = Failure {
-        message,
-        code: ErrorCode::Internal,
-        status: None,
-        retryable: false,
-    };
+    let failure = Failure::new(
+        ErrorCode::Internal,
+        "internal error: the session ended (its log has the cause); start or load a session",
+    );
     let _nobody_listens = events.send((id, SessionEvent::Panicked(failure))).await;
 }
 

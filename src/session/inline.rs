@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use futures_util::StreamExt as _;
 
-use super::connect::{NoProvider, local, provider};
+use super::connect::{local, provider};
 use crate::config::Settings;
-use crate::model::{ErrorCode, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part};
+use crate::model::{ErrorCode, Failure, Instructions, Message, ModelEvent, ModelRequest, Part};
 use crate::text::unfenced;
 
 /// How much of the document is sent on each side of the range, in bytes.
@@ -33,20 +33,6 @@ pub struct Rewrite {
     pub previous: Option<String>,
 }
 
-/// Why there is no replacement.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{message}")]
-pub struct NotRewritten {
-    /// The cause and the way out, for the person.
-    pub message: String,
-    /// The kind.
-    pub code: ErrorCode,
-    /// The HTTP status, if there was one.
-    pub status: Option<u16>,
-    /// Whether the same request may work later.
-    pub retryable: bool,
-}
-
 impl Rewrite {
     /// Asks the configured model; `progress` is called with the replacement so far. Dropping the future closes the
     /// connection.
@@ -57,7 +43,7 @@ impl Rewrite {
         self,
         settings: &Settings,
         mut progress: impl FnMut(&str),
-    ) -> Result<String, NotRewritten> {
+    ) -> Result<String, Failure> {
         let provider = match provider(settings) {
             Err(why) if why.unset => local(settings, why).await?,
             configured => configured?,
@@ -89,7 +75,10 @@ impl Rewrite {
             }
         }
         match unfenced(&answer) {
-            "" => Err(NotRewritten::empty()),
+            "" => Err(Failure::passing(
+                ErrorCode::Truncated,
+                "the model's answer was empty; try again or rephrase the instruction",
+            )),
             replacement => Ok(self.with_line_end(replacement)),
         }
     }
@@ -128,47 +117,6 @@ impl Rewrite {
             format!("{replacement}{end}")
         } else {
             replacement.to_owned()
-        }
-    }
-}
-
-impl NotRewritten {
-    fn empty() -> Self {
-        Self {
-            message: "the model's answer was empty; try again or rephrase the instruction"
-                .to_owned(),
-            code: ErrorCode::Truncated,
-            status: None,
-            retryable: true,
-        }
-    }
-}
-
-impl From<NoProvider> for NotRewritten {
-    fn from(NoProvider { message, code, .. }: NoProvider) -> Self {
-        Self {
-            message,
-            code,
-            status: None,
-            retryable: false,
-        }
-    }
-}
-
-impl From<ModelError> for NotRewritten {
-    fn from(
-        ModelError {
-            message,
-            code,
-            status,
-            retryable,
-        }: ModelError,
-    ) -> Self {
-        Self {
-            message,
-            code,
-            status,
-            retryable,
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::connect::{self, NoProvider, endpoint};
 use crate::config::{self, KeySource, ProviderEntry, Settings};
-use crate::model::{Endpoint, ErrorCode, Key, ModelInfo, Provider, detect};
+use crate::model::{Endpoint, ErrorCode, Failure, Key, ModelInfo, Provider, detect};
 
 /// A provider, and whether it can be used at once.
 #[derive(Debug, Clone)]
@@ -84,10 +84,9 @@ impl Candidate {
             return self.with_model(settings, model);
         }
         let models = self.models(settings).await?;
-        let first = models.first().ok_or_else(|| NoProvider {
-            message: format!("{} offers no chat model", self.provider),
-            code: ErrorCode::NoModel,
-            unset: false,
+        let first = models.first().ok_or_else(|| {
+            let message = format!("{} offers no chat model", self.provider);
+            Failure::new(ErrorCode::NoModel, message)
         })?;
         self.with_model(settings, &first.id)
     }
@@ -97,15 +96,7 @@ impl Candidate {
     /// # Errors
     /// The provider cannot be reached, refuses the key, or has no list of models.
     pub async fn models(&self, settings: &Settings) -> Result<Vec<OfferedModel>, NoProvider> {
-        let listed = self
-            .with_model(settings, "")?
-            .models()
-            .await
-            .map_err(|error| NoProvider {
-                message: error.message,
-                code: error.code,
-                unset: false,
-            })?;
+        let listed = self.with_model(settings, "")?.models().await?;
         let mut models: Vec<_> = listed.into_iter().filter(|model| !model.is_other).collect();
         if let Some(best) = best(&self.provider, &models)
             && let Some(index) = models.iter().position(|model| named(model) == best)
@@ -138,11 +129,7 @@ impl Candidate {
         );
         let mut model = settings
             .model_at(&name, self.base_url.as_deref())
-            .map_err(|why| NoProvider {
-                message: why.message,
-                code: ErrorCode::NoModel,
-                unset: false,
-            })?;
+            .map_err(|why| Failure::new(ErrorCode::NoModel, why.message))?;
         if self.key.is_some() {
             model.key = KeySource::None;
         }

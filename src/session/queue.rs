@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use super::event::{Failure, PromptId, PromptState, ReturnReason, SessionEvent};
+use super::event::{PromptId, PromptState, ReturnReason, SessionEvent};
 use super::slash::{self, Local, Work};
 use super::store::QueuedPrompt;
 use super::{Actor, Ground, Sent, Steered, failed, shadow};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::Mode;
-use crate::model::ErrorCode;
+use crate::domain::{ErrorCode, Failure};
 
 /// How many prompts may be queued.
 const WAITING: usize = 8;
@@ -207,14 +207,8 @@ impl Actor {
     }
 
     /// A prompt failed before its turn began.
-    pub(super) fn fail(&mut self, id: &PromptId, message: String, code: ErrorCode) {
-        let failure = Failure {
-            message,
-            code,
-            status: None,
-            retryable: false,
-        };
-        self.tell_failure(&failure);
+    pub(super) fn fail(&mut self, id: &PromptId, failure: Failure) {
+        self.tell_failure(failure.clone());
         let turn = self.other_turn();
         self.report(
             id,
@@ -225,19 +219,8 @@ impl Actor {
         );
     }
 
-    pub(super) fn tell_failure(&mut self, failure: &Failure) {
-        let Failure {
-            message,
-            code,
-            status,
-            retryable,
-        } = failure.clone();
-        self.tell(AgentEvent::Error {
-            message,
-            code,
-            status,
-            retryable,
-        });
+    pub(super) fn tell_failure(&mut self, failure: Failure) {
+        self.tell(AgentEvent::Error(failure));
         self.tell(failed());
     }
 
@@ -267,11 +250,8 @@ impl Actor {
 
 /// The failure of a turn that did not report its error.
 fn internal() -> Failure {
-    let message = "internal error: the turn failed without reporting a cause".to_owned();
-    Failure {
-        message,
-        code: ErrorCode::Internal,
-        status: None,
-        retryable: false,
-    }
+    Failure::new(
+        ErrorCode::Internal,
+        "internal error: the turn failed without reporting a cause",
+    )
 }

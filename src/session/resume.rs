@@ -1,10 +1,10 @@
 //! Loads a conversation from its journal, and writes to the journal before anything is reported.
 
-use super::event::{Failure, ReturnReason, SessionEvent, Used};
+use super::event::{ReturnReason, SessionEvent, Used};
 use super::store::{self, Held, Kept, QueuedPrompt};
-use super::{Actor, NoProvider, Sessions, Start, StoreError, connect, shadow};
+use super::{Actor, Sessions, Start, StoreError, connect, shadow};
 use crate::agent::event::AgentEvent;
-use crate::model::ErrorCode;
+use crate::model::{ErrorCode, Failure};
 use crate::process::Changed;
 use crate::workspace::blocking;
 
@@ -14,19 +14,10 @@ impl Actor {
         let kept = match self.open_journal().await {
             Ok(kept) => kept,
             Err(problem) => {
-                let (message, code) = (problem.to_string(), ErrorCode::InvalidRequest);
+                let failure = Failure::new(ErrorCode::InvalidRequest, problem.to_string());
                 // Nothing may be said in a conversation other than the one that was meant.
-                self.model = Err(NoProvider {
-                    message: message.clone(),
-                    code,
-                    unset: false,
-                });
-                return self.tell_failure(&Failure {
-                    message,
-                    code,
-                    status: None,
-                    retryable: false,
-                });
+                self.model = Err(failure.clone().into());
+                return self.tell_failure(failure);
             }
         };
         if self.keeps_mode {

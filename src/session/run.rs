@@ -9,13 +9,14 @@ use tokio::task::JoinSet;
 use super::event::SessionEvent;
 use super::jobs::JobChanges;
 use super::{
-    Actor, Change, ChangeError, Command, Failure, Questions, Review, ReviewError, Reviewed, STEPS,
-    Start, connect,
+    Actor, Change, ChangeError, Command, Questions, Review, ReviewError, Reviewed, STEPS, Start,
+    connect,
 };
 use crate::agent::Step;
 use crate::agent::event::AgentEvent;
 use crate::changes::ChangeSet;
 use crate::changes::checkpoint::TurnReview;
+use crate::domain::Failure;
 
 impl Actor {
     /// Runs until the handle is dropped.
@@ -435,20 +436,8 @@ impl Actor {
             return;
         };
         running.note_call(event);
-        if let AgentEvent::Error {
-            message,
-            code,
-            status,
-            retryable,
-        } = event
-        {
-            let (message, code) = (message.clone(), *code);
-            running.failure = Some(Failure {
-                message,
-                code,
-                status: *status,
-                retryable: *retryable,
-            });
+        if let AgentEvent::Error(failure) = event {
+            running.failure = Some(failure.clone());
         }
     }
 
@@ -463,7 +452,7 @@ impl Actor {
             let event = Box::new(self.without_secrets(*event));
             return AgentEvent::Explored { call_id, event };
         }
-        if let AgentEvent::Error { message: text, .. }
+        if let AgentEvent::Error(Failure { message: text, .. })
         | AgentEvent::Notice { message: text }
         | AgentEvent::Retry { reason: text, .. }
         | AgentEvent::ToolOutput { content: text, .. } = &mut event

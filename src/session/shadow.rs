@@ -12,8 +12,7 @@ use crate::agent::event::{AgentEvent, ExecutionResult, Permission, Termination};
 use crate::agent::{self, APPLY, Step, Turn};
 use crate::changes::change_set::Entry;
 use crate::changes::revert::Reason;
-use crate::domain::{Location, Preview, ToolKind};
-use crate::model::ErrorCode;
+use crate::domain::{ErrorCode, Failure, Location, Preview, ToolKind};
 use crate::process::{Applied, Changed, Shadow};
 use crate::tools::{ToolContext, ToolError};
 use crate::workspace::Workspace;
@@ -257,17 +256,8 @@ async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &m
         }
         return event(steps, done).await;
     }
-    let (code, status, retryable) = (ErrorCode::InvalidRequest, None, false);
-    event(
-        steps,
-        AgentEvent::Error {
-            message,
-            code,
-            status,
-            retryable,
-        },
-    )
-    .await;
+    let failure = Failure::new(ErrorCode::InvalidRequest, message);
+    event(steps, AgentEvent::Error(failure)).await;
     event(steps, failed()).await;
 }
 

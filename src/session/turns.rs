@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::event::{Failure, PromptId, PromptState, ReturnReason};
+use super::event::{PromptId, PromptState, ReturnReason};
 use super::store::Held;
 use super::{
     Actor, Attachment, Ground, Model, NoProvider, Prompt, Questions, Running, STEPS, Sent, Steered,
@@ -16,7 +16,7 @@ use super::{
 use crate::agent::prompt::Stage;
 use crate::agent::{Entry, Goal, PlanFile, Steer, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Message, Part, Provider};
+use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Failure, Message, Part, Provider};
 use crate::tools::ToolContext;
 
 /// How many steering messages may be queued.
@@ -44,7 +44,7 @@ impl Actor {
     ) {
         let provider = match self.provider() {
             Ok(provider) => provider,
-            Err(NoProvider { message, code, .. }) => return self.fail(&id, message, code),
+            Err(why) => return self.fail(&id, why.into()),
         };
         let _cancelled = cancel.run_until_cancelled(self.look_around()).await;
         self.close_last_turn(&provider);
@@ -146,8 +146,8 @@ impl Actor {
         waited: Option<Arc<Value>>,
         cancel: CancellationToken,
     ) {
-        if let Err(NoProvider { message, code, .. }) = self.provider() {
-            return self.fail(&id, message, code);
+        if let Err(why) = self.provider() {
+            return self.fail(&id, why.into());
         }
         let turn = self.other_turn();
         let ground = Ground::Workspace;
@@ -391,18 +391,13 @@ impl Actor {
             tracing::error!("a turn panicked: {error}");
         }
         if !running.done {
-            let message =
-                "internal error: the turn panicked (the log has the cause). The next prompt works"
-                    .to_owned();
-            let failure = Failure {
-                message,
-                code: ErrorCode::Internal,
-                status: None,
-                retryable: false,
-            };
+            let failure = Failure::new(
+                ErrorCode::Internal,
+                "internal error: the turn panicked (the log has the cause). The next prompt works",
+            );
             running.failure = Some(failure.clone());
             self.repair_history();
-            self.tell_failure(&failure);
+            self.tell_failure(failure);
             self.report_end(crate::agent::event::Termination::Error);
         }
         self.running = None;

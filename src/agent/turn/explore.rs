@@ -264,7 +264,7 @@ impl Seen {
         match event {
             AgentEvent::IterationStart { .. } => self.text.clear(),
             AgentEvent::TextDelta { content } => self.text.push_str(content),
-            AgentEvent::Error { message, .. } => self.error = Some(message.clone()),
+            AgentEvent::Error(failure) => self.error = Some(failure.message.clone()),
             AgentEvent::ToolPreview {
                 call_id, preview, ..
             } => {

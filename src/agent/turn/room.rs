@@ -17,9 +17,7 @@ use crate::agent::answer::End;
 use crate::agent::compact;
 use crate::agent::event::AgentEvent;
 use crate::model::collect::{Collector, Outcome};
-use crate::model::{
-    ErrorCode, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, Usage,
-};
+use crate::model::{ErrorCode, Failure, Message, ModelEvent, ModelRequest, Part, Provider, Usage};
 
 /// How long an answer waits for the endpoint's information about its model.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -95,7 +93,7 @@ impl State {
     }
 
     /// Takes the window from the provider's words about an overflow.
-    pub(super) async fn note_overflow(&mut self, error: &ModelError) {
+    pub(super) async fn note_overflow(&mut self, error: &Failure) {
         self.turn.provider.note_overflow(&error.message);
         self.note_window().await;
     }
@@ -237,7 +235,7 @@ impl State {
     }
 
     /// Removes images a model did not accept, so that the conversation can continue; returns whether there were any.
-    pub(super) async fn leave_out_images(&mut self, error: &ModelError) -> bool {
+    pub(super) async fn leave_out_images(&mut self, error: &Failure) -> bool {
         let is_refused = error.code == ErrorCode::ImagesRefused;
         let left = is_refused
             .then(|| compact::without_images(&self.messages, &self.turn.provider))
@@ -338,7 +336,7 @@ impl State {
     }
 
     /// Requests the summary. `Err(None)`: there is none, and no error to report.
-    async fn say(&mut self, old: &[Arc<Entry>]) -> Result<String, Option<ModelError>> {
+    async fn say(&mut self, old: &[Arc<Entry>]) -> Result<String, Option<Failure>> {
         let ask = Message::User {
             parts: vec![Part::Text {
                 text: compact::ASK.to_owned(),

@@ -198,7 +198,7 @@ async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
             AgentEvent::PermissionRequested {
                 reply: Some(reply), ..
             } => drop(reply.send(Permission::Reject)),
-            AgentEvent::Error { message, .. } => play.failed = Some(message),
+            AgentEvent::Error(failure) => play.failed = Some(failure.message),
             AgentEvent::Done { final_text, .. } => {
                 play.answer = final_text;
                 return Ok(());

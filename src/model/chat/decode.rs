@@ -8,7 +8,7 @@ use super::details::Details;
 use super::slots::Slots;
 use crate::model::batch::Batch;
 use crate::model::lenient::{Index, Text};
-use crate::model::{Api, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Api, Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
@@ -125,7 +125,7 @@ impl Decoder {
         &mut self,
         event: &Event,
         out: &mut Batch,
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), Failure> {
         let text = event.text();
         let data = text.trim();
         if data.is_empty() {
@@ -157,7 +157,7 @@ impl Decoder {
     }
 
     /// Ends the stream.
-    pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
+    pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         if let Some(item) = std::mem::take(&mut self.details).into_item() {
             let model = self.model.clone();
             out.push(ModelEvent::ReasoningItem(ReasoningItem::new(
@@ -179,7 +179,7 @@ impl Decoder {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, data: &str, out: &mut Batch) -> Result<(), ModelError> {
+    fn chunk(&mut self, chunk: Chunk<'_>, data: &str, out: &mut Batch) -> Result<(), Failure> {
         if chunk.error.is_some_and(is_error) {
             return Err(fault::in_stream(data));
         }
@@ -194,7 +194,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn choice(&mut self, choice: Choice<'_>, out: &mut Batch) -> Result<(), ModelError> {
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Batch) -> Result<(), Failure> {
         let is_last = !choice.finish_reason.plain().is_empty();
         let beside = choice.delta.as_ref().is_some_and(Delta::says_something);
         if let Some(delta) = choice.delta {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use futures_util::StreamExt as _;
 
 use super::{Gap, Snippet, TOKEN};
-use crate::model::{Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider};
+use crate::model::{Failure, Instructions, Message, ModelEvent, ModelRequest, Part, Provider};
 use crate::text::unfenced;
 
 /// Marks the gap.
@@ -17,7 +17,7 @@ const SYSTEM: &str = "You complete code in an editor while somebody types. You a
     Where nothing is missing, answer with nothing.";
 
 /// Asks the model; stops reading, which closes the connection, as soon as there is enough.
-pub(super) async fn fill(provider: &Provider, gap: &Gap) -> Result<String, ModelError> {
+pub(super) async fn fill(provider: &Provider, gap: &Gap) -> Result<String, Failure> {
     let instructions = Instructions {
         system: SYSTEM.to_owned(),
         tools: [].into(),

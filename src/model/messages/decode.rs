@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::model::batch::Batch;
 use crate::model::fragments::Fragments;
 use crate::model::lenient::{Index, Text};
-use crate::model::{Api, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Api, Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
@@ -104,7 +104,7 @@ impl Decoder {
         &mut self,
         event: &Event,
         out: &mut Batch,
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), Failure> {
         let text = event.text();
         let data = text.trim();
         if data == "[DONE]" {
@@ -169,7 +169,7 @@ impl Decoder {
     }
 
     /// Ends the stream.
-    pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
+    pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         while let Some((&index, _)) = self.blocks.first_key_value() {
             self.stop(index, out);
         }
@@ -292,7 +292,7 @@ impl Decoder {
         }
     }
 
-    fn finish(&mut self, reason: &str, out: &mut Batch) -> Result<(), ModelError> {
+    fn finish(&mut self, reason: &str, out: &mut Batch) -> Result<(), Failure> {
         if reason.is_empty() {
             return Ok(());
         }

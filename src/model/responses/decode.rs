@@ -10,7 +10,7 @@ use super::CUSTOM;
 use crate::model::batch::Batch;
 use crate::model::fragments::Fragments;
 use crate::model::lenient::{Index, Text};
-use crate::model::{Api, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Api, Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
@@ -96,7 +96,7 @@ impl Decoder {
         &mut self,
         event: &Event,
         out: &mut Batch,
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), Failure> {
         let text = event.text();
         let data = text.trim();
         let Ok(parsed) = serde_json::from_str::<Data<'_>>(data) else {
@@ -135,7 +135,7 @@ impl Decoder {
     }
 
     /// Ends the stream.
-    pub(in crate::model) fn end(&mut self) -> Result<(), ModelError> {
+    pub(in crate::model) fn end(&mut self) -> Result<(), Failure> {
         if self.done {
             Ok(())
         } else {
@@ -291,7 +291,7 @@ impl Decoder {
         kind: &str,
         mut response: Value,
         out: &mut Batch,
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), Failure> {
         self.done = true;
         let has_items = !self.items.is_empty();
         if let Some(Value::Array(items)) = response.get_mut("output").map(Value::take) {

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio_util::codec::Decoder as _;
 
 use crate::model::{
-    Api, Arguments, Batch, Collected, Collector, Finish, ModelError, Outcome, StreamDecoder,
+    Api, Arguments, Batch, Collected, Collector, Failure, Finish, Outcome, StreamDecoder,
 };
 use crate::shared::shared;
 use crate::text::sse::SseDecoder;
@@ -40,7 +40,7 @@ fn decode(api: Api, cuts: &mut dyn Iterator<Item = &[u8]>) -> Collected {
             collector.push(&event);
         }
     };
-    let mut end: Result<(), ModelError> = Ok(());
+    let mut end: Result<(), Failure> = Ok(());
     for cut in cuts {
         end = decoder.feed(cut, &mut batch);
         keep(&mut batch);

@@ -66,7 +66,7 @@ struct Tried {
 }
 
 impl Tried {
-    fn error(&self) -> &crate::model::ModelError {
+    fn error(&self) -> &crate::model::Failure {
         match &self.got.outcome {
             Outcome::Error(error) => error,
             other => panic!("{other:?}"),

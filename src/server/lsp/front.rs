@@ -16,6 +16,7 @@ use super::chat_file::ChatFile;
 use super::hints::Hints;
 use super::progress::Progress;
 use crate::agent::event::{AgentEvent, Grant, Permission, Scope, Termination};
+use crate::domain::Failure;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::Peer;
 use crate::server::capabilities::Capabilities;
@@ -23,7 +24,7 @@ use crate::server::front_end::{Answering, FrontEnd};
 use crate::server::permission::{Choice, Request};
 use crate::server::problems::show_message;
 use crate::session::Offered;
-use crate::session::event::{Failure, PromptId, PromptState, State};
+use crate::session::event::{PromptId, PromptState, State};
 use crate::text::{display, fence, unified};
 use crate::workspace::{Document, Documents};
 
