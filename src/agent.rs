@@ -26,7 +26,7 @@ mod turn;
 pub use ask::{APPLY, person, whether_to_apply};
 pub use entry::Entry;
 pub use guidance::{FILE as INSTRUCTIONS_FILE, Guidance, Rules};
-pub use steps::Step;
+pub use steps::{Step, Steps};
 pub use turn::{Explorers, Goal, PlanFile, Spent, Steer, Turn, run_turn};
 
 #[cfg(test)]

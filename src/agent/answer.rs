@@ -208,10 +208,7 @@ impl<'a> Listener<'a> {
                     .await;
             }
             ModelEvent::Notice(message) => {
-                self.inputs
-                    .steps
-                    .event(AgentEvent::Notice { message })
-                    .await;
+                self.inputs.steps.notice(message).await;
             }
             ModelEvent::CallEnd { slot } => {
                 if let Some(call) = complete
@@ -272,10 +269,7 @@ impl<'a> Listener<'a> {
                     .collect::<Vec<_>>()
                     .join(", ");
                 let message = format!("the model wrote a tool call as text: {names}");
-                self.inputs
-                    .steps
-                    .event(AgentEvent::Notice { message })
-                    .await;
+                self.inputs.steps.notice(message).await;
                 self.in_prose = in_prose;
                 for (slot, (name, json)) in calls.into_iter().enumerate() {
                     self.collector.push(&ModelEvent::CallStart {

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::event::{About, AgentEvent, Offer, Permission};
-use super::steps::{Step, Steps};
+use super::steps::Steps;
 use crate::tools::{Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, ToolKind};
 
 /// Stands where a request about a call has the name of its tool.
@@ -142,13 +142,9 @@ pub(super) async fn show(
         Err(_) => wish.tool.sketch(context, wish.arguments).await,
     };
     if let Some(preview) = shown {
-        let (call_id, kind) = (wish.call_id.to_owned(), wish.tool.kind());
+        let kind = wish.tool.kind();
         steps
-            .event(AgentEvent::ToolPreview {
-                call_id,
-                kind,
-                preview,
-            })
+            .event(AgentEvent::preview(wish.call_id, kind, preview))
             .await;
     }
     preview
@@ -201,45 +197,30 @@ pub async fn whether_to_apply(
     call_id: &str,
     preview: Preview,
     cancel: &CancellationToken,
-    steps: &mpsc::Sender<Step>,
+    steps: &Steps,
 ) -> Permission {
-    let steps = Steps(steps.clone());
-    let (id, kind) = (call_id.to_owned(), ToolKind::Edit);
-    steps
-        .event(AgentEvent::ToolCallStart {
-            index: 0,
-            id: id.clone(),
-            name: APPLY.to_owned(),
-            kind,
-        })
-        .await;
-    steps
-        .event(AgentEvent::ToolPreview {
-            call_id: id.clone(),
-            kind,
-            preview: preview.clone(),
-        })
-        .await;
+    let kind = ToolKind::Edit;
+    for event in AgentEvent::own_call(call_id, APPLY, kind, preview.clone()) {
+        steps.event(event).await;
+    }
     let question = Question {
         about: About::Apply,
-        call_id: id,
+        call_id: call_id.to_owned(),
         name: APPLY,
         kind,
         preview,
     };
-    question
-        .put(&steps, cancel, &CancellationToken::new())
-        .await
+    question.put(steps, cancel, &CancellationToken::new()).await
 }
 
 /// The person of a turn, for questions named after `place`, which is unique in its session.
 #[must_use]
-pub fn person(place: &str, cancel: &CancellationToken, steps: &mpsc::Sender<Step>) -> Person {
+pub fn person(place: &str, cancel: &CancellationToken, steps: Steps) -> Person {
     Person::new(Asking {
         place: place.to_owned(),
         asked: AtomicU32::new(0),
         cancel: cancel.clone(),
-        steps: Steps(steps.clone()),
+        steps,
     })
 }
 

@@ -299,6 +299,39 @@ pub struct CompleteCall {
     pub raw: Option<String>,
 }
 
+impl AgentEvent {
+    /// What a call is going to do.
+    pub(crate) fn preview(call_id: &str, kind: ToolKind, preview: Preview) -> Self {
+        Self::ToolPreview {
+            call_id: call_id.to_owned(),
+            kind,
+            preview,
+        }
+    }
+
+    /// The end of a call whose times are unknown, or of no interest.
+    pub(crate) fn ended(call_id: &str, name: &str, result: ExecutionResult) -> Self {
+        Self::ToolExecutionEnd {
+            call_id: call_id.to_owned(),
+            name: name.to_owned(),
+            result,
+            wait_ms: 0.0,
+            execute_duration_ms: 0.0,
+        }
+    }
+
+    /// The beginning of a call of tandem's own, which has no place in an answer.
+    pub(crate) fn own_call(id: &str, name: &str, kind: ToolKind, preview: Preview) -> [Self; 2] {
+        let start = Self::ToolCallStart {
+            index: 0,
+            id: id.to_owned(),
+            name: name.to_owned(),
+            kind,
+        };
+        [start, Self::preview(id, kind, preview)]
+    }
+}
+
 /// The result of a call, as shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ExecutionResult {

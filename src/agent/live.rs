@@ -84,11 +84,7 @@ async fn show(call_id: String, work: Work, context: ToolContext, steps: Steps) -
     let kind = work.tool.kind();
     if let Some(preview) = work.tool.sketch(&context, &work.arguments).await {
         steps
-            .event(AgentEvent::ToolPreview {
-                call_id,
-                kind,
-                preview,
-            })
+            .event(AgentEvent::preview(&call_id, kind, preview))
             .await;
     }
     begun.elapsed()

@@ -417,7 +417,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     let begun = Instant::now();
     let context = ToolContext {
         live: Live::default(),
-        person: person(&call.id, &context.cancel, &steps.0),
+        person: person(&call.id, &context.cancel, steps.clone()),
         call_id: call.id.clone(),
         ..context
     };
@@ -428,7 +428,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     drop(permit);
     let (mut result, plan, notices) = outcome_of(answer);
     for message in notices {
-        steps.event(AgentEvent::Notice { message }).await;
+        steps.notice(message).await;
     }
     if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
         advise(&mut result, &context.workspace, &guidance).await;

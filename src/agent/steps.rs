@@ -24,22 +24,21 @@ pub enum Step {
 
 /// The sending end. A receiver that is gone is not an error: the turn is cancelled by its token.
 #[derive(Debug, Clone)]
-pub(super) struct Steps(pub mpsc::Sender<Step>);
+pub struct Steps(pub mpsc::Sender<Step>);
 
 impl Steps {
+    /// Reports a step.
+    pub async fn send(&self, step: Step) {
+        let _gone = self.0.send(step).await;
+    }
+
+    /// Reports what happened.
     pub async fn event(&self, event: AgentEvent) {
-        let _gone = self.0.send(Step::Event(event)).await;
+        self.send(Step::Event(event)).await;
     }
 
-    pub async fn note(&self, note: String) {
-        let _gone = self.0.send(Step::Note(note)).await;
-    }
-
-    pub async fn entry(&self, entry: Arc<Entry>) {
-        let _gone = self.0.send(Step::Entry(entry)).await;
-    }
-
-    pub async fn history(&self, entries: Vec<Arc<Entry>>) {
-        let _gone = self.0.send(Step::History(entries)).await;
+    /// Tells the person something.
+    pub async fn notice(&self, message: String) {
+        self.event(AgentEvent::Notice { message }).await;
     }
 }

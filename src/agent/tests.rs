@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{About, AgentEvent, ExecutionResult, Permission, Termination};
-use super::{Entry, Goal, Guidance, Spent, Steer, Step, Turn, run_turn};
+use super::{Entry, Goal, Guidance, Spent, Steer, Step, Steps, Turn, run_turn};
 use crate::domain::{Allowance, Finish, Limits};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
@@ -149,7 +149,7 @@ impl Play {
             cancel_at_pause: false,
             done: None,
             announced: Vec::new(),
-            turn: tokio::spawn(run_turn(turn, sender)),
+            turn: tokio::spawn(run_turn(turn, Steps(sender))),
         }
     }
 

@@ -101,8 +101,7 @@ pub struct Steer {
 }
 
 /// Runs a turn to its end. The last step is [`AgentEvent::Done`] in every case.
-pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
-    let steps = Steps(steps);
+pub async fn run_turn(mut turn: Turn, steps: Steps) {
     let (model, context_window) = (turn.provider.name(), turn.provider.window());
     turn.context.window = turn.room();
     turn.context.explorer = turn
@@ -294,7 +293,7 @@ impl State {
             return Some(Termination::Cancelled);
         }
         let message = format!("stopped {why}; send \"continue\" to go on");
-        self.steps.event(AgentEvent::Notice { message }).await;
+        self.steps.notice(message).await;
         Some(Termination::MaxTurnRequests)
     }
 
@@ -404,7 +403,7 @@ impl State {
         if let (1, None, Some(limit)) = (self.iteration, self.usage.cost, limit) {
             let why = "the provider reports no cost, and config.toml has no prices for the model";
             let message = format!("{limit} cannot be enforced: {why}");
-            self.steps.event(AgentEvent::Notice { message }).await;
+            self.steps.notice(message).await;
         }
     }
 
@@ -443,7 +442,7 @@ impl State {
                 ),
             ),
         };
-        self.steps.event(AgentEvent::Notice { message }).await;
+        self.steps.notice(message).await;
         Ok(Some(reason))
     }
 
@@ -454,7 +453,7 @@ impl State {
         }
         if !shorter {
             let message = "the session cannot be shortened any further".to_owned();
-            self.steps.event(AgentEvent::Notice { message }).await;
+            self.steps.notice(message).await;
         }
         Termination::EndTurn
     }
@@ -509,7 +508,7 @@ impl State {
         self.call_ids.extend(call_ids(&message));
         let entry = Entry::new(message, &self.turn.provider);
         self.messages.push(Arc::clone(&entry));
-        self.steps.entry(Arc::clone(&entry)).await;
+        self.steps.send(Step::Entry(Arc::clone(&entry))).await;
         entry
     }
 

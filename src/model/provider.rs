@@ -12,8 +12,8 @@ use super::http::Http;
 use super::learned::Taught;
 use super::rehearsal::Rehearsal;
 use super::{
-    Api, Endpoint, Failure, Instructions, Message, ModelInfo, ModelRequest, ModelStream, Preamble,
-    body, catalog, chat, messages, request, responses, silence,
+    Api, Endpoint, Failure, Instructions, Message, ModelInfo, ModelRequest, ModelStream, Part,
+    Preamble, body, catalog, chat, messages, request, responses, silence,
 };
 use crate::domain::Prices;
 
@@ -182,6 +182,19 @@ impl Provider {
         let body = body::close(&preamble, &messages, tail).into();
         let events = request::stream(Arc::clone(&self.0), body, &preamble);
         silence::with_notices(events, self.0.endpoint.provider.clone())
+    }
+
+    /// Asks one question outside of any conversation.
+    #[must_use]
+    pub fn ask(&self, instructions: &Instructions, question: String) -> ModelStream {
+        let message = Message::User {
+            parts: vec![Part::Text { text: question }],
+        };
+        self.stream(ModelRequest {
+            preamble: self.preamble(instructions),
+            messages: vec![self.encode(&message)],
+            may_call: true,
+        })
     }
 
     /// The models the endpoint offers.

@@ -7,9 +7,7 @@ use futures_util::StreamExt as _;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::model::{
-    Failure, Instructions, Message, ModelEvent, ModelRequest, NO_TOOLS, Part, Provider, ToolSpec,
-};
+use crate::model::{Failure, Instructions, ModelEvent, NO_TOOLS, Provider, ToolSpec};
 
 /// A smaller window holds little more than the instructions, in tokens.
 const SMALL_WINDOW: u64 = 16_384;
@@ -203,18 +201,8 @@ async fn probe(
         tools,
         ..Instructions::default()
     };
-    let message = Message::User {
-        parts: vec![Part::Text {
-            text: question.to_owned(),
-        }],
-    };
-    let request = ModelRequest {
-        preamble: provider.preamble(&instructions),
-        messages: vec![provider.encode(&message)],
-        may_call: true,
-    };
     let begun = Instant::now();
-    let mut stream = provider.stream(request);
+    let mut stream = provider.ask(&instructions, question.to_owned());
     let mut result = Probe::default();
     let deadline = tokio::time::sleep(TIMEOUT);
     tokio::pin!(deadline);

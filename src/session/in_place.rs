@@ -105,7 +105,7 @@ impl Actor {
             .extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
         let diff = FileDiff::new(path.recorded(), Some(before), after);
         self.show_edit(
-            format!("{NAME}-{turn}"),
+            &format!("{NAME}-{turn}"),
             format!("Edit {name} in place"),
             diff,
         )
@@ -127,8 +127,7 @@ impl Actor {
     }
 
     /// Shows and records the edit as a call that has ended.
-    async fn show_edit(&mut self, call_id: String, title: String, diff: FileDiff) {
-        let (id, name, kind) = (call_id.clone(), NAME.to_owned(), ToolKind::Edit);
+    async fn show_edit(&mut self, call_id: &str, title: String, diff: FileDiff) {
         let locations = vec![Location {
             path: diff.path.clone(),
             line: None,
@@ -143,27 +142,8 @@ impl Actor {
             locations,
             ..ExecutionResult::default()
         };
-        let (wait_ms, execute_duration_ms) = (0.0, 0.0);
-        for event in [
-            AgentEvent::ToolCallStart {
-                index: 0,
-                id,
-                name: name.clone(),
-                kind,
-            },
-            AgentEvent::ToolPreview {
-                call_id: call_id.clone(),
-                kind,
-                preview,
-            },
-            AgentEvent::ToolExecutionEnd {
-                call_id,
-                name,
-                result,
-                wait_ms,
-                execute_duration_ms,
-            },
-        ] {
+        let [start, shown] = AgentEvent::own_call(call_id, NAME, ToolKind::Edit, preview);
+        for event in [start, shown, AgentEvent::ended(call_id, NAME, result)] {
             self.step(Step::Event(event)).await;
         }
     }

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 
 use super::connect::{local, provider};
 use crate::config::Settings;
-use crate::model::{ErrorCode, Failure, Instructions, Message, ModelEvent, ModelRequest, Part};
+use crate::model::{ErrorCode, Failure, Instructions, ModelEvent};
 use crate::text::unfenced;
 
 /// How much of the document is sent on each side of the range, in bytes.
@@ -53,20 +53,7 @@ impl Rewrite {
             tools: [].into(),
             conversation: "inline".into(),
         };
-        let message = Message::User {
-            parts: vec![Part::Text {
-                text: self.prompt(),
-            }],
-        };
-        let (preamble, messages) = (
-            provider.preamble(&instructions),
-            vec![provider.encode(&message)],
-        );
-        let mut stream = provider.stream(ModelRequest {
-            preamble,
-            messages,
-            may_call: false,
-        });
+        let mut stream = provider.ask(&instructions, self.prompt());
         let mut answer = String::new();
         while let Some(event) = stream.next().await {
             if let ModelEvent::Text(text) | ModelEvent::Refusal(text) = event? {

@@ -5,12 +5,10 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::preamble;
-use crate::agent::event::AgentEvent;
-use crate::agent::{self, Step, Turn};
+use crate::agent::{self, Steps, Turn};
 use crate::model::Instructions;
 use crate::tools::mcp::Joining;
 
@@ -22,11 +20,11 @@ pub(super) async fn run_turn(
     mut turn: Turn,
     mut joining: Joining,
     server_timeout: Duration,
-    steps: mpsc::Sender<Step>,
+    steps: Steps,
 ) {
     if !joining.is_empty() {
         let cancel = turn.context.cancel.clone();
-        let person = agent::person(&turn.id, &cancel, &steps);
+        let person = agent::person(&turn.id, &cancel, steps.clone());
         let ready = async {
             wait(&mut joining, server_timeout, &steps).await;
             let _late = timeout(server_timeout, joining.refresh()).await;
@@ -35,7 +33,7 @@ pub(super) async fn run_turn(
         let _cancelled = cancel.run_until_cancelled(ready).await;
         let (more, notices) = joining.offer();
         for text in notices {
-            notice(&steps, text).await;
+            steps.notice(text).await;
         }
         if !more.is_empty() {
             turn.tools = turn.tools.iter().cloned().chain(more).collect();
@@ -50,33 +48,26 @@ pub(super) async fn run_turn(
     agent::run_turn(turn, steps).await;
 }
 
-async fn wait(joining: &mut Joining, server_timeout: Duration, steps: &mpsc::Sender<Step>) {
+async fn wait(joining: &mut Joining, server_timeout: Duration, steps: &Steps) {
     if timeout(SILENT.min(server_timeout), joining.settled())
         .await
         .is_ok()
     {
         return;
     }
-    notice(
-        steps,
-        format!(
-            "waiting for MCP servers to start: {}",
-            joining.starting().join(", ")
-        ),
-    )
-    .await;
+    let slow = joining.starting().join(", ");
+    steps
+        .notice(format!("waiting for MCP servers to start: {slow}"))
+        .await;
     if timeout(server_timeout.saturating_sub(SILENT), joining.settled())
         .await
         .is_err()
     {
         let late = joining.starting().join(", ");
-        notice(steps, format!("MCP servers still starting: {late}; their tools will be available with a later prompt"))
+        steps
+            .notice(format!(
+                "MCP servers still starting: {late}; their tools will be available with a later prompt"
+            ))
             .await;
     }
-}
-
-async fn notice(steps: &mpsc::Sender<Step>, message: String) {
-    let _gone = steps
-        .send(Step::Event(AgentEvent::Notice { message }))
-        .await;
 }

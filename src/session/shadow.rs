@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::{STEPS, failed};
 use crate::agent::event::{AgentEvent, ExecutionResult, Permission, Termination};
-use crate::agent::{self, APPLY, Step, Turn};
+use crate::agent::{self, APPLY, Step, Steps, Turn};
 use crate::changes::change_set::Entry;
 use crate::changes::revert::Reason;
 use crate::domain::{ErrorCode, Failure, Location, Preview, ToolKind};
@@ -33,7 +33,7 @@ const UNCHANGED: &str = "nothing in the workspace has changed yet";
 const LOCATIONS: usize = 100;
 
 /// Runs a turn on a copy of the workspace. The last step is [`AgentEvent::Done`] in every case.
-pub(super) async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
+pub(super) async fn run_turn(mut turn: Turn, steps: Steps) {
     let original = turn.context.clone();
     let shadow = match original
         .shell
@@ -46,16 +46,16 @@ pub(super) async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
     let message =
         "this turn runs on a private copy of the workspace; nothing changes until you apply it"
             .to_owned();
-    event(&steps, AgentEvent::Notice { message }).await;
+    steps.notice(message).await;
     let call_id = format!("{APPLY}-{}", turn.id);
     (turn.context.workspace, turn.context.shell) = (shadow.workspace.clone(), shadow.shell.clone());
     let (sender, inner) = mpsc::channel(STEPS);
-    let ((), done) = tokio::join!(agent::run_turn(turn, sender), pass_on(inner, &steps));
+    let ((), done) = tokio::join!(agent::run_turn(turn, Steps(sender)), pass_on(inner, &steps));
     let (shadow, changed) = shadow.changed().await;
     let note = settle(&call_id, &shadow, &changed, &original, &steps).await;
-    let _gone = steps.send(Step::Note(note)).await;
+    steps.send(Step::Note(note)).await;
     shadow.end().await;
-    event(&steps, done.unwrap_or_else(failed)).await;
+    steps.event(done.unwrap_or_else(failed)).await;
 }
 
 /// What the model is told of a trial with the first prompt after a restart, which may have cut it short.
@@ -69,10 +69,7 @@ pub(super) fn outcome(applied: bool) -> String {
 }
 
 /// Passes on what happens in the copy, until the last event, which it returns.
-async fn pass_on(
-    mut inner: mpsc::Receiver<Step>,
-    steps: &mpsc::Sender<Step>,
-) -> Option<AgentEvent> {
+async fn pass_on(mut inner: mpsc::Receiver<Step>, steps: &Steps) -> Option<AgentEvent> {
     let mut done = None;
     while let Some(step) = inner.recv().await {
         let step = match step {
@@ -83,7 +80,7 @@ async fn pass_on(
             Step::Event(event @ AgentEvent::ToolExecutionEnd { .. }) => Step::Tried(event),
             step => step,
         };
-        let _gone = steps.send(step).await;
+        steps.send(step).await;
     }
     done
 }
@@ -94,18 +91,18 @@ async fn settle(
     shadow: &Shadow,
     changed: &Changed,
     original: &ToolContext,
-    steps: &mpsc::Sender<Step>,
+    steps: &Steps,
 ) -> String {
     if original.cancel.is_cancelled() {
         return "(the user cancelled that turn: its changes were discarded, and the files are as before it)".to_owned();
     }
     if changed.changes.is_empty() {
         let message = "the turn changed nothing, so there is nothing to apply".to_owned();
-        event(steps, AgentEvent::Notice { message }).await;
+        steps.notice(message).await;
         return "(that turn changed nothing)".to_owned();
     }
     for message in changed.told.iter().cloned() {
-        event(steps, AgentEvent::Notice { message }).await;
+        steps.notice(message).await;
     }
     let mut asked = preview(&original.workspace, "Apply", changed);
     let note = std::iter::once(UNCHANGED)
@@ -120,46 +117,32 @@ async fn settle(
         if applies { "Applied" } else { "Discarded" },
         changed,
     );
-    let (call, kind) = (call_id.to_owned(), ToolKind::Edit);
-    event(
-        steps,
-        AgentEvent::ToolPreview {
-            call_id: call,
-            kind,
-            preview: decided,
-        },
-    )
-    .await;
+    steps
+        .event(AgentEvent::preview(call_id, ToolKind::Edit, decided))
+        .await;
     if !applies {
         let content = "discarded; nothing in the workspace was changed".to_owned();
-        end(
-            call_id,
-            ExecutionResult {
-                content,
-                is_error: true,
-                ..ExecutionResult::default()
-            },
-            steps,
-        )
-        .await;
+        let result = ExecutionResult {
+            content,
+            is_error: true,
+            ..ExecutionResult::default()
+        };
+        steps.event(AgentEvent::ended(call_id, APPLY, result)).await;
         return "(the user discarded the changes of that turn: the files are as before it)"
             .to_owned();
     }
-    let (name, arguments) = (APPLY.to_owned(), serde_json::Value::Null);
-    event(
-        steps,
-        AgentEvent::ToolExecutionStart {
+    steps
+        .event(AgentEvent::ToolExecutionStart {
             call_id: call_id.to_owned(),
-            name,
-            arguments,
-        },
-    )
-    .await;
+            name: APPLY.to_owned(),
+            arguments: serde_json::Value::Null,
+        })
+        .await;
     let applied = shadow
         .apply(&original.shell, &original.workspace, changed)
         .await;
     let (result, note) = result(&original.workspace, applied);
-    end(call_id, result, steps).await;
+    steps.event(AgentEvent::ended(call_id, APPLY, result)).await;
     note
 }
 
@@ -245,7 +228,7 @@ fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) 
 }
 
 /// There is no copy.
-async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &mpsc::Sender<Step>) {
+async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &Steps) {
     if original.cancel.is_cancelled() {
         let mut done = failed();
         if let AgentEvent::Done {
@@ -254,29 +237,9 @@ async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &m
         {
             *termination_reason = Termination::Cancelled;
         }
-        return event(steps, done).await;
+        return steps.event(done).await;
     }
     let failure = Failure::new(ErrorCode::InvalidRequest, message);
-    event(steps, AgentEvent::Error(failure)).await;
-    event(steps, failed()).await;
-}
-
-async fn end(call_id: &str, result: ExecutionResult, steps: &mpsc::Sender<Step>) {
-    let (call_id, name) = (call_id.to_owned(), APPLY.to_owned());
-    let (wait_ms, execute_duration_ms) = (0.0, 0.0);
-    event(
-        steps,
-        AgentEvent::ToolExecutionEnd {
-            call_id,
-            name,
-            result,
-            wait_ms,
-            execute_duration_ms,
-        },
-    )
-    .await;
-}
-
-async fn event(steps: &mpsc::Sender<Step>, event: AgentEvent) {
-    let _gone = steps.send(Step::Event(event)).await;
+    steps.event(AgentEvent::Error(failure)).await;
+    steps.event(failed()).await;
 }

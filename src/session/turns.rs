@@ -14,7 +14,7 @@ use super::{
     UNANSWERED, connect, servers, shadow, store,
 };
 use crate::agent::prompt::Stage;
-use crate::agent::{Entry, Goal, PlanFile, Steer, Turn, prompt};
+use crate::agent::{Entry, Goal, PlanFile, Steer, Steps, Turn, prompt};
 use crate::config::Mode;
 use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Failure, Message, Part, Provider};
 use crate::tools::ToolContext;
@@ -244,9 +244,9 @@ impl Actor {
                 turn,
                 self.servers.join(),
                 self.server_timeout,
-                sender,
+                Steps(sender),
             )),
-            Ground::Copy => tokio::spawn(shadow::run_turn(turn, sender)),
+            Ground::Copy => tokio::spawn(shadow::run_turn(turn, Steps(sender))),
         };
         self.running = Some(Running {
             prompt,

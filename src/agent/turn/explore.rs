@@ -113,7 +113,7 @@ impl OfTurn {
             title,
             ..Seen::default()
         };
-        let turn = run_turn(turn, sender).boxed();
+        let turn = run_turn(turn, Steps(sender)).boxed();
         let following = async { tokio::join!(turn, self.follow(steps, context, &mut seen)) };
         let time = self.shared.bounds.time;
         let is_late = timeout(time, following).await.is_err();

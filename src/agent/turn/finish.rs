@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::State;
+use crate::agent::Step;
 use crate::agent::event::{AgentEvent, Counts, ExecutionResult};
 use crate::agent::schedule::{Call, Outcome, Work};
 use crate::domain::Finish;
@@ -142,12 +143,11 @@ impl State {
         }
         let unread = std::mem::take(&mut self.ending.unread);
         if !unread.is_empty() {
-            self.steps
-                .note(format!(
-                    "(at the end of that turn the editor's language servers fixed what its changes \
+            let note = format!(
+                "(at the end of that turn the editor's language servers fixed what its changes \
                 broke; nobody has to do it again)\n{unread}"
-                ))
-                .await;
+            );
+            self.steps.send(Step::Note(note)).await;
         }
         false
     }
@@ -283,7 +283,7 @@ impl State {
                 counted(unread.len(), "new problem"),
                 if unread.len() == 1 { "it" } else { "them" }
             );
-            self.steps.event(AgentEvent::Notice { message }).await;
+            self.steps.notice(message).await;
             let list = tools::list_problems(&self.turn.context.workspace, unread.clone(), LISTED);
             let _ = write!(
                 text,

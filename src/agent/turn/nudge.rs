@@ -5,7 +5,6 @@ use std::fmt;
 
 use super::{Message, State, words};
 use crate::agent::answer::End;
-use crate::agent::event::AgentEvent;
 use crate::agent::schedule::Outcome;
 use crate::model::{AssistantMessage, Part};
 use crate::tools::{PlanEntry, PlanStatus};
@@ -204,11 +203,7 @@ impl State {
         });
         let Some(reason) = reason else { return false };
         if self.nudges.are_used_up() {
-            self.steps
-                .event(AgentEvent::Notice {
-                    message: reason.notice(),
-                })
-                .await;
+            self.steps.notice(reason.notice()).await;
             return false;
         }
         self.nudges.in_a_row += 1;

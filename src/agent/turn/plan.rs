@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::{Message, State, words};
-use crate::agent::event::{AgentEvent, Permission, START, START_FRESH};
+use crate::agent::event::{Permission, START, START_FRESH};
 use crate::agent::prompt::{GO, plans_only};
-use crate::agent::{Entry, ask, compact};
+use crate::agent::{Entry, Step, ask, compact};
 use crate::domain::{Location, Preview};
 use crate::model::Part;
 
@@ -40,7 +40,7 @@ impl State {
         let written = format!("{answer}{facts}\n\n{origin}\n");
         if let Err(error) = write(&path, &written).await {
             let message = format!("the plan cannot be kept in {}: {error}", path.display());
-            self.steps.event(AgentEvent::Notice { message }).await;
+            self.steps.notice(message).await;
             return false;
         }
         let preview = Preview {
@@ -87,7 +87,7 @@ impl State {
                 self.turn
                     .guidance
                     .reset_to(self.messages.iter().map(|entry| entry.message()));
-                self.steps.history(self.messages.clone()).await;
+                self.steps.send(Step::History(self.messages.clone())).await;
                 true
             }
             _ => false,

@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Goal, State, Turn};
-use crate::agent::Entry;
 use crate::agent::answer::End;
 use crate::agent::compact;
 use crate::agent::event::AgentEvent;
+use crate::agent::{Entry, Step};
 use crate::model::collect::{Collector, Outcome};
 use crate::model::{ErrorCode, Failure, Message, ModelEvent, ModelRequest, Part, Provider, Usage};
 
@@ -86,7 +86,7 @@ impl State {
     pub(super) async fn check_window(&mut self, sent: u64, usage: Usage) -> bool {
         let before = self.turn.provider.window();
         if let Some(message) = self.turn.provider.check_window(sent, usage.input) {
-            self.steps.event(AgentEvent::Notice { message }).await;
+            self.steps.notice(message).await;
         }
         self.note_window().await;
         self.turn.provider.window() == before
@@ -206,7 +206,7 @@ impl State {
             .guidance
             .reset_to(messages.iter().map(|entry| entry.message()));
         self.counted = None;
-        self.steps.history(messages).await;
+        self.steps.send(Step::History(messages)).await;
         let after = self.size();
         let summary =
             format!("the session was shortened from about {before} to {after} tokens: {how}");
@@ -242,12 +242,12 @@ impl State {
             .flatten();
         let Some(left) = left else { return false };
         self.messages.clone_from(&left);
-        self.steps.history(left).await;
+        self.steps.send(Step::History(left)).await;
         let message = format!(
             "the model does not accept these images; continuing without them: {}",
             error.message
         );
-        self.steps.event(AgentEvent::Notice { message }).await;
+        self.steps.notice(message).await;
         true
     }
 
@@ -316,7 +316,7 @@ impl State {
                 );
                 if !self.turn.context.cancel.is_cancelled() {
                     let message = format!("the session could not be summarized: {why}");
-                    self.steps.event(AgentEvent::Notice { message }).await;
+                    self.steps.notice(message).await;
                 }
                 None
             }

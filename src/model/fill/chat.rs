@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use futures_util::StreamExt as _;
 
 use super::{Gap, Snippet, TOKEN};
-use crate::model::{Failure, Instructions, Message, ModelEvent, ModelRequest, Part, Provider};
+use crate::model::{Failure, Instructions, ModelEvent, Provider};
 use crate::text::unfenced;
 
 /// Marks the gap.
@@ -23,18 +23,7 @@ pub(super) async fn fill(provider: &Provider, gap: &Gap) -> Result<String, Failu
         tools: [].into(),
         conversation: "completion".into(),
     };
-    let message = Message::User {
-        parts: vec![Part::Text { text: prompt(gap) }],
-    };
-    let (preamble, messages) = (
-        provider.preamble(&instructions),
-        vec![provider.encode(&message)],
-    );
-    let mut stream = provider.stream(ModelRequest {
-        preamble,
-        messages,
-        may_call: false,
-    });
+    let mut stream = provider.ask(&instructions, prompt(gap));
     let mut answer = String::new();
     while let Some(event) = stream.next().await {
         match event? {

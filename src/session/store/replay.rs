@@ -284,7 +284,7 @@ impl Replay {
             exit,
             ..
         } = call;
-        let (call_id, name) = (id.to_owned(), title.clone());
+        let name = title.clone();
         let is_error = changed.is_empty();
         let preview = Preview {
             title,
@@ -298,26 +298,9 @@ impl Replay {
             locations,
             ..ExecutionResult::default()
         };
-        self.events.extend([
-            AgentEvent::ToolCallStart {
-                index: 0,
-                id: call_id.clone(),
-                name: name.clone(),
-                kind,
-            },
-            AgentEvent::ToolPreview {
-                call_id: call_id.clone(),
-                kind,
-                preview,
-            },
-            AgentEvent::ToolExecutionEnd {
-                call_id,
-                name,
-                result,
-                wait_ms: 0.0,
-                execute_duration_ms: 0.0,
-            },
-        ]);
+        self.events
+            .extend(AgentEvent::own_call(id, &name, kind, preview));
+        self.events.push(AgentEvent::ended(id, &name, result));
     }
 
     fn result(&mut self, result: ToolResult) {
@@ -341,21 +324,11 @@ impl Replay {
                 locations: call.locations,
                 ..Preview::default()
             };
-            self.events.push(AgentEvent::ToolPreview {
-                call_id: call_id.clone(),
-                kind: call.kind,
-                preview,
-            });
+            self.events
+                .push(AgentEvent::preview(&call_id, call.kind, preview));
         }
         let name = self.names.remove(&call_id).unwrap_or_default();
-        let end = AgentEvent::ToolExecutionEnd {
-            call_id,
-            name,
-            result: shown,
-            wait_ms: 0.0,
-            execute_duration_ms: 0.0,
-        };
-        self.events.push(end);
+        self.events.push(AgentEvent::ended(&call_id, &name, shown));
     }
 }
 
