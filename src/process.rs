@@ -173,6 +173,12 @@ impl Shell {
         self.0.network.get_or_init(make).await.is_some()
     }
 
+    /// Whether a sandboxed command reaches what another one serves on `localhost`.
+    pub(crate) async fn shares_localhost(&self, workspace: &Workspace) -> bool {
+        // macOS's sandbox leaves them that of the machine.
+        cfg!(target_os = "macos") || self.share_network(workspace).await
+    }
+
     /// Starts a command, which reads the `unsaved` texts in the place of their files.
     ///
     /// # Errors

@@ -88,6 +88,8 @@ pub struct CommandLine {
     pub sandboxed: bool,
     /// Whether it has network access.
     pub network: bool,
+    /// Whether it reaches, at `localhost`, what other commands of its session serve.
+    pub localhost: bool,
     /// How much of its changes to the workspace undo covers.
     pub undo: Undo,
 }

@@ -46,6 +46,7 @@ impl Shell {
             cwd: root.path().to_owned(),
             sandboxed: true,
             network,
+            localhost: false,
             undo: Undo::Nothing,
         };
         let job = self

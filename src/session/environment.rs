@@ -42,7 +42,7 @@ impl Actor {
         let commands = if shares_network {
             "sandboxed, writes only in the workspace, no network unless `network` except a localhost they share"
         } else if self.shell.holds(&self.workspace).await {
-            "sandboxed, writes only in the workspace, no network unless `network`"
+            "sandboxed, writes only in the workspace, no network or shared localhost unless `network`"
         } else {
             "not sandboxed, each requires the user's approval"
         };

@@ -58,10 +58,10 @@ fn command(line: &CommandLine) -> [String; 2] {
     } else {
         "NOT in a sandbox"
     };
-    let network = if line.network {
-        "with network"
-    } else {
-        "without network"
+    let network = match (line.network, line.localhost) {
+        (true, _) => "with network",
+        (false, true) => "without network",
+        (false, false) => "without network or a shared localhost",
     };
     // Without a sandbox, nothing keeps a command from the network.
     let how = if line.sandboxed {
@@ -117,6 +117,7 @@ mod tests {
                 cwd: "/w/sub".into(),
                 sandboxed,
                 network,
+                localhost: true,
                 undo: crate::tools::Undo::Everything,
             })),
             ..Preview::default()

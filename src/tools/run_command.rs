@@ -183,6 +183,7 @@ async fn command_line(
         cwd: cwd.absolute(),
         sandboxed: context.shell.holds(&context.workspace).await,
         network: arguments.network,
+        localhost: context.shell.shares_localhost(&context.workspace).await,
         undo,
     };
     Ok((line, note))
@@ -338,6 +339,12 @@ const NO_NETWORK: &[&str] = &[
 fn hint(line: &CommandLine, said: &str, is_well: bool) -> &'static str {
     if !is_well && !line.network && NO_NETWORK.iter().any(|words| said.contains(words)) {
         return "[no network access; call again with network: true, which requires the user's approval]\n";
+    }
+    let said = said.to_ascii_lowercase();
+    let tried = ["connect", "listen", "socket"];
+    if !is_well && !line.network && !line.localhost && tried.iter().any(|word| said.contains(word))
+    {
+        return "[commands share no localhost here; call a server, and what connects to it, with network: true, which requires the user's approval]\n";
     }
     if is_well && leaves_running(line) {
         return "[the processes it left running were killed; call with background: true to keep a server running]\n";

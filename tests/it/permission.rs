@@ -648,6 +648,7 @@ fn line(context: &ToolContext, arguments: &Value) -> CommandLine {
         cwd: context.workspace.roots()[0].real().to_owned(),
         sandboxed: arguments["sandboxed"] != false,
         network: arguments["network"] == true,
+        localhost: true,
         undo: tandem::tools::Undo::Everything,
     }
 }

@@ -450,6 +450,7 @@ fn removing_the_workspace_is_a_caution() {
         cwd: "/work".into(),
         sandboxed: true,
         network: false,
+        localhost: true,
         undo: Undo::Everything,
     };
     let roots = ["/work/me".into()];

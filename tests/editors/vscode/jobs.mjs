@@ -1,6 +1,7 @@
 // Background commands, as a person meets them: what their cards and the strip above the input say, their output, their ports, and stopping them.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { webStory } from "./story.mjs";
 import { exactly, until } from "./workbench.mjs";
 
 /** A time that nothing else sleeps. */
@@ -183,5 +184,6 @@ export function jobChecks({ bench, model, picture }) {
     ["Stop in the strip stops a background command, and the model is told", stopped],
     ["a port in the strip opens in the browser after a question", opened],
     ["a running command goes on in the background, and the model with what it has said", moved],
+    ["a page is written, served, tested, opened in a browser, stopped and undone", () => webStory({ bench, model })],
   ];
 }

@@ -40,9 +40,9 @@ const STEP_MS = 60_000;
 export const TRY_MS = 4_000;
 
 export class Workbench {
-  /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env, home?}` → a started workbench on those files. */
+  /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env, home?, view?}` → a started workbench on those files. */
   static async start(options) {
-    const bench = new Workbench(options);
+    const bench = new Workbench({ view: { viewport: { width: 1400, height: 860 } }, ...options });
     try {
       await bench.#serve();
       await bench.#browse();
@@ -100,7 +100,7 @@ export class Workbench {
     const { playwright, chromium } = this.options;
     const { chromium: launcher } = await import(pathToFileURL(playwright));
     this.browser = await launcher.launch({ executablePath: chromium, args: BROWSER_FLAGS });
-    const context = await this.browser.newContext({ viewport: { width: 1400, height: 860 } });
+    const context = await this.browser.newContext(this.options.view);
     this.page = await context.newPage();
     this.page.setDefaultTimeout(STEP_MS);
     this.page.on("console", (message) => message.type() === "error" && this.problems.push(message.text()));

@@ -476,3 +476,23 @@ fn without_a_sandbox_the_permission_request_says_so() {
     assert_eq!(sandboxed(Level::Best), "Run `echo x`");
     assert_eq!(sandboxed(Level::None), "Run `echo x` (without a sandbox)");
 }
+
+#[test]
+fn without_a_shared_localhost_the_permission_request_and_the_result_say_so() {
+    let serve = r#"python3 -c "import socket; socket.create_server(('127.0.0.1', 0)).accept()""#;
+    let stage = Stage::new(Level::Landlock, &[run(serve)]);
+    let mut client = stage.client();
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    let shown = question["params"]["toolCall"]["content"].to_string();
+    assert!(
+        shown.contains("in the sandbox, without network or a shared localhost"),
+        "{shown}"
+    );
+    allow(&mut client, &question);
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    let requests = stage.world.rehearsal().requests();
+    let told = requests[1]["messages"].to_string();
+    assert!(told.contains("commands share no localhost here"), "{told}");
+}
