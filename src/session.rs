@@ -21,6 +21,7 @@ mod in_place;
 mod inline;
 mod jobs;
 mod login;
+mod offered;
 mod offers;
 pub mod permission;
 mod questions;
@@ -67,6 +68,7 @@ pub use connect::{
 pub use context::{Completer, Completion, Mentionable, typed_mention};
 use control::Control;
 pub use control::{Change, ChangeError};
+pub use event::Offered;
 use event::{PromptId, SessionEvent, State, Used};
 use handle::{Command, Sent};
 pub use handle::{Session, SessionBusy};
@@ -78,7 +80,6 @@ use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
 use slash::Commands;
-pub use slash::Offered;
 use store::Journal;
 pub use store::{LineOrigin, Listed, Sessions, StoreError, Wrote};
 
@@ -180,6 +181,8 @@ struct Actor {
     stale: bool,
     /// The search for a better model than the default one of a key.
     better: JoinSet<Option<Provider>>,
+    /// The search for MCP servers of other agents that the person was not shown yet.
+    importable: JoinSet<Vec<String>>,
     /// A local server's evaluation of what the next request begins with.
     evaluating: JoinSet<()>,
     /// The folder of the person's own `AGENTS.md`.
@@ -201,6 +204,10 @@ struct Actor {
     /// The models to choose from.
     choices: Arc<[String]>,
     commands: Commands,
+    /// The commands for menus.
+    offered: Arc<[Offered]>,
+    /// The resources of MCP servers.
+    resources: watch::Sender<Arc<[mcp::Resource]>>,
     /// Notes for the model about what the person did since the last message.
     notes: Vec<String>,
     running: Option<Running>,
@@ -240,9 +247,12 @@ impl Actor {
         let commands = Commands {
             own: setup.settings.commands(),
             skills: Arc::clone(&setup.skills),
+            servers: setup.servers.prefixes(),
+            prompts: Vec::new(),
         };
-        let state = State::initial(&setup);
+        let state = State::initial(&setup, commands.available().into());
         Self {
+            importable: offered::importable(&setup),
             id: setup.id,
             model: setup.provider.map(|provider| {
                 Model::new(
@@ -291,6 +301,8 @@ impl Actor {
             settings: setup.settings,
             choices: Arc::clone(&state.models),
             commands,
+            offered: Arc::clone(&state.commands),
+            resources: watch::Sender::default(),
             notes: Vec::new(),
             running: None,
             queue: VecDeque::new(),

@@ -63,6 +63,13 @@ pub enum Attachment {
     },
     /// A skill the person wants to be used, by its name.
     Skill(String),
+    /// A prompt of an MCP server, by its command.
+    Command {
+        /// `SERVER:prompt`.
+        name: String,
+        /// What stands behind it.
+        words: String,
+    },
     /// A mentioned file or folder.
     Mention {
         /// Its path or name.

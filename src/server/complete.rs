@@ -39,6 +39,7 @@ fn wire(offered: Completion) -> ext::Completion {
         Mentionable::Symbol => ext::CompletionKind::Symbol,
         Mentionable::Diagnostics => ext::CompletionKind::Diagnostics,
         Mentionable::Selection => ext::CompletionKind::Selection,
+        Mentionable::Resource => ext::CompletionKind::Resource,
     };
     ext::Completion {
         insert,

@@ -77,9 +77,9 @@ impl Conversation {
 
     /// Shows the session for the first time: its commands and its state.
     pub fn show(&mut self) {
-        let Self { session, front, .. } = self;
-        front.commands(session.commands());
-        front.state(&session.state());
+        let state = self.session.state();
+        self.front.commands(&state.commands);
+        self.front.state(&state);
     }
 }
 
@@ -118,6 +118,7 @@ impl Server {
         let mut setup = crate::session::setup(Arc::clone(&id), start, &settings, workspace);
         setup.instructions.clone_from(&sources.instructions);
         setup.original = sources.original.take();
+        setup.offers_import = start == Start::New;
         let session = Session::start(setup, self.events.clone(), &self.end);
         let conversation = Conversation {
             session,

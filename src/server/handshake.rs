@@ -20,8 +20,8 @@ const WHOLE_TEXTS: u8 = 1;
 /// `TextDocumentSyncKind`: a change carries a range and its new text.
 const INCREMENTS: u8 = 2;
 
-/// The authentication method that checks the configuration. Clients call the first method whatever it is, so this comes
-/// first and changes nothing.
+/// The authentication method that checks the configuration. Some clients call the first method before anything else and
+/// give up if it fails, so this comes first, changes nothing, and fails only once a session is open.
 const CONFIGURATION: &str = "configuration";
 /// The one that runs `tandem acp --login` in a terminal.
 const LOGIN: &str = "login";
@@ -168,8 +168,8 @@ impl Server {
         Ok(acp_answer(offers))
     }
 
-    /// Reports whether a model and its key are configured, else how to configure them. That is true of both methods: a
-    /// client that asks after a login in a terminal learns whether it worked.
+    /// Reports whether a model and its key are configured, else how to configure them. A client that asks after a login
+    /// in a terminal learns whether it worked.
     pub(super) fn authenticate(&mut self, responder: Responder, params: &Params) {
         let method = match read::<acp::AuthenticateRequest>(params) {
             Ok(request) => request.method_id,
@@ -179,6 +179,9 @@ impl Server {
             let message =
                 format!("unknown authentication method `{method}`; expected `{CONFIGURATION}`");
             return responder.error(ErrorCode::InvalidParams, message);
+        }
+        if &*method.0 == CONFIGURATION && self.conversations.is_empty() {
+            return responder.ok(&acp::AuthenticateResponse::new());
         }
         let settings = (self.load)(&self.options, &[]);
         self.tasks.spawn(async move {

@@ -40,6 +40,7 @@ impl Actor {
         (self.servers, self.server_timeout) = (servers, server_timeout);
         (self.policy, self.secrets, self.limits) = (policy, secrets, limits);
         self.settings = settings;
+        self.take_offers();
         self.load_rules().await;
         match provider {
             Ok(provider) => self.set_model(provider, self.effort),

@@ -76,6 +76,8 @@ pub struct Setup {
     pub mode: Mode,
     /// The rules of the configuration.
     pub policy: Policy,
+    /// Whether the MCP servers of other agents are offered for import.
+    pub offers_import: bool,
     /// What was allowed for this project in earlier sessions; `None` if nothing is stored.
     pub remembered: Option<Remembered>,
     /// Values that must not reach a model, a client or a file.
@@ -165,6 +167,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         workspace,
         servers: mcp::Servers::new(servers, settings.command_timeout, secrets.clone()),
         server_timeout: settings.connect_timeout,
+        offers_import: false,
         mode: settings.mode,
         policy: Policy::new(&allow, &rules.ask, &rules.deny),
         remembered,

@@ -1,7 +1,7 @@
-//! Adds context to a prompt: instructions from `AGENTS.md`, mentions (files, lines, folders, what the editor knows),
-//! and the invoked skill.
+//! Adds context to a prompt: instructions from `AGENTS.md`, mentions (files, lines, folders, what the editor knows,
+//! resources of MCP servers), and the invoked skill.
 //!
-//! Invariants: nothing outside the workspace is read by reference (except the person's own `AGENTS.md`, which no
+//! Invariants: no file outside the workspace is read by reference (except the person's own `AGENTS.md`, which no
 //! repository can name); files that may hold secrets are left to `read_file`, which asks; context added to a message
 //! stays in it, so that the beginning of requests never changes.
 //!
@@ -36,12 +36,12 @@ const MENTIONS: usize = 20;
 /// The maximum number of changed files that are listed.
 const NEWS: usize = 20;
 /// How long a prompt waits for its mentions, because an editor may not answer.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Actor {
     /// Adds the context to a prompt.
-    pub(super) async fn attach(&self, prompt: &mut Prompt) {
-        let until = Instant::now() + TIMEOUT;
+    pub(super) async fn attach(&mut self, prompt: &mut Prompt) {
+        let (until, servers_until) = (Instant::now() + TIMEOUT, self.servers_until());
         let (mut parts, mentioned) = split(std::mem::take(&mut prompt.parts));
         for part in &mut parts {
             if let Attachment::Skill(name) = part
@@ -60,8 +60,14 @@ impl Actor {
             if seen.contains(&mention) || seen.len() == MENTIONS {
                 continue;
             }
-            let came = timeout_at(until, self.mentioned(&mention, prompt.focus.as_ref())).await;
-            parts.extend(came.ok().flatten().or(named));
+            if let Mention::Place { name, .. } = &mention
+                && let Some(read) = self.resource(name, servers_until).await
+            {
+                parts.extend(read);
+            } else {
+                let came = timeout_at(until, self.mentioned(&mention, prompt.focus.as_ref())).await;
+                parts.extend(came.ok().flatten().or(named));
+            }
             seen.push(mention);
         }
         let mut rules = self.instructions().await;
@@ -190,7 +196,7 @@ impl Actor {
     }
 
     /// The maximum size of a mention, in bytes: a quarter of the model's window, at four bytes a token.
-    fn most_of_a_mention(&self) -> usize {
+    pub(super) fn most_of_a_mention(&self) -> usize {
         let window = self
             .model
             .as_ref()
@@ -284,7 +290,7 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn note(words: &str) -> Attachment {
+pub(super) fn note(words: &str) -> Attachment {
     Attachment::Text(format!("({words})"))
 }
 

@@ -126,6 +126,8 @@ pub struct State {
     pub has_effort: bool,
     /// Whether prompts run on a copy of the workspace.
     pub on_copy: bool,
+    /// The slash commands.
+    pub commands: Arc<[Offered]>,
     /// What it is doing.
     pub activity: Activity,
     /// How many prompts are queued.
@@ -134,6 +136,17 @@ pub struct State {
     pub begun: bool,
     /// Its usage, once the first answer has arrived.
     pub usage: Option<Used>,
+}
+
+/// A slash command, for a menu.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Its argument, for display.
+    pub hint: Option<String>,
 }
 
 /// What a session is doing.

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::control::Control;
 use super::event::{PromptId, Recorded, SessionEvent, State};
 use super::{
-    Actor, Change, ChangeError, Completer, EditInPlace, Offered, Prompt, Review, ReviewError,
-    Reviewed, SessionId, Setup, Undoable,
+    Actor, Change, ChangeError, Completer, EditInPlace, Prompt, Review, ReviewError, Reviewed,
+    SessionId, Setup, Undoable,
 };
 use crate::domain::{ErrorCode, Failure};
 use crate::process::Shell;
@@ -55,7 +55,6 @@ pub struct Session {
     mailbox: mpsc::Sender<Command>,
     control: Arc<Control>,
     state: watch::Receiver<State>,
-    commands: Arc<[Offered]>,
     undoable: watch::Receiver<Undoable>,
     completer: Completer,
     shell: Shell,
@@ -75,14 +74,12 @@ impl Session {
         let end = parent.child_token();
         let (changed, undoable) = watch::channel(Undoable::default());
         let (name, id, broken) = (Arc::clone(&setup.id), Arc::clone(&setup.id), events.clone());
-        let completer = Completer::new(setup.workspace.clone(), end.clone());
+        let workspace = setup.workspace.clone();
         let control = Arc::new(Control::new(&end));
         let actor = Actor::new(setup, events, changed, Arc::clone(&control), end.clone());
         let shell = actor.shell.clone();
-        let (state, offered) = (
-            actor.published.subscribe(),
-            actor.commands.available().into(),
-        );
+        let state = actor.published.subscribe();
+        let completer = Completer::new(workspace, actor.resources.subscribe(), end.clone());
         let task = tokio::spawn(async move {
             if AssertUnwindSafe(Box::pin(actor.run(commands)))
                 .catch_unwind()
@@ -97,7 +94,6 @@ impl Session {
             mailbox,
             control,
             state,
-            commands: offered,
             undoable,
             completer,
             shell,
@@ -228,12 +224,6 @@ impl Session {
     #[must_use]
     pub fn state(&self) -> State {
         self.state.borrow().clone()
-    }
-
-    /// The slash commands.
-    #[must_use]
-    pub fn commands(&self) -> &[Offered] {
-        &self.commands
     }
 
     /// Whether there is something to undo and to redo.

@@ -158,11 +158,18 @@ impl Actor {
         let sent = said;
         let waited = waited.then(|| Arc::clone(&sent));
         self.look_for_a_model().await;
-        let work = match slash::understand(prompt, &self.commands) {
-            Work::Try(_) if self.mode == Mode::Plan => Work::Local(Local::Say(shadow::NOT_IN_PLAN)),
+        let mut work = match slash::understand(prompt, &self.commands) {
+            Work::Try(_) if self.mode == Mode::Plan => {
+                Work::Local(Local::Say(shadow::NOT_IN_PLAN.to_owned()))
+            }
             Work::Prompt(prompt) if self.on_copy && self.mode != Mode::Plan => Work::Try(prompt),
             work => work,
         };
+        if let Work::Prompt(prompt) | Work::Try(prompt) = &mut work
+            && let Some(Err(why)) = cancel.run_until_cancelled(self.fetch_prompt(prompt)).await
+        {
+            work = Work::Local(Local::Say(why));
+        }
         match work {
             Work::Prompt(prompt) => {
                 self.prompt(id, prompt, &sent, waited, cancel, Ground::Workspace)

@@ -64,10 +64,12 @@ impl Actor {
                     .map(|steps| steps.recv_many(&mut batch, STEPS)),
             );
             let answer = OptionFuture::from(questions.map(Questions::answer));
+            let offers_changed = self.servers.offers_changed();
             tokio::select! {
                 biased;
                 () = end.cancelled() => return,
                 () = control.changed() => self.take_changes().await,
+                () = offers_changed => self.take_offers(),
                 Ok(()) = jobs_changed.next() => {
                     let jobs = self.shell.jobs().await;
                     self.outgoing.push_back(SessionEvent::Jobs(jobs));

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::{Actor, Attachment, Prompt, Review, ReviewError, connect, jobs, shadow};
+use super::event::Offered;
+use super::{Actor, Attachment, Prompt, Review, ReviewError, connect, jobs, mcp, shadow};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::UserCommand;
 use crate::domain::Usage;
@@ -40,17 +41,6 @@ const BUILT_IN: [(&str, &str, Option<&str>); 8] = [
 
 const REVIEW: &str = "Review the changes in this workspace: those made in this session and all other uncommitted changes. Read the surrounding code. Report only problems, most severe first, each with file, line and reason; say so if there are none. Don't change anything.";
 
-/// A slash command, for a menu.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offered {
-    /// Its name, without the slash.
-    pub name: String,
-    /// What it does.
-    pub description: String,
-    /// Its argument, for display.
-    pub hint: Option<String>,
-}
-
 /// What a prompt asks for.
 #[derive(Debug)]
 pub(super) enum Work {
@@ -74,7 +64,7 @@ pub(super) enum Local {
     Jobs(String),
     Help,
     /// Only a message to the person.
-    Say(&'static str),
+    Say(String),
 }
 
 /// The commands of a session besides the built-in ones.
@@ -84,6 +74,10 @@ pub(super) struct Commands {
     pub own: Vec<UserCommand>,
     /// Skills are commands by their name.
     pub skills: Arc<[Skill]>,
+    /// What the commands of MCP servers begin with.
+    pub servers: Vec<String>,
+    /// The prompts they have listed.
+    pub prompts: Vec<mcp::ServerPrompt>,
 }
 
 /// Parses a prompt: a command if it starts with a known one.
@@ -97,14 +91,14 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
     let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let arguments = arguments.trim();
     // Added when the prompt is sent: its text is not part of the person's own words.
-    let mut skill = None;
+    let mut added = None;
     let words = match (name, arguments) {
         ("compact", "") => return Work::Compact,
         ("undo", "") => return Work::Local(Local::Review(Review::Undo(None))),
         ("redo", "") => return Work::Local(Local::Review(Review::Redo(None))),
         ("jobs", which) => return Work::Local(Local::Jobs(which.to_owned())),
         ("help", "") => return Work::Local(Local::Help),
-        ("try", "") => return Work::Local(Local::Say(shadow::USAGE)),
+        ("try", "") => return Work::Local(Local::Say(shadow::USAGE.to_owned())),
         ("try", words) => return tried(words.to_owned(), prompt, commands),
         ("model", name) => return Work::Local(Local::Model(name.to_owned())),
         ("review", "") => REVIEW.to_owned(),
@@ -113,8 +107,20 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
             if let Some(command) = commands.own.iter().find(|command| command.name == name) {
                 command.prompt(arguments)
             } else if let Some(found) = commands.skills.iter().find(|skill| skill.name == name) {
-                skill = Some(Attachment::Skill(found.name.clone()));
+                added = Some(Attachment::Skill(found.name.clone()));
                 format!("Use the skill {name}.\n\n{arguments}")
+                    .trim_end()
+                    .to_owned()
+            } else if commands
+                .servers
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+            {
+                added = Some(Attachment::Command {
+                    name: name.to_owned(),
+                    words: arguments.to_owned(),
+                });
+                format!("Use the prompt {name}.\n\n{arguments}")
                     .trim_end()
                     .to_owned()
             } else {
@@ -124,7 +130,7 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
     };
     let Prompt { mut parts, focus } = prompt;
     parts[0] = Attachment::Text(words);
-    parts.extend(skill);
+    parts.extend(added);
     Work::Prompt(Prompt { parts, focus })
 }
 
@@ -134,18 +140,23 @@ fn tried(words: String, prompt: Prompt, commands: &Commands) -> Work {
     parts[0] = Attachment::Text(words);
     match understand(Prompt { parts, focus }, commands) {
         Work::Prompt(prompt) | Work::Try(prompt) => Work::Try(prompt),
-        Work::Compact | Work::Local(_) => Work::Local(Local::Say(shadow::USAGE)),
+        Work::Compact | Work::Local(_) => Work::Local(Local::Say(shadow::USAGE.to_owned())),
     }
 }
 
 impl Commands {
-    /// All commands: built-in ones, the person's own, skills; if several have the same name, the first.
+    /// All commands: built-in ones, the person's own, skills, prompts of MCP servers; if several have the same name, the
+    /// first.
     pub fn available(&self) -> Vec<Offered> {
         let offered = |name: &str, description: String, hint: Option<&str>| Offered {
             name: name.to_owned(),
             description,
             hint: hint.map(str::to_owned),
         };
+        let prompts = self.prompts.iter().map(|prompt| {
+            let hint = prompt.hint();
+            offered(&prompt.command, prompt.description.clone(), hint.as_deref())
+        });
         let built_in = BUILT_IN
             .iter()
             .map(|(name, description, hint)| offered(name, (*description).to_owned(), *hint));
@@ -161,7 +172,7 @@ impl Commands {
             offered(&skill.name, description, Some("task for the skill"))
         });
         let mut all: Vec<Offered> = Vec::new();
-        for command in built_in.chain(own).chain(skills) {
+        for command in built_in.chain(own).chain(skills).chain(prompts) {
             if all.iter().all(|other| other.name != command.name) {
                 all.push(command);
             }
@@ -193,7 +204,7 @@ impl Actor {
             Local::Jobs(which) => jobs::answer(&self.shell, &which, &mut self.outgoing).await,
             Local::Model(name) => self.model_locally(&name),
             Local::Help => self.commands.help(),
-            Local::Say(message) => message.to_owned(),
+            Local::Say(message) => message,
         };
         let done = AgentEvent::Done {
             final_text: content.clone(),

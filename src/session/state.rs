@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::event::{Activity, State, Used};
-use super::{Actor, Setup};
+use super::{Actor, Offered, Setup};
 use crate::domain::Usage;
 
 impl State {
     /// The state of a new session.
-    pub(super) fn initial(setup: &Setup) -> Self {
+    pub(super) fn initial(setup: &Setup, commands: Arc<[Offered]>) -> Self {
         let model = setup
             .provider
             .as_ref()
@@ -23,6 +23,7 @@ impl State {
             effort: None,
             has_effort: setup.settings.model.is_ok(),
             on_copy: false,
+            commands,
             activity: Activity::Idle,
             queued: 0,
             begun: false,
@@ -54,6 +55,7 @@ impl Actor {
             effort: self.effort,
             has_effort: self.settings.model.is_ok(),
             on_copy: self.on_copy,
+            commands: Arc::clone(&self.offered),
             activity,
             queued: self.queue.len(),
             begun: self.turns > 0,

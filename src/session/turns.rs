@@ -84,6 +84,7 @@ impl Actor {
             },
         )
         .await;
+        self.offer_import().await;
     }
 
     /// A turn that ended without an answer gets one.
@@ -274,7 +275,7 @@ impl Actor {
     }
 
     /// Adds context to a prompt, unless it is cancelled: then nobody waits for an editor any more.
-    async fn attached(&self, prompt: &mut Prompt, cancel: &CancellationToken) -> bool {
+    async fn attached(&mut self, prompt: &mut Prompt, cancel: &CancellationToken) -> bool {
         let attached = cancel
             .run_until_cancelled(self.attach(prompt))
             .await

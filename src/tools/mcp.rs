@@ -1,4 +1,5 @@
-//! The tools of MCP servers: programs that speak on standard input and output, or servers at a URL.
+//! MCP servers: programs that speak on standard input and output, or servers at a URL. Their tools are the model's; their
+//! prompts and resources are the person's (`mcp::offers`).
 //!
 //! Nothing starts before [`Servers::join`], which a session calls with its first prompt.
 //!
@@ -13,6 +14,7 @@ mod bounded;
 mod call;
 mod child;
 mod connection;
+mod content;
 mod era;
 mod exchange;
 mod headers;
@@ -22,6 +24,8 @@ mod keep;
 mod line;
 mod listing;
 mod login;
+mod named;
+mod offers;
 mod store;
 
 use crate::domain::lock;
@@ -39,11 +43,12 @@ use tokio_util::sync::CancellationToken;
 use super::{Person, Redactor, Tool};
 use crate::workspace::Editor;
 use call::McpTool;
-use connection::{Broken, Connection, list};
+use connection::{Broken, Connection};
 use era::Eras;
 use keep::{State, Status, keep};
 use listing::{Listing, Names};
 pub use login::{Challenge, Login, Registered, Vault};
+pub use offers::{Resource, ServerPrompt};
 use store::Store;
 
 /// The maximum number of tools of all servers: some providers accept 128 per request.
@@ -174,6 +179,8 @@ pub struct Servers {
     /// Timeout for a call without an answer.
     limit: Duration,
     kept: Vec<Kept>,
+    /// Whether no turn has had the servers' tools.
+    is_fresh: bool,
     notices: Arc<Notices>,
     tasks: JoinSet<()>,
     end: CancellationToken,
@@ -218,19 +225,20 @@ impl Servers {
             configured: servers.into_iter().map(Arc::new).collect(),
             limit,
             kept: Vec::new(),
+            is_fresh: true,
             notices: Arc::new(Notices {
                 secrets,
                 reported: Mutex::default(),
+                offers_changed: Notify::new(),
             }),
             tasks: JoinSet::new(),
             end: CancellationToken::new(),
         }
     }
 
-    /// The tools for a turn; the first call starts the servers.
-    pub fn join(&mut self) -> Joining {
-        let first = self.kept.is_empty();
-        if first {
+    /// Starts the servers, unless they were started.
+    fn start(&mut self) {
+        if self.kept.is_empty() {
             for server in &self.configured {
                 let (sender, status) = watch::channel(Status::new());
                 let nudge = Arc::new(Notify::new());
@@ -249,12 +257,23 @@ impl Servers {
                 });
             }
         }
+    }
+
+    /// The tools for a turn; the first call starts the servers.
+    pub fn join(&mut self) -> Joining {
+        self.start();
         Joining {
             kept: self.kept.clone(),
             limit: self.limit,
             notices: Arc::clone(&self.notices),
-            first,
+            first: std::mem::take(&mut self.is_fresh),
         }
+    }
+
+    /// Completes when a server has listed what it offers the person.
+    pub fn offers_changed(&self) -> impl Future<Output = ()> + use<> {
+        let notices = Arc::clone(&self.notices);
+        async move { notices.offers_changed.notified().await }
     }
 
     /// Stops all servers, and waits until they have ended.
@@ -389,10 +408,12 @@ impl Joining {
     }
 }
 
-/// Notices about servers; each is reported once per session, without the secrets a server may repeat.
+/// What the tasks of servers report: notices, each reported once per session, without the secrets a server may repeat.
 struct Notices {
     secrets: Redactor,
     reported: Mutex<Reported>,
+    /// Notified when a server has listed its prompts and resources.
+    offers_changed: Notify,
 }
 
 #[derive(Default)]
@@ -416,6 +437,18 @@ impl Notices {
     }
 }
 
+/// Those of these names of servers that no person was shown before; from now on they were.
+#[must_use]
+pub fn unseen(names: Vec<String>, state: Option<&Path>) -> Vec<String> {
+    let store = Store::new(state, "offered.json");
+    let mut seen: BTreeMap<String, bool> = store.read();
+    let is_fresh = |name: &String| seen.insert(name.clone(), true).is_none();
+    let fresh: Vec<_> = names.into_iter().filter(is_fresh).collect();
+    // What cannot be remembered would be shown again in each session.
+    let is_kept = fresh.is_empty() || store.write(&seen).is_ok();
+    if is_kept { fresh } else { Vec::new() }
+}
+
 /// The result of trying a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
@@ -434,7 +467,7 @@ pub struct Tried {
 pub async fn try_out(server: &Server) -> Result<Tried, String> {
     let why = |Broken { why, .. }| why;
     let connection = Connection::open(server).await.map_err(why)?;
-    let listed = list(&connection.line).await;
+    let listed = connection.tools().await;
     let name = connection.name.clone();
     let mirrors = connection.line.is_modern() && connection.line.is_http();
     connection.close().await;

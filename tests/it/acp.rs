@@ -161,7 +161,7 @@ fn bad_lines_are_answered_and_the_next_works() {
 }
 
 #[test]
-fn authenticate_reports_a_missing_model_or_key() {
+fn authenticate_reports_a_missing_model_or_key_once_a_session_is_open() {
     let world = World::new(json!([]));
     let keyless = [("TANDEM_MODEL", "openai/gpt-5.1")];
     for (environment, problem) in [(None, None), (Some(&keyless[..]), Some("OPENAI_API_KEY"))] {
@@ -171,6 +171,12 @@ fn authenticate_reports_a_missing_model_or_key() {
         );
         let hello = client.call("initialize", json!({ "protocolVersion": 1 }));
         let method = hello["result"]["authMethods"][0]["id"].clone();
+        let first = client.call("authenticate", json!({ "methodId": method }));
+        assert!(
+            first["result"].is_object(),
+            "some clients call it first and give up: {first}"
+        );
+        client.session(&world);
         let answer = client.call("authenticate", json!({ "methodId": method }));
         match problem {
             None => assert!(answer["result"].is_object(), "{answer}"),

@@ -3,6 +3,7 @@
 mod editor;
 mod http;
 mod login;
+mod offers;
 mod server;
 mod today;
 
@@ -849,6 +850,56 @@ fn servers_of_other_agents_are_offered_and_copied_by_name() {
     assert!(
         checked.stdout.contains("docs (Tricks 1.2) offers"),
         "{checked:?}"
+    );
+    assert!(!mark.exists(), "nothing is started unasked");
+}
+
+#[test]
+fn servers_of_other_agents_are_named_once_in_an_editor() {
+    let world = World::new(with_prompts(3, &[]));
+    let mark = world.path().join("started");
+    let touch = json!({ "command": "touch", "args": [mark] });
+    let servers = |names: &[&str]| {
+        let servers: serde_json::Map<_, _> = names
+            .iter()
+            .map(|name| ((*name).to_owned(), touch.clone()))
+            .collect();
+        json!({ "mcpServers": servers }).to_string()
+    };
+    add(&world, "[mcp.mine]\ncommand = [\"true\"]");
+    world.write(".home/.claude.json", &servers(&["mine", "docs"]));
+    let home = world.path().join(".home");
+    let environment = [
+        ("TANDEM_MODEL", "scripted"),
+        ("TANDEM_BASE_URL", world.model.base_url()),
+        ("HOME", home.to_str().unwrap()),
+    ];
+    let mut named = Vec::new();
+    for names in [
+        &["a\nb"][..],
+        &["a\nb"],
+        &["docs", "a\nb", "c", "d", "e", "f", "g", "h"],
+    ] {
+        world.write(".mcp.json", &servers(names));
+        let mut client = world.stranger_on(Transport::Lsp, &environment);
+        client.shake_hands(world.handshake(json!({ "experimental": { "tandem": {} } })));
+        let session = client.session(&world);
+        prompt(&mut client, &session);
+        let notices = notices(&client).into_iter();
+        named.extend(notices.filter(|notice| notice.contains("other agents")));
+        assert_eq!(client.end(), tandem::server::Ended::Well);
+        client.finish();
+    }
+    let line = |names: &str| {
+        format!(
+            "MCP servers of other agents, which tandem does not start: {names}. `tandem mcp import` lists and copies them"
+        )
+    };
+    let first = line("`docs`, `a\\nb`");
+    let rest = ["c", "d", "e", "f", "g"].map(|name| format!("`{name}`"));
+    assert_eq!(
+        named,
+        [first, line(&format!("{}, 1 more", rest.join(", ")))]
     );
     assert!(!mark.exists(), "nothing is started unasked");
 }

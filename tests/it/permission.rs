@@ -696,6 +696,7 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
             tandem::tools::Redactor::default(),
         ),
         server_timeout: Duration::ZERO,
+        offers_import: false,
         surroundings: Surroundings::default(),
         settings: Settings::load(
             &Environment::made_up(folder.path(), &[]),

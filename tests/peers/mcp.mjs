@@ -1,4 +1,5 @@
-// The tools of an MCP server that nobody here wrote: npm @modelcontextprotocol/server-everything, over both carriers.
+// The tools, prompts and resources of an MCP server that nobody here wrote: npm @modelcontextprotocol/server-everything,
+// over both carriers.
 // The model is npm @copilotkit/aimock.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -32,12 +33,24 @@ const answers = (words, calls) => model
 answers('call them', CALLS);
 answers('take your time', [['trigger-long-running-operation', { duration: 3, steps: 6 }]]);
 answers('look around', [['get-env', {}]]);
+// What the person names of the server, and what of it the model has to read.
+const NAMED = [
+  ['/every-thing:simple-prompt', /This is a simple prompt without arguments\./],
+  ['/every-thing:args-prompt Springfield New Jersey', /What's weather in Springfield, New Jersey\?/],
+  ['/every-thing:resource-prompt Text 7', /\[demo:\/\/resource\/dynamic\/text\/7\]\nResource 7: /],
+  ['see @every-thing:demo://resource/static/document/architecture.md', /# Everything Server/],
+  ['see @every-thing:demo://resource/dynamic/text/3', /Resource 3: This is a plaintext resource/],
+  ['see @every-thing:nonsense://3', /was not included: MCP server `every-thing` refuses `resources\/read`: .*not found/],
+];
+for (const [, expected] of NAMED) {
+  model.on({ userMessage: expected, hasToolResult: false }, { content: 'Called.' });
+}
 // The dialect has no images in results: this one follows them.
 model.on({ userMessage: 'images of the results above' }, { content: 'Called.' });
 await model.start();
 
-// ask FOLDER SERVER WORDS: what the calls gave, with this server configured and its tools allowed.
-async function ask(folder, server, words) {
+// ask FOLDER SERVER WORDS ANSWER: what the calls gave, with this server configured and its tools allowed.
+async function ask(folder, server, words, answer = /^Called\.$/) {
   const names = [...CALLS.map(([name]) => name), 'trigger-long-running-operation', 'get-env'];
   const allow = JSON.stringify([...new Set(names)].map((name) => `every-thing__${name}`));
   await mkdir(path.join(folder, '.home'));
@@ -46,7 +59,7 @@ async function ask(folder, server, words) {
   const settings = { TANDEM_BASE_URL: `${model.url}/v1`, TANDEM_MODEL: 'gpt-4o', TANDEM_API_KEY: KEY };
   const heard = await run(folder, settings, words);
   assert.equal(heard.code, 0, heard.stderr + JSON.stringify(heard.done));
-  assert.equal(heard.done.final_text, 'Called.');
+  assert.match(heard.done.final_text, answer);
   return heard.of('tool_execution_end').map(({ result }) => result);
 }
 
@@ -59,6 +72,16 @@ async function calls(folder, server) {
 const stdio = (args) => `command = ${JSON.stringify([...everything, ...args])}`;
 
 await test('server-everything: its tools are called over stdio', () => withFolder((folder) => calls(folder, stdio(['stdio']))));
+
+for (const [words] of NAMED) {
+  await test(`server-everything: ${words}`, () => withFolder((folder) => ask(folder, stdio(['stdio']), words)));
+}
+
+await test('server-everything: a missing argument is named', () => withFolder(async (folder) => {
+  const words = '/every-thing:args-prompt';
+  const heard = await ask(folder, stdio(['stdio']), words, /^`\/every-thing:args-prompt` needs `city`\. Usage: .* city \[state\]`$/);
+  assert.equal(heard.length, 0);
+}));
 
 await test('server-everything: progress prolongs a call', () => withFolder(async (folder) => {
   const [result] = await ask(folder, stdio(['stdio']), 'take your time');

@@ -26,6 +26,7 @@ const kindIcons: Record<Completion["kind"], IconName> = {
   symbol: "symbol",
   diagnostics: "warning",
   selection: "selection",
+  resource: "globe",
 };
 const ID = "suggestions";
 

@@ -146,4 +146,6 @@ pub enum CompletionKind {
     Diagnostics,
     /// The editor's selection.
     Selection,
+    /// A resource of an MCP server.
+    Resource,
 }

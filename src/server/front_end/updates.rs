@@ -128,6 +128,9 @@ impl Updates {
         let Some(before) = self.state.replace(state.clone()) else {
             return;
         };
+        if before.commands != state.commands {
+            self.commands(&state.commands);
+        }
         if before.mode != state.mode {
             let mode = acp::CurrentModeUpdate::new(state.mode.name());
             self.send(acp::SessionUpdate::CurrentModeUpdate(mode));

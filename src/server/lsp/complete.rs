@@ -43,7 +43,10 @@ impl Server {
         };
         match typed {
             Typed::Command => {
-                responder.ok(&list(&commands(conversation.session.commands(), range)));
+                responder.ok(&list(&commands(
+                    &conversation.session.state().commands,
+                    range,
+                )));
             }
             Typed::Mention => {
                 let completer = conversation.session.completer();
@@ -116,7 +119,7 @@ fn mentions(offered: Vec<Completion>, range: lsp::Range) -> Vec<Value> {
         let kind = match kind {
             Mentionable::File => lsp::CompletionItemKind::File,
             Mentionable::Folder => lsp::CompletionItemKind::Folder,
-            Mentionable::Symbol => lsp::CompletionItemKind::Reference,
+            Mentionable::Symbol | Mentionable::Resource => lsp::CompletionItemKind::Reference,
             Mentionable::Diagnostics | Mentionable::Selection => lsp::CompletionItemKind::Keyword,
         };
         json!({

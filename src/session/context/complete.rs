@@ -1,4 +1,5 @@
-//! Completion of mentions while a prompt is typed: files, folders, definitions, and what the editor knows.
+//! Completion of mentions while a prompt is typed: files, folders, definitions, resources of MCP servers, and what the
+//! editor knows.
 //!
 //! Invariants: no work before somebody types; names are listed once per burst of queries and dropped with the prompt; a
 //! query never waits long, but answers with what is known by then; a newer query cancels the older one.
@@ -11,17 +12,21 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::mention::written;
 use crate::domain::{Focus, lock};
+use crate::tools::mcp::Resource;
 use crate::tools::{self, Symbol};
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath, blocking, native};
 
 /// How many completions are offered.
 const OFFERED: usize = 50;
+/// How many of them are resources, so that they leave room for files.
+const RESOURCES: usize = 10;
 /// How many candidates are examined for them.
 const TRIED: usize = 10 * OFFERED;
 /// How many names are listed; a larger workspace is covered in part.
@@ -61,6 +66,8 @@ pub enum Mentionable {
     Diagnostics,
     /// The editor's selection.
     Selection,
+    /// A resource of an MCP server.
+    Resource,
 }
 
 /// Completes mentions in a session. Cheap to clone.
@@ -69,6 +76,7 @@ pub struct Completer(Arc<Shared>);
 
 struct Shared {
     workspace: Workspace,
+    resources: watch::Receiver<Arc<[Resource]>>,
     end: CancellationToken,
     state: Mutex<State>,
 }
@@ -80,10 +88,15 @@ struct State {
 }
 
 impl Completer {
-    /// For the files of a session; stops when `end` is cancelled.
-    pub(in crate::session) fn new(workspace: Workspace, end: CancellationToken) -> Self {
+    /// For the files and resources of a session; stops when `end` is cancelled.
+    pub(in crate::session) fn new(
+        workspace: Workspace,
+        resources: watch::Receiver<Arc<[Resource]>>,
+        end: CancellationToken,
+    ) -> Self {
         Self(Arc::new(Shared {
             workspace,
+            resources,
             end,
             state: Mutex::default(),
         }))
@@ -98,6 +111,7 @@ impl Completer {
         }
         let query = query.trim_start_matches('"').to_owned();
         let mut offered = self.of_the_editor(&query, focus);
+        offered.extend(self.of_servers(&query));
         let names = self.names();
         let _known_in_part = timeout(TIMEOUT, names.complete.cancelled()).await;
         let workspace = self.0.workspace.clone();
@@ -135,6 +149,30 @@ impl Completer {
             offered.push(named("selection", Mentionable::Selection, detail));
         }
         offered
+    }
+
+    /// The resources whose name or description contains `query`.
+    fn of_servers(&self, query: &str) -> Vec<Completion> {
+        let query = query.to_lowercase();
+        let listed = self.0.resources.borrow();
+        let offered = listed.iter().filter_map(
+            |Resource {
+                 mention,
+                 description,
+                 ..
+             }| {
+                let is_meant = format!("{mention} {description}")
+                    .to_lowercase()
+                    .contains(&query);
+                Some(Completion {
+                    insert: written(mention).filter(|_| is_meant)?,
+                    label: mention.clone(),
+                    kind: Mentionable::Resource,
+                    detail: Some(description.clone()),
+                })
+            },
+        );
+        offered.take(RESOURCES).collect()
     }
 
     /// The names of all files and folders, listed if necessary.

@@ -12,21 +12,20 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::list;
+use super::content::readable;
 use super::era::HEADER_MISMATCH;
 use super::exchange::{Answer, Fault, Refusal};
 use super::headers::Mirrored;
 use super::input::Request;
-use super::keep::{State, Status};
+use super::keep::Status;
 use super::line::Line;
 use super::listing::Listed;
 use super::login::{Challenge, Login};
 use crate::text::without_middle;
-use crate::tools::{Pending, Picture, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// The maximum size of a result for the model, in bytes.
 const LARGEST: usize = 32 << 10;
-/// How many images of a result the model is shown.
-const IMAGES: usize = 4;
 /// The maximum size of the arguments in a permission request, in characters.
 const SHOWN: usize = 2000;
 /// How long a call waits for a server that is restarting.
@@ -287,31 +286,12 @@ impl McpTool {
     /// The connection to the server, once it runs.
     async fn line(&self) -> Result<Line, ToolError> {
         let mut status = self.status.clone();
-        let settled = status.wait_for(|status| match &status.state {
-            // It crashed, and its task is about to notice.
-            State::Running(line) => !line.is_over(),
-            State::GivenUp(_) | State::Login(_) => true,
-            State::Starting | State::Broken => false,
-        });
-        let state = match timeout(AGAIN, settled).await {
-            Ok(Ok(status)) => status.state.clone(),
-            _ => State::Broken,
+        let why = match timeout(AGAIN, Status::running(&mut status)).await {
+            Ok(Ok(line)) => return Ok(line),
+            Ok(Err(why)) => format!("{why}; find another way"),
+            Err(_late) => "is starting; try again later".to_owned(),
         };
-        match state {
-            State::Running(line) => Ok(line),
-            State::GivenUp(why) => Err(ToolError(format!(
-                "the MCP server `{}` {why}; find another way",
-                self.server
-            ))),
-            State::Login(_) => Err(ToolError(format!(
-                "the MCP server `{}` requires a login; find another way",
-                self.server
-            ))),
-            _ => Err(ToolError(format!(
-                "the MCP server `{}` is starting; try again later",
-                self.server
-            ))),
-        }
+        Err(ToolError(format!("the MCP server `{}` {why}", self.server)))
     }
 
     fn failed(&self, fault: Fault) -> ToolError {
@@ -379,16 +359,11 @@ async fn silence(mut progress: watch::Receiver<u64>, limit: Duration) {
 
 /// The result as at most `most` bytes of text, and images.
 fn understood(answer: &Value, most: usize) -> Result<ToolOutput, ToolError> {
-    let mut images = Vec::new();
-    let text = match answer["content"].as_array() {
-        Some(blocks) if !blocks.is_empty() => blocks
-            .iter()
-            .map(|it| block(it, &mut images))
-            .collect::<Vec<_>>()
-            .join("\n"),
+    let (text, images) = match answer["content"].as_array() {
+        Some(blocks) if !blocks.is_empty() => readable(blocks),
         _ => match &answer["structuredContent"] {
-            Value::Null => String::new(),
-            structured => structured.to_string(),
+            Value::Null => Default::default(),
+            structured => (structured.to_string(), Vec::new()),
         },
     };
     let text = capped(text, most);
@@ -409,58 +384,6 @@ fn understood(answer: &Value, most: usize) -> Result<ToolOutput, ToolError> {
     }
 }
 
-/// A content block: text as it is, an image beside its description, of anything else a description.
-fn block(block: &Value, images: &mut Vec<Picture>) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let kilobytes = |data: &Value| (data.as_str().map_or(0, str::len) * 3 / 4).div_ceil(1024);
-    let resource = &block["resource"];
-    match block["type"].as_str() {
-        Some("text") => text(&block["text"]),
-        Some("image") if images.len() < IMAGES && picture(block).is_some() => {
-            images.extend(picture(block));
-            format!(
-                "[image, {}, {} kB]",
-                text(&block["mimeType"]),
-                kilobytes(&block["data"])
-            )
-        }
-        Some(kind @ ("image" | "audio")) => {
-            format!(
-                "[{kind}, {}, {} kB: not shown]",
-                text(&block["mimeType"]),
-                kilobytes(&block["data"])
-            )
-        }
-        Some("resource") if resource["text"].is_string() => {
-            format!("[{}]\n{}", text(&resource["uri"]), text(&resource["text"]))
-        }
-        Some("resource") => format!(
-            "[{}, {} kB: not shown]",
-            text(&resource["uri"]),
-            kilobytes(&resource["blob"])
-        ),
-        Some("resource_link") => format!("[{} at {}]", text(&block["name"]), text(&block["uri"])),
-        _ => format!("[{block}]"),
-    }
-}
-
-/// An image that models take.
-fn picture(block: &Value) -> Option<Picture> {
-    let mime_type = Picture::FORMATS
-        .into_iter()
-        .find(|format| block["mimeType"] == **format)?;
-    let data = block["data"]
-        .as_str()
-        .filter(|data| data.len() / 4 * 3 <= Picture::LARGEST)?;
-    let is_base64 = data
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
-    is_base64.then(|| Picture {
-        mime_type,
-        data: data.to_owned(),
-    })
-}
-
 /// The beginning and end of a text that is longer than `most` bytes.
 fn capped(text: String, most: usize) -> String {
     match without_middle(&text, most / 4 * 3, most / 4) {
@@ -473,6 +396,7 @@ fn capped(text: String, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::content::IMAGES;
     use super::*;
 
     fn check(result: &Value, expected: Result<&str, &str>) {

@@ -1,11 +1,11 @@
-//! One connection to a server: opened, tools listed, closed.
+//! One connection to a server: opened, asked for its lists, closed.
 //!
 //! Answers are parsed leniently: if one tool is wrong, the others are still available.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -28,12 +28,14 @@ const PROBE: Duration = Duration::from_secs(5);
 const BETWEEN_SUBSCRIPTIONS: Duration = Duration::from_secs(5);
 /// How long a server may take to open its stream of events before it is used.
 const STREAM: Duration = Duration::from_secs(1);
-/// Timeout for listing its tools.
+/// Timeout for a page of a list.
 const LIST: Duration = Duration::from_secs(30);
 /// Timeout for closing.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// The maximum number of pages of a list.
 const PAGES: usize = 20;
+/// What a server may list, as the protocol calls it.
+const LISTS: [&str; 3] = ["tools", "prompts", "resources"];
 
 /// Why there is no connection.
 #[derive(Debug)]
@@ -69,6 +71,18 @@ impl Broken {
             ..Self::for_good("requires a login")
         }
     }
+
+    /// A request without an answer: what the server `does`, and why.
+    pub fn of(fault: Fault, does: &str) -> Self {
+        let why = match fault {
+            Fault::Denied(why) => return Self::for_good(why),
+            Fault::Login(challenge) => return Self::login(challenge),
+            Fault::Over | Fault::Expired => "the connection was closed".to_owned(),
+            Fault::Refused(Refusal { message, .. }) => message,
+            Fault::Unreachable(why) => why,
+        };
+        Self::again(format!("{does}: {why}"))
+    }
 }
 
 /// A server that is ready for requests.
@@ -77,6 +91,8 @@ pub(super) struct Connection {
     pub exchange: Arc<Exchange>,
     /// Its name, as reported by itself.
     pub name: Option<String>,
+    /// What it can do.
+    capabilities: Value,
     end: End,
     /// The reading and writing tasks, aborted with the connection.
     tasks: JoinSet<()>,
@@ -138,6 +154,7 @@ impl Connection {
             line,
             exchange,
             name: None,
+            capabilities: Value::Null,
             end,
             tasks,
         })
@@ -155,7 +172,7 @@ impl Connection {
         }
         match self.probe().await {
             Ok(Era::Modern(found)) => {
-                self.subscribe(&found);
+                self.subscribe(found);
                 return Ok(());
             }
             Ok(Era::Legacy) => {}
@@ -200,16 +217,23 @@ impl Connection {
         Ok(verdict)
     }
 
-    /// A server without a handshake: listens to changes of its tools, if it tells them.
-    fn subscribe(&mut self, found: &Value) {
+    /// A server without a handshake: listens to changes of what it lists, if it tells them.
+    fn subscribe(&mut self, mut found: Value) {
         self.line.speak_modern();
-        self.name = era::server_name(found);
-        if found["capabilities"]["tools"]["listChanged"] != true {
+        self.name = era::server_name(&found);
+        self.capabilities = found["capabilities"].take();
+        let told = LISTS
+            .into_iter()
+            .filter(|list| self.capabilities[list]["listChanged"] == true);
+        let told: Map<_, _> = told
+            .map(|list| (format!("{list}ListChanged"), true.into()))
+            .collect();
+        if told.is_empty() {
             return;
         }
         let line = self.line.clone();
         self.tasks.spawn(async move {
-            let params = json!({ "notifications": { "toolsListChanged": true } });
+            let params = json!({ "notifications": told });
             loop {
                 let listening =
                     line.request(line.next_id(), "subscriptions/listen", params.clone());
@@ -228,7 +252,7 @@ impl Connection {
         let mut capabilities = era::capabilities();
         capabilities["roots"] = json!({});
         let params = json!({ "protocolVersion": era::LEGACY, "capabilities": capabilities, "clientInfo": era::client() });
-        let answer = self
+        let mut answer = self
             .line
             .request(self.line.next_id(), "initialize", params)
             .await?;
@@ -239,6 +263,7 @@ impl Connection {
         if let End::Http(http) = &self.end {
             http.agree(answer["protocolVersion"].as_str().unwrap_or(era::LEGACY));
         }
+        self.capabilities = answer["capabilities"].take();
         self.line
             .notify("notifications/initialized", json!({}))
             .await?;
@@ -251,6 +276,20 @@ impl Connection {
             let _open_or_slow = timeout(STREAM, opened).await;
         }
         Ok(())
+    }
+
+    /// Whether the server has a list of this kind.
+    pub fn has(&self, list: &str) -> bool {
+        self.capabilities[list].is_object()
+    }
+
+    /// Its tools. A server that announces other lists alone is not asked for them.
+    pub async fn tools(&self) -> Result<List, Broken> {
+        let is_without = !self.has("tools") && LISTS.into_iter().any(|list| self.has(list));
+        if is_without {
+            return Ok(List::default());
+        }
+        list(&self.line).await
     }
 
     /// Waits until the connection ends, and returns why.
@@ -275,7 +314,8 @@ impl Connection {
     }
 }
 
-/// What a server lists.
+/// A server's tools.
+#[derive(Default)]
 pub(super) struct List {
     /// Its tools; `None` for one that cannot be called.
     pub tools: Vec<Option<Listed>>,
@@ -285,23 +325,30 @@ pub(super) struct List {
 
 /// The tools a server lists.
 pub(super) async fn list(line: &Line) -> Result<List, Broken> {
-    let mut tools = Vec::new();
+    let (tools, fresh) = pages(line, "tools").await?;
+    let tools = tools.into_iter().map(Listed::read).collect();
+    Ok(List { tools, fresh })
+}
+
+/// All pages of a list, and how long they are valid, if the server says so.
+pub(super) async fn pages(
+    line: &Line,
+    kind: &str,
+) -> Result<(Vec<Value>, Option<Duration>), Broken> {
+    let mut all = Vec::new();
     let mut fresh: Option<Duration> = None;
     let mut params = json!({});
     for _page in 0..PAGES {
-        let asked = line.request(line.next_id(), "tools/list", params);
-        let late = |_late| Broken::again("did not list its tools within 30 s");
-        let mut answer = timeout(LIST, asked)
-            .await
-            .map_err(late)?
-            .map_err(listless)?;
-        match answer.get_mut("tools").map(Value::take) {
-            Some(Value::Array(page)) => tools.extend(page.into_iter().map(Listed::read)),
-            _ => {
-                return Err(Broken::again(
-                    "does not list its tools: the answer has none",
-                ));
-            }
+        let method = format!("{kind}/list");
+        let asked = line.request(line.next_id(), &method, params);
+        let answer = timeout(LIST, asked).await;
+        let answer = answer
+            .map_err(|_late| Broken::again(format!("did not list its {kind} within 30 s")))?;
+        let does_not = format!("does not list its {kind}");
+        let mut answer = answer.map_err(|fault| Broken::of(fault, &does_not))?;
+        match answer.get_mut(kind).map(Value::take) {
+            Some(Value::Array(page)) => all.extend(page),
+            _ => return Err(Broken::again(format!("{does_not}: the answer has none"))),
         }
         if let Some(ttl) = answer["ttlMs"].as_i64() {
             let ttl = Duration::from_millis(ttl.try_into().unwrap_or_default());
@@ -312,17 +359,5 @@ pub(super) async fn list(line: &Line) -> Result<List, Broken> {
             _ => break,
         }
     }
-    Ok(List { tools, fresh })
-}
-
-/// Why there is no list.
-fn listless(fault: Fault) -> Broken {
-    let why = match fault {
-        Fault::Denied(why) => return Broken::for_good(why),
-        Fault::Login(challenge) => return Broken::login(challenge),
-        Fault::Over | Fault::Expired => "the connection was closed".to_owned(),
-        Fault::Refused(Refusal { message, .. }) => message,
-        Fault::Unreachable(why) => why,
-    };
-    Broken::again(format!("does not list its tools: {why}"))
+    Ok((all, fresh))
 }

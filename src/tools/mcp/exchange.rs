@@ -65,7 +65,7 @@ pub(super) struct Exchange {
     roots: Value,
     /// The calls that take requests of the server, oldest first, by their ids.
     calls: Mutex<Vec<(u64, mpsc::Sender<Value>)>>,
-    /// Notified when the server's tools changed.
+    /// Notified when something that the server lists changed.
     pub changes: Notify,
     /// Changes with every progress report.
     pub progress: watch::Sender<u64>,
@@ -148,7 +148,9 @@ impl Exchange {
 
     fn on_notification(&self, notification: &str) {
         match notification {
-            "notifications/tools/list_changed" => self.changes.notify_one(),
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed" => self.changes.notify_one(),
             "notifications/progress" => self.progress.send_modify(|count| *count += 1),
             _ => tracing::debug!("an MCP server sends {notification}"),
         }

@@ -1,4 +1,4 @@
-//! Runs one server: starts it, lists its tools, lists them again when they change, restarts it when it crashes.
+//! Runs one server: starts it, asks for its lists, asks again when they change, restarts it when it crashes.
 //!
 //! Invariant: a server that keeps crashing is given up after [`TRIES`] starts, with growing pauses. Its last list stays
 //! valid while it restarts, so that the beginning of requests does not change.
@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Broken, Connection, List, list};
+use super::connection::{Broken, Connection, List};
 use super::line::Line;
 use super::listing::Listing;
 use super::login::Challenge;
+use super::offers::Offers;
 use super::{Notices, Server};
 
 /// Starts in a row before a server is given up.
@@ -39,12 +40,14 @@ pub(super) enum State {
     Login(Arc<Challenge>),
 }
 
-/// The state of a server and its tools.
+/// The state of a server and its lists.
 #[derive(Clone)]
 pub(super) struct Status {
     pub state: State,
     pub listing: Arc<Listing>,
-    /// When the list expires, if the server said so.
+    /// What it offers the person, once it has listed that.
+    pub offers: Option<Arc<Offers>>,
+    /// When the list of tools expires, if the server said so.
     pub stale: Option<Instant>,
 }
 
@@ -53,7 +56,24 @@ impl Status {
         Self {
             state: State::Starting,
             listing: Arc::default(),
+            offers: None,
             stale: None,
+        }
+    }
+
+    /// Waits until a server runs; else why it does not, to complete `MCP server x …`.
+    pub async fn running(status: &mut watch::Receiver<Self>) -> Result<Line, String> {
+        let settled = status.wait_for(|status| match &status.state {
+            // It crashed, and its task is about to notice.
+            State::Running(line) => !line.is_over(),
+            State::GivenUp(_) | State::Login(_) => true,
+            State::Starting | State::Broken => false,
+        });
+        match settled.await.map(|status| status.state.clone()) {
+            Ok(State::Running(line)) => Ok(line),
+            Ok(State::GivenUp(why)) => Err(why.to_string()),
+            Ok(_) => Err("requires a login (`tandem mcp login`)".to_owned()),
+            Err(_keeper_gone) => Err("has ended".to_owned()),
         }
     }
 }
@@ -140,7 +160,7 @@ async fn serve(
 ) -> Broken {
     loop {
         let line = connection.line.clone();
-        let List { tools, fresh } = match list(&line).await {
+        let List { tools, fresh } = match connection.tools().await {
             Ok(listed) => listed,
             Err(_closed) if line.is_over() => return Broken::again(connection.ended().await),
             Err(broken) => return broken,
@@ -149,11 +169,18 @@ async fn serve(
         for notice in &listing.notices {
             notices.say(format!("MCP server `{}` {notice}", server.name));
         }
-        status.send_replace(Status {
-            state: State::Running(line),
-            listing: Arc::new(listing),
-            stale: fresh.and_then(|fresh| Instant::now().checked_add(fresh)),
+        status.send_modify(|status| {
+            status.state = State::Running(line);
+            status.listing = Arc::new(listing);
+            status.stale = fresh.and_then(|fresh| Instant::now().checked_add(fresh));
         });
+        // A turn does not wait for these.
+        let (offers, omitted) = Offers::list(connection, &server.name).await;
+        for notice in omitted {
+            notices.say(format!("MCP server `{}` {notice}", server.name));
+        }
+        status.send_modify(|status| status.offers = Some(Arc::new(offers)));
+        notices.offers_changed.notify_one();
         let exchange = Arc::clone(&connection.exchange);
         tokio::select! {
             why = connection.ended() => return Broken::again(why),

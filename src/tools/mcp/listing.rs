@@ -152,7 +152,7 @@ fn count(tools: usize) -> String {
 }
 
 /// The beginning of a description, with invisible characters written out.
-fn brief(text: &str) -> String {
+pub(super) fn brief(text: &str) -> String {
     let text = display::escape(text.trim());
     match text.char_indices().nth(DESCRIPTION) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),

@@ -65,7 +65,7 @@
 ---@field detail? string Additional text to show.
 
 ---Kinds of things a prompt can mention.
----@alias wire.CompletionKind "file"|"folder"|"symbol"|"diagnostics"|"selection"
+---@alias wire.CompletionKind "file"|"folder"|"symbol"|"diagnostics"|"selection"|"resource"
 
 ---Session configuration options have been updated.
 ---@class wire.ConfigOptionUpdate
