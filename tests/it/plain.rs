@@ -873,7 +873,7 @@ fn diagnostics_of_a_selection_are_sent_with_the_question() {
 }
 
 /// The items that are offered at a place of a document.
-fn completions(client: &mut Client, uri: &str, line: u32, character: u32) -> Vec<Value> {
+pub fn completions(client: &mut Client, uri: &str, line: u32, character: u32) -> Vec<Value> {
     let params = json!({ "textDocument": { "uri": uri }, "position": { "line": line, "character": character } });
     client.call("textDocument/completion", params)["result"]["items"]
         .as_array()

@@ -37,7 +37,7 @@ export interface AvailableCommand {
 export interface Completion {
   readonly insert: string;
   readonly label: string;
-  readonly kind: "file" | "folder" | "symbol" | "diagnostics" | "selection";
+  readonly kind: "file" | "folder" | "symbol" | "diagnostics" | "selection" | "resource";
   readonly detail?: string;
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{calls, configure, notices, offered, prompt};
 use crate::driver::{Client, World, until};
+use crate::plain::{ask_in_chat, completions, edit_until, plain, save, type_text};
 
 /// A world with a server that plays this role, whose model answers as many prompts.
 fn world(role: &str, prompts: usize) -> World {
@@ -242,4 +243,33 @@ fn changed_prompts_are_announced() {
     until("the new list is announced", || {
         names().contains(&"tricks:late".to_owned())
     });
+}
+
+#[test]
+fn chat_files_complete_and_send_them() {
+    let world = world("offering", 2);
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = ask_in_chat(&mut client, &uri, "## You\n\nhello\n");
+    let next = "done\n\n## You\n\n";
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with(next));
+    let mut offers = |typed: &str, label: &str| {
+        type_text(&mut client, &uri, &format!("{text}{typed}"));
+        let line = u32::try_from(text.lines().count()).unwrap();
+        let items = completions(&mut client, &uri, line, u32::try_from(typed.len()).unwrap());
+        items.iter().any(|item| item["label"] == label)
+    };
+    until("the prompt is completed", || {
+        offers("/tri", "/tricks:greet")
+    });
+    until("the resource is completed", || {
+        offers("see @note", "tricks:note://1")
+    });
+    text.push_str("/tricks:greet Bob very kindly\n");
+    type_text(&mut client, &uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| {
+        text.matches(next).count() == 2
+    });
+    assert_eq!(asked(&world), GREETING);
 }
