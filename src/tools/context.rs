@@ -11,11 +11,11 @@ use crate::workspace::{Workspace, WorkspacePath};
 
 /// Answers questions about the code.
 pub trait Explorer: Send + Sync {
-    /// Answers one for a call that is titled `title`.
+    /// Answers one, which is shown as this line.
     fn explore<'a>(
         &'a self,
         context: &'a ToolContext,
-        title: String,
+        line: String,
         question: String,
     ) -> Pending<'a, ToolOutput>;
 }

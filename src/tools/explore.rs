@@ -19,13 +19,13 @@ pub(super) struct Arguments {
     places: Vec<String>,
 }
 
-/// The call in one line.
-fn title(question: &str) -> String {
+/// The question in one line.
+fn shortened(question: &str) -> String {
     let words: Vec<_> = question.split_whitespace().collect();
     let words = words.join(" ");
     match words.char_indices().nth(TITLE) {
-        Some((end, _)) => format!("Explore: {}…", words.split_at(end).0),
-        None => format!("Explore: {words}"),
+        Some((end, _)) => format!("{}…", words.split_at(end).0),
+        None => words,
     }
 }
 
@@ -46,7 +46,7 @@ impl TypedTool for Explore {
             )));
         }
         Ok(Preview {
-            title: title(&arguments.question),
+            title: format!("Explore: {}", shortened(&arguments.question)),
             ..Preview::default()
         })
     }
@@ -61,10 +61,10 @@ impl TypedTool for Explore {
                 "there is no sub-agent here; read the files yourself".to_owned(),
             ));
         };
-        let title = title(&question);
+        let line = shortened(&question);
         if !places.is_empty() {
             question = format!("{question}\n\nStart from: {}", places.join(", "));
         }
-        explorer.explore(context, title, question).await
+        explorer.explore(context, line, question).await
     }
 }

@@ -97,7 +97,7 @@ fn the_conversation_gets_the_answer_and_nothing_that_was_read() {
     assert!(!requests[3].to_string().contains("SECRETLY READ"));
 
     let line = shown(&client, "c1");
-    let title = "Explore: Where are limits enforced? (2 calls, 5050 tokens, $0.5000)";
+    let title = "Explore (2 calls, 5050 tokens, $0.5000): Where are limits enforced?";
     assert_eq!(line["title"], title, "{line}");
     assert_eq!(line["status"], "completed");
     assert_eq!(line["content"][0]["content"]["text"], "In `a.rs:2`.");
@@ -381,7 +381,7 @@ fn explorations_survive_a_restart() {
     world.write("a.rs", "\nfn limit() {}\n");
     world.write(".home/config.toml", "[limits]\nsession-tokens = 400\n");
     let first = world.run(&["run", "Where?"]);
-    let title = "Explore: Where are limits? (1 calls, 200 tokens, $0.5000)";
+    let title = "Explore (1 call, 200 tokens, $0.5000): Where are limits?";
     assert!(first.stderr.contains(title), "{first:?}");
     let listed = world.run(&["sessions", "list"]).stdout;
     let id = listed.split_whitespace().next().unwrap();

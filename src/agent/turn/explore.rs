@@ -79,10 +79,10 @@ impl Explorer for OfTurn {
     fn explore<'a>(
         &'a self,
         context: &'a ToolContext,
-        title: String,
+        line: String,
         question: String,
     ) -> Pending<'a, ToolOutput> {
-        self.answer(context, title, question).boxed()
+        self.answer(context, line, question).boxed()
     }
 }
 
@@ -90,7 +90,7 @@ impl OfTurn {
     async fn answer(
         &self,
         context: &ToolContext,
-        title: String,
+        line: String,
         question: String,
     ) -> Result<ToolOutput, ToolError> {
         let Ok(_permit) = self.shared.permits.acquire().await else {
@@ -110,7 +110,7 @@ impl OfTurn {
         let (sender, steps) = mpsc::channel(STEPS);
         let turn = self.turn(context, question)?;
         let mut seen = Seen {
-            title,
+            question: line,
             ..Seen::default()
         };
         let turn = run_turn(turn, Steps(sender)).boxed();
@@ -231,7 +231,7 @@ impl OfTurn {
     /// Shows in the call's line what it has cost so far.
     async fn show(&self, call_id: &str, seen: &Seen) {
         let preview = Preview {
-            title: seen.line(),
+            title: seen.title(),
             ..Preview::default()
         };
         let (call_id, kind) = (call_id.to_owned(), ToolKind::Think);
@@ -248,7 +248,7 @@ impl OfTurn {
 /// What an explorer has done so far.
 #[derive(Default)]
 struct Seen {
-    title: String,
+    question: String,
     /// The text of its last answer.
     text: String,
     error: Option<String>,
@@ -279,13 +279,14 @@ impl Seen {
         None
     }
 
-    /// The call's line: its title, and what it has cost.
-    fn line(&self) -> String {
+    /// The call's title: what it has cost stands first, so that a narrow view cuts the question.
+    fn title(&self) -> String {
         let tokens = self.usage.input + self.usage.output;
         let cost = self.usage.cost.map(|cost| format!(", ${cost:.4}"));
-        let (title, calls) = (&self.title, self.calls);
+        let (question, calls) = (&self.question, self.calls);
+        let plural = if calls == 1 { "" } else { "s" };
         format!(
-            "{title} ({calls} calls, {tokens} tokens{})",
+            "Explore ({calls} call{plural}, {tokens} tokens{}): {question}",
             cost.unwrap_or_default()
         )
     }
