@@ -1,5 +1,8 @@
-// Tools that another extension gives VS Code's language models: offered to ours, approved, called.
+// Tools that another extension gives VS Code's language models: offered to ours, approved, called. And what an MCP server offers the person.
 import assert from "node:assert/strict";
+import { join } from "node:path";
+
+const CONFIG = ".config/tandem/config.toml";
 
 export function toolChecks({ bench, model, picture }) {
   async function called() {
@@ -27,5 +30,39 @@ export function toolChecks({ bench, model, picture }) {
     assert.match(results[1], /an empty text/);
   }
 
-  return [["tools of other extensions are offered, approved and called", called]];
+  async function offers() {
+    const { chat } = bench;
+    const box = chat.locator("textarea");
+    const option = (text) => chat.getByRole("option").filter({ hasText: text });
+    const server = [process.execPath, join(import.meta.dirname, "notes.mjs")];
+    bench.write(CONFIG, `[mcp.notes]\ncommand = ${JSON.stringify(server)}\n`);
+    await bench.newSession();
+    await model.reset();
+    await model.script([{ text: "Hello." }], [{ text: "Planned." }]);
+    await bench.say("Hello?");
+    await chat.locator(".answer", { hasText: "Hello." }).waitFor();
+    await bench.idle();
+    await box.fill("/notes");
+    await option("/notes:plan").waitFor();
+    await picture("server-prompts");
+    await box.press("Enter");
+    await box.pressSequentially("Monday, from @today");
+    await option("notes:note://today").waitFor();
+    await picture("server-resources");
+    await box.press("Enter");
+    await box.press("Enter");
+    await chat.locator(".answer", { hasText: "Planned." }).waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    const sent = JSON.stringify(requests.at(-1).messages.at(-1));
+    for (const text of ["List what is due on that day.", "Monday, from @notes:note://today", "Water the plants."]) {
+      assert.ok(sent.includes(text), sent);
+    }
+    bench.write(CONFIG, "");
+  }
+
+  return [
+    ["prompts and resources of MCP servers are suggested and sent", offers],
+    ["tools of other extensions are offered, approved and called", called],
+  ];
 }
