@@ -13,6 +13,8 @@ use crate::text::display;
 
 /// How many servers of other agents are named; more are counted.
 const NAMED: usize = 5;
+/// How many are remembered of those that a session finds.
+const MOST: usize = 50;
 
 /// Searches for servers of other agents that the person was not shown yet, if they are to be offered.
 pub(super) fn importable(setup: &Setup) -> JoinSet<Vec<String>> {
@@ -29,7 +31,11 @@ pub(super) fn importable(setup: &Setup) -> JoinSet<Vec<String>> {
             let usable = found.filter(|server| {
                 server.options.is_ok() && !settings.mcp.contains_key(&server.name)
             });
-            let names = usable.map(|server| format!("`{}`", display::escape_line(&server.name)));
+            // The names are a repository's: they end no code span.
+            let plain = |name: &str| display::escape_line(name).replace('`', "'");
+            let names = usable
+                .take(MOST)
+                .map(|server| format!("`{}`", plain(&server.name)));
             mcp::unseen(names.collect(), settings.state_dir.as_deref())
         });
     }

@@ -876,9 +876,9 @@ fn servers_of_other_agents_are_named_once_in_an_editor() {
     ];
     let mut named = Vec::new();
     for names in [
-        &["a\nb"][..],
-        &["a\nb"],
-        &["docs", "a\nb", "c", "d", "e", "f", "g", "h"],
+        &["a\n`b"][..],
+        &["a\n`b"],
+        &["docs", "a\n`b", "c", "d", "e", "f", "g", "h"],
     ] {
         world.write(".mcp.json", &servers(names));
         let mut client = world.stranger_on(Transport::Lsp, &environment);
@@ -895,7 +895,7 @@ fn servers_of_other_agents_are_named_once_in_an_editor() {
             "MCP servers of other agents, which tandem does not start: {names}. `tandem mcp import` lists and copies them"
         )
     };
-    let first = line("`docs`, `a\\nb`");
+    let first = line("`docs`, `a\\n'b`");
     let rest = ["c", "d", "e", "f", "g"].map(|name| format!("`{name}`"));
     assert_eq!(
         named,

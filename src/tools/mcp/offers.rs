@@ -85,11 +85,11 @@ async fn listed(connection: &Connection, kind: &str, notices: &mut Vec<String>) 
     }
 }
 
-/// A name that a person can read and that fits into a menu.
+/// A name that a person can read, and that ends no code span in a message about it.
 fn usable(name: &Value) -> Option<&str> {
-    name.as_str().filter(|name| {
-        !name.is_empty() && name.len() <= NAME && display::escape_line(name) == *name
-    })
+    let is_plain = |name: &str| display::escape_line(name) == name && !name.contains('`');
+    name.as_str()
+        .filter(|name| (1..=NAME).contains(&name.len()) && is_plain(name))
 }
 
 /// A description in one line; the title if there is none.
@@ -167,5 +167,68 @@ impl Resource {
             description: described(resource),
             uri: uri.to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    proptest! {
+        /// Each argument gets a word, the last one all that are left; those without one are named.
+        #[test]
+        fn words_become_arguments(
+            words in prop::collection::vec("[^\\s]{1,6}", 0..6),
+            blank in "[ \t\n]{1,3}",
+            required in prop::collection::vec(any::<bool>(), 0..4),
+        ) {
+            let name = |index: usize| format!("a{index}");
+            let argument = |(index, is_required): (usize, &bool)| json!({ "name": name(index), "required": is_required });
+            let arguments: Vec<_> = required.iter().enumerate().map(argument).collect();
+            let prompt = ServerPrompt::read("s", &json!({ "name": "p", "arguments": arguments })).unwrap();
+            let given = prompt.arguments(&words.join(&blank));
+            let missing: Vec<_> = (words.len()..required.len()).filter(|&index| required[index]).map(name).collect();
+            match given {
+                Ok(given) => {
+                    prop_assert!(missing.is_empty());
+                    let values: Vec<_> = given.values().map(|value| value.as_str().unwrap()).collect();
+                    prop_assert_eq!(given.len(), words.len().min(required.len()));
+                    if !required.is_empty() {
+                        prop_assert_eq!(values.join(&blank), words.join(&blank));
+                    }
+                }
+                Err(why) => {
+                    let named = why.split(". Usage").next().unwrap();
+                    prop_assert!(!missing.is_empty());
+                    for index in 0..required.len() {
+                        let name = name(index);
+                        prop_assert_eq!(named.contains(&format!("`{name}`")), missing.contains(&name), "{}", why);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_could_deceive_are_left_out() {
+        let check = |name: Value, is_usable: bool| {
+            assert_eq!(usable(&name).is_some(), is_usable, "{name}");
+        };
+        check(json!("summarize my notes"), true);
+        check(json!("größe/ü.md?x=1#L3"), true);
+        check(json!("x".repeat(NAME)), true);
+        for name in [
+            "",
+            "a\nb",
+            "a\u{202e}b",
+            "a\u{200b}",
+            "a`b",
+            &"x".repeat(NAME + 1),
+        ] {
+            check(json!(name), false);
+        }
+        check(json!(7), false);
     }
 }
