@@ -5,6 +5,10 @@
 //! (everything else runs in tasks of its own, owned by `Server`); the updates of a turn are sent before its response;
 //! while the client does not read, events of sessions stay queued, which slows their models; while not even responses
 //! can be sent, no request is accepted.
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers have one shape, whether they refuse a request or not"
+)]
 
 mod capabilities;
 mod client_files;

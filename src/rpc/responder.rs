@@ -3,7 +3,6 @@
 
 use lsp_server::{ErrorCode, RequestId, ResponseError};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::Peer;
 
@@ -38,18 +37,23 @@ impl Responder {
 
     /// Responds with an error without data.
     pub fn error(self, code: ErrorCode, message: impl Into<String>) {
-        self.respond(Err(ResponseError {
+        self.refuse(&ResponseError {
             code: code as i32,
             message: message.into(),
             data: None,
-        }));
+        });
+    }
+
+    /// Responds with an error.
+    pub fn refuse(mut self, error: &ResponseError) {
+        self.send::<()>(Err(error));
     }
 
     /// Responds with a result or an error.
-    pub fn respond(mut self, answer: Result<Value, ResponseError>) {
+    pub fn answer(self, answer: Result<impl Serialize, ResponseError>) {
         match answer {
-            Ok(value) => self.send(Ok(&value)),
-            Err(error) => self.send::<()>(Err(&error)),
+            Ok(result) => self.ok(&result),
+            Err(error) => self.refuse(&error),
         }
     }
 

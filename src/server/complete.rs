@@ -1,28 +1,22 @@
 //! `_tandem/complete`: completes mentions while the person types.
 
 use super::Server;
-use super::dispatch::read;
+use super::dispatch::Answer;
 use crate::protocol::ext;
-use crate::rpc::{Params, Responder};
 use crate::session::{Completion, Mentionable};
 
 impl Server {
-    pub(super) fn complete(&mut self, responder: Responder, params: &Params) {
-        let asked = read::<ext::Complete>(params).and_then(|request| {
-            let completer = self.conversation(&request.session_id)?.session.completer();
-            Ok((completer, request.query))
-        });
-        let (completer, query) = match asked {
-            Ok(asked) => asked,
-            Err(error) => return responder.respond(Err(error)),
-        };
+    pub(super) fn complete(
+        &mut self,
+        ext::Complete { session_id, query }: ext::Complete,
+    ) -> Answer<impl Future<Output = Answer<ext::Completions>> + use<>> {
+        let completer = self.conversation(&session_id)?.session.completer();
         let focus = self.focus.clone();
-        self.tasks.spawn(async move {
+        Ok(async move {
             let offered = completer.complete(&query, focus.as_ref()).await;
-            responder.ok(&ext::Completions {
-                items: offered.into_iter().map(wire).collect(),
-            });
-        });
+            let items = offered.into_iter().map(wire).collect();
+            Ok(ext::Completions { items })
+        })
     }
 }
 

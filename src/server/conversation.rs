@@ -94,7 +94,7 @@ impl Server {
         });
         let conversation = match started {
             Ok(conversation) => conversation,
-            Err(error) => return responder.respond(Err(error)),
+            Err(error) => return responder.refuse(&error),
         };
         let state = conversation.session.state();
         let response = acp::NewSessionResponse::new(Arc::clone(conversation.session.id()));

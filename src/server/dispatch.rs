@@ -16,7 +16,7 @@ impl Server {
     pub(super) fn request(&mut self, request: Request, responder: Responder) {
         let Request { method, params, .. } = request;
         if let Err(error) = self.may_call(&method) {
-            return responder.respond(Err(error));
+            return responder.refuse(&error);
         }
         match (method.as_str(), self.transport) {
             ("initialize", Transport::Lsp) => {
@@ -26,38 +26,52 @@ impl Server {
                 reply(responder, &params, |params| self.initialize_acp(&params));
             }
             ("shutdown", Transport::Lsp) => self.shutdown(responder),
-            ("authenticate", _) => self.authenticate(responder, &params),
+            ("authenticate", _) => self.later(responder, &params, Self::authenticate),
             ("logout", _) => self.log_out(responder),
             ("session/new", _) => self.new_session(responder, &params),
             ("session/prompt", _) => self.prompt(responder, &params),
-            ("session/set_mode", _) => self.set_mode(responder, &params),
-            ("session/set_config_option", _) => self.set_config_option(responder, &params),
+            ("session/set_mode", _) => self.later(responder, &params, Self::set_mode),
+            ("session/set_config_option", _) => {
+                self.later(responder, &params, Self::set_config_option);
+            }
             ("session/load", _) => self.open_session(responder, &params, Start::Replay),
             ("session/resume", _) => self.open_session(responder, &params, Start::Resume),
             ("session/fork", _) => self.fork_session(responder, &params),
-            ("session/list", _) => self.list_sessions(responder, &params),
+            ("session/list", _) => self.later(responder, &params, Self::list_sessions),
             ("session/delete", _) => self.delete_session(responder, &params),
             ("session/close", _) => self.close_session(responder, &params),
             ("_tandem/session/steer", _) => self.steer(responder, &params),
-            ("_tandem/turn/withdraw", _) => self.withdraw(responder, &params),
-            ("_tandem/complete", _) => self.complete(responder, &params),
-            ("_tandem/review", _) => self.review(responder, &params),
-            ("_tandem/origins", Transport::Lsp) => self.origins(responder, &params),
-            ("_tandem/jobs", _) => self.jobs(responder, &params),
-            ("_tandem/jobs/output", _) => self.job_output(responder, &params),
-            ("_tandem/jobs/stop", _) => self.stop_job(responder, &params),
-            ("_tandem/jobs/open", _) => self.open_port(responder, &params),
-            ("_tandem/jobs/background", _) => self.run_in_background(responder, &params),
+            ("_tandem/turn/withdraw", _) => self.later(responder, &params, Self::withdraw),
+            ("_tandem/complete", _) => self.later(responder, &params, Self::complete),
+            ("_tandem/review", _) => self.later(responder, &params, Self::review),
+            ("_tandem/origins", Transport::Lsp) => self.later(responder, &params, Self::origins),
+            ("_tandem/jobs", _) => self.later(responder, &params, Self::jobs),
+            ("_tandem/jobs/output", _) => self.later(responder, &params, Self::job_output),
+            ("_tandem/jobs/stop", _) => self.later(responder, &params, Self::stop_job),
+            ("_tandem/jobs/open", _) => self.later(responder, &params, Self::open_port),
+            ("_tandem/jobs/background", _) => {
+                self.later(responder, &params, Self::run_in_background);
+            }
             ("_tandem/providers", _) => self.providers(responder),
-            ("_tandem/models", _) => self.models(responder, &params),
-            ("_tandem/check", _) => self.check(responder, &params),
+            ("_tandem/models", _) => self.later(responder, &params, Self::models),
+            ("_tandem/check", _) => self.later(responder, &params, Self::check),
             ("_tandem/inline", _) => self.inline(responder, &params),
-            ("_tandem/inline/keep", _) => self.keep_inline(responder, &params),
-            ("textDocument/codeAction", Transport::Lsp) => self.code_actions(responder, &params),
-            ("textDocument/codeLens", Transport::Lsp) => self.code_lenses(responder, &params),
-            ("textDocument/completion", Transport::Lsp) => self.chat_completion(responder, &params),
-            ("textDocument/definition", Transport::Lsp) => self.chat_definition(responder, &params),
-            ("textDocument/documentLink", Transport::Lsp) => self.chat_links(responder, &params),
+            ("_tandem/inline/keep", _) => self.later(responder, &params, Self::keep_inline),
+            ("textDocument/codeAction", Transport::Lsp) => {
+                self.later(responder, &params, Self::code_actions);
+            }
+            ("textDocument/codeLens", Transport::Lsp) => {
+                self.later(responder, &params, Self::code_lenses);
+            }
+            ("textDocument/completion", Transport::Lsp) => {
+                self.later(responder, &params, Self::chat_completion);
+            }
+            ("textDocument/definition", Transport::Lsp) => {
+                self.later(responder, &params, Self::chat_definition);
+            }
+            ("textDocument/documentLink", Transport::Lsp) => {
+                self.later(responder, &params, Self::chat_links);
+            }
             ("textDocument/documentSymbol", Transport::Lsp) => {
                 reply(responder, &params, |params| Ok(self.chat_symbols(&params)));
             }
@@ -67,7 +81,7 @@ impl Server {
             ("textDocument/inlineCompletion", Transport::Lsp) => {
                 self.inline_completion(responder, &params);
             }
-            ("textDocument/hover", Transport::Lsp) => self.hover(responder, &params),
+            ("textDocument/hover", Transport::Lsp) => self.later(responder, &params, Self::hover),
             ("workspace/executeCommand", Transport::Lsp) => {
                 reply(responder, &params, |params| self.execute(params));
             }
@@ -130,6 +144,24 @@ impl Server {
         }
     }
 
+    /// Answers with what a handler's future comes to, beside everything else.
+    fn later<P: DeserializeOwned, F, R: Serialize>(
+        &mut self,
+        responder: Responder,
+        params: &Params,
+        handler: impl FnOnce(&mut Self, P) -> Answer<F>,
+    ) where
+        F: Future<Output = Answer<R>> + Send + 'static,
+    {
+        match read(params).and_then(|params| handler(self, params)) {
+            Ok(answer) => {
+                self.tasks
+                    .spawn(async move { responder.answer(answer.await) });
+            }
+            Err(error) => responder.refuse(&error),
+        }
+    }
+
     fn may_call(&self, method: &str) -> Answer<()> {
         match self.phase {
             Phase::Fresh if method != "initialize" => Err(error(
@@ -183,10 +215,7 @@ fn reply<P: DeserializeOwned, R: Serialize>(
     params: &Params,
     handler: impl FnOnce(P) -> Answer<R>,
 ) {
-    match read(params).and_then(handler) {
-        Ok(result) => responder.ok(&result),
-        Err(error) => responder.respond(Err(error)),
-    }
+    responder.answer(read(params).and_then(handler));
 }
 
 fn on_notification<P: DeserializeOwned>(method: &str, params: &Params, handler: impl FnOnce(P)) {

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::capabilities::Capabilities;
 use super::client_files::FileAccess;
-use super::dispatch::{Answer, error, read};
+use super::dispatch::{Answer, error};
 use super::front_end::Offers;
 use super::lsp::{Abilities, LspEditor, operations};
 use super::wire::failure;
 use super::{Phase, Server};
 use crate::protocol::{acp, lsp};
-use crate::rpc::{ErrorCode, Params, Responder};
+use crate::rpc::{ErrorCode, Responder};
 use crate::session;
 use crate::text::Encoding;
 use crate::workspace::Documents;
@@ -170,26 +170,24 @@ impl Server {
 
     /// Reports whether a model and its key are configured, else how to configure them. A client that asks after a login
     /// in a terminal learns whether it worked.
-    pub(super) fn authenticate(&mut self, responder: Responder, params: &Params) {
-        let method = match read::<acp::AuthenticateRequest>(params) {
-            Ok(request) => request.method_id,
-            Err(problem) => return responder.respond(Err(problem)),
-        };
-        if ![CONFIGURATION, LOGIN].contains(&&*method.0) {
+    pub(super) fn authenticate(
+        &mut self,
+        acp::AuthenticateRequest { method_id, .. }: acp::AuthenticateRequest,
+    ) -> Answer<impl Future<Output = Answer<acp::AuthenticateResponse>> + use<>> {
+        if ![CONFIGURATION, LOGIN].contains(&&*method_id.0) {
             let message =
-                format!("unknown authentication method `{method}`; expected `{CONFIGURATION}`");
-            return responder.error(ErrorCode::InvalidParams, message);
+                format!("unknown authentication method `{method_id}`; expected `{CONFIGURATION}`");
+            return Err(error(ErrorCode::InvalidParams, message));
         }
-        if &*method.0 == CONFIGURATION && self.conversations.is_empty() {
-            return responder.ok(&acp::AuthenticateResponse::new());
-        }
+        let needs_nothing = &*method_id.0 == CONFIGURATION && self.conversations.is_empty();
         let settings = (self.load)(&self.options, &[]);
-        self.tasks.spawn(async move {
-            match session::ready(&settings).await {
-                Ok(()) => responder.ok(&acp::AuthenticateResponse::new()),
-                Err(why) => responder.respond(Err(failure(&why.into()))),
+        Ok(async move {
+            if !needs_nothing {
+                let ready = session::ready(&settings).await;
+                ready.map_err(|why| failure(&why.into()))?;
             }
-        });
+            Ok(acp::AuthenticateResponse::new())
+        })
     }
 
     /// `logout`: removes the key that a login has stored.

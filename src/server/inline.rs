@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::Server;
 use super::dispatch::{Answer, error, read};
 use super::documents::{path_of, range};
+use super::review::done;
 use super::wire::failure;
 use crate::protocol::ext;
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder};
@@ -28,7 +29,7 @@ impl Server {
         let rewrite =
             match read::<ext::InlineParams>(params).and_then(|params| self.rewrite(params)) {
                 Ok(rewrite) => rewrite,
-                Err(error) => return responder.respond(Err(error)),
+                Err(error) => return responder.refuse(&error),
             };
         let folders: Vec<_> = self
             .client
@@ -54,36 +55,40 @@ impl Server {
             };
             match answer {
                 Ok(text) => responder.ok(&ext::InlineResult { text }),
-                Err(why) => responder.respond(Err(failure(&why))),
+                Err(why) => responder.refuse(&failure(&why)),
             }
         });
     }
 
     /// `_tandem/inline/keep`.
-    pub(super) fn keep_inline(&mut self, responder: Responder, params: &Params) {
-        let asked = read::<ext::KeepInline>(params).and_then(|params| {
-            let ext::KeepInline {
-                session_id,
-                text_document,
-                instruction,
-                before,
-                after,
-            } = params;
-            let uri = &text_document.uri.0;
-            let path = path_of(uri)
-                .ok_or_else(|| error(ErrorCode::InvalidParams, format!("{uri} is not a file")))?;
-            let edit = EditInPlace {
-                path,
-                instruction,
-                before: before.into(),
-                after: after.into(),
-            };
-            let session = &self.conversation(&session_id)?.session;
-            session
-                .edited(edit)
-                .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
-        });
-        self.answer_later(responder, asked, |turn| ext::KeptInline { turn });
+    pub(super) fn keep_inline(
+        &mut self,
+        params: ext::KeepInline,
+    ) -> Answer<impl Future<Output = Answer<ext::KeptInline>> + use<>> {
+        let ext::KeepInline {
+            session_id,
+            text_document,
+            instruction,
+            before,
+            after,
+        } = params;
+        let uri = &text_document.uri.0;
+        let path = path_of(uri)
+            .ok_or_else(|| error(ErrorCode::InvalidParams, format!("{uri} is not a file")))?;
+        let edit = EditInPlace {
+            path,
+            instruction,
+            before: before.into(),
+            after: after.into(),
+        };
+        let session = &self.conversation(&session_id)?.session;
+        let turn = session
+            .edited(edit)
+            .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))?;
+        Ok(async move {
+            let turn = done(turn).await?;
+            Ok(ext::KeptInline { turn })
+        })
     }
 
     /// What `$/cancelRequest` cancels for this request; its task cancels it when it ends.

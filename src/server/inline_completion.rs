@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Server;
-use super::dispatch::{error, read};
+use super::dispatch::read;
 use super::problems::show_message;
 use crate::completion::{Answer, Asked, Completer, Place};
 use crate::protocol::lsp;
@@ -30,7 +30,7 @@ impl Server {
         };
         let params = match read::<lsp::InlineCompletionParams>(params) {
             Ok(params) => params,
-            Err(error) => return responder.respond(Err(error)),
+            Err(error) => return responder.refuse(&error),
         };
         let at = params.text_document_position_params.position;
         let request =
@@ -44,7 +44,7 @@ impl Server {
             let Answer { text, notice } = tokio::select! {
                 biased;
                 () = cancel.cancelled() => {
-                    return responder.respond(Err(error(ErrorCode::RequestCanceled, "the completion was cancelled")));
+                    return responder.error(ErrorCode::RequestCanceled, "the completion was cancelled");
                 }
                 answer = request.answer() => answer,
             };

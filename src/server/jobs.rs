@@ -2,105 +2,97 @@
 
 use std::time::UNIX_EPOCH;
 
-use serde::Serialize;
 use serde_json::json;
 
-use super::dispatch::{Answer, read};
+use super::dispatch::{Answer, error};
 use super::{Server, Transport};
 use crate::domain::{JobOutput, JobState, JobStatus, ToolError};
 use crate::process::Shell;
 use crate::protocol::ext;
-use crate::rpc::{ErrorCode, Params, Peer, Responder};
+use crate::rpc::{ErrorCode, Peer, ResponseError};
 use crate::text::display::{self, escape_line};
 
 impl Server {
-    pub(super) fn jobs(&mut self, responder: Responder, params: &Params) {
-        let asked = read(params).and_then(|ext::JobsParams { session_id }| {
-            let shell = self.shell_of(&session_id)?;
-            Ok(async move { Ok(wire(session_id, shell.jobs().await)) })
-        });
-        self.answer_about_jobs(responder, asked);
+    pub(super) fn jobs(
+        &mut self,
+        ext::JobsParams { session_id }: ext::JobsParams,
+    ) -> Answer<impl Future<Output = Answer<ext::Jobs>> + use<>> {
+        let shell = self.shell_of(&session_id)?;
+        Ok(async move { Ok(wire(session_id, shell.jobs().await)) })
     }
 
-    pub(super) fn job_output(&mut self, responder: Responder, params: &Params) {
-        let asked = read(params).and_then(|asked: ext::JobOutputParams| {
-            let shell = self.shell_of(&asked.session_id)?;
-            Ok(async move {
-                shell
-                    .job_output(asked.id, asked.offset, asked.colors)
-                    .map(output)
-            })
-        });
-        self.answer_about_jobs(responder, asked);
+    pub(super) fn job_output(
+        &mut self,
+        ext::JobOutputParams {
+            session_id,
+            id,
+            offset,
+            colors,
+        }: ext::JobOutputParams,
+    ) -> Answer<impl Future<Output = Answer<ext::JobOutput>> + use<>> {
+        let shell = self.shell_of(&session_id)?;
+        Ok(async move {
+            let piece = shell.job_output(id, offset, colors);
+            piece.map(output).map_err(failed)
+        })
     }
 
-    pub(super) fn stop_job(&mut self, responder: Responder, params: &Params) {
-        let asked = read(params).and_then(|asked: ext::StopJob| {
-            let shell = self.shell_of(&asked.session_id)?;
-            Ok(async move { shell.stop_job(asked.id).await.map(job) })
-        });
-        self.answer_about_jobs(responder, asked);
+    pub(super) fn stop_job(
+        &mut self,
+        ext::StopJob { session_id, id }: ext::StopJob,
+    ) -> Answer<impl Future<Output = Answer<ext::Job>> + use<>> {
+        let shell = self.shell_of(&session_id)?;
+        Ok(async move { shell.stop_job(id).await.map(job).map_err(failed) })
     }
 
-    pub(super) fn open_port(&mut self, responder: Responder, params: &Params) {
-        let asked = read(params).and_then(|asked: ext::OpenPort| {
-            let shell = self.shell_of(&asked.session_id)?;
-            let asking = Asking {
-                peer: self.peer.clone(),
-                transport: self.transport,
-                can: self.client.can.asks,
+    pub(super) fn open_port(
+        &mut self,
+        asked: ext::OpenPort,
+    ) -> Answer<impl Future<Output = Answer<ext::OpenedPort>> + use<>> {
+        let shell = self.shell_of(&asked.session_id)?;
+        let asking = Asking {
+            peer: self.peer.clone(),
+            transport: self.transport,
+            can: self.client.can.asks,
+        };
+        let ext::OpenPort {
+            session_id,
+            id,
+            port,
+        } = asked;
+        let opened = async move {
+            let command = escape_line(&shell.job_status(id)?.command).into_owned();
+            let is_wanted = shell.reached_at(id, port).await?.is_some()
+                || asking.whether_to_open(&session_id, port, &command).await?;
+            let url = if is_wanted {
+                Some(shell.open_port(id, port).await?)
+            } else {
+                None
             };
-            Ok(async move {
-                let ext::OpenPort {
-                    session_id,
-                    id,
-                    port,
-                } = asked;
-                let command = escape_line(&shell.job_status(id)?.command).into_owned();
-                let is_wanted = shell.reached_at(id, port).await?.is_some()
-                    || asking.whether_to_open(&session_id, port, &command).await?;
-                let url = if is_wanted {
-                    Some(shell.open_port(id, port).await?)
-                } else {
-                    None
-                };
-                Ok(ext::OpenedPort { url })
-            })
-        });
-        self.answer_about_jobs(responder, asked);
+            Ok(ext::OpenedPort { url })
+        };
+        Ok(async move { opened.await.map_err(failed) })
     }
 
-    pub(super) fn run_in_background(&mut self, responder: Responder, params: &Params) {
-        let asked = read(params).and_then(|asked: ext::RunInBackground| {
-            let shell = self.shell_of(&asked.session_id)?;
-            Ok(async move { shell.run_in_background(&asked.tool_call_id).map(job) })
-        });
-        self.answer_about_jobs(responder, asked);
+    pub(super) fn run_in_background(
+        &mut self,
+        ext::RunInBackground {
+            session_id,
+            tool_call_id,
+        }: ext::RunInBackground,
+    ) -> Answer<impl Future<Output = Answer<ext::Job>> + use<>> {
+        let shell = self.shell_of(&session_id)?;
+        let started = shell.run_in_background(&tool_call_id);
+        Ok(async move { started.map(job).map_err(failed) })
     }
 
     fn shell_of(&mut self, session: &str) -> Answer<Shell> {
         Ok(self.conversation(session)?.session.shell().clone())
     }
+}
 
-    /// Answers when the future does, beside everything else.
-    fn answer_about_jobs<W: Serialize>(
-        &mut self,
-        responder: Responder,
-        asked: Answer<impl Future<Output = Result<W, ToolError>> + Send + 'static>,
-    ) {
-        let asked = match asked {
-            Ok(asked) => asked,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        self.tasks.spawn(async move {
-            match asked.await {
-                Ok(answer) => responder.ok(&answer),
-                Err(ToolError(why)) => {
-                    responder.error(ErrorCode::RequestFailed, display::escape(&why));
-                }
-            }
-        });
-    }
+fn failed(ToolError(why): ToolError) -> ResponseError {
+    error(ErrorCode::RequestFailed, display::escape(&why))
 }
 
 /// What asks the person on the connection itself: a request from a list of jobs belongs to no turn.

@@ -2,11 +2,11 @@
 //! with nothing configured at all.
 
 use super::Server;
-use super::dispatch::read;
+use super::dispatch::Answer;
 use super::wire::failure;
 use crate::config::Settings;
 use crate::protocol::ext;
-use crate::rpc::{Params, Responder};
+use crate::rpc::Responder;
 use crate::session::check::{self, Finding, Verdict};
 use crate::session::{self, Candidate, OfferedModel, OfferedProvider};
 
@@ -24,42 +24,36 @@ impl Server {
         });
     }
 
-    pub(super) fn models(&mut self, responder: Responder, params: &Params) {
-        let request = match read::<ext::ModelsParams>(params) {
-            Ok(request) => request,
-            Err(problem) => return responder.respond(Err(problem)),
-        };
+    pub(super) fn models(
+        &mut self,
+        request: ext::ModelsParams,
+    ) -> Answer<impl Future<Output = Answer<ext::Models>> + use<>> {
         let settings = self.setup_settings();
-        self.tasks.spawn(async move {
+        Ok(async move {
             let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
-            match candidate.models(&settings).await {
-                Ok(models) => responder.ok(&ext::Models {
-                    models: models.into_iter().map(model).collect(),
-                }),
-                Err(why) => responder.respond(Err(failure(&why.into()))),
-            }
-        });
+            let models = candidate.models(&settings).await;
+            let models = models.map_err(|why| failure(&why.into()))?;
+            let models = models.into_iter().map(model).collect();
+            Ok(ext::Models { models })
+        })
     }
 
-    pub(super) fn check(&mut self, responder: Responder, params: &Params) {
-        let request = match read::<ext::CheckParams>(params) {
-            Ok(request) => request,
-            Err(problem) => return responder.respond(Err(problem)),
-        };
+    pub(super) fn check(
+        &mut self,
+        request: ext::CheckParams,
+    ) -> Answer<impl Future<Output = Answer<ext::Checked>> + use<>> {
         let settings = self.setup_settings();
-        self.tasks.spawn(async move {
+        Ok(async move {
             let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
-            let provider = match candidate.chosen(&settings, &request.model).await {
-                Ok(provider) => provider,
-                Err(why) => return responder.respond(Err(failure(&why.into()))),
-            };
+            let provider = candidate.chosen(&settings, &request.model).await;
+            let provider = provider.map_err(|why| failure(&why.into()))?;
             let mut findings = Vec::new();
             check::check(&provider, |found| findings.push(finding(found))).await;
             let ok = findings
                 .iter()
                 .all(|finding| finding.verdict != ext::Verdict::Bad);
-            responder.ok(&ext::Checked { ok, findings });
-        });
+            Ok(ext::Checked { ok, findings })
+        })
     }
 
     /// The settings outside of any session.

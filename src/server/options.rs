@@ -1,45 +1,63 @@
 //! The person's choices in a conversation: mode, model and reasoning effort. Each request is answered once the choice
 //! is in force.
 
-use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::Server;
-use super::dispatch::{Answer, error, read};
+use super::dispatch::{Answer, error};
 use super::wire::{config_options, parse_effort, parse_mode};
 use crate::protocol::acp;
-use crate::rpc::{ErrorCode, Params, Responder};
+use crate::rpc::ErrorCode;
 use crate::session::event::State;
 use crate::session::{Change, ChangeError};
 
 type Taken = oneshot::Receiver<Result<State, ChangeError>>;
 
 impl Server {
-    pub(super) fn set_mode(&mut self, responder: Responder, params: &Params) {
-        let taken = read::<acp::SetSessionModeRequest>(params).and_then(|request| {
-            let mode = parse_mode(&request.mode_id.0)?;
-            Ok(self
-                .conversation(&request.session_id.0)?
-                .session
-                .change(Change::Mode(mode)))
-        });
-        self.answer_change(responder, taken, |_| acp::SetSessionModeResponse::new());
+    pub(super) fn set_mode(
+        &mut self,
+        acp::SetSessionModeRequest {
+            session_id,
+            mode_id,
+            ..
+        }: acp::SetSessionModeRequest,
+    ) -> Answer<impl Future<Output = Answer<acp::SetSessionModeResponse>> + use<>> {
+        let mode = parse_mode(&mode_id.0)?;
+        let conversation = self.conversation(&session_id.0)?;
+        let taken = conversation.session.change(Change::Mode(mode));
+        Ok(async move {
+            in_force(taken).await?;
+            Ok(acp::SetSessionModeResponse::new())
+        })
     }
 
-    pub(super) fn set_config_option(&mut self, responder: Responder, params: &Params) {
-        let taken = read::<acp::SetSessionConfigOptionRequest>(params)
-            .and_then(|request| self.set_option(&request));
+    pub(super) fn set_config_option(
+        &mut self,
+        acp::SetSessionConfigOptionRequest {
+            session_id,
+            config_id,
+            value,
+            ..
+        }: acp::SetSessionConfigOptionRequest,
+    ) -> Answer<impl Future<Output = Answer<acp::SetSessionConfigOptionResponse>> + use<>> {
+        let taken = self.set_option(&session_id.0, &config_id.0, &value)?;
         let toggles = self.client.offers.toggles;
-        self.answer_change(responder, taken, move |state| {
-            acp::SetSessionConfigOptionResponse::new(config_options(state, toggles))
-        });
+        Ok(async move {
+            let options = config_options(&in_force(taken).await?, toggles);
+            Ok(acp::SetSessionConfigOptionResponse::new(options))
+        })
     }
 
-    fn set_option(&mut self, request: &acp::SetSessionConfigOptionRequest) -> Answer<Taken> {
-        self.reconfigure(&request.session_id.0);
-        let session = &self.conversation(&request.session_id.0)?.session;
+    fn set_option(
+        &mut self,
+        session: &str,
+        option: &str,
+        value: &acp::SessionConfigOptionValue,
+    ) -> Answer<Taken> {
+        self.reconfigure(session);
+        let session = &self.conversation(session)?.session;
         let refused = |why: String| Err(error(ErrorCode::InvalidParams, why));
-        let change = match (&*request.config_id.0, &request.value) {
+        let change = match (option, value) {
             ("copy", acp::SessionConfigOptionValue::Boolean { value }) => Change::OnCopy(*value),
             ("copy", _) => return refused("option `copy`: expected a boolean".to_owned()),
             (option, acp::SessionConfigOptionValue::ValueId { value }) => match option {
@@ -54,22 +72,10 @@ impl Server {
         };
         Ok(session.change(change))
     }
+}
 
-    fn answer_change<R: Serialize>(
-        &mut self,
-        responder: Responder,
-        taken: Answer<Taken>,
-        response: impl FnOnce(&State) -> R + Send + 'static,
-    ) {
-        let taken = match taken {
-            Ok(taken) => taken,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        self.tasks.spawn(async move {
-            match taken.await.unwrap_or(Err(ChangeError::Ended)) {
-                Ok(state) => responder.ok(&response(&state)),
-                Err(problem) => responder.error(ErrorCode::InvalidParams, problem.to_string()),
-            }
-        });
-    }
+/// The state in which a change is in force.
+async fn in_force(taken: Taken) -> Answer<State> {
+    let taken = taken.await.unwrap_or(Err(ChangeError::Ended));
+    taken.map_err(|problem| error(ErrorCode::InvalidParams, problem.to_string()))
 }

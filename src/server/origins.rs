@@ -4,12 +4,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
-use super::dispatch::{Answer, error, read};
+use super::dispatch::{Answer, error};
 use super::documents::{last_line, path_of};
 use super::problems::show_message;
 use crate::protocol::ext::{Lines, Origin, OriginsParams};
 use crate::protocol::lsp::{MessageType, Range};
-use crate::rpc::{ErrorCode, Params, Responder};
+use crate::rpc::ErrorCode;
 use crate::session::transcript::markdown_at;
 use crate::session::{LineOrigin, Sessions};
 use crate::text::display;
@@ -24,14 +24,15 @@ struct OfTurn {
 
 impl Server {
     /// Answers `_tandem/origins`.
-    pub(super) fn origins(&mut self, responder: Responder, params: &Params) {
-        let params = match read::<OriginsParams>(params) {
-            Ok(params) => params,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        let origins = self.origins_of(&params.text_document.uri.0, params.range);
-        self.tasks
-            .spawn(async move { responder.ok(&origins.await) });
+    pub(super) fn origins(
+        &mut self,
+        OriginsParams {
+            text_document,
+            range,
+        }: OriginsParams,
+    ) -> Answer<impl Future<Output = Answer<Vec<Origin>>> + use<>> {
+        let origins = self.origins_of(&text_document.uri.0, range);
+        Ok(async move { Ok(origins.await) })
     }
 
     /// The origins of lines of an open document.

@@ -60,7 +60,7 @@ impl Waits {
             (Self::Steer(responder), PromptState::Joined { .. }) => responder.ok(&json!({})),
             (waits, PromptState::Returned { reason, .. }) => waits.answer_returned(*reason),
             (waits, PromptState::Ended { end: Err(why), .. }) => {
-                waits.responder().respond(Err(failure(why)));
+                waits.responder().refuse(&failure(why));
             }
             (
                 waits,
@@ -230,7 +230,7 @@ impl Server {
                     Waits::Prompt(responder),
                 );
             }
-            Err(error) => responder.respond(Err(error)),
+            Err(error) => responder.refuse(&error),
         }
     }
 
@@ -246,7 +246,7 @@ impl Server {
                     Waits::Steer(responder),
                 );
             }
-            Err(error) => responder.respond(Err(error)),
+            Err(error) => responder.refuse(&error),
         }
     }
 
@@ -261,7 +261,7 @@ impl Server {
         self.reconfigure(id);
         let conversation = match self.conversation(id) {
             Ok(conversation) => conversation,
-            Err(problem) => return waits.responder().respond(Err(problem)),
+            Err(problem) => return waits.responder().refuse(&problem),
         };
         let said = serde_json::to_value(&blocks).unwrap_or_default();
         let prompt = Prompt {
@@ -276,30 +276,27 @@ impl Server {
                 .prompts
                 .send(&conversation.session, prompt, said, Some(waits), name);
         if let Err((problem, Some(waits))) = sent.map_err(|refused| *refused) {
-            waits.responder().respond(Err(problem));
+            waits.responder().refuse(&problem);
         }
     }
 
     /// `_tandem/turn/withdraw`.
-    pub(super) fn withdraw(&mut self, responder: Responder, params: &Params) {
-        let asked = read::<ext::Withdraw>(params).and_then(|request| {
-            let session = &self.conversation(&request.session_id)?.session;
-            session
-                .withdraw(request.prompt_id.into())
-                .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
-        });
-        let withdrawn = match asked {
-            Ok(withdrawn) => withdrawn,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        self.tasks.spawn(async move {
+    pub(super) fn withdraw(
+        &mut self,
+        request: ext::Withdraw,
+    ) -> Answer<impl Future<Output = Answer<Value>> + use<>> {
+        let session = &self.conversation(&request.session_id)?.session;
+        let withdrawn = session
+            .withdraw(request.prompt_id.into())
+            .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))?;
+        Ok(async move {
             if withdrawn.await.unwrap_or_default() {
-                responder.ok(&json!({}));
-            } else {
-                let message = "no queued prompt with that id; if it is already running, session/cancel stops it";
-                responder.error(ErrorCode::InvalidRequest, message);
+                return Ok(json!({}));
             }
-        });
+            let message =
+                "no queued prompt with that id; if it is already running, session/cancel stops it";
+            Err(error(ErrorCode::InvalidRequest, message))
+        })
     }
 
     pub(super) fn cancel(&mut self, params: &acp::CancelNotification) {

@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::Server;
 use super::conversation::Conversation;
-use super::dispatch::{Answer, error, read};
+use super::dispatch::{Answer, error};
 use super::problems::show_message;
 use crate::changes::revert::{Left, Reason};
 use crate::changes::review::PendingHunk;
 use crate::protocol::ext;
 use crate::protocol::lsp::MessageType;
-use crate::rpc::{ErrorCode, Params, Responder};
+use crate::rpc::ErrorCode;
 use crate::session::{self, ReviewError, Selection, SessionId};
 use crate::text::display;
 
@@ -43,59 +43,36 @@ pub(super) enum ReviewCommand {
 }
 
 impl Server {
-    pub(super) fn review(&mut self, responder: Responder, params: &Params) {
-        let asked = read::<ext::Review>(params).and_then(|request| {
-            let ext::Review {
-                session_id,
-                action,
-                turn,
-                path,
-                hunk,
-            } = request;
-            let selection = Selection { turn, path, hunk };
-            let review = match action {
-                ext::ReviewAction::List => session::Review::List,
-                ext::ReviewAction::Keep => session::Review::Keep(selection),
-                ext::ReviewAction::Reject => session::Review::Reject(selection),
-                ext::ReviewAction::Undo => session::Review::Undo(turn),
-                ext::ReviewAction::Redo => session::Review::Redo(turn),
-                ext::ReviewAction::Restore => {
-                    let none = || {
-                        error(
-                            ErrorCode::InvalidParams,
-                            "`restore` needs the `turn` to go back to before",
-                        )
-                    };
-                    session::Review::Restore(turn.ok_or_else(none)?)
-                }
-            };
-            ask(self.conversation(&session_id)?, review)
-        });
-        self.answer_later(responder, asked, wire);
-    }
-
-    /// Answers a request with what a session says later.
-    pub(super) fn answer_later<T: Send + 'static, W: Serialize + 'static>(
+    pub(super) fn review(
         &mut self,
-        responder: Responder,
-        asked: Answer<oneshot::Receiver<Result<T, ReviewError>>>,
-        wire: fn(T) -> W,
-    ) {
-        let answer = match asked {
-            Ok(answer) => answer,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        self.tasks.spawn(async move {
-            match answer.await {
-                Ok(Ok(done)) => responder.ok(&wire(done)),
-                Ok(Err(ReviewError(why))) => {
-                    responder.error(ErrorCode::RequestFailed, display::escape(&why));
-                }
-                Err(_session_gone) => {
-                    responder.error(ErrorCode::RequestFailed, "the session has ended");
-                }
+        request: ext::Review,
+    ) -> Answer<impl Future<Output = Answer<ext::Reviewed>> + use<>> {
+        let ext::Review {
+            session_id,
+            action,
+            turn,
+            path,
+            hunk,
+        } = request;
+        let selection = Selection { turn, path, hunk };
+        let review = match action {
+            ext::ReviewAction::List => session::Review::List,
+            ext::ReviewAction::Keep => session::Review::Keep(selection),
+            ext::ReviewAction::Reject => session::Review::Reject(selection),
+            ext::ReviewAction::Undo => session::Review::Undo(turn),
+            ext::ReviewAction::Redo => session::Review::Redo(turn),
+            ext::ReviewAction::Restore => {
+                let none = || {
+                    error(
+                        ErrorCode::InvalidParams,
+                        "`restore` needs the `turn` to go back to before",
+                    )
+                };
+                session::Review::Restore(turn.ok_or_else(none)?)
             }
-        });
+        };
+        let reviewed = ask(self.conversation(&session_id)?, review)?;
+        Ok(async move { Ok(wire(done(reviewed).await?)) })
     }
 
     /// Reviews what a conversation changed (the one that changed something last, unless one is named); shows the
@@ -168,6 +145,13 @@ impl Server {
             .filter_map(|(id, conversation)| Some((id, since(conversation)?)));
         changed.max_by_key(|(_, since)| *since).map(|(id, _)| id)
     }
+}
+
+/// What a session says later.
+pub(super) async fn done<T>(answer: oneshot::Receiver<Result<T, ReviewError>>) -> Answer<T> {
+    let ended = |_| ReviewError("the session has ended".to_owned());
+    let failed = |ReviewError(why)| error(ErrorCode::RequestFailed, display::escape(&why));
+    answer.await.map_err(ended).flatten().map_err(failed)
 }
 
 /// Sends a review request to a conversation's session.

@@ -37,7 +37,7 @@ impl Server {
         });
         match opened {
             Ok(conversation) => conversation.opening = Some(Opening { responder, start }),
-            Err(error) => responder.respond(Err(error)),
+            Err(error) => responder.refuse(&error),
         }
     }
 
@@ -55,7 +55,7 @@ impl Server {
         let start = Start::Fork;
         match opened {
             Ok(conversation) => conversation.opening = Some(Opening { responder, start }),
-            Err(error) => responder.respond(Err(error)),
+            Err(error) => responder.refuse(&error),
         }
     }
 
@@ -154,33 +154,24 @@ impl Server {
         self.closing.spawn(conversation.close());
     }
 
-    pub(super) fn list_sessions(&mut self, responder: Responder, params: &Params) {
-        let request = match read::<acp::ListSessionsRequest>(params) {
-            Ok(request) => request,
-            Err(error) => return responder.respond(Err(error)),
-        };
+    pub(super) fn list_sessions(
+        &mut self,
+        request: acp::ListSessionsRequest,
+    ) -> Answer<impl Future<Output = Answer<acp::ListSessionsResponse>> + use<>> {
         let sessions = self.sessions();
-        self.tasks.spawn(async move {
+        Ok(async move {
             let Some(sessions) = sessions else {
-                return responder.ok(&acp::ListSessionsResponse::new(Vec::new()));
+                return Ok(acp::ListSessionsResponse::new(Vec::new()));
             };
-            match sessions
-                .page(request.cwd.as_deref(), request.cursor.as_deref(), PAGE)
-                .await
-            {
-                Ok((page, more)) => {
-                    let next = page.last().filter(|_| more).map(|listed| listed.id.clone());
-                    let page = page.into_iter().map(info).collect();
-                    responder.ok(&acp::ListSessionsResponse::new(page).next_cursor(next));
-                }
-                Err(problem) => {
-                    responder.error(
-                        ErrorCode::RequestFailed,
-                        format!("the sessions cannot be listed: {problem}"),
-                    );
-                }
-            }
-        });
+            let page = sessions.page(request.cwd.as_deref(), request.cursor.as_deref(), PAGE);
+            let (page, more) = page.await.map_err(|problem| {
+                let message = format!("the sessions cannot be listed: {problem}");
+                error(ErrorCode::RequestFailed, message)
+            })?;
+            let next = page.last().filter(|_| more).map(|listed| listed.id.clone());
+            let page = page.into_iter().map(info).collect();
+            Ok(acp::ListSessionsResponse::new(page).next_cursor(next))
+        })
     }
 
     /// `session/close`: answered once the session is closed, so that it can be opened again or deleted.
@@ -192,7 +183,7 @@ impl Server {
         });
         let conversation = match closed {
             Ok(conversation) => conversation,
-            Err(error) => return responder.respond(Err(error)),
+            Err(error) => return responder.refuse(&error),
         };
         conversation.session.returned();
         self.closing.spawn(async move {
@@ -204,7 +195,7 @@ impl Server {
     pub(super) fn delete_session(&mut self, responder: Responder, params: &Params) {
         let id = match read::<acp::DeleteSessionRequest>(params) {
             Ok(request) => request.session_id.0,
-            Err(error) => return responder.respond(Err(error)),
+            Err(error) => return responder.refuse(&error),
         };
         self.requests.forget(&id);
         let open = self.conversations.remove(&id);
@@ -222,7 +213,7 @@ impl Server {
                 Ok(()) | Err(StoreError::Unknown(_)) => {
                     responder.ok(&acp::DeleteSessionResponse::new());
                 }
-                Err(problem) => responder.respond(Err(refused(&problem))),
+                Err(problem) => responder.refuse(&refused(&problem)),
             }
         });
     }

@@ -1,6 +1,8 @@
 //! Code actions and commands of LSP-only clients. Every command is answered at once while the work continues in the
 //! background, because clients give up on a command after seconds and discard its result.
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,10 +13,10 @@ use crate::agent::event::{Grant, Permission, Scope};
 use crate::domain::{Attachment, Prompt};
 use crate::protocol::ext::Origin;
 use crate::protocol::lsp;
-use crate::rpc::{ErrorCode, Params, Responder};
+use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::capabilities::LLM_GENERATED;
-use crate::server::dispatch::{Answer, error, read};
+use crate::server::dispatch::{Answer, error};
 use crate::server::documents::last_line;
 use crate::server::review::ReviewCommand;
 use crate::text::display;
@@ -60,15 +62,14 @@ struct Ask {
 
 impl Server {
     /// Answers `textDocument/codeAction`; automatic requests get an empty list.
-    pub(in crate::server) fn code_actions(&mut self, responder: Responder, params: &Params) {
-        let params = match read::<lsp::CodeActionParams>(params) {
-            Ok(params) => params,
-            Err(error) => return responder.respond(Err(error)),
-        };
+    pub(in crate::server) fn code_actions(
+        &mut self,
+        params: lsp::CodeActionParams,
+    ) -> Answer<BoxFuture<'static, Answer<Vec<Value>>>> {
         if params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic)
             || self.client.speaks_acp
         {
-            return responder.ok(&[(); 0]);
+            return Ok(ready(Ok(Vec::new())).boxed());
         }
         let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range);
         let origins = self.origins_of(&params.text_document.uri.0, Some(params.range));
@@ -77,7 +78,7 @@ impl Server {
             self.client.can.code_action_literals,
             self.client.can.tags_actions,
         );
-        self.tasks.spawn(async move {
+        let all = async move {
             let mut actions = on_hunks.await;
             actions.extend(turn_actions(&origins.await));
             actions.extend(others);
@@ -93,8 +94,9 @@ impl Server {
                     .map(|action| action["command"].take())
                     .collect();
             }
-            responder.ok(&actions);
-        });
+            Ok(actions)
+        };
+        Ok(all.boxed())
     }
 
     fn actions(&self, params: lsp::CodeActionParams) -> Vec<Value> {

@@ -1,13 +1,14 @@
 //! Completion in chat files: mentions after an `@`, and slash commands at the beginning of a question. For every other
 //! document the answer is empty and immediate: its own language servers know better.
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
 use super::chat;
 use crate::protocol::lsp;
-use crate::rpc::{Params, Responder};
 use crate::server::Server;
-use crate::server::dispatch::read;
+use crate::server::dispatch::Answer;
 use crate::server::documents::wire_range;
 use crate::session::{Completion, Mentionable, Offered, typed_mention};
 use crate::text;
@@ -26,37 +27,31 @@ enum Typed {
 
 impl Server {
     /// Answers `textDocument/completion`.
-    pub(in crate::server) fn chat_completion(&mut self, responder: Responder, params: &Params) {
-        let place = match read::<lsp::CompletionParams>(params) {
-            Ok(params) => params.text_document_position_params,
-            Err(error) => return responder.respond(Err(error)),
-        };
+    pub(in crate::server) fn chat_completion(
+        &mut self,
+        params: lsp::CompletionParams,
+    ) -> Answer<BoxFuture<'static, Answer<Value>>> {
+        let place = params.text_document_position_params;
         let uri = place.text_document.uri.0;
         let lsp::Position { line, character } = place.position;
         let Some((typed, query, range)) = self.typed(&uri, text::Position { line, character })
         else {
-            return responder.ok(&list(&[]));
+            return Ok(ready(Ok(list(&[]))).boxed());
         };
-        let conversation = match self.prepare(&uri).and_then(|id| self.conversation(&id)) {
-            Ok(conversation) => conversation,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        match typed {
-            Typed::Command => {
-                responder.ok(&list(&commands(
-                    &conversation.session.state().commands,
-                    range,
-                )));
-            }
+        let id = self.prepare(&uri)?;
+        let session = &self.conversation(&id)?.session;
+        Ok(match typed {
+            Typed::Command => ready(Ok(list(&commands(&session.state().commands, range)))).boxed(),
             Typed::Mention => {
-                let completer = conversation.session.completer();
-                self.tasks.spawn(async move {
+                let completer = session.completer();
+                let offered = async move {
                     // Editors without a plugin do not report the selection.
                     let offered = completer.complete(&query, None).await;
-                    responder.ok(&list(&mentions(offered, range)));
-                });
+                    Ok(list(&mentions(offered, range)))
+                };
+                offered.boxed()
             }
-        }
+        })
     }
 
     /// What is typed at a place of a chat file, as it is, and where it stands.

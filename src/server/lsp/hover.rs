@@ -1,30 +1,31 @@
 //! `textDocument/hover`: on a changed line the turn that wrote it and the text it replaced, on a tool call of a chat file
 //! what the tool gave back.
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
 use super::chat;
 use super::hunks::Reviewed;
 use crate::protocol::ext::Origin;
 use crate::protocol::lsp;
-use crate::rpc::{Params, Responder};
 use crate::server::Server;
-use crate::server::dispatch::read;
+use crate::server::dispatch::Answer;
 use crate::text::{display, fence};
 
 impl Server {
     /// Answers `textDocument/hover`; with nothing where tandem knows nothing.
-    pub(in crate::server) fn hover(&mut self, responder: Responder, params: &Params) {
-        let place = match read::<lsp::HoverParams>(params) {
-            Ok(params) => params.text_document_position_params,
-            Err(error) => return responder.respond(Err(error)),
-        };
+    pub(in crate::server) fn hover(
+        &mut self,
+        params: lsp::HoverParams,
+    ) -> Answer<BoxFuture<'static, Answer<Option<Value>>>> {
+        let place = params.text_document_position_params;
         let uri = place.text_document.uri.0;
         let as_markdown = self.client.can.reads_markdown;
         if chat::is_chat(&uri) {
             let output = self.output_at(&uri, place.position.line as usize);
-            return responder
-                .ok(&output.map(|output| contents(as_markdown, &code(as_markdown, "", &output))));
+            let shown = output.map(|output| contents(as_markdown, &code(as_markdown, "", &output)));
+            return Ok(ready(Ok(shown)).boxed());
         }
         let language = self
             .documents
@@ -36,7 +37,7 @@ impl Server {
             end: place.position,
         };
         let (hunks, origins) = (self.hunks_at(&uri, line), self.origins_of(&uri, Some(line)));
-        self.tasks.spawn(async move {
+        let shown = async move {
             let (hunks, origins) = tokio::join!(hunks, origins);
             let mut shown: Vec<_> = origins
                 .iter()
@@ -47,8 +48,9 @@ impl Server {
                     .iter()
                     .map(|reviewed| replaced(as_markdown, &language, reviewed)),
             );
-            responder.ok(&(!shown.is_empty()).then(|| contents(as_markdown, &shown.join("\n\n"))));
-        });
+            Ok((!shown.is_empty()).then(|| contents(as_markdown, &shown.join("\n\n"))))
+        };
+        Ok(shown.boxed())
     }
 
     /// What the tool call in a line of a chat file gave back. Calls may look the same: those below it tell which it is.

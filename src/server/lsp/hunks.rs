@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 use super::actions::action;
 use crate::changes::review::PendingHunk;
 use crate::protocol::lsp;
-use crate::rpc::{Params, Responder};
 use crate::server::Server;
-use crate::server::dispatch::read;
+use crate::server::dispatch::Answer;
 use crate::server::documents::path_of;
 use crate::server::review::ask;
 use crate::session::{Review, ReviewedTurn, SessionId};
@@ -34,21 +33,17 @@ impl Server {
     }
 
     /// Answers `textDocument/codeLens`: *Keep* and *Reject* above each hunk under review.
-    pub(in crate::server) fn code_lenses(&mut self, responder: Responder, params: &Params) {
-        let params = match read::<lsp::CodeLensParams>(params) {
-            Ok(params) => params,
-            Err(error) => return responder.respond(Err(error)),
-        };
+    pub(in crate::server) fn code_lenses(
+        &mut self,
+        lsp::CodeLensParams { text_document, .. }: lsp::CodeLensParams,
+    ) -> Answer<impl Future<Output = Answer<Vec<Value>>> + use<>> {
         let at = |line| lsp::Position { line, character: 0 };
         let all = lsp::Range {
             start: at(0),
             end: at(u32::MAX),
         };
-        let hunks = self.hunks_at(&params.text_document.uri.0, all);
-        self.tasks.spawn(async move {
-            let hunks = hunks.await;
-            responder.ok(&hunks.iter().flat_map(lenses).collect::<Vec<_>>());
-        });
+        let hunks = self.hunks_at(&text_document.uri.0, all);
+        Ok(async move { Ok(hunks.await.iter().flat_map(lenses).collect()) })
     }
 
     /// The hunks under review that `range` of a document touches. While a turn runs there are none.

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::protocol::lsp;
-use crate::rpc::{Params, Responder};
 use crate::server::Server;
-use crate::server::dispatch::read;
+use crate::server::dispatch::Answer;
 use crate::server::documents::{path_of, range, wire_range};
 use crate::text::{Encoding, LineIndex};
 
@@ -27,50 +26,47 @@ struct Mention<'a> {
 
 impl Server {
     /// Answers `textDocument/definition`.
-    pub(in crate::server) fn chat_definition(&mut self, responder: Responder, params: &Params) {
-        let place = match read::<lsp::DefinitionParams>(params) {
-            Ok(params) => params.text_document_position_params,
-            Err(error) => return responder.respond(Err(error)),
-        };
+    pub(in crate::server) fn chat_definition(
+        &mut self,
+        params: lsp::DefinitionParams,
+    ) -> Answer<impl Future<Output = Answer<Value>> + use<>> {
+        let place = params.text_document_position_params;
         let folders = self.folders_of(&place.text_document.uri.0);
         let encoding = self.documents.encoding();
         let at = range(lsp::Range {
             start: place.position,
             end: place.position,
         });
-        self.with_chat(responder, &place.text_document.uri.0, move |text| {
+        self.with_chat(&place.text_document.uri.0, move |text| {
             let lines = LineIndex::new(text);
             let at = lines.offset(text, at.start, encoding);
             let touched =
                 mentions(text).find(|mention| mention.bytes.start <= at && at <= mention.bytes.end);
             json!(touched.and_then(|mention| location(&folders, &mention)))
-        });
+        })
     }
 
     /// Answers `textDocument/documentLink`.
-    pub(in crate::server) fn chat_links(&mut self, responder: Responder, params: &Params) {
-        let uri = match read::<lsp::DocumentLinkParams>(params) {
-            Ok(params) => params.text_document.uri.0,
-            Err(error) => return responder.respond(Err(error)),
-        };
+    pub(in crate::server) fn chat_links(
+        &mut self,
+        params: lsp::DocumentLinkParams,
+    ) -> Answer<impl Future<Output = Answer<Value>> + use<>> {
+        let uri = params.text_document.uri.0;
         let (folders, encoding) = (self.folders_of(&uri), self.documents.encoding());
-        self.with_chat(responder, &uri, move |text| {
-            json!(links(text, &folders, encoding))
-        });
+        self.with_chat(&uri, move |text| json!(links(text, &folders, encoding)))
     }
 
-    /// Answers with what is made of a chat file's text, away from the loop: it looks at the disk.
-    fn with_chat(
-        &mut self,
-        responder: Responder,
+    /// What is made of a chat file's text, away from the loop: it looks at the disk.
+    fn with_chat<F: FnOnce(&str) -> Value + Send + 'static>(
+        &self,
         uri: &str,
-        make: impl FnOnce(&str) -> Value + Send + 'static,
-    ) {
+        make: F,
+    ) -> Answer<impl Future<Output = Answer<Value>> + use<F>> {
         let text = self.chat_text(uri);
-        self.tasks.spawn(async move {
+        Ok(async move {
             let made = tokio::task::spawn_blocking(move || make(&text)).await;
-            responder.ok(&made.unwrap_or_default());
-        });
+            Ok(made.unwrap_or_default())
+        })
     }
 
     /// What names in a chat file are relative to: the workspace folders, without any the file's own.
