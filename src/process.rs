@@ -198,6 +198,10 @@ impl Shell {
         if line.sandboxed && !line.network {
             self.share_network(workspace).await;
         }
+        let is_fixed = match self.0.sandbox.get() {
+            Some(sandbox) if !unsaved.is_empty() => !sandbox.covers().await,
+            _ => true,
+        };
         let (shared, workspace, line) = (Arc::clone(&self.0), workspace.clone(), line.clone());
         let failed =
             |error: io::Error| ToolError(format!("the command cannot be started: {error}"));
@@ -205,7 +209,7 @@ impl Shell {
             // Before anything is looked at, so that no save is missed.
             let written = workspace.documents().watch_writes();
             shared.look_before(&workspace, line.undo)?;
-            shared.prepare(&workspace, &line, unsaved, Some(written))
+            shared.prepare(&workspace, &line, (unsaved, is_fixed), Some(written))
         });
         let prepared = prepared.await.map_err(failed)?;
         let mut running = self.0.running();

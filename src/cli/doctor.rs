@@ -67,7 +67,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let found = Sandbox::find(&surroundings).await;
     report.add(sandbox(&found))?;
     report.add(network(&found, &surroundings).await)?;
-    report.add(undo(&found))?;
+    report.add(undo(&found).await)?;
     model(&settings, &mut report).await?;
     report.end()
 }
@@ -263,8 +263,8 @@ async fn network(sandbox: &Sandbox, surroundings: &Surroundings) -> Finding {
 }
 
 /// How commands are undone, and whether they read unsaved text.
-fn undo(sandbox: &Sandbox) -> Finding {
-    let unsaved = match (sandbox.shows_unsaved(), sandbox.covers()) {
+async fn undo(sandbox: &Sandbox) -> Finding {
+    let unsaved = match (sandbox.shows_unsaved(), sandbox.covers().await) {
         (true, true) => "commands read and replace the unsaved text of open documents",
         (true, false) => {
             "commands read the unsaved text of open documents and can write to it, but not replace such a file (sed -i)"

@@ -67,7 +67,7 @@ impl Shell {
     async fn start_once(&self, workspace: Workspace, line: CommandLine) -> std::io::Result<Job> {
         let shared = Arc::clone(&self.0);
         let prepared =
-            blocking(move || shared.prepare(&workspace, &line, Vec::new(), None)).await?;
+            blocking(move || shared.prepare(&workspace, &line, (Vec::new(), true), None)).await?;
         let output = Arc::new(Output::new(
             "output".to_owned(),
             prepared.scratch.as_deref(),

@@ -48,13 +48,13 @@ pub(super) struct Prepared {
 }
 
 impl Shared {
-    /// All disk access before a command starts; `written` is what people and tools have written since before the workspace
+    /// All disk access before a command starts, which can only write to files whose text `is_fixed`; `written` is what people and tools have written since before the workspace
     /// was looked at, if it was. Blocks.
     pub(super) fn prepare(
         &self,
         workspace: &Workspace,
         line: &CommandLine,
-        unsaved: Vec<Unsaved>,
+        (unsaved, is_fixed): (Vec<Unsaved>, bool),
         written: Option<Written>,
     ) -> io::Result<Prepared> {
         let surroundings = &self.surroundings;
@@ -82,7 +82,7 @@ impl Shared {
         pins.sockets.extend(sockets);
         let home = surroundings.home();
         let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
-        let (folder, is_fixed) = (scratch.unsaved(), !sandbox.covers());
+        let folder = scratch.unsaved();
         let (seen, unseen): (Vec<_>, Vec<_>) = unsaved
             .into_iter()
             .partition(|unsaved| sandbox.shows_unsaved() && unsaved.path.real().is_file());

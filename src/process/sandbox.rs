@@ -55,14 +55,14 @@ use crate::changes::Pins;
 use crate::workspace::Root;
 
 /// The sandbox of this machine, and why there is no better one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Sandbox {
     level: Level,
     lacking: Vec<String>,
 }
 
 /// The kinds of sandbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Level {
     #[cfg(target_os = "linux")]
     Bubblewrap(bubblewrap::Bubblewrap),
@@ -327,12 +327,12 @@ impl Sandbox {
     }
 
     /// Whether they can replace, move and remove such a file, rather than only write to it.
-    #[must_use]
-    pub fn covers(&self) -> bool {
+    pub async fn covers(&self) -> bool {
         #[cfg(target_os = "linux")]
-        return matches!(&self.level, Level::Bubblewrap(bubblewrap) if bubblewrap.covers());
-        #[cfg(not(target_os = "linux"))]
-        false
+        if let Level::Bubblewrap(bubblewrap) = &self.level {
+            return bubblewrap.covers().await;
+        }
+        std::future::ready(false).await
     }
 
     /// Whether a command that may change these folders can be sandboxed: hidden files must not be in them.

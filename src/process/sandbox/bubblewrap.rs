@@ -13,6 +13,7 @@ use std::process::Stdio;
 use rustix::fs::MemfdFlags;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
+use tokio::sync::OnceCell;
 
 use super::places::Places;
 use super::seccomp::{self, Sockets};
@@ -34,11 +35,12 @@ const ALONE: [&str; 8] = [
 const NOTHING: [&str; 3] = ["/bin/sh", "-c", ":"];
 
 /// The program `bwrap`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Bubblewrap {
     program: PathBuf,
-    /// tandem itself, if a command can replace files whose unsaved text it sees (see [`cover`]).
-    covers: Option<PathBuf>,
+    /// tandem itself, which replaces files inside a sandbox. Within bubblewrap, `/proc/self/exe` would be bubblewrap.
+    own: Option<PathBuf>,
+    covers: OnceCell<bool>,
 }
 
 impl Bubblewrap {
@@ -48,30 +50,33 @@ impl Bubblewrap {
     /// It does not, with its own message.
     pub async fn find(program: PathBuf, own: Option<&Path>) -> Result<Self, String> {
         probe(super::command(&program), &[], &NOTHING.map(OsString::from)).await?;
-        // Within bubblewrap, `/proc/self/exe` would be bubblewrap.
-        let Some(own) = own.and_then(|own| own.canonicalize().ok()) else {
-            return Ok(Self {
-                program,
-                covers: None,
-            });
-        };
-        let mounts = cover::mounts(&own, Path::new("/dev/null"));
-        let mut options = capabilities();
-        options.extend(
-            mounts
-                .into_iter()
-                .take(1)
-                .flat_map(|(how, from, to)| [how.into(), from.into(), to.into()]),
-        );
-        options.extend(["--dir", cover::TEXTS].map(OsString::from));
-        let entered = cover::entered(std::iter::empty(), Path::new("/"), &["true".into()]);
-        let probed = probe(super::command(&program), &options, &entered).await;
-        let covers = probed
-            .inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"));
         Ok(Self {
             program,
-            covers: covers.ok().map(|()| own),
+            own: own.and_then(|own| own.canonicalize().ok()),
+            covers: OnceCell::new(),
         })
+    }
+
+    /// Whether commands can replace, move and remove files whose unsaved text they see (see [`cover`]). The first answer
+    /// takes starting a sandbox, so it is asked for only when there is such a text.
+    pub async fn covers(&self) -> bool {
+        // An upgrade may have removed it.
+        let Some(own) = self.own.as_ref().filter(|own| own.exists()) else {
+            return false;
+        };
+        *self.covers.get_or_init(|| self.probe_cover(own)).await
+    }
+
+    async fn probe_cover(&self, own: &Path) -> bool {
+        let [(how, from, to), _] = cover::mounts(own, Path::new("/dev/null"));
+        let mut options = capabilities();
+        options.extend([how.into(), from.into(), to.into()]);
+        options.extend(["--dir", cover::TEXTS].map(OsString::from));
+        let entered = cover::entered(std::iter::empty(), Path::new("/"), &["true".into()]);
+        probe(super::command(&self.program), &options, &entered)
+            .await
+            .inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"))
+            .is_ok()
     }
 
     /// A network for the commands of a session, which `own`, this program, has others join.
@@ -122,12 +127,6 @@ impl Bubblewrap {
         shell.stdin.take();
         shell.wait().await?;
         network
-    }
-
-    /// Whether commands can replace, move and remove files whose unsaved text they see.
-    pub fn covers(&self) -> bool {
-        // An upgrade may have removed it.
-        self.covers.as_ref().is_some_and(|own| own.exists())
     }
 }
 
@@ -198,7 +197,7 @@ impl Bubblewrap {
             .iter()
             .filter(|stand_in| !stand_in.is_fixed())
             .peekable();
-        let Some(own) = self.covers.as_ref().filter(|_| covered.peek().is_some()) else {
+        let Some(own) = self.own.as_ref().filter(|_| covered.peek().is_some()) else {
             let mut arguments: Vec<OsString> = vec![self.program.clone().into()];
             arguments.extend(options(confined, mounts));
             arguments.push("--".into());
