@@ -82,7 +82,7 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
     for FilePatch { path, action } in files {
         let goes = matches!(
             &action,
-            Action::Delete
+            Action::Delete(_)
                 | Action::Update {
                     moved_to: Some(_),
                     ..
@@ -97,8 +97,8 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
         let is_link = goes && path.link().is_ok();
         let what = match action {
             Action::Add(content) => What::Create(content),
-            Action::Delete if is_link => What::RemoveLink,
-            Action::Delete => What::Remove,
+            Action::Delete(_) if is_link => What::RemoveLink,
+            Action::Delete(lines) => What::Remove(lines),
             Action::Replace(content) => What::Replace(content),
             Action::Update {
                 chunks,

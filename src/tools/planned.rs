@@ -25,7 +25,8 @@ pub(super) enum What {
     Create(String),
     /// The whole text.
     Replace(String),
-    Remove,
+    /// It must begin with these lines.
+    Remove(Vec<String>),
     Update(Vec<Chunk>),
     /// From this text to that one.
     Become(Arc<str>, Arc<str>),
@@ -111,7 +112,7 @@ impl Planned {
             return Ok(self.link_preview(context));
         }
         let changes = self.propose(context).await?;
-        let verb = if let What::Remove = self.what {
+        let verb = if let What::Remove(_) = self.what {
             "Delete"
         } else {
             "Edit"
@@ -208,7 +209,12 @@ impl Planned {
         let workspace = &context.workspace;
         let one = |change: FileChange| vec![(self.path.clone(), change)];
         Ok(match &self.what {
-            What::RemoveLink | What::MoveLink(_) => Vec::new(),
+            What::RemoveLink => Vec::new(),
+            What::MoveLink(to) => {
+                let nothing = Change::Write(String::new());
+                new(to, workspace.propose(to, &nothing).await?)?;
+                Vec::new()
+            }
             What::Create(content) => {
                 let change = workspace
                     .propose(&self.path, &Change::Write(content.clone()))
@@ -218,7 +224,7 @@ impl Planned {
             What::Replace(content) => one(workspace
                 .propose(&self.path, &Change::Write(content.clone()))
                 .await?),
-            What::Remove => one(self.removal(context).await?),
+            What::Remove(lines) => one(self.removal(context, lines).await?),
             What::Update(chunks) => one(workspace
                 .propose(&self.path, &Change::Patch(chunks.clone()))
                 .await?),
@@ -226,7 +232,7 @@ impl Planned {
                 one(workspace.propose(&self.path, &exact(before, after)).await?)
             }
             What::Move(chunks, to) => {
-                let removal = self.removal(context).await?;
+                let removal = self.removal(context, &[]).await?;
                 let creation = workspace
                     .propose(to, &self.moved(context, chunks).await?)
                     .await?;
@@ -239,10 +245,21 @@ impl Planned {
     }
 
     /// What removing the file would do. It is shown to the person, so the file is removed only in that state.
-    async fn removal(&self, context: &ToolContext) -> Result<FileChange, FileError> {
+    async fn removal(
+        &self,
+        context: &ToolContext,
+        lines: &[String],
+    ) -> Result<FileChange, FileError> {
         let file = context.workspace.peek(&self.path).await?;
         if let Source::Buffer { unsaved: true, .. } = file.source {
             return Err(FileError::Unsaved(self.path.display()));
+        }
+        if !file.text.lines().take(lines.len()).eq(lines) {
+            return Err(FileError::Io {
+                verb: "delete",
+                path: self.path.display(),
+                reason: "it does not begin with the lines that the diff removes".to_owned(),
+            });
         }
         context
             .workspace
@@ -279,7 +296,7 @@ impl Planned {
                     .commit(&self.path, &Change::Write(content.clone()))
                     .await?
             }
-            What::Remove => workspace.remove(&self.path).await?,
+            What::Remove(_) => workspace.remove(&self.path).await?,
             What::Update(chunks) => {
                 workspace
                     .commit(&self.path, &Change::Patch(chunks.clone()))

@@ -1,6 +1,8 @@
 //! The tools as the agent calls them: by name, with JSON, on a real folder and open documents.
 
 mod editing;
+#[cfg(unix)]
+mod generated;
 mod reading;
 mod searching;
 

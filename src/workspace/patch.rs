@@ -22,8 +22,8 @@ pub struct FilePatch {
 pub enum Action {
     /// Creates the file with this text.
     Add(String),
-    /// Deletes the file.
-    Delete,
+    /// Deletes the file. A diff says the lines that it must begin with.
+    Delete(Vec<String>),
     /// Deletes the file and creates it again with this text.
     Replace(String),
     /// Changes parts of the file, and possibly its name.
@@ -44,6 +44,8 @@ pub struct Chunk {
     pub lines: Vec<Line>,
     /// Whether it is at the end of the file.
     pub at_end: bool,
+    /// Whether the file ends with a line break afterwards, where a diff says so.
+    pub newline: Option<bool>,
 }
 
 /// A line of a chunk.
@@ -70,9 +72,16 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     // All of it escaped once more: no line of a patch is as long as it is.
     let escaped = (!patch.trim().contains('\n') && patch.contains("\\n")).then(|| unescape(patch));
     let patch = unfenced(escaped.as_deref().unwrap_or(patch));
+    // Where headings end in CRLF too, it says nothing of the files.
+    let is_crlf = patch
+        .split('\n')
+        .next()
+        .is_some_and(|first| first.ends_with('\r'));
+    let plain = is_crlf.then(|| patch.replace("\r\n", "\n"));
+    let patch = plain.as_deref().unwrap_or(patch);
     let is_mark = |line: &str| matches!(mark(line), Some(Mark::Begin));
     if !patch.lines().any(is_mark)
-        && let Some(patch) = unified::as_v4a(patch).or_else(|| unified::of_blocks(patch))
+        && let Some(patch) = unified::as_v4a(patch)?.or_else(|| unified::of_blocks(patch))
     {
         return parse_v4a(&patch);
     }
@@ -91,6 +100,8 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
 }
 
 const BEGIN: &str = "*** Begin Patch";
+/// What a diff says below a last line without a line break.
+const NO_NEWLINE: &str = "\\ No newline";
 
 /// A patch whose lines are all indented as its first one is.
 fn dedented(patch: &str, indent: &str) -> Option<String> {
@@ -110,9 +121,10 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let mut blank = 0;
     // Models sometimes forget the last line. What the token limit cuts is incomplete JSON and does not get this far.
     let (mut has_begun, mut is_open) = (false, false);
-    let mut lines = patch.trim_end().lines().peekable();
-    while let Some(line) = lines.next() {
-        let line = line.strip_suffix('\r').unwrap_or(line);
+    let mut outside = String::new();
+    let mut lines = patch.trim_end_matches('\n').split('\n').peekable();
+    while let Some(written) = lines.next() {
+        let line = written.strip_suffix('\r').unwrap_or(written);
         // No line of a file stands outside the patch: there its own two marks may be indented, as in Codex.
         let is_outside = !has_begun || lines.peek().is_none();
         let bare = line.trim();
@@ -145,10 +157,19 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
             }
             // Words around the patch.
             None if files.is_empty() && matches!(line.trim(), "" | "...") => {}
-            None if is_open => body(files.last_mut(), line)?,
+            None if is_open => {
+                let ending = written.split_at(line.len()).1;
+                body(files.last_mut(), line, ending)?;
+            }
             // Words around the patch, and the end of a fence or heredoc.
-            Some(Mark::File(_)) | None => {}
+            Some(Mark::File(_)) | None => outside.extend([line, "\n"]),
         }
+    }
+    let is_diff = unified::as_v4a(&outside).map_or(true, |diff| diff.is_some());
+    if is_diff || unified::of_blocks(&outside).is_some() {
+        return Err(PatchError(
+            "a diff stands outside `*** Begin Patch` and `*** End Patch`; put it between them, as sections".to_owned(),
+        ));
     }
     if !has_begun {
         return Err(PatchError(
@@ -190,7 +211,7 @@ fn heading(line: &str) -> Option<FilePatch> {
     let keyword = keyword.trim().to_ascii_lowercase();
     let action = match keyword.strip_suffix(" file")? {
         "add" | "create" | "new" => Action::Add(String::new()),
-        "delete" | "remove" => Action::Delete,
+        "delete" | "remove" => Action::Delete(Vec::new()),
         "update" | "modify" | "edit" | "change" => Action::Update {
             chunks: Vec::new(),
             moved_to: None,
@@ -203,25 +224,31 @@ fn heading(line: &str) -> Option<FilePatch> {
     })
 }
 
-fn body(file: Option<&mut FilePatch>, line: &str) -> Result<(), PatchError> {
+fn body(file: Option<&mut FilePatch>, line: &str, ending: &str) -> Result<(), PatchError> {
     let stray = || {
         PatchError(format!(
             "the line {line:?} belongs to no file; begin with `*** Update File: PATH`"
         ))
     };
     match &mut file.ok_or_else(stray)?.action {
+        Action::Add(content) if line.starts_with(NO_NEWLINE) => {
+            content.truncate(content.trim_end_matches(['\r', '\n']).len());
+        }
         Action::Add(content) => {
             let line = line.strip_prefix('+').ok_or_else(|| {
                 PatchError(format!(
                     "in a file to add every line begins with `+`, but one is {line:?}"
                 ))
             })?;
-            content.push_str(line);
-            content.push('\n');
+            content.extend([line, ending, "\n"]);
         }
-        Action::Delete if line.trim().is_empty() => {}
+        Action::Delete(lines) => match line.strip_prefix('-') {
+            Some(line) => lines.push(line.to_owned()),
+            None if line.trim().is_empty() || line.starts_with(NO_NEWLINE) => {}
+            None => return Err(stray()),
+        },
         // Made of two sections, once all are read.
-        Action::Delete | Action::Replace(_) => return Err(stray()),
+        Action::Replace(_) => return Err(stray()),
         Action::Update { chunks, moved_to } => match line.strip_prefix("*** Move to:") {
             Some(path) => *moved_to = Some(starless(path).trim().to_owned()),
             None => update(chunks, line),
@@ -250,6 +277,11 @@ fn update(chunks: &mut Vec<Chunk>, line: &str) {
     };
     if starless(line) == "*** End of File" {
         chunk.at_end = true;
+        return;
+    }
+    if line.starts_with(NO_NEWLINE) {
+        chunk.at_end = true;
+        chunk.newline = Some(matches!(chunk.lines.last(), Some(Line::Removed(_))));
         return;
     }
     // An empty line between the end of the file and the next section.
@@ -313,7 +345,7 @@ fn joined(files: Vec<FilePatch>) -> Vec<FilePatch> {
                     moved_to: None,
                 },
             ) => chunks.extend(more),
-            (Some(deleted @ Action::Delete), Action::Add(content)) => {
+            (Some(deleted @ Action::Delete(_)), Action::Add(content)) => {
                 *deleted = Action::Replace(content);
             }
             (_, action) => joined.push(FilePatch { action, ..file }),
@@ -348,6 +380,7 @@ mod tests {
                 Line::Added("2".to_owned()),
             ],
             at_end: true,
+            newline: None,
         };
         let update = Action::Update {
             chunks: vec![chunk],
@@ -359,7 +392,7 @@ mod tests {
         };
         let expected = [
             file("a", Action::Add("1\n\n".to_owned())),
-            file("b", Action::Delete),
+            file("b", Action::Delete(Vec::new())),
             file("c", update),
         ];
         assert_eq!(parse(patch).unwrap(), expected);

@@ -18,6 +18,12 @@ pub fn git(folder: &Path, arguments: &[&str]) {
     succeed(started("git", folder).args(arguments));
 }
 
+/// What git prints with these arguments.
+pub fn printed(folder: &Path, arguments: &[&str]) -> String {
+    let done = started("git", folder).args(arguments).output().unwrap();
+    String::from_utf8(done.stdout).unwrap()
+}
+
 /// A line of shell that uses git, to its good end.
 pub fn shell(folder: &Path, line: &str) {
     succeed(started("sh", folder).args(["-ec", line]));

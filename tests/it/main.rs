@@ -51,6 +51,8 @@ mod offered;
 #[cfg(unix)]
 mod origins;
 mod owner;
+#[cfg(unix)]
+mod patches;
 mod permission;
 mod places;
 mod plain;

@@ -1,7 +1,8 @@
 //! Lines that stand in for text a model omitted (`// ... rest of the file unchanged`). Pure.
 //!
 //! They are recognized by form: a comment, or words between dots, that says only that something is missing; or, in any
-//! language, a comment with dots at one of its ends that is all that stands where several lines were.
+//! language, a comment with dots at one of its ends, or one that says that something stays as it was, that is all that
+//! stands where several lines were.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How a comment begins, or a note between brackets.
 const COMMENTS: &[&str] = &[
-    "//", "#", "--", "/*", "<!--", "{/*", ";", "%", "[", "{#", "(",
+    "//", "#", "--", "/*", "* ", "<!--", "{/*", ";", "%", "[", "{#", "(", "' ", "\" ", "REM ",
 ];
 /// Words that say that something is missing.
 const MISSING: &str =
@@ -40,11 +41,16 @@ pub(super) fn added<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     says_so(old, new).or_else(|| replaces(old, new))
 }
 
-/// A comment with dots at one of its ends that is all that stands in the place of several lines.
+/// A comment with dots at one of its ends that is all that stands in the place of several lines, or one in the place of
+/// code that says that something stays.
 fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
+    let says_stays = |line: &&str| {
+        let words = words(comment(line).unwrap_or_default());
+        has(&words, MISSING) && has(&words, STATES)
+    };
     let has_dots = |line: &&str| {
         let inside = comment(line).unwrap_or_default();
-        is_dots_at_end(inside) && inside.contains(char::is_alphabetic)
+        is_dots_at_end(inside) && inside.contains(char::is_alphabetic) || says_stays(line)
     };
     // Nearly no text has one, so that comparing costs nothing.
     new.lines().find(has_dots)?;
@@ -59,7 +65,12 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
             .enumerate()
             .filter(said);
         let ((at, line), more) = (instead.next()?, instead.next());
-        let is_all = gone.filter(said).count() > 1 && more.is_none() && has_dots(line);
+        let is_note = |(_, line): &(usize, &&str)| comment(line).is_some();
+        let gone: Vec<_> = gone.filter(said).collect();
+        let is_all = gone.len() > 1
+            && more.is_none()
+            && has_dots(line)
+            && !(says_stays(line) && gone.iter().all(is_note));
         is_all.then_some(op.new_range().start + at)
     };
     new.lines().nth(lines.ops.iter().find_map(replaced)?)
@@ -67,16 +78,44 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
 
 fn says_so<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     let mut before = "";
-    let mut found = new.lines().filter(|line| {
-        // Alone, dots are a body in Python.
-        let is_body =
-            before.ends_with([':', '"', '\'']) || before.is_empty() && line.starts_with(' ');
+    let mut lines = new.lines().peekable();
+    let mut is_yaml = false;
+    let mut found = std::iter::from_fn(|| {
+        let line = lines.next()?;
+        is_yaml |= line == "---";
+        Some((
+            line,
+            is_yaml && lines.peek().is_none_or(|next| *next == "---"),
+        ))
+    });
+    let mut found = found.by_ref().filter(|(line, ends_document)| {
+        // Alone, dots are a body in Python, and go on with an example.
+        let is_body = *ends_document
+            || [">>>", "..."]
+                .iter()
+                .any(|sign| before.trim_start().starts_with(sign))
+            || before.ends_with([':', '"', '\''])
+            || before.is_empty() && line.starts_with(' ');
         if !line.trim().is_empty() {
             before = line.trim_end();
         }
         is_placeholder(line) || is_dots(line.trim()) && !is_body
     });
-    found.find(|line| !old.lines().any(|before| before.trim() == line.trim()))
+    let is_new = |line: &&str| !old.lines().any(|before| before.trim() == line.trim());
+    found.by_ref().map(|(line, _)| line).find(is_new)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+fn has(words: &[String], list: &str) -> bool {
+    words
+        .iter()
+        .any(|word| list.split_whitespace().any(|it| it == word))
 }
 
 fn is_dots(text: &str) -> bool {
@@ -110,19 +149,11 @@ fn is_placeholder(line: &str) -> bool {
     if is_dots(inside) {
         return true;
     }
-    let words: Vec<String> = inside
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let words = words(inside);
     if words.is_empty() || words.len() > 12 {
         return false;
     }
-    let has = |list: &str| {
-        words
-            .iter()
-            .any(|word| list.split_whitespace().any(|it| it == word))
-    };
+    let has = |list| has(&words, list);
     let is_one_of = |word: &String| {
         [MISSING, STATES, TEXTS, BETWEEN]
             .iter()
@@ -135,7 +166,9 @@ fn is_placeholder(line: &str) -> bool {
         return has(MISSING) || is_only && (ends || has(TEXTS));
     }
     let said = words.join(" ");
-    let is_rest = said.trim_start_matches("the ").starts_with("rest of ");
+    // What is said of it is a noun, and nothing that happens to it.
+    let others = words.iter().filter(|word| !is_one_of(word)).count();
+    let is_rest = said.trim_start_matches("the ").starts_with("rest of ") && others < 2;
     if said.ends_with("omitted for brevity") || is_rest && said.ends_with(" unchanged") {
         return true;
     }

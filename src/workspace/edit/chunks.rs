@@ -8,12 +8,11 @@ use super::{
     Asked, MatchError, Outcome, Replacement, Strategy, assembled, explain, first_pass, numbered,
 };
 use crate::text::Hunk;
-use crate::workspace::content::LineEnding;
 use crate::workspace::patch::{Chunk, Line};
 
 /// Applies `chunks` to `text`.
 pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError> {
-    let ending = LineEnding::of(text).as_str();
+    let ending = last_ending(text);
     // Lines are matched with their line endings, so the last line needs one too.
     let is_open = !text.is_empty() && !text.ends_with(['\n', '\r']);
     let lines = if is_open {
@@ -46,12 +45,22 @@ pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError>
         strategy = strategy.max(used);
         places.push((number, hunk));
     }
-    if is_open {
-        for (_, hunk) in &mut places {
-            close(hunk, text.len(), ending);
+    for (number, hunk) in &mut places {
+        let newline = chunks.get(*number - 1).and_then(|chunk| chunk.newline);
+        if hunk.range.end >= text.len() {
+            end(hunk, text.len(), ending, newline.unwrap_or(!is_open));
         }
     }
     assembled(text, places, strategy)
+}
+
+/// What the last line that ends with a line break ends with.
+fn last_ending(text: &str) -> &str {
+    let endings = ended_lines(text).map(|(_, ending)| ending);
+    endings
+        .filter(|ending| !ending.is_empty())
+        .last()
+        .unwrap_or("\n")
 }
 
 fn context(line: &Line) -> Option<&str> {
@@ -61,14 +70,17 @@ fn context(line: &Line) -> Option<&str> {
     }
 }
 
-/// Removes the line ending that was added to the text of `len` bytes.
-fn close(hunk: &mut Hunk, len: usize, ending: &str) {
-    let text = hunk.new_text.strip_suffix(ending).unwrap_or(&hunk.new_text);
-    if hunk.range.start > len {
-        (hunk.range, hunk.new_text) = (len..len, format!("{ending}{text}"));
-    } else if hunk.range.end > len {
-        (hunk.range.end, hunk.new_text) = (len, text.to_owned());
+/// Makes the end of a text of `len` bytes, to which a line ending may have been added, what it is to be.
+fn end(hunk: &mut Hunk, len: usize, ending: &str, has_newline: bool) {
+    // In a mixed file the last line may have got the other ending.
+    let last = last_ending(&hunk.new_text);
+    if !has_newline && let Some(open) = hunk.new_text.strip_suffix(last) {
+        hunk.new_text = open.to_owned();
     }
+    if hunk.range.start > len {
+        hunk.new_text.insert_str(0, ending);
+    }
+    hunk.range = hunk.range.start.min(len)..hunk.range.end.min(len);
 }
 
 /// Where a chunk may match.
@@ -89,11 +101,6 @@ impl Context<'_> {
         {
             return Ok((Strategy::Exact, self.insertion(chunk)?));
         }
-        if let Some(anchor) = self.anchors.iter().find(|anchor| !self.mentions(anchor)) {
-            return Err(MatchError(format!(
-                "{anchor:?} after @@ is not in the file; use a line of the file that precedes the chunk"
-            )));
-        }
         let readings = readings(chunk);
         for reading in &readings {
             let found = first_pass(self.text, reading, |places, strategy| {
@@ -102,23 +109,19 @@ impl Context<'_> {
             if let Some((strategy, hunk)) =
                 found.and_then(|(strategy, hunks)| Some((strategy, hunks.into_iter().next()?)))
             {
-                return Ok((strategy, hunk));
+                let before = self.text.get(..hunk.range.end).unwrap_or_default();
+                let lost = self.anchors.iter().find(|anchor| !mentions(before, anchor));
+                return lost.map_or(Ok((strategy, hunk)), |anchor| {
+                    Err(MatchError(format!(
+                        "{anchor:?} after @@ is not in the file before these lines; use a line of the file that precedes the chunk"
+                    )))
+                });
             }
         }
         Err(readings.first().map_or_else(
             || MatchError("it has no lines".to_owned()),
             |first| explain::absent(self.text, first, Asked::Chunk),
         ))
-    }
-
-    /// Whether the letters of an anchor are in one line of the file.
-    fn mentions(&self, anchor: &str) -> bool {
-        let letters =
-            |text: &str| -> String { text.chars().filter(|c| c.is_alphanumeric()).collect() };
-        let anchor = letters(anchor);
-        self.text
-            .lines()
-            .any(|line| letters(line).contains(&anchor))
     }
 
     /// Lines inserted without context: after the anchor, else at the end of the file.
@@ -136,11 +139,7 @@ impl Context<'_> {
         };
         // Like the line they follow.
         let before = self.text.get(..at).unwrap_or_default();
-        let ending = ended_lines(before)
-            .last()
-            .map(|(_, ending)| ending)
-            .filter(|ending| !ending.is_empty())
-            .unwrap_or(LineEnding::of(self.text).as_str());
+        let ending = last_ending(if before.is_empty() { self.text } else { before });
         let lines = chunk.lines.iter().filter_map(|line| {
             if let Line::Added(text) = line {
                 Some(text.as_str())
@@ -247,6 +246,13 @@ impl Context<'_> {
             .map(|(line, ending)| line.len() + ending.len())
             .sum::<usize>()
     }
+}
+
+/// Whether the letters of an anchor are in one line of a text.
+fn mentions(text: &str, anchor: &str) -> bool {
+    let letters = |text: &str| -> String { text.chars().filter(|c| c.is_alphanumeric()).collect() };
+    let anchor = letters(anchor);
+    text.lines().any(|line| letters(line).contains(&anchor))
 }
 
 /// What a chunk may mean, most likely first: context with or without the leading blank, and with or without the empty

@@ -51,6 +51,9 @@ impl<'a> Search<'a> {
     }
 
     fn hunk(&self, place: &Range<usize>, line_ending: LineEnding) -> Option<Hunk> {
+        if self.leaves_block(place) {
+            return None;
+        }
         let new = self.edit.new_text.as_str();
         let new_text = match line_ending {
             _ if !self.strategy.is_literal() || line_ending == LineEnding::Mixed => {
@@ -64,6 +67,22 @@ impl<'a> Search<'a> {
             range: place.clone(),
             new_text,
         })
+    }
+
+    /// Whether one line was quoted without its indentation and the next one would be less indented than it, though it
+    /// closes nothing: it may have lost its own.
+    fn leaves_block(&self, place: &Range<usize>) -> bool {
+        let before = self.text.get(..place.start).unwrap_or_default();
+        let depth = lines(before).last().unwrap_or_default();
+        let is_less = |line: &&str| indentation(line).len() < depth.len();
+        let mut after = lines(&self.edit.new_text)
+            .skip(1)
+            .filter(|line| !line.trim().is_empty());
+        depth.trim().is_empty()
+            && !self.edit.old_text.trim_end().contains('\n')
+            && after
+                .find(is_less)
+                .is_some_and(|line| !line.trim_start().starts_with(['}', ')', ']', '<']))
     }
 
     /// The new text line by line: a line the edit does not change stays as in the file, a changed one is indented like
@@ -103,7 +122,9 @@ impl<'a> Search<'a> {
                     _ => levels.indent(line, &mut text),
                 }
                 if index + 1 < new.len() {
+                    // One before all of them ends as the first one does.
                     let ending = theirs
+                        .or(found.first())
                         .map(|(_, ending)| *ending)
                         .filter(|ending| !ending.is_empty());
                     text.push_str(ending.unwrap_or(around));

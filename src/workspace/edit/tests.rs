@@ -474,7 +474,7 @@ fn patched_files(files: Files, text: &str) -> Files {
             match action {
                 Action::Add(content) => drop(after.insert(path, content)),
                 Action::Replace(content) => *after.get_mut(&path)? = content,
-                Action::Delete => drop(after.remove(&path)?),
+                Action::Delete(_) => drop(after.remove(&path)?),
                 Action::Update { chunks, moved_to } => {
                     let text = after.remove(&path)?;
                     let text = super::apply(&text, &Change::Patch(chunks))

@@ -1,50 +1,94 @@
 //! Patches as `diff -u` and git write them, in the V4A format: the lines say what changes, their numbers are not needed.
 
-/// The same patch between `*** Begin Patch` and `*** End Patch`; `None` where `text` is no such patch, or says more than
-/// that.
-pub(super) fn as_v4a(text: &str) -> Option<String> {
-    let mut lines = text.trim_end().lines().peekable();
-    let mut patch = String::from("*** Begin Patch\n");
+use super::PatchError;
+
+/// The same patch between `*** Begin Patch` and `*** End Patch`; `None` where `text` is no such patch.
+///
+/// # Errors
+/// It says more than a V4A patch can.
+pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
+    let mut lines = unsigned(text.trim_end_matches('\n')).split('\n').peekable();
+    let begin = "*** Begin Patch\n";
+    let mut patch = String::from(begin);
     let mut place = Place::Outside;
-    let (mut is_renamed, mut is_any) = (false, false);
+    // The names that git puts first, and what it says of a file before its lines, if it has any.
+    let (mut names, mut head) = (None, None);
     while let Some(line) = lines.next() {
-        let after = line
-            .strip_prefix("--- ")
-            .zip(lines.peek().and_then(|next| next.strip_prefix("+++ ")));
-        if let Some((old, new)) = after {
+        let mut ahead = lines.clone();
+        let new = ahead.next().and_then(|next| next.strip_prefix("+++ "));
+        // Removed and added lines may look like names: `-- x` is `--- x` in a diff.
+        let is_followed = ahead.next().is_some_and(|next| next.starts_with("@@"));
+        let paths = line.strip_prefix("--- ").zip(new);
+        let paths = paths
+            .map(|(old, new)| (path(old), path(new)))
+            .filter(|(old, new)| is_followed || old.is_none() || new.is_none());
+        if let Some((old, new)) = paths {
             lines.next();
-            if !std::mem::take(&mut is_renamed) {
-                patch.push_str(&heading(path(old), path(new))?);
-            }
-            place = match (path(old), path(new)) {
-                (None, _) => Place::New,
-                (_, None) => Place::Deleted,
-                _ => Place::Head,
+            place = if new.is_none() {
+                Place::Deleted
+            } else {
+                Place::Head
             };
-            is_any = true;
-        } else if let Some(old) = line.strip_prefix("rename from ") {
-            let new = lines.next()?.strip_prefix("rename to ")?;
-            patch.extend(["*** Update File: ", old, "\n*** Move to: ", new, "\n"]);
-            (is_renamed, is_any) = (true, true);
-        } else if ["copy ", "GIT binary", "Binary files"]
-            .iter()
-            .any(|start| line.starts_with(start))
-        {
-            return None;
-        } else if line.starts_with("diff --git ") {
-            (place, is_renamed) = (Place::Outside, false);
-        } else if line.starts_with("@@") && matches!(place, Place::Head | Place::Lines) {
-            place = Place::Lines;
-            patch.push_str("@@\n");
-        } else if !line.starts_with('\\')
-            && !line.starts_with("@@")
-            && matches!(place, Place::Lines | Place::New)
-        {
-            patch.push_str(line);
-            patch.push('\n');
+            if old.is_none() {
+                place = Place::New;
+            }
+            let Some(head) = head.take().or_else(|| heading(old, new)) else {
+                return Ok(None);
+            };
+            patch += &head;
+        } else if let Some(both) = line.strip_prefix("diff --git ") {
+            patch += &head.take().unwrap_or_default();
+            // Of a file that keeps its name both are the same.
+            names = Some(path(both.get(..both.len() / 2).unwrap_or_default()).unwrap_or_default());
+            place = Place::Outside;
+        } else if let (Some(name), Place::Outside) = (&names, &place) {
+            let word = |start| line.strip_prefix(start);
+            if let Some(from) = word("rename from ") {
+                let to = lines
+                    .next()
+                    .and_then(|next| next.strip_prefix("rename to "));
+                let [from, to] = [from, to.unwrap_or_default()].map(unquoted);
+                head = Some(format!("*** Update File: {from}\n*** Move to: {to}\n"));
+            } else if word("new file mode ").is_some_and(|mode| mode.trim().starts_with("100")) {
+                head = Some(format!("*** Add File: {name}\n"));
+            } else if word("old mode ").is_some() {
+                // Without a change of text it is refused.
+                head = Some(format!("*** Update File: {name}\n"));
+            } else if word("deleted file mode ").is_some() {
+                head = Some(format!("*** Delete File: {name}\n"));
+            } else if UNKNOWN.iter().any(|start| line.starts_with(start)) {
+                return Err(PatchError(format!(
+                    "`{line}` is more than a change of text; use a command for it"
+                )));
+            }
+        } else if line.starts_with("@@") {
+            let old = line.split(' ').nth(1).unwrap_or_default();
+            if old.ends_with(",0") && old != "-0,0" {
+                return Err(PatchError(format!(
+                    "the lines below `{line}` have no context, so their place is uncertain"
+                )));
+            }
+            if matches!(place, Place::Head | Place::Lines) {
+                place = Place::Lines;
+                patch.push_str("@@\n");
+            }
+        } else if matches!(place, Place::Lines | Place::New | Place::Deleted) {
+            patch.extend([line, "\n"]);
         }
     }
-    is_any.then(|| patch + "*** End Patch")
+    patch += &head.unwrap_or_default();
+    Ok((patch != begin).then(|| patch + "*** End Patch"))
+}
+
+/// What git says of links, copies and binary files.
+const UNKNOWN: [&str; 4] = ["new file mode ", "copy from ", "GIT binary", "Binary files"];
+
+/// A diff without the version of git that ends a message.
+fn unsigned(text: &str) -> &str {
+    match text.rsplit_once("\n-- \n") {
+        Some((diff, version)) if version.starts_with(|c: char| c.is_ascii_digit()) => diff,
+        _ => text,
+    }
 }
 
 /// Blocks of a text to search for and its replacement below the name of their file, as Aider writes them, in the V4A
@@ -93,29 +137,53 @@ enum Place {
 }
 
 /// A name without the folder git puts in front and the time diff puts behind; `None` for no file.
-fn path(name: &str) -> Option<&str> {
-    let name = name.split('\t').next().unwrap_or_default().trim();
-    let plain = name
-        .strip_prefix("a/")
-        .or_else(|| name.strip_prefix("b/"))
-        .unwrap_or(name);
-    (name != "/dev/null").then_some(plain)
+fn path(name: &str) -> Option<String> {
+    let name = unquoted(name.split('\t').next().unwrap_or_default().trim());
+    let plain = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/"));
+    (name != "/dev/null").then(|| plain.unwrap_or(&name).to_owned())
+}
+
+/// A name that git quoted because of its characters.
+fn unquoted(name: &str) -> String {
+    let Some(inside) = name
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'))
+    else {
+        return name.to_owned();
+    };
+    let mut bytes = Vec::new();
+    let mut rest = inside.bytes();
+    while let Some(byte) = rest.next() {
+        let escaped = (byte == b'\\').then(|| rest.next()).flatten();
+        bytes.push(match escaped {
+            None => byte,
+            Some(b't') => b'\t',
+            Some(b'n') => b'\n',
+            Some(high @ b'0'..=b'3') => {
+                let digits = [
+                    high,
+                    rest.next().unwrap_or(b'0'),
+                    rest.next().unwrap_or(b'0'),
+                ];
+                digits.iter().fold(0, |byte, digit| byte << 3 | (digit & 7))
+            }
+            Some(other) => other,
+        });
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// `None` where only the names say that a file gets another one: git says so itself.
-fn heading(old: Option<&str>, new: Option<&str>) -> Option<String> {
+fn heading(old: Option<String>, new: Option<String>) -> Option<String> {
     match (old, new) {
         // A copy of the old text has an ending of its own (`app.py.orig`).
-        (Some(old), Some(new))
-            if old.split_once(new).is_some_and(|(before, ending)| {
-                before.is_empty() && (ending.is_empty() || ending.starts_with('.'))
-            }) =>
-        {
-            Some(format!("*** Update File: {new}\n"))
-        }
+        (Some(old), Some(new)) => old
+            .strip_prefix(&new)
+            .filter(|ending| ending.is_empty() || ending.starts_with('.'))
+            .map(|_| format!("*** Update File: {new}\n")),
         (None, Some(new)) => Some(format!("*** Add File: {new}\n")),
         (Some(old), None) => Some(format!("*** Delete File: {old}\n")),
-        _ => None,
+        (None, None) => None,
     }
 }
 
@@ -126,10 +194,11 @@ mod tests {
     #[test]
     fn diffs_are_parsed_as_patches() {
         let diff = "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@ def f():\n one\n-two\n+2\n\\ No newline at end of file\n";
-        let expected = "*** Begin Patch\n*** Update File: x.py\n@@\n one\n-two\n+2\n*** End Patch";
-        assert_eq!(as_v4a(diff).as_deref(), Some(expected));
+        let expected = "*** Begin Patch\n*** Update File: x.py\n@@\n one\n-two\n+2\n\\ No newline at end of file\n*** End Patch";
+        assert_eq!(as_v4a(diff).unwrap().as_deref(), Some(expected));
         assert_eq!(
             as_v4a("--- x.py\t2026-01-01\n+++ x.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n")
+                .unwrap()
                 .unwrap()
                 .matches("x.py")
                 .count(),
@@ -143,9 +212,9 @@ mod tests {
             diff --git a/old b/old\ndeleted file mode 100644\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
             diff --git a/from b/to\nsimilarity index 90%\nrename from from\nrename to to\n--- a/from\n+++ b/to\n@@ -1 +1 @@\n-x\n+y\n\
             diff --git a/here b/there\nsimilarity index 100%\nrename from here\nrename to there\n";
-        let expected = "*** Begin Patch\n*** Add File: new\n+a\n+b\n*** Delete File: old\n*** Update File: from\n\
+        let expected = "*** Begin Patch\n*** Add File: new\n+a\n+b\n*** Delete File: old\n-x\n*** Update File: from\n\
             *** Move to: to\n@@\n-x\n+y\n*** Update File: here\n*** Move to: there\n*** End Patch";
-        assert_eq!(as_v4a(diff).as_deref(), Some(expected));
+        assert_eq!(as_v4a(diff).unwrap().as_deref(), Some(expected));
     }
 
     #[test]
@@ -155,9 +224,16 @@ mod tests {
             "just words",
             "-a\n+b",
             "--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n",
-            "diff --git a/x b/y\ncopy from x\ncopy to y\n",
         ] {
-            assert_eq!(as_v4a(text), None, "{text}");
+            assert_eq!(as_v4a(text).unwrap(), None, "{text}");
+        }
+        for more in [
+            "copy from x\ncopy to y",
+            "new file mode 120000",
+            "Binary files a/x and b/y differ",
+        ] {
+            let text = format!("diff --git a/x b/y\n{more}\n");
+            assert!(as_v4a(&text).is_err(), "{text}");
         }
     }
 }

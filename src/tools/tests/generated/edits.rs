@@ -1,0 +1,204 @@
+//! Edits of nested files, quoted with less than their indentation and with other line endings.
+
+use super::*;
+
+/// How a model quotes lines, and what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quoted {
+    /// As they are.
+    Well,
+    /// All of them less or more indented.
+    Shifted,
+    /// With tabs in place of four blanks, or the other way round.
+    Tabs,
+    /// All of them without indentation.
+    Flat,
+    /// The first one from its first letter on.
+    FromTheMiddle,
+}
+
+use Quoted::{Flat, FromTheMiddle, Shifted, Tabs, Well};
+
+/// A depth and words.
+type Nested = (usize, String);
+
+fn nested(dice: &mut Dice, number: &mut usize, depth: usize) -> Nested {
+    *number += 1;
+    let number = *number;
+    let words = match dice.below(4) {
+        0 => format!("key{number}:"),
+        1 => format!("if v{number} {{"),
+        _ => format!("- item{number}: \"x\""),
+    };
+    (depth, words)
+}
+
+fn file(dice: &mut Dice, number: &mut usize) -> Vec<Nested> {
+    let (mut lines, mut depth) = (Vec::new(), 0);
+    for _ in 0..4 + dice.below(12) {
+        lines.push(nested(dice, number, depth));
+        depth = dice.below((depth + 2).min(5));
+    }
+    lines
+}
+
+/// Lines changed as a person would: a new one is as deep as the line before it, as one that it replaces, or one level deeper.
+fn changed(dice: &mut Dice, number: &mut usize, old: &[Nested]) -> Vec<Nested> {
+    let mut new = old.to_vec();
+    for _ in 0..=dice.below(2) {
+        let at = dice.below(new.len());
+        let depth = new[at].0;
+        match dice.below(5) {
+            0 if new.len() > 1 => {
+                new.remove(at);
+            }
+            1 => new.insert(at + 1, nested(dice, number, depth)),
+            2 => new.insert(at + 1, nested(dice, number, depth + 1)),
+            3 => new.insert(at, nested(dice, number, depth)),
+            _ => new[at].1 = format!("changed{number}: {}", dice.below(1000)),
+        }
+    }
+    new
+}
+
+fn written(lines: &[Nested], unit: &str, less: usize, more: &str) -> Vec<String> {
+    let line = |(depth, words): &Nested| format!("{more}{}{words}", unit.repeat(depth - less));
+    lines.iter().map(line).collect()
+}
+
+#[tokio::test]
+async fn generated_edits_keep_indentation_and_line_endings_or_are_refused() {
+    let (mut wrong, mut applied) = (Vec::new(), BTreeMap::<String, [usize; 2]>::new());
+    for seed in 1..=1500 {
+        let dice = &mut Dice::new(seed);
+        let mut number = 0;
+        let lines = file(dice, &mut number);
+        let unit = *dice.pick(&["  ", "    ", "\t"]);
+        let endings: &[&str] = *dice.pick::<&[&str]>(&[&["\n"], &["\r\n"], &["\n", "\r\n"]]);
+        let mut text: Vec<Line> = Vec::new();
+        for line in written(&lines, unit, 0, "") {
+            let ending = *dice.pick(endings);
+            text.push((line, ending));
+        }
+        if dice.chance(20) {
+            text.last_mut().unwrap().1 = "";
+        }
+        let from = dice.below(lines.len());
+        let to = (from + 1 + dice.below(5)).min(lines.len());
+        let (old, new) = (
+            &lines[from..to],
+            changed(dice, &mut number, &lines[from..to]),
+        );
+        if new == old {
+            continue;
+        }
+        let quoted = *dice.pick(&[Well, Shifted, Tabs, Flat, FromTheMiddle]);
+        let least = old.iter().chain(&new).map(|line| line.0).min().unwrap();
+        let (other, less, more) = match quoted {
+            Shifted if dice.chance(70) => (unit, least, ""),
+            Shifted => (unit, 0, unit),
+            Tabs if unit == "\t" => ("    ", 0, ""),
+            Tabs => ("\t", 0, ""),
+            Flat => ("", 0, ""),
+            Well | FromTheMiddle => (unit, 0, ""),
+        };
+        let [mut old_text, mut new_text] =
+            [old, &new].map(|lines| written(lines, other, less, more).join("\n"));
+        if quoted == FromTheMiddle {
+            [old_text, new_text] = [old_text, new_text].map(|text| text.trim_start().to_owned());
+        }
+        // Nothing says how deep a first line was or a new one becomes, and lines that are in the file as they were quoted were quoted well.
+        let verbatim = written(&lines, unit, 0, "").join("\n").contains(&old_text);
+        let is_one_depth = old.iter().all(|line| line.0 == old[0].0);
+        let gets_deeper = is_one_depth && new.iter().any(|line| line.0 > old[0].0);
+        let gets_other = std::iter::zip(old, &new).any(|(old, new)| old.0 != new.0);
+        let is_unknown = match quoted {
+            Well => false,
+            Flat | Shifted if verbatim && old.len() > 1 => true,
+            FromTheMiddle => old[0].0 != new[0].0,
+            Tabs => old.iter().all(|line| line.0 == 0),
+            Flat if gets_deeper => true,
+            // Which of several lines a changed one replaces; each takes the indentation of one.
+            Flat if new.len() < old.len() => new.iter().any(|line| !old.contains(line)),
+            Flat if new.len() == old.len() && gets_other => true,
+            Shifted if old.len() == 1 && gets_deeper => true,
+            Flat | Shifted => false,
+        };
+        if is_unknown {
+            continue;
+        }
+        for text in [&mut old_text, &mut new_text] {
+            if dice.chance(20) {
+                *text = text.replace('\n', "\r\n");
+            } else if dice.chance(10) {
+                *text = text.replacen('\n', "\r\n", 1);
+            }
+        }
+        // Whole lines, with the line break of the last one.
+        if dice.chance(30) && !text[to - 1].1.is_empty() {
+            old_text += "\n";
+            new_text += "\n";
+        }
+        let place = Place::new(&[("file", &joined(&text))]);
+        let edit = json!({"path": "file", "edits": [{"old_text": old_text, "new_text": new_text}]});
+        let answer = place.run("edit_file", edit).await;
+        let now = place.on_disk("file");
+        let is_right = match &answer {
+            Err(_) => {
+                now == joined(&text) && matches!(quoted, Flat | FromTheMiddle | Shifted | Tabs)
+            }
+            Ok(_) => {
+                let (before, after) = (joined(&text[..from]), joined(&text[to..]));
+                let inside = now
+                    .strip_prefix(before.as_str())
+                    .and_then(|rest| rest.strip_suffix(after.as_str()));
+                let near = &text[from.saturating_sub(1)..(to + 1).min(text.len())];
+                inside.is_some_and(|inside| {
+                    has(inside, &written(&new, unit, 0, ""), near, text[to - 1].1)
+                })
+            }
+        };
+        let [all, done] = applied.entry(format!("{quoted:?}")).or_default();
+        *all += 1;
+        *done += usize::from(answer.is_ok());
+        if !is_right {
+            let answer = answer.map_or_else(|error| error.0, |output| output.content);
+            wrong.push(format!("--- {seed} {quoted:?}\nold {old_text:?}\nnew {new_text:?}\nin {:?}\nnow {now:?}\nwanted {:?}\n{answer}", joined(&text), written(&new, unit, 0, "")));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong {applied:?}\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(12)].join("\n")
+    );
+    println!("{applied:?}");
+}
+
+/// Whether a text is these lines, each with an ending of a line near it, and the last one with that of the last line.
+fn has(text: &str, lines: &[String], near: &[Line], last: &str) -> bool {
+    let mut rest = text;
+    for (nth, line) in lines.iter().enumerate() {
+        let Some(after) = rest.strip_prefix(line.as_str()) else {
+            return false;
+        };
+        let is_last = nth + 1 == lines.len();
+        let mut endings = near
+            .iter()
+            .map(|(_, ending)| *ending)
+            .filter(|ending| !is_last && !ending.is_empty());
+        let ending = endings.find(|ending| after.starts_with(ending));
+        rest = match ending {
+            Some(ending) => &after[ending.len()..],
+            None if is_last => after,
+            None if near.iter().all(|(_, ending)| ending.is_empty()) => {
+                after.strip_prefix('\n').unwrap_or(after)
+            }
+            None => return false,
+        };
+    }
+    rest == last
+        || near
+            .iter()
+            .any(|(_, ending)| *ending == rest && !last.is_empty())
+}

@@ -1,0 +1,194 @@
+//! git's own diffs of changes made at random: a patch makes the folder what it was when git wrote the diff, or changes
+//! nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::driver::{World, call};
+use crate::git::{git, printed};
+
+const CASES: u64 = 80;
+
+/// Lines that look like parts of a diff, and lines that files repeat.
+const LINES: [&str; 12] = [
+    "-- x",
+    "++ y",
+    "-- ",
+    "- a/f.txt",
+    "@@ -1 +1 @@",
+    "diff --git a/f.txt b/f.txt",
+    "*** Delete File: f.txt",
+    "*** End Patch",
+    "\\ No newline at end of file",
+    "}",
+    "",
+    "\tx",
+];
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % 1_000_003).unwrap() % limit
+    }
+
+    fn line(&mut self) -> String {
+        let odd = self.below(3) == 0;
+        let number = self.below(100_000);
+        if odd {
+            LINES[number % LINES.len()].to_owned()
+        } else {
+            format!("line {number}")
+        }
+    }
+
+    fn text(&mut self, lines: &[String], ending: &str) -> String {
+        let text = lines.join(ending);
+        if lines.is_empty() || self.below(4) == 0 {
+            text
+        } else {
+            text + ending
+        }
+    }
+
+    /// Changes some of the files of a folder.
+    fn change(&mut self, folder: &Path, files: &BTreeMap<String, (Vec<String>, &str)>) {
+        for (name, (lines, ending)) in files {
+            let mut lines = lines.clone();
+            match self.below(8) {
+                0 => fs::remove_file(folder.join(name)).unwrap(),
+                1 => {}
+                kind => {
+                    for _ in 0..self.below(3) {
+                        let at = self.below(lines.len() + 1);
+                        match self.below(3) {
+                            0 => lines.insert(at, self.line()),
+                            1 if at < lines.len() => lines[at] = self.line(),
+                            _ => drop(lines.drain(at..(at + 2).min(lines.len()))),
+                        }
+                    }
+                    let text = self.text(&lines, ending);
+                    fs::write(folder.join(name), text).unwrap();
+                    if kind == 2 {
+                        fs::rename(folder.join(name), folder.join(format!("moved {name}")))
+                            .unwrap();
+                    }
+                }
+            }
+        }
+        if self.below(3) == 0 {
+            let lines: Vec<String> = (0..self.below(4)).map(|_| self.line()).collect();
+            let text = self.text(&lines, "\n");
+            fs::write(folder.join("new \u{fc}.txt"), text).unwrap();
+        }
+    }
+}
+
+/// What is in the folders of a folder, by the folder's name.
+fn files(root: &Path) -> BTreeMap<String, BTreeMap<String, String>> {
+    let names = |folder: &Path| {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let text = |folder: &str, name: String| {
+        let text = fs::read_to_string(root.join(folder).join(&name)).unwrap();
+        (name, text)
+    };
+    let folders = names(root)
+        .into_iter()
+        .filter(|name| name.starts_with("case"));
+    folders
+        .map(|folder| {
+            let files = names(&root.join(&folder))
+                .into_iter()
+                .map(|name| text(&folder, name))
+                .collect();
+            (folder, files)
+        })
+        .collect()
+}
+
+#[test]
+fn diffs_that_git_writes_are_applied_as_git_would_or_not_at_all() {
+    let repository = tempfile::tempdir().unwrap();
+    let root = repository.path();
+    git(root, &["init", "--quiet"]);
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut cases = Vec::new();
+    for case in 0..CASES {
+        let folder = root.join(format!("case{case}"));
+        fs::create_dir(&folder).unwrap();
+        let mut before = BTreeMap::new();
+        for name in ["f.txt", "two words.md", "\u{e9}.sql"] {
+            let ending = if dice.below(3) == 0 { "\r\n" } else { "\n" };
+            let lines: Vec<String> = (0..3 + dice.below(12)).map(|_| dice.line()).collect();
+            fs::write(folder.join(name), dice.text(&lines, ending)).unwrap();
+            before.insert(name.to_owned(), (lines, ending));
+        }
+        cases.push(before);
+    }
+    let commit = ["commit", "--quiet", "--message", "before"];
+    git(root, &["add", "."]);
+    git(root, &commit);
+    let old = files(root);
+    for (case, before) in cases.iter().enumerate() {
+        dice.change(&root.join(format!("case{case}")), before);
+    }
+    git(root, &["add", "--all"]);
+    let new = files(root);
+    let calls: Vec<_> = (0..CASES)
+        .map(|case| {
+            let (folder, context) = (format!("case{case}"), format!("-U{}", dice.below(5)));
+            let renames = ["-M", "--no-renames"][dice.below(2)];
+            let diff = printed(
+                root,
+                &["diff", "--cached", &context, renames, "HEAD", "--", &folder],
+            );
+            call(&folder, "apply_patch", json!({ "patch": diff }))
+        })
+        .collect();
+    let mut script: Vec<_> = calls.chunks(10).map(|calls| json!(calls)).collect();
+    script.push(json!([{ "text": "Done." }]));
+
+    let world = World::new(json!(script));
+    for (folder, texts) in &old {
+        for (name, text) in texts {
+            world.write(&format!("{folder}/{name}"), text);
+        }
+    }
+    let mut client = world.client();
+    let session = client.session(&world);
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "auto" }),
+    );
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    let (now, mut applied, mut wrong) = (files(&world.path()), 0, Vec::new());
+    for (case, call) in calls.iter().enumerate() {
+        let folder = format!("case{case}");
+        if now[&folder] == new[&folder] {
+            applied += 1;
+        } else if now[&folder] != old[&folder] {
+            wrong.push(format!(
+                "{call}\nnow {:?}\nnew {:?}",
+                now[&folder], new[&folder]
+            ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong\n{}",
+        wrong.len(),
+        wrong.join("\n\n")
+    );
+    assert!(applied >= 60, "{applied} of {CASES}");
+}
