@@ -106,6 +106,8 @@ pub(super) fn has_candidate_in_text(text: &str, is: impl Fn(&[Word]) -> bool) ->
         '[' | ']' | '<' | '>' | ',' | '\'' | '"' | '\\' | '#' => ' ',
         other => other,
     };
+    // A here-string may write its blanks as escapes.
+    let text = text.replace("\\n", "\n").replace("\\t", "\t");
     let text: String = text.chars().map(blank).collect();
     let parts = text.split([';', '|', '&', '\n', '(', ')', '{', '}', '`']);
     let lines = parts.filter_map(|part| read(part, Dialect::Posix).ok());

@@ -8,8 +8,8 @@ mod known;
 use std::path::{Component, Path, PathBuf};
 
 use known::{
-    CONTEXT, DATA, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS, MODULES, NAMING,
-    NO_SUBCOMMANDS, RUNNING, SCRIPT_RUNNERS, SQLITE, STEMS, WRAPPERS,
+    CONTEXT, DATA, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS, LAUNCHERS,
+    MODULES, NAMING, NO_SUBCOMMANDS, RUNNING, SCRIPT_RUNNERS, SQLITE, STEMS, WRAPPERS,
 };
 
 use crate::text::shell::program_name as name;
@@ -226,7 +226,7 @@ fn is_plain_script(name: &str, arguments: &[String]) -> Option<bool> {
             next.is_some_and(char::is_alphabetic)
         };
         if is_awk {
-            let starts = script.contains('|') || script.contains("system");
+            let starts = script.replace("||", "").contains('|') || script.contains("system");
             !starts && !script.match_indices('@').any(calls)
         } else {
             is_plain_sed(script)
@@ -259,8 +259,14 @@ fn takes_command(arguments: &[String]) -> bool {
 pub(super) fn takes_data(program: &str) -> bool {
     let name = name(program);
     DATA.contains(&name.as_str())
+        || NO_SUBCOMMANDS.contains(&name.as_str())
         || NAMING.contains(&name.as_str())
         || is_plain_script(&name, &[]).is_some()
+}
+
+/// Whether a program runs the words behind its options.
+pub(super) fn is_prefix(program: &str) -> bool {
+    known::PREFIXES.contains(&name(program).as_str())
 }
 
 /// Whether it depends on a program's options what it runs.
@@ -384,6 +390,7 @@ pub(super) fn subcommand(words: &[String]) -> Option<&[String]> {
     };
     let is_subcommand = named.iter().skip(1).all(is_name)
         && !NO_SUBCOMMANDS.contains(&program.as_str())
+        && !LAUNCHERS.contains(&program.as_str())
         && !named.iter().any(evaluates)
         && !runs_others(words);
     is_subcommand.then_some(named)

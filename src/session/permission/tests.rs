@@ -1115,6 +1115,21 @@ const UNRELATED: &[&str] = &[
     "xz -dk a.xz",
     "curl -sS -o x http://localhost:1/",
     "date +%s",
+    "command -v rm",
+    "timeout -s KILL 60 cargo test -q",
+    "nice -n 10 make -j2",
+    "env FOO=1 -u BAR ls",
+    "env | sort | head -3",
+    "nohup time cargo build",
+    "git ls-files | xargs wc -l",
+    "git diff --name-only | xargs -r -n1 basename",
+    "docker ps --format '{{.Names}}'",
+    "kubectl version --client",
+    "awk 'NR==1 || $2 > 3' a",
+    "basename \"$PWD\"",
+    "stat -c '%s %n' a",
+    "diff <(sort a) <(sort b) || true",
+    "trap 'echo bye' EXIT; ls",
 ];
 
 #[test]

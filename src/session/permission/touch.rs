@@ -4,11 +4,11 @@
 //! cannot be decided, unless what it runs is a line of its own that can be read.
 
 use super::emptying::has_candidate_in_text;
-use super::programs::{Runs, depends_on_options, is_evaluated, runs, takes_data};
+use super::programs::{Runs, depends_on_options, is_evaluated, is_prefix, runs, takes_data};
 use super::rule::{Rule, Touch};
 use super::windows;
 use crate::text::shell::{
-    Command, Dialect, Line, Piece, Word, Words, is_shell, program_name, read,
+    Command, Dialect, Expansion, Line, Piece, Word, Words, is_shell, program_name, read,
 };
 
 /// Operators of `[[` whose operands are evaluated.
@@ -99,6 +99,13 @@ fn by_words(rule: &Rule, command: &Command, depth: usize) -> Touch {
             touched_within(rule, &line, depth - 1)
         });
     }
+    let asks_where = |word: &Word| matches!(word.text().as_deref(), Some("-v" | "-V"));
+    if program == "command" && arguments.first().is_some_and(asks_where) {
+        return Touch::Not;
+    }
+    if let Some(touch) = behind(rule, command, &program, depth) {
+        return touch;
+    }
     let texts: Words = words.iter().map(Word::written).collect();
     let names =
         |word: &String| word.contains('=') && !word.starts_with('-') && is_set_to(rule, word);
@@ -115,6 +122,75 @@ fn by_words(rule: &Rule, command: &Command, depth: usize) -> Touch {
     }
 }
 
+/// For a program that runs the words behind its options: any of them that may begin the command counts. `None` where they
+/// do not say what runs.
+fn behind(rule: &Rule, command: &Command, program: &str, depth: usize) -> Option<Touch> {
+    let texts: Words = command
+        .words
+        .iter()
+        .map(Word::text)
+        .collect::<Option<_>>()?;
+    if !is_prefix(program) || depth == 0 {
+        return None;
+    }
+    let (name, mut touch, mut may_be_value) = (program_name(program), Touch::Not, false);
+    let mut replaced: Option<&str> = None;
+    let mut at = 1;
+    while let Some(text) = texts.get(at) {
+        let is_option = text.starts_with('-');
+        let is_set_here = name == "env" && !is_option && text.contains('=');
+        match (name.as_str(), text.as_str()) {
+            ("env", "-" | "--" | "-i" | "-u" | "-C" | "--ignore-environment") => {}
+            ("env", option) if is_option && !option.starts_with("--unset=") => return None,
+            ("xargs", option)
+                if ["-i", "-J", "-R", "--r"]
+                    .iter()
+                    .any(|it| option.starts_with(it)) =>
+            {
+                return None;
+            }
+            ("xargs", "-I") => {
+                replaced = texts.get(at + 1).map(String::as_str);
+                at += 1;
+            }
+            ("xargs", option) if option.starts_with("-I") => replaced = option.get(2..),
+            _ if is_set_here && is_set(rule, text) => touch = touch.max(Touch::Perhaps),
+            _ => {}
+        }
+        if !is_option && !is_set_here {
+            if replaced.is_some_and(|mark| text.contains(mark)) {
+                return None;
+            }
+            touch = touch.max(by_words(rule, &inner(command, at, &name), depth - 1));
+            if !may_be_value && !text.starts_with(|c: char| c.is_ascii_digit()) {
+                break;
+            }
+        }
+        let is_alone = text.ends_with(|c: char| c.is_ascii_digit()) || text == "-r";
+        may_be_value = is_option && !is_alone && replaced.is_none();
+        at += 1;
+    }
+    Some(touch)
+}
+
+/// The command that begins with a word of another one; what `xargs` reads stands behind it.
+fn inner(command: &Command, at: usize, name: &str) -> Command {
+    let read = Expansion {
+        source: "$@".to_owned(),
+        commands: Vec::new(),
+        is_quoted: false,
+        evaluates: false,
+    };
+    let read = (name == "xargs").then(|| Word {
+        pieces: vec![Piece::Expansion(read)],
+    });
+    Command {
+        words: command.words.iter().skip(at).cloned().chain(read).collect(),
+        redirections: command.redirections.clone(),
+        ..Command::default()
+    }
+}
+
 /// Whether the rule matches the words as the command that they are.
 fn touches(rule: &Rule, words: &[Word]) -> Touch {
     let Some((program, arguments)) = words.split_first() else {
@@ -124,7 +200,20 @@ fn touches(rule: &Rule, words: &[Word]) -> Touch {
     let mut base = Word::default();
     base.push(&program_name(&program.written()));
     let by_name: Vec<Word> = std::iter::once(&base).chain(arguments).cloned().collect();
-    rule.touches(words).max(rule.touches(&by_name))
+    // `git --no-pager push` and `git -C folder push` may be `git push`.
+    let is_option = |at: usize| {
+        let text = arguments.get(at).and_then(Word::text);
+        text.is_some_and(|text| text.starts_with('-'))
+    };
+    let is_skipped = |at: &usize| is_option(*at) || *at > 0 && is_option(at - 1);
+    let bare = (0..arguments.len()).take_while(is_skipped).map(|at| {
+        let words: Vec<Word> = std::iter::once(&base)
+            .chain(arguments.iter().skip(at + 1))
+            .cloned()
+            .collect();
+        rule.touches(&words).min(Touch::Perhaps)
+    });
+    bare.fold(rule.touches(words).max(rule.touches(&by_name)), Touch::max)
 }
 
 /// Whether what the rule is about stands among the arguments or in the input: as words, or as the text of one.
@@ -183,6 +272,7 @@ fn line_of(program: &str, arguments: &[Word]) -> Option<String> {
     match (program_name(program).as_str(), texts.as_slice()) {
         ("eval", [first, rest @ ..]) if first == "--" => Some(rest.join(" ")),
         ("eval", [_, ..]) => Some(texts.join(" ")),
+        ("trap", [line, _, ..]) if !line.starts_with('-') => Some(line.clone()),
         (shell, [flags, rest @ ..]) if is_shell(shell) => {
             let letters = flags.strip_prefix('-')?;
             let is_plain =
@@ -192,7 +282,8 @@ fn line_of(program: &str, arguments: &[Word]) -> Option<String> {
                 .next()
                 .filter(|line| *line != "--")
                 .or_else(|| rest.next())?;
-            is_plain.then(|| line.clone())
+            // An option behind `-c` is none of the line.
+            (is_plain && !line.starts_with(['-', '+'])).then(|| line.clone())
         }
         _ => None,
     }

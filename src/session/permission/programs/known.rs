@@ -58,7 +58,6 @@ pub(super) const WRAPPERS: &[&str] = &[
     "dbus-run-session",
     "direnv",
     "doas",
-    "docker",
     "entr",
     "env",
     "expect",
@@ -70,13 +69,11 @@ pub(super) const WRAPPERS: &[&str] = &[
     "ftp",
     "gdb",
     "ionice",
-    "kubectl",
     "launchctl",
     "lftp",
     "lldb",
     "ltrace",
     "machinectl",
-    "nerdctl",
     "nice",
     "nix-shell",
     "nohup",
@@ -87,10 +84,10 @@ pub(super) const WRAPPERS: &[&str] = &[
     "parallel",
     "perf",
     "pkexec",
-    "podman",
     "proot",
     "rsh",
     "run0",
+    "run-parts",
     "runuser",
     "screen",
     "script",
@@ -137,12 +134,13 @@ pub(super) const WRAPPERS: &[&str] = &[
 
 /// Package managers whose `run` takes the name of a script of the project.
 pub(super) const SCRIPT_RUNNERS: [&str; 3] = ["npm", "pnpm", "yarn"];
-/// Common programs whose first argument is a file, a text or another program.
-pub(super) const NO_SUBCOMMANDS: [&str; 38] = [
-    "basename", "bunx", "cat", "chmod", "chown", "cmp", "cp", "cut", "dd", "diff", "dirname", "du",
-    "echo", "file", "find", "grep", "head", "kill", "ln", "ls", "mkdir", "mv", "npx", "pipx", "rg",
-    "rm", "rmdir", "sleep", "sort", "stat", "tail", "tee", "touch", "uniq", "uvx", "wc", "which",
-    "xxd",
+/// Programs whose first argument is another program.
+pub(super) const LAUNCHERS: [&str; 4] = ["bunx", "npx", "pipx", "uvx"];
+/// Common programs whose arguments are files and texts.
+pub(super) const NO_SUBCOMMANDS: [&str; 34] = [
+    "basename", "cat", "chmod", "chown", "cmp", "cp", "cut", "dd", "diff", "dirname", "du", "echo",
+    "file", "find", "grep", "head", "kill", "ln", "ls", "mkdir", "mv", "rg", "rm", "rmdir",
+    "sleep", "sort", "stat", "tail", "tee", "touch", "uniq", "wc", "which", "xxd",
 ];
 
 /// Built-ins that only change what later commands mean.
@@ -206,11 +204,13 @@ pub(super) const EVALUATED_ENDS: [&str; 9] = [
     "OPTS",
 ];
 
-/// Programs whose arguments are text, names and files: what looks like a command among them is none.
-pub(super) const DATA: [&str; 27] = [
-    "apropos", "cargo", "cat", "cd", "cp", "echo", "egrep", "fgrep", "file", "find", "gh", "git",
-    "grep", "head", "jq", "ls", "man", "mkdir", "npm", "pip", "rg", "tail", "tee", "touch", "type",
-    "wc", "which",
+/// Other programs whose arguments are text, names and files: what looks like a command among them is none.
+pub(super) const DATA: [&str; 12] = [
+    "apropos", "cargo", "cd", "egrep", "fgrep", "gh", "git", "jq", "man", "npm", "pip", "type",
+];
+/// Programs that run the words behind their options, and take nothing else that is evaluated.
+pub(super) const PREFIXES: [&str; 9] = [
+    "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "time", "timeout", "xargs",
 ];
 /// Parts of names of long options that take a command or code, for programs not named here.
 pub(super) const STEMS: [&str; 20] = [
@@ -221,10 +221,47 @@ pub(super) const STEMS: [&str; 20] = [
 /// Modules of Python that evaluate their arguments or input.
 pub(super) const MODULES: [&str; 4] = ["IPython", "code", "pdb", "timeit"];
 
+/// What runs a program in a container or as a part of docker itself.
+const CONTAINERS: &[&str] = &[
+    "build",
+    "buildx",
+    "compose",
+    "config",
+    "container",
+    "context",
+    "create",
+    "exec",
+    "image",
+    "plugin",
+    "run",
+    "service",
+    "stack",
+    "start",
+    "--config",
+    "--context",
+    "--host",
+];
+
 /// Arguments that make a program run others: the program, one-letter options, and others. Of the others, `--long` also
 /// stands for its abbreviations, `-word` and what begins or ends with a sign for what begins so, and `*text` for what
 /// contains the text.
 pub(super) const RUNNING: &[(&str, &str, &[&str])] = &[
+    ("docker", "Hc", CONTAINERS),
+    ("nerdctl", "Hc", CONTAINERS),
+    ("podman", "Hc", CONTAINERS),
+    (
+        "kubectl",
+        "",
+        &[
+            "attach",
+            "config",
+            "debug",
+            "exec",
+            "plugin",
+            "run",
+            "--kubeconfig",
+        ],
+    ),
     ("find", "", &["-exec", "-ok", "-delete", "-fprint", "-fls"]),
     ("fd", "xX", &["--exec", "--exec-batch"]),
     ("fdfind", "xX", &["--exec", "--exec-batch"]),

@@ -935,6 +935,82 @@ fn lines() -> Vec<(&'static str, String)> {
     lines
 }
 
+/// What runs the words behind it, with options of its own, one behind another; and options before a subcommand.
+#[test]
+fn no_prefix_and_no_option_hides_a_denied_command() {
+    let deny = policy(&[], &[], &["run_command(rm *)", "run_command(git push *)"]);
+    let prefixes = [
+        "env",
+        "env -i",
+        "env A=b",
+        "env -u A",
+        "env -",
+        "nice",
+        "nice -n 5",
+        "nohup",
+        "timeout 5",
+        "timeout -k 1 -s KILL 5s",
+        "time",
+        "time -p",
+        "setsid -w",
+        "stdbuf -oL",
+        "ionice -c 3",
+        "xargs",
+        "xargs -0r",
+        "xargs -n 1 -P 4",
+        "xargs -I{}",
+        "xargs -I {}",
+        "xargs -0I %",
+        "xargs -i",
+        "xargs --replace=%",
+    ];
+    let inner = [
+        "rm f",
+        "/bin/rm f",
+        "sh -c 'rm f'",
+        "env -S 'rm f'",
+        "git push",
+        "git --no-pager push origin",
+        "git -C x push",
+        "git -c a=b push",
+        "find . -exec rm f +",
+        "bash -c -e 'rm f'",
+        "python3 -c x",
+    ];
+    let fed = [
+        "echo rm | xargs -I{} {} f",
+        "echo rm | xargs -I % % f",
+        "echo rm | xargs -0I % % f",
+        "echo rm f | xargs env",
+        "echo -exec rm f + | xargs find .",
+        "echo -c 'rm f' | xargs sh",
+        "echo push | xargs git",
+        "env sh <<< 'rm f'",
+        "nice python3 < x",
+        "env LD_PRELOAD=x ls",
+        "env -S'rm f'",
+        "make -f - <<< $'x:\\n\\trm f'",
+        "trap 'rm f' EXIT",
+        "run-parts x",
+        "docker run x rm f",
+        "kubectl exec p -- rm f",
+        "docker compose exec c rm f",
+    ];
+    let mut lines: Vec<String> = fed.map(str::to_owned).to_vec();
+    for outer in prefixes {
+        for prefix in prefixes {
+            lines.extend(
+                inner
+                    .iter()
+                    .map(|inner| format!("{outer} {prefix} {inner}")),
+            );
+        }
+    }
+    assert!(lines.len() > 5000, "{}", lines.len());
+    lines.retain(|line| deny.decide(Auto, &run(line)) == Verdict::Allow);
+    assert_eq!(lines, Vec::<String>::new());
+}
+
 #[test]
 fn no_spelling_of_a_denied_command_runs_unasked() {
     let deny = policy(&[], &[], &["run_command(rm *)"]);
