@@ -35,6 +35,23 @@ impl Dice {
 /// A line and what it ends with.
 type Line = (String, &'static str);
 
+/// Lines with endings of one kind or of two, the last one perhaps without.
+fn ended(dice: &mut Dice, lines: &[String]) -> Vec<Line> {
+    let kinds: [&[&str]; 4] = [&["\n"], &["\n"], &["\r\n"], &["\n", "\r\n"]];
+    let kind = *dice.pick(&kinds);
+    let mut text: Vec<Line> = lines
+        .iter()
+        .map(|line| (line.clone(), *dice.pick(kind)))
+        .collect();
+    if dice.chance(25)
+        && let Some((line, ending)) = text.last_mut()
+        && !line.is_empty()
+    {
+        *ending = "";
+    }
+    text
+}
+
 fn joined(lines: &[Line]) -> String {
     lines
         .iter()

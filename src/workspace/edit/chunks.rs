@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::replacement::ended_lines;
+use super::replacement::{ended_lines, last_ending};
 use super::{
     Asked, MatchError, Outcome, Replacement, Strategy, assembled, explain, first_pass, numbered,
 };
@@ -52,15 +52,6 @@ pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError>
         }
     }
     assembled(text, places, strategy)
-}
-
-/// What the last line that ends with a line break ends with.
-fn last_ending(text: &str) -> &str {
-    let endings = ended_lines(text).map(|(_, ending)| ending);
-    endings
-        .filter(|ending| !ending.is_empty())
-        .last()
-        .unwrap_or("\n")
 }
 
 fn context(line: &Line) -> Option<&str> {

@@ -216,11 +216,7 @@ impl<'a> Search<'a> {
         let next = ended_lines(after)
             .map(|(_, ending)| ending)
             .find(|ending| !ending.is_empty());
-        next.unwrap_or(if before.ends_with("\r\n") {
-            "\r\n"
-        } else {
-            "\n"
-        })
+        next.unwrap_or(last_ending(before))
     }
 }
 
@@ -346,6 +342,15 @@ fn indentation(line: &str) -> &str {
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     ended_lines(text).map(|(line, _)| line)
+}
+
+/// What the last line that ends with a line break ends with.
+pub(super) fn last_ending(text: &str) -> &str {
+    let endings = ended_lines(text).map(|(_, ending)| ending);
+    endings
+        .filter(|ending| !ending.is_empty())
+        .last()
+        .unwrap_or("\n")
 }
 
 /// The lines of `text` with their line endings; a text that ends with one has an empty last line.

@@ -35,6 +35,19 @@ const LINES: &[&str] = &[
 
 const NAMES: &[&str] = &["a.txt", "src/b.rs", "src/deep/c.py", "two words.md", "é.md"];
 
+/// Sections that cannot be applied, so that nothing of their patch is.
+const WRONG: &[&str] = &[
+    "*** Update File: gone.txt\n@@\n-x\n+y\n",
+    "*** Delete File: gone.txt\n",
+    "*** Update File: a.txt\n@@\n-no such line 1\n+y\n",
+    "*** Update File: src/b.rs\n@@ no such anchor 1\n-}\n+y\n",
+    "*** Update File: link\n*** Move to: src/deep/c.py\n",
+    "*** Add File: src/deep/c.py\n+x\n",
+    "*** Add File: ../outside.txt\n+x\n",
+    "*** Delete File: src\n",
+    "*** Rename File: a.txt\n",
+];
+
 /// A line of an expected text with the endings that it may have.
 type Expected = (String, Vec<&'static str>);
 
@@ -81,18 +94,9 @@ fn line(dice: &mut Dice, number: &mut usize) -> String {
 }
 
 fn file(dice: &mut Dice, number: &mut usize) -> Vec<Line> {
-    let endings: &[&str] = *dice.pick::<&[&str]>(&[&["\n"], &["\n"], &["\r\n"], &["\n", "\r\n"]]);
     let count = 1 + dice.below(14);
-    let mut lines: Vec<Line> = Vec::new();
-    for _ in 0..count {
-        let ending = *dice.pick(endings);
-        lines.push((line(dice, number), ending));
-    }
-    if dice.chance(30) {
-        lines.last_mut().unwrap().1 = "";
-    }
-    lines.retain(|(line, ending)| !line.is_empty() || !ending.is_empty());
-    lines
+    let lines: Vec<String> = (0..count).map(|_| line(dice, number)).collect();
+    ended(dice, &lines)
 }
 
 fn hunks(dice: &mut Dice, number: &mut usize, count: usize) -> Vec<Hunk> {
@@ -127,13 +131,13 @@ fn hunks(dice: &mut Dice, number: &mut usize, count: usize) -> Vec<Hunk> {
 impl Section {
     fn update(dice: &mut Dice, number: &mut usize, path: &str, old: &[Line]) -> Option<Self> {
         let hunks = hunks(dice, number, old.len());
-        let kept = |hunk: &Hunk| {
+        let changes_nothing = |hunk: &Hunk| {
             old[hunk.at..hunk.at + hunk.gone]
                 .iter()
                 .map(|(line, _)| line)
                 .eq(&hunk.new)
         };
-        if hunks.is_empty() || hunks.iter().any(kept) {
+        if hunks.is_empty() || hunks.iter().any(changes_nothing) {
             return None;
         }
         let endings = |from: usize, to: usize| -> Vec<&'static str> {
@@ -144,30 +148,28 @@ impl Section {
                 .filter(|it| !it.is_empty())
                 .collect();
             if endings.is_empty() {
-                let any = old
-                    .iter()
-                    .map(|(_, ending)| *ending)
-                    .find(|it| !it.is_empty());
-                endings.push(any.unwrap_or("\n"));
+                let mut before = old.iter().rev().map(|(_, ending)| *ending);
+                endings.push(before.find(|it| !it.is_empty()).unwrap_or("\n"));
             }
             endings
         };
         let (mut new, mut from): (Vec<Expected>, _) = (Vec::new(), 0);
         for hunk in &hunks {
-            new.extend(
-                old[from..hunk.at]
-                    .iter()
-                    .map(|(line, ending)| (line.clone(), vec![*ending])),
-            );
+            new.extend(kept(&old[from..hunk.at]));
             let either = endings(hunk.at, hunk.at + hunk.gone);
             new.extend(hunk.new.iter().map(|line| (line.clone(), either.clone())));
             from = hunk.at + hunk.gone;
         }
-        new.extend(
-            old[from..]
-                .iter()
-                .map(|(line, ending)| (line.clone(), vec![*ending])),
-        );
+        new.extend(kept(&old[from..]));
+        // Which of two equal lines goes is not said of their endings.
+        let gone = hunks
+            .iter()
+            .flat_map(|hunk| &old[hunk.at..hunk.at + hunk.gone]);
+        for (line, ending) in gone {
+            for (_, endings) in new.iter_mut().filter(|(same, _)| same == line) {
+                endings.push(ending);
+            }
+        }
         let was_open = old.last()?.1.is_empty();
         let last = hunks.last()?;
         let is_end_changed = last.at + last.gone == old.len();
@@ -255,7 +257,7 @@ impl Section {
         let no_sign = dice.chance(20);
         let quoted = |at: usize| {
             let (line, _) = &self.old[at];
-            let is_signed = !is_bare && !(no_sign && line.is_empty());
+            let is_signed = !(is_bare || no_sign && line.is_empty());
             (if is_signed { " " } else { "" }, line.as_str())
         };
         let gone_to = hunk.at + hunk.gone;
@@ -303,8 +305,7 @@ fn case(dice: &mut Dice) -> Case {
         .map(|(name, lines)| (name.clone(), kept(lines)))
         .collect();
     after.insert("link".to_owned(), vec![("-> a.txt".to_owned(), vec![""])]);
-    let mut sections = Vec::new();
-    let mut is_unique = true;
+    let (mut sections, mut is_unique) = (Vec::new(), true);
     for (name, old) in &before {
         let section = |action, new| Section {
             path: name.clone(),
@@ -361,23 +362,11 @@ fn case(dice: &mut Dice) -> Case {
     for at in (1..sections.len()).rev() {
         sections.swap(at, dice.below(at + 1));
     }
-    // One that cannot be applied, so that none of it is.
-    let wrong = [
-        "*** Update File: gone.txt\n@@\n-x\n+y\n",
-        "*** Delete File: gone.txt\n",
-        "*** Update File: a.txt\n@@\n-no such line 1\n+y\n",
-        "*** Update File: src/b.rs\n@@ no such anchor 1\n-}\n+y\n",
-        "*** Update File: link\n*** Move to: src/deep/c.py\n",
-        "*** Add File: src/deep/c.py\n+x\n",
-        "*** Add File: ../outside.txt\n+x\n",
-        "*** Delete File: src\n",
-        "*** Rename File: a.txt\n",
-    ];
     let is_wrong = dice.chance(25) || sections.is_empty();
     if is_wrong {
         sections.insert(
             dice.below(sections.len() + 1),
-            (*dice.pick(&wrong)).to_owned(),
+            (*dice.pick(WRONG)).to_owned(),
         );
     }
     Case {
