@@ -417,7 +417,8 @@ fn undoing_a_rejection_stops_no_job() {
 
 #[test]
 fn output_is_what_a_terminal_shows_in_the_end() {
-    let bar = r"printf 'begin\n\033[31m 10%%\r 20%%'";
+    // The shell's own `printf` writes line by line, and a call that starts a job ends with the first of them.
+    let bar = r"env printf 'begin\n\033[31m 10%%\r 20%%'";
     let calls = [
         json!({ "command": format!("{bar}; until [ -e go ]; do sleep 0.05; done; printf '\\r100%%\\033[m\\n'") }),
         json!({ "command": format!("{bar}; sleep {}", unique()), "background": true }),
