@@ -16,7 +16,7 @@ pub struct ChangeSet {
     /// Files, folders and links of the workspace, sorted by path, so that a folder precedes its contents.
     pub files: Vec<EntryChange>,
     /// git's own state: HEAD, refs, index, and a merge or rebase in progress. Of objects, logs and settings only what was
-    /// removed or overwritten.
+    /// removed or overwritten, or made and is no object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<EntryChange>,
 }

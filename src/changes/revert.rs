@@ -3,21 +3,23 @@
 //! Only what is still as the command left it is touched. What was changed since, is open in the editor, or cannot be
 //! changed is left and listed; the caller may merge the texts among it.
 
+mod left;
+
 use std::collections::HashSet;
-use std::io;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::Dir;
 
+pub use self::left::{Left, Reason};
 use crate::changes::backup;
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::guard::set_aside;
 use crate::changes::images::Images;
 use crate::changes::snapshot::{is_same_index, look_at};
 use crate::domain::lock;
-use crate::workspace::{Root, disk, mode};
+use crate::workspace::{Root, disk, mode, native};
 
 /// Folders of a repository that may be empty.
 const LASTING: [&str; 4] = [".git", "refs", "refs/heads", "refs/tags"];
@@ -31,73 +33,6 @@ pub struct Reverted {
     pub done: ChangeSet,
     /// What was left alone.
     pub left: Vec<Left>,
-}
-
-/// A path that was left alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
-    /// Absolute path.
-    pub path: PathBuf,
-    /// The reason.
-    pub reason: Reason,
-}
-
-/// Why a path was not reverted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
-    /// Somebody changed it since.
-    #[error("it has been changed since")]
-    Changed,
-    /// It is open in the editor, which has to change it.
-    #[error("it is open in the editor")]
-    Open,
-    /// Somebody changed these lines of its text since, counted from 0.
-    #[error("changed since")]
-    Lines(Range<usize>),
-    /// Somebody removed it since.
-    #[error("it has been removed since")]
-    Removed,
-    /// Its text is nowhere but in the editor.
-    #[error("it has unsaved changes in the editor, so it was not removed")]
-    Unsaved,
-    /// A folder with other contents.
-    #[error("it is not empty")]
-    NotEmpty,
-    /// It was a pipe, socket or device.
-    #[error("it was not a regular file")]
-    Special,
-    /// Another part of git's state was changed since, and it only goes back as a whole.
-    #[error("git's state has changed since")]
-    GitMoved,
-    /// The system did not permit it.
-    #[error("permission denied")]
-    Denied,
-    /// There is no space for it.
-    #[error("there is no space left on the disk; free some, then try again")]
-    Full,
-    /// The system refused.
-    #[error("{0}")]
-    Io(String),
-}
-
-impl Reason {
-    /// Whether somebody changed it since; otherwise the system refused, or the editor.
-    #[must_use]
-    pub fn is_change(&self) -> bool {
-        matches!(
-            self,
-            Self::Changed | Self::Lines(_) | Self::Removed | Self::GitMoved | Self::NotEmpty
-        )
-    }
-
-    /// Whether another attempt may succeed.
-    #[must_use]
-    pub fn is_retryable(&self) -> bool {
-        matches!(
-            self,
-            Self::Denied | Self::Full | Self::Unsaved | Self::Io(_)
-        )
-    }
 }
 
 /// Reverts `changes` in `roots`, except those of files for which `is_open` is true. Blocks.
@@ -151,7 +86,7 @@ pub fn revert<'a>(
     of_git.extend(
         of_backup
             .into_iter()
-            .map(|change| (change, revert.put_back(change))),
+            .map(|change| (change, revert.put_back(change, has_moved))),
     );
     of_git.extend(other.into_iter().map(git));
     for (change, done) in of_git {
@@ -360,38 +295,45 @@ impl<'a> Revert<'a> {
         Ok(())
     }
 
-    /// Puts back what git keeps besides its state. Nothing takes it away again: it harms nobody.
-    fn put_back(&self, change: &EntryChange) -> Result<(), Reason> {
-        let Entry::File { image, size, mode } = &change.before else {
-            return Ok(());
-        };
-        if !change.before.is_in_backup() {
+    /// Puts back what git keeps besides its state, and takes away what the command made of that. An object stays: it harms
+    /// nobody.
+    fn put_back(&self, change: &EntryChange, has_moved: bool) -> Result<(), Reason> {
+        let (dir, path) = self.place(&change.path)?;
+        let is_object = || path.iter().any(|part| part == "objects");
+        let is_made = change.before == Entry::Absent && !has_moved && !is_object();
+        if !is_made && !change.before.is_in_backup() {
             return Ok(());
         }
-        let (dir, path) = self.place(&change.path)?;
-        let stored = || backup::open(self.images.backups(), image, *size).map_err(failed);
-        clear_way(dir, path).map_err(failed)?;
-        // What somebody wrote there since is theirs; an object that was overwritten is none.
+        // What somebody wrote there since is theirs, but for the next lines of a new log; an object that was overwritten is
+        // none.
         let is_as_left = match &change.after {
             Entry::Special => true,
             Entry::File { image, size, .. } => {
                 let mut after =
                     backup::open(self.images.backups(), image, *size).map_err(failed)?;
+                let is_log = is_made && native::shown(path).contains(".git/logs/");
+                let most = if is_log { *size } else { u64::MAX };
                 dir.open(path)
-                    .is_ok_and(|mut now| backup::is_same(&mut now, &mut after))
+                    .is_ok_and(|now| backup::is_same(&mut now.take(most), &mut after))
             }
             after => look_at(dir, path).map_err(failed)? == *after,
         };
-        let is_whole = || {
-            Ok::<_, Reason>(match dir.open_with(path, OpenOptions::new().read(true)) {
-                Ok(mut now) => backup::is_same(&mut now, &mut stored()?),
-                Err(_) => false,
-            })
-        };
-        if !is_as_left || is_whole()? {
+        if !is_as_left {
             return Ok(());
         }
-        disk::copy_with_mode(dir, path, &mut stored()?, *mode).map_err(failed)
+        let Entry::File { image, size, mode } = &change.before else {
+            dir.remove_file(path).map_err(failed)?;
+            self.remove_empty_folders(&change.path);
+            return Ok(());
+        };
+        let stored = || backup::open(self.images.backups(), image, *size);
+        let is_whole = |(mut now, mut stored)| backup::is_same(&mut now, &mut stored);
+        let both = dir.open(path).and_then(|now| Ok((now, stored()?)));
+        if both.is_ok_and(is_whole) {
+            return Ok(());
+        }
+        let put = || disk::copy_with_mode(dir, path, &mut stored()?, *mode);
+        clear_way(dir, path).and_then(|()| put()).map_err(failed)
     }
 
     /// What git has made of an index that lists the same as the command left.

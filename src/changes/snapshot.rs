@@ -83,7 +83,7 @@ struct Seen {
     repositories: Vec<PathBuf>,
     /// What the repositories have besides their state, by their folder of objects.
     objects: HashMap<PathBuf, Objects>,
-    /// What was removed from that or overwritten since the look before.
+    /// What was removed from that or overwritten since the look before, or made besides objects.
     lost: Vec<EntryChange>,
     /// When the command began that was interrupted.
     interrupted: Option<SystemTime>,
@@ -101,6 +101,8 @@ pub struct Coverage {
     pub problem: Option<String>,
     /// The ignored folders and large ignored files, which undo does not cover.
     pub left_out: Vec<PathBuf>,
+    /// The `.git` folders in those.
+    pub repositories: Vec<PathBuf>,
     /// Whether there is a repository: undo gives all of it back, and what may remove it asks all the same.
     pub has_objects: bool,
 }
@@ -261,11 +263,14 @@ impl Snapshots {
             .map_or_else(Vec::new, |seen| objects::links(&seen.objects))
     }
 
-    /// The ignored folders and large ignored files that are gone since `earlier`.
+    /// The ignored folders, their repositories, and large ignored files that are gone since `earlier`.
     #[must_use]
     pub fn lost(&self, earlier: &Coverage) -> Vec<PathBuf> {
-        let is_gone = |path: &&PathBuf| path.symlink_metadata().is_err();
-        earlier.left_out.iter().filter(is_gone).cloned().collect()
+        let is_gone = |path: &Path| path.symlink_metadata().is_err();
+        let paths = earlier.left_out.iter().filter(|path| is_gone(path));
+        let repositories = earlier.repositories.iter();
+        let repositories = repositories.filter(|path| is_gone(&path.join("objects")));
+        paths.chain(repositories).cloned().collect()
     }
 }
 

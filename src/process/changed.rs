@@ -199,8 +199,17 @@ impl Shared {
                     left_out,
                 }
             }
-            Ok(Coverage { left_out, .. }) => {
-                let note = format!("undo does not cover {}", sorted(workspace, left_out.iter()));
+            Ok(Coverage {
+                left_out,
+                repositories,
+                ..
+            }) => {
+                let mut note =
+                    format!("undo does not cover {}", sorted(workspace, left_out.iter()));
+                if !repositories.is_empty() {
+                    note += ", with the repository ";
+                    note += &sorted(workspace, repositories.iter());
+                }
                 Reach {
                     undo: Undo::ExceptIgnored,
                     note: Some(note),

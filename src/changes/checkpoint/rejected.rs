@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::Checkpoints;
-use super::reviewed::{ReviewError, Reviewed, nothing, refused, stayed};
+use super::reviewed::{ReviewError, Reviewed, named, nothing, refused, stayed};
 use super::undo::{Reapplied, Undone};
 use crate::workspace::Workspace;
 
@@ -63,7 +63,7 @@ impl Checkpoints {
         if paths.is_empty() {
             return Err(refused(workspace, "restored", &left));
         }
-        let paths = workspace.named(paths.iter());
+        let paths = named(workspace, paths.iter());
         Ok(Reviewed {
             message: Some(format!(
                 "restored what was rejected: {paths}{}",

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::reviewed::{
-    ReviewError, Reviewed, ReviewedFile, ReviewedTurn, nothing, refused, stayed,
+    ReviewError, Reviewed, ReviewedFile, ReviewedTurn, named, nothing, refused, stayed,
 };
-use super::undo::Undone;
+use super::undo::{Undone, first_of_git};
 use super::{Checkpoints, TurnChanges};
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::edits::{self, Text};
@@ -201,7 +201,7 @@ impl Checkpoints {
             return Err(refused(workspace, "rejected", &left));
         }
         let paths: BTreeSet<&PathBuf> = rejected.iter().flat_map(|undone| &undone.paths).collect();
-        let paths = workspace.named(paths.into_iter());
+        let paths = named(workspace, paths.into_iter());
         let reviewed = Reviewed {
             message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
             note: Some(format!(
@@ -347,7 +347,7 @@ async fn files(
             });
         }
     }
-    if let (true, Some(first)) = (changes.files.is_empty(), changes.git.first()) {
+    if let (true, Some(first)) = (changes.files.is_empty(), first_of_git(changes)) {
         files.push(ReviewedFile {
             path: first.path.clone(),
             created: first.before == Entry::Absent,

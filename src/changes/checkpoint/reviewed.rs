@@ -1,10 +1,19 @@
 //! The result of a review, and its message for a person.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::changes::revert::{Left, Reason};
 use crate::changes::review::PendingHunk;
-use crate::workspace::{Workspace, first_names};
+use crate::workspace::{Workspace, first_names, native};
+
+/// What a person calls git's state: how the path of it begins, and what stands for that.
+const WORDS: [(&str, &str); 5] = [
+    ("refs/heads/", "branch "),
+    ("refs/tags/", "tag "),
+    ("refs/stash", "the stash"),
+    ("HEAD", "git's HEAD"),
+    ("index", "git's index"),
+];
 
 /// The result of a review.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,6 +73,23 @@ impl Reviewed {
 
 pub(super) fn nothing() -> ReviewError {
     ReviewError("there is nothing to undo".to_owned())
+}
+
+/// Names the first of what was changed, and counts the rest.
+pub(super) fn named<'a>(
+    workspace: &Workspace,
+    paths: impl ExactSizeIterator<Item = &'a PathBuf>,
+) -> String {
+    let name = |path: &PathBuf| word_of_git(path).unwrap_or_else(|| workspace.shown(path));
+    first_names(paths, name)
+}
+
+/// What a person calls this part of git's state, if there is a word for it.
+pub(super) fn word_of_git(path: &Path) -> Option<String> {
+    let path = native::shown(path);
+    let (_, part) = path.rsplit_once("/.git/")?;
+    let named = |(begin, word)| Some(format!("{word}{}", part.strip_prefix(begin)?));
+    WORDS.into_iter().find_map(named)
 }
 
 /// What was left alone, as the end of a message.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Checkpoints;
-use super::reviewed::{ReviewError, Reviewed, refused, stayed};
+use super::reviewed::{ReviewError, Reviewed, named, refused, stayed, word_of_git};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::EntryChange;
 use crate::changes::in_workspace::{Purpose, revert_in};
@@ -48,7 +48,7 @@ impl Checkpoints {
             }
             let (undone, left) = self.undo_turn(workspace, its, None).await;
             if let Some(undone) = undone {
-                let paths = workspace.named(undone.paths.iter());
+                let paths = named(workspace, undone.paths.iter());
                 self.push(undone);
                 return Ok(Reviewed {
                     message: Some(format!(
@@ -144,7 +144,7 @@ impl Checkpoints {
         let files = if paths.is_empty() {
             String::new()
         } else {
-            format!(": {}", workspace.named(paths.iter()))
+            format!(": {}", named(workspace, paths.iter()))
         };
         let message = Some(format!(
             "restored to before turn {first}{files}{}",
@@ -205,7 +205,7 @@ impl Checkpoints {
         if paths.is_empty() {
             return Err(refused(workspace, "redone", &left));
         }
-        let paths = workspace.named(paths.iter());
+        let paths = named(workspace, paths.iter());
         Ok(Reviewed {
             message: Some(format!(
                 "redid turn {turn}: {paths}{}",
@@ -273,7 +273,8 @@ fn without_folders_of(left: &[Left], done: &ChangeSet) -> Vec<Left> {
     reasons
 }
 
-/// The changed files as a person is told of them; folders and git's state only where there are no files.
+/// What a person is told of: the parts of git's state with a name, and the changed files; folders only where there are none.
+/// git also writes its index to answer questions: that, or what has no name, is told only where nothing else is.
 fn paths(changes: &ChangeSet, done: &ChangeSet) -> Vec<PathBuf> {
     let changed: HashSet<&Path> = done.files.iter().map(|change| &*change.path).collect();
     let changed = changes
@@ -281,13 +282,19 @@ fn paths(changes: &ChangeSet, done: &ChangeSet) -> Vec<PathBuf> {
         .iter()
         .filter(|change| changed.contains(&*change.path));
     let (folders, files): (Vec<_>, Vec<_>) = changed.partition(|change| change.is_folder());
-    let named: Vec<&EntryChange> = match (files.is_empty(), folders.is_empty()) {
-        (false, _) => files,
-        (true, false) => folders,
-        (true, true) => done.git.first().into_iter().collect(),
+    let has_name = |change: &&EntryChange| {
+        word_of_git(&change.path).is_some() && !change.path.ends_with("index")
     };
-    named
-        .into_iter()
-        .map(|change| change.path.clone())
-        .collect()
+    let mut told: Vec<_> = done.git.iter().filter(has_name).collect();
+    told.extend(if files.is_empty() { folders } else { files });
+    if told.is_empty() {
+        told.extend(first_of_git(done));
+    }
+    told.into_iter().map(|change| change.path.clone()).collect()
+}
+
+/// What stands for all changes of git's state.
+pub(super) fn first_of_git(changes: &ChangeSet) -> Option<&EntryChange> {
+    let rank = |change: &&EntryChange| (word_of_git(&change.path).is_none(), change.is_of_backup());
+    changes.git.iter().min_by_key(rank)
 }

@@ -318,6 +318,11 @@ impl Holds {
         self.is_repository || self.parts.values().any(|part| *part != Part::Folder)
     }
 
+    /// Whether the folder is a worktree with a repository of its own.
+    pub(crate) fn has_repository(&self) -> bool {
+        self.parts.get(OsStr::new(".git")) == Some(&Part::Repository)
+    }
+
     /// The folder that has to be searched for what is under this name, from the folder.
     pub(crate) fn inner(&self, name: &OsStr) -> Option<PathBuf> {
         match self.parts.get(name)? {

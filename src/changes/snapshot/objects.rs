@@ -1,5 +1,5 @@
 //! What git keeps in a repository besides its state, as of a look: all of it has a backup, and what a command removed of
-//! it or overwrote is among its changes.
+//! it, overwrote or added to it, but objects, is among its changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -191,8 +191,8 @@ impl Look<'_> {
         Ok((folders, overwritten))
     }
 
-    /// The logs, settings, hooks and caches of a repository. What is different or gone is among the changes; a log that became
-    /// longer says what happened, an undo included.
+    /// The logs, settings, hooks and caches of a repository. What is new, different or gone is among the changes; a log that
+    /// became longer says what happened, an undo included.
     fn files_of_git(
         &self,
         root: &Root,
@@ -206,15 +206,19 @@ impl Look<'_> {
             let Ok(found) = root.dir().symlink_metadata(&relative) else {
                 continue;
             };
-            if !found.is_file() || found.len() > FILE {
+            if !found.is_file() {
                 continue;
             }
             let known = before.and_then(|before| before.files.get(&path));
             let file = known.filter(|known| known.is_same(&found)).cloned();
             let file = file.or_else(|| self.file_of_git(root, &relative, &found, backup));
-            files.extend(file.map(|file| (path, file)));
+            files.insert(path, file.unwrap_or(Known::unstamped(Entry::Special)));
         }
         let top = root.real().join(folder);
+        let made = files.iter().filter_map(|(path, now)| {
+            let is_new = !before?.files.contains_key(path) && now.entry.is_in_backup();
+            is_new.then(|| EntryChange::new(path.clone(), Entry::Absent, now.entry.clone()))
+        });
         let before = before.map(|before| &before.files).into_iter().flatten();
         let lost = before.filter_map(|(path, old)| {
             let now = files.get(path).map_or(&Entry::Absent, |now| &now.entry);
@@ -222,6 +226,7 @@ impl Look<'_> {
                 (Entry::File { size: before, .. }, Entry::File { size, .. }) => {
                     size < before || (old.entry != *now && !is_log(path, &top))
                 }
+                (Entry::Special, _) => false,
                 // One that is there but cannot be read was not removed.
                 _ => path.symlink_metadata().is_err(),
             };
@@ -232,7 +237,7 @@ impl Look<'_> {
                 is_edit: false,
             })
         });
-        let lost: Vec<_> = lost.collect();
+        let lost: Vec<_> = lost.chain(made).collect();
         self.with_found(|found| found.lost.extend(lost));
         files
     }
@@ -244,6 +249,9 @@ impl Look<'_> {
         found: &Metadata,
         backup: &Backup,
     ) -> Option<Known> {
+        if found.len() > FILE {
+            return None;
+        }
         let bytes = root.dir().read(relative).ok()?;
         let entry = Entry::File {
             image: backup.add_bytes(&bytes).ok()?,

@@ -80,6 +80,9 @@ impl Look<'_> {
             let known = self.before.beside.get(&path);
             let listing = Listing::search(root.dir(), relative, known, (self.begun, device))?;
             let holds = listing.holds.clone();
+            if holds.as_ref().is_some_and(|holds| holds.has_repository()) {
+                self.with_found(|found| found.coverage.repositories.push(path.join(".git")));
+            }
             listed.insert(path, listing);
             holds
         });

@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::driver::side_by_side;
-use crate::git::{git, shell, told};
+use crate::git::{git, printed, shell, told};
 
 /// One of so many is run each time.
 const SHARE: usize = 17;
@@ -257,5 +257,136 @@ fn commands_can_commit_in_a_submodule() {
         assert_ne!(told(&root.join("sub")), before, "{level:?}");
         let answer = super::odd::review(&mut client, &session, "undo");
         assert_eq!(told(&root.join("sub")), before, "{level:?}: {answer}");
+    }
+}
+
+/// What git says of the worktree, and the names below its folder but those of objects.
+fn names(root: &Path) -> Vec<String> {
+    let mut names: Vec<_> = printed(root, &["status", "--porcelain=v2", "--branch"])
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let mut ahead = vec![root.join(".git")];
+    while let Some(folder) = ahead.pop() {
+        for entry in folder.read_dir().unwrap().flatten() {
+            let path = entry.path();
+            names.push(path.display().to_string());
+            ahead.extend(Some(path).filter(|path| path.is_dir() && !path.ends_with("objects")));
+        }
+    }
+    names.sort();
+    names
+}
+
+/// A command, what the list of changes names of it after the root, and what undo says.
+const OF_GIT: [(&str, &str, &str); 11] = [
+    ("echo two > a; git commit -qam two", "a", "branch main, a"),
+    (
+        "git commit -q --allow-empty -m two",
+        ".git/refs/heads/main",
+        "branch main",
+    ),
+    ("git branch x/y", ".git/refs/heads/x/y", "branch x/y"),
+    ("git tag v1", ".git/refs/tags/v1", "tag v1"),
+    ("echo two > a; git stash -q", ".git/index", "the stash"),
+    (
+        "git checkout -qb new",
+        ".git/HEAD",
+        "git's HEAD, branch new",
+    ),
+    ("git rm -q --cached a", ".git/index", "git's index"),
+    (
+        "git notes add -m note",
+        ".git/refs/notes/commits",
+        ".git/refs/notes/commits",
+    ),
+    ("git rebase side", "a", "git's HEAD, a"),
+    ("git merge side", "a", "a"),
+    (
+        "git -c protocol.file.allow=always submodule add -q ./other sub",
+        ".gitmodules.held",
+        ".gitmodules.held, sub/.git.held, sub/o",
+    ),
+];
+
+#[test]
+fn undo_names_what_it_brings_back_of_git_and_leaves_nothing_over() {
+    const PREPARE: &str = "git init -qb main; echo one > a; git add a; git commit -qm one; git branch side; \
+        echo main > a; git commit -qam main; git checkout -q side; echo side > a; git commit -qam side; \
+        git checkout -q main; git init -qb main other; cd other; echo o > o; git add o; git commit -qm o";
+    let levels = [Level::Best, Level::Landlock];
+    let cases: Vec<_> = OF_GIT
+        .iter()
+        .flat_map(|case| levels.map(|level| (case, level)))
+        .collect();
+    side_by_side(4, cases, |((line, listed, said), level)| {
+        let (line, who) = (
+            *line,
+            "export EMAIL=a@b GIT_AUTHOR_NAME=a GIT_COMMITTER_NAME=a",
+        );
+        let stage = Stage::new(level, &[run(&format!("{who}; {line}"))]);
+        let root = stage.world.path();
+        shell(&root, PREPARE);
+        let before = names(&root);
+        let mut client = stage.client();
+        let session = super::odd::turn_in(&mut client, &root);
+        assert_ne!(names(&root), before, "{line}: {:?}", stage.told());
+        let list = super::odd::review(&mut client, &session, "list");
+        let first = &list["result"]["turns"][0]["files"][0]["path"];
+        assert_eq!(*first, json!(root.join(listed)), "{line}: {list}");
+        let undone = super::odd::review(&mut client, &session, "undo");
+        let message = format!("undid turn 1: {said}");
+        assert_eq!(undone["result"]["message"], message, "{line}: {undone}");
+        assert_eq!(names(&root), before, "{level:?}: {line}");
+        let redone = super::odd::review(&mut client, &session, "redo");
+        assert_eq!(redone["result"]["left"], json!([]), "{line}: {redone}");
+        let undone = super::odd::review(&mut client, &session, "undo");
+        assert_eq!(names(&root), before, "{level:?}: {line}: {undone}");
+    });
+}
+
+#[test]
+fn a_new_log_that_somebody_continued_goes_and_another_new_file_stays() {
+    let line = "git branch x; echo '/mine' > .git/info/sparse-checkout";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    let root = stage.world.path();
+    fill(&root);
+    let mut client = stage.client();
+    let session = super::odd::turn_in(&mut client, &root);
+    let (log, sparse) = (".git/logs/refs/heads/x", ".git/info/sparse-checkout");
+    for name in [log, sparse] {
+        stage
+            .world
+            .write(name, &format!("{}more\n", stage.world.read(name)));
+    }
+    let undone = super::odd::review(&mut client, &session, "undo");
+    assert!(!root.join(log).exists(), "{undone}");
+    assert_eq!(stage.world.read(sparse), "/mine\nmore\n");
+}
+
+#[test]
+fn a_repository_in_an_ignored_folder_is_named_before_and_after_it_is_destroyed() {
+    for (line, is_lost) in [
+        ("rm -rf ./vendor/checkout/.git/objects", true),
+        ("ls vendor", false),
+    ] {
+        let stage = Stage::new(Level::Best, &[run(line)]);
+        let root = stage.world.path();
+        fill(&root);
+        stage.world.write(".gitignore", "vendor\n");
+        stage.world.write("vendor/checkout/text", "text\n");
+        fill(&root.join("vendor/checkout"));
+        let mut client = stage.client();
+        let session = client.session(&stage.world);
+        let prompt = client.prompt(&session, "go");
+        let request = client.next("session/request_permission");
+        let content = &request["params"]["toolCall"]["content"][0]["content"]["text"];
+        let note = "\nundo does not cover vendor, with the repository vendor/checkout/.git";
+        assert!(content.as_str().unwrap().ends_with(note), "{content}");
+        allow(&mut client, &request);
+        finish_prompt(&mut client, prompt);
+        let told = stage.told();
+        let note = "[it removed files undo can't restore: vendor/checkout/.git]";
+        assert_eq!(told[0].contains(note), is_lost, "{told:?}");
     }
 }
