@@ -14,7 +14,7 @@ use super::live::Live;
 use super::repetition::Repetition;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
-use crate::calls::text::{Held, Quotation, TextCalls, Written};
+use crate::calls::text::{self, Held, Quotation, TextCalls, Written};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Failure, Finish, ModelEvent, ModelRequest, Provider,
@@ -213,6 +213,7 @@ impl<'a> Listener<'a> {
             ModelEvent::CallEnd { slot } => {
                 if let Some(call) = complete
                     && slot == self.handed
+                    && self.inner(&call).is_none()
                 {
                     let repaired = self.collector.is_repaired(slot);
                     self.hand_over(slot, call, repaired, schedule).await;
@@ -496,6 +497,7 @@ impl<'a> Listener<'a> {
                 _ => End::Stop,
             },
         };
+        let repaired = self.spread(&mut message.calls, &repaired);
         for (slot, call) in message.calls.iter().enumerate().skip(self.handed) {
             if matches!(end, End::Failed(_) | End::Broken(_)) {
                 self.refuse(slot, call, schedule).await;
@@ -516,6 +518,43 @@ impl<'a> Listener<'a> {
             end,
             unusable,
         }
+    }
+
+    /// The calls that a call of a tool that is none consists of.
+    fn inner(&self, call: &ToolCall) -> Option<Vec<(String, Map<String, Value>)>> {
+        match &call.arguments {
+            Arguments::Object(arguments) if self.tool(&call.name).is_none() => {
+                text::inner(arguments)
+            }
+            _ => None,
+        }
+    }
+
+    /// Puts such calls in the place of the one around them. Returns for each call whether it was repaired.
+    fn spread(&self, calls: &mut Vec<ToolCall>, repaired: &[bool]) -> Vec<bool> {
+        let mut flags = Vec::new();
+        for (slot, call) in std::mem::take(calls).into_iter().enumerate() {
+            let is_repaired = repaired.get(slot).copied().unwrap_or_default();
+            let inner = self.inner(&call).unwrap_or_default();
+            if inner.is_empty() {
+                calls.push(call);
+            } else {
+                calls.extend(
+                    (0..)
+                        .zip(inner)
+                        .map(|(number, (name, arguments))| ToolCall {
+                            id: match number {
+                                0 => call.id.clone(),
+                                number => format!("{}_{number}", call.id),
+                            },
+                            name,
+                            arguments: Arguments::Object(arguments),
+                        }),
+                );
+            }
+            flags.resize(calls.len(), is_repaired);
+        }
+        flags
     }
 
     /// A call of an answer that failed midway: it gets a result, but never runs.

@@ -8,8 +8,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
-use crate::model::{Message, Part, Provider};
+use crate::model::{Arguments, Message, Part, Provider};
+use crate::text::repair::PATCH;
 
 /// Texts up to this length are stored twice, in bytes.
 const SHORT: usize = 256;
@@ -64,7 +66,7 @@ impl Entry {
         Cow::Owned(message)
     }
 
-    /// The texts that the model did not write: of a person, a file, a tool.
+    /// The texts that an answer may quote: of a person, a file, a tool, and what the model wrote into files.
     #[must_use]
     pub fn read_texts(&self) -> Vec<String> {
         match self.message().into_owned() {
@@ -78,7 +80,15 @@ impl Entry {
             Message::Results { results } => {
                 results.into_iter().map(|result| result.content).collect()
             }
-            Message::Assistant(_) => Vec::new(),
+            Message::Assistant(message) => {
+                let mut texts = Vec::new();
+                for call in message.calls {
+                    if let Arguments::Object(arguments) = call.arguments {
+                        written(&Value::Object(arguments), &mut texts);
+                    }
+                }
+                texts
+            }
         }
     }
 
@@ -112,6 +122,16 @@ impl Entry {
         ]
         .concat();
         serde_json::from_slice(&json).expect("what was found as the JSON of a text is JSON")
+    }
+}
+
+/// The texts in the arguments of a call. A patch is a call by itself, so it has no first line here.
+fn written(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.replacen(PATCH.0, "", 1)),
+        Value::Array(items) => items.iter().for_each(|item| written(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| written(value, texts)),
+        _ => {}
     }
 }
 

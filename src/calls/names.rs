@@ -70,18 +70,23 @@ const OWNERS: &[&str] = &[
     "fs",
     "developer",
     "builtin",
-    "mcptandem",
+    "filesystem",
     "tandem",
 ];
 
 /// The one of `ours` that an unknown `name` means.
 pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     let name = bare(name);
+    // A server of that name that is not there, and could have no other files.
+    let name = match name.strip_prefix(SERVER).and_then(|it| it.split_once("__")) {
+        Some((server, tool)) if OWNERS.contains(&squash(server).as_str()) => tool,
+        _ => name,
+    };
     // Whatever stands before our own name, but for another server's, is a namespace.
     let after = |separator: &str| Some(name.rsplit_once(separator)?.1);
     let mut namespaced = ["__", "-", " "].into_iter().filter_map(after);
     if let Some(our) = namespaced.find_map(|name| ours.iter().find(|our| **our == name))
-        && !name.starts_with("mcp__")
+        && !name.starts_with(SERVER)
     {
         return Some(our);
     }
@@ -113,8 +118,18 @@ pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
         .copied()
 }
 
+/// What stands before the name of a server of MCP.
+const SERVER: &str = "mcp__";
+
 fn without_owner(name: &str) -> Option<&str> {
     OWNERS.iter().find_map(|owner| name.strip_prefix(owner))
+}
+
+/// Whether a name has one of the words that name a tool, whatever the other ones are.
+pub(crate) fn hints_at(name: &str, tool: &str) -> bool {
+    let name = squash(bare(name));
+    let mut rows = TOOLS.iter().filter(|(ours, _, _)| *ours == tool);
+    rows.any(|(_, heads, _)| heads.split(' ').any(|head| name.contains(head)))
 }
 
 /// The longest name that is split into words.
@@ -236,6 +251,9 @@ mod tests {
         check("TodoWrite", Some("update_plan"));
         check("read-file", Some("read_file"));
         check("mcp__tandem__run_command", Some("run_command"));
+        check("mcp__filesystem__read_text_file", Some("read_file"));
+        check("mcp__ssh__run_command", None);
+        check("mcp__files__read_file", None);
         check("tool", None);
     }
 

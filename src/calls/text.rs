@@ -226,8 +226,16 @@ impl<C: Catalog> TextCalls<C> {
         is_tool: &dyn Fn(&str) -> bool,
         is_quoted: IsQuoted<'_>,
     ) -> Option<String> {
+        let is_meant = |calls: &Vec<TextCall>| {
+            let is_accepted = |call: &TextCall| {
+                let call = self.named(call.clone());
+                self.tools.accept(&call.name, &call.arguments).is_ok()
+            };
+            !calls.iter().any(is_quoted) && calls.iter().all(is_accepted)
+        };
         if search::ends(tail).len() < tail.len() {
-            return None;
+            let call = self.mentioned().filter(is_meant);
+            return call.map(|_| EXAMPLE.to_owned());
         }
         if self.search.is_certain && !is_plain(tail) {
             let tail = marks::plain(tail);
@@ -240,12 +248,32 @@ impl<C: Catalog> TextCalls<C> {
             let is_broken = is_broken && !calls.iter().any(is_quoted);
             return is_broken.then(|| "it cannot be read".to_owned());
         }
-        let calls = self
-            .example(is_tool)
-            .filter(|calls| !calls.iter().any(is_quoted))?;
-        let mut calls = calls.into_iter().map(|call| self.named(call));
-        let is_meant = calls.all(|call| self.tools.accept(&call.name, &call.arguments).is_ok());
-        is_meant.then(|| EXAMPLE.to_owned())
+        // A fence for nothing but calls.
+        if let Some((language, code)) = whole_fence(&self.text)
+            && ["tool", "function"]
+                .iter()
+                .any(|word| language.starts_with(word))
+            && self.tools.names().iter().any(|name| code.contains(name))
+        {
+            return Some("it cannot be read".to_owned());
+        }
+        let calls = self.example(is_tool).or_else(|| self.mentioned());
+        calls.filter(is_meant).map(|_| EXAMPLE.to_owned())
+    }
+
+    /// The call at the end of the answer in marks that nobody knows: the last name of a tool, and its arguments.
+    fn mentioned(&self) -> Option<Vec<TextCall>> {
+        let text = marks::plain(self.text.trim_end());
+        let names = self.tools.names();
+        let places = names
+            .iter()
+            .filter_map(|name| Some((text.rfind(name)?, *name)));
+        let (at, name) = places.max()?;
+        let rest = text.split_at(at + name.len()).1;
+        let (call, rest) = forms::arguments_within(name, rest)?;
+        let rest = search::ends(rest.trim());
+        let is_over = !rest.contains(|c: char| c.is_alphanumeric() || c == '`');
+        is_over.then_some(call)
     }
 
     /// The calls in a fence or as JSON after the answer's text.
@@ -271,6 +299,17 @@ pub(crate) fn packed(name: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<TextC
         .find(|call| !call.is_completed && is_tool(&call.name))
 }
 
+/// The calls that are the arguments of a tool that is none: `multi_tool_use.parallel`, `batch`.
+pub(crate) fn inner(arguments: &Map<String, Value>) -> Option<Vec<(String, Map<String, Value>)>> {
+    let calls = json::of_json(&Value::Object(arguments.clone()))?;
+    Some(
+        calls
+            .into_iter()
+            .map(|call| (call.name, call.arguments))
+            .collect(),
+    )
+}
+
 /// The arguments of a call whose only required argument, a text, came alone as a JSON string.
 fn only_argument(schema: &Value, raw: &str) -> Option<Map<String, Value>> {
     let text: String = serde_json::from_str(raw).ok()?;
@@ -290,7 +329,8 @@ fn only_argument(schema: &Value, raw: &str) -> Option<Map<String, Value>> {
 
 /// Whether a text begins as JSON or a fence, which nothing marks as a call.
 fn is_plain(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '[', '`'])
+    let text = text.trim_start();
+    text.starts_with(['{', '[', '`']) && !search::is_marked(text)
 }
 
 #[cfg(test)]

@@ -55,8 +55,8 @@ struct Released {
 enum State {
     /// The answer may begin with thoughts.
     Beginning,
-    /// Until this mark.
-    Thinking(&'static str),
+    /// Until one of these marks.
+    Thinking(&'static [&'static str]),
     /// The answer, unless the end of thoughts follows whose beginning never came.
     Answering,
     /// Everything that follows is the answer.
@@ -140,14 +140,17 @@ impl Thoughts {
             State::Over => false,
             State::Beginning => self.begin(out),
             State::Answering => self.answer(out),
-            State::Thinking(end) => {
-                if let Some((from, to)) = marks::find(&self.held, end) {
+            State::Thinking(ends) => {
+                let found = ends.iter().filter_map(|end| marks::find(&self.held, end));
+                if let Some((from, to)) = found.min() {
                     out.reasoning(self.held.split_at(from).0);
-                    self.held.drain(..to);
+                    let is_header = self.held.split_at(from).1.starts_with(char::is_alphabetic);
+                    self.held.drain(..if is_header { from } else { to });
                     self.state = State::Beginning;
                     return true;
                 }
-                let certain = self.held.len() - marks::pending(&self.held, end);
+                let pending = ends.iter().map(|end| marks::pending(&self.held, end));
+                let certain = self.held.len() - pending.max().unwrap_or(0);
                 let (thought, rest) = self.held.split_at(certain);
                 out.reasoning(thought);
                 self.held = rest.to_owned();
@@ -163,9 +166,9 @@ impl Thoughts {
             .filter(|(_, _, kind, _)| *kind == Kind::Thoughts);
         if let Some((rest, end)) = thoughts
             .into_iter()
-            .find_map(|(mark, end, _, _)| Some((marks::after(text, mark)?, *end)))
+            .find_map(|(mark, end, _, _)| Some((marks::after(text, mark)?, end)))
         {
-            (self.state, self.any) = (State::Thinking(end), true);
+            (self.state, self.any) = (State::Thinking(std::slice::from_ref(end)), true);
             self.held = rest.to_owned();
             return true;
         }
@@ -174,7 +177,7 @@ impl Thoughts {
             self.held = rest.to_owned();
             (self.any, self.has_headers) = (true, true);
             if is_thought {
-                self.state = State::Thinking(MESSAGE_END);
+                self.state = State::Thinking(MESSAGE_ENDS);
             }
             return true;
         }
@@ -254,6 +257,13 @@ impl Released {
 
 /// What ends a message of GPT-OSS.
 const MESSAGE_END: &str = "<|end|>";
+/// The same, and what begins the next one where all tokens are gone.
+const MESSAGE_ENDS: &[&str] = &[
+    MESSAGE_END,
+    "assistantfinal",
+    "assistantcommentary",
+    "assistantanalysis",
+];
 
 /// The header of a message of GPT-OSS. With a recipient it is part of a call, and none.
 #[derive(Debug, PartialEq)]
@@ -272,44 +282,59 @@ enum Header<'a> {
 fn header(text: &str) -> Header<'_> {
     const BODY: &str = "<|message|>";
     const KIND: &str = "<|constrain|>";
-    const TOKENS: [&str; 6] = [
-        "<|start|>",
-        "<|channel|>",
-        MESSAGE_END,
-        "<|return|>",
-        KIND,
-        BODY,
-    ];
-    const WORDS: [&str; 4] = ["assistant", "analysis", "commentary", "final"];
-    let (mut rest, mut last, mut channel) = (text, "", "");
+    const START: &str = "<|start|>";
+    const CHANNEL: &str = "<|channel|>";
+    const TOKENS: [&str; 6] = [START, CHANNEL, MESSAGE_END, "<|return|>", KIND, BODY];
+    const CHANNELS: [&str; 3] = ["analysis", "commentary", "final"];
+    const SENDERS: [&str; 5] = ["assistant", "user", "system", "developer", "tool"];
+    // The messages of others are the model's invention.
+    const THOUGHTS: [&str; 5] = ["analysis", "user", "system", "developer", "tool"];
+    let (mut rest, mut last, mut said) = (text, "", Vec::new());
     loop {
-        rest = rest.trim_start_matches(' ');
-        if last == BODY {
-            let is_thought = matches!(channel, "analysis" | "commentary");
+        let is_thought = said.last().is_some_and(|word| THOUGHTS.contains(word));
+        let is_glued = said.len() > 1 || rest.starts_with(char::is_uppercase);
+        if CHANNELS.contains(&last) && is_glued && rest.starts_with(char::is_alphabetic) {
             return Header::Whole { is_thought, rest };
         }
-        let mut parts = TOKENS.iter().chain(&WORDS);
-        let found = parts.find_map(|part| Some((*part, marks::after(rest, part)?)));
+        rest = rest.trim_start_matches(' ');
+        if last == BODY {
+            return Header::Whole { is_thought, rest };
+        }
+        let senders = SENDERS
+            .iter()
+            .take(if last == START { SENDERS.len() } else { 1 });
+        let parts = TOKENS.iter().chain(&CHANNELS).chain(senders);
+        let found = parts
+            .clone()
+            .find_map(|part| Some((*part, marks::after(rest, part)?)));
         match found {
             Some((part, _)) if part == BODY && last.is_empty() => return Header::None,
             Some((part, after)) => {
-                if WORDS.contains(&part) {
-                    channel = part;
+                if !TOKENS.contains(&part) {
+                    said.push(part);
+                }
+                if part == START {
+                    said.clear();
                 }
                 (last, rest) = (part, after);
             }
             None if last == KIND => {
                 // Any word may be the kind.
                 rest = rest.trim_start_matches(char::is_alphanumeric);
-                last = "<|start|>";
+                last = CHANNEL;
             }
             None => {
-                let mut parts = TOKENS.iter().chain(&WORDS);
-                let may_go_on = parts.any(|part| marks::may_become(rest, part));
-                return if may_go_on && !text.is_empty() {
-                    Header::Begun
-                } else {
-                    Header::None
+                let may_go_on = parts.clone().any(|part| marks::may_become(rest, part));
+                let ended = marks::after(text, MESSAGE_END)
+                    .filter(|next| marks::after(next, START).is_some());
+                return match ended {
+                    _ if may_go_on && !text.is_empty() => Header::Begun,
+                    // What follows is a call; the end belongs to the message before.
+                    Some(rest) => Header::Whole {
+                        is_thought: false,
+                        rest,
+                    },
+                    None => Header::None,
                 };
             }
         }
@@ -340,8 +365,8 @@ fn mentions_beginning(text: &str) -> bool {
         && begins().any(|begin| marks::find(text, begin).is_some())
 }
 
-/// The text before and after the end of thoughts: one that begins a line, or ends one without a blank before it. One that is
-/// mentioned stands in a sentence, in quotes or behind a beginning.
+/// The text before and after the end of thoughts: one that begins a line, or stands without a blank between the end of a line
+/// or a mark. One that is mentioned stands in a sentence, in quotes or behind a beginning.
 fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
     let is_end = |(before, after): &(&str, &str)| {
         let fences = before
@@ -352,8 +377,9 @@ fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
             == 1;
         let last = |text: &str| text.chars().next_back().unwrap_or(released.last);
         let is_line = last(before.trim_end_matches([' ', '\t'])) == '\n';
-        let is_glued =
-            !last(before).is_whitespace() && last(before) != '`' && after.starts_with(['\n', '\r']);
+        let is_glued = !last(before).is_whitespace()
+            && last(before) != '`'
+            && after.starts_with(['\n', '\r', '<', '[']);
         fences == released.is_in_fence && !mentions_beginning(before) && (is_line || is_glued)
     };
     if released.has_beginning {
@@ -420,10 +446,60 @@ mod tests {
     }
 
     #[test]
+    fn messages_of_gpt_oss_are_told_apart_without_their_tokens() {
+        check(
+            "analysisWe add.assistantfinalIt is 42.",
+            "We add.",
+            "It is 42.",
+        );
+        check(
+            "assistantanalysiswe add.assistantfinalit is",
+            "we add.",
+            "it is",
+        );
+        check(
+            "<|channel|>analysisWe add.<|end|>assistantfinalYes.",
+            "We add.",
+            "Yes.",
+        );
+        check(
+            "analysisWe add.assistantcommentary to=f",
+            "We add.",
+            "assistantcommentary to=f",
+        );
+        check(
+            "<|channel|>commentary<|message|>I add.<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+            "",
+            "I add.Yes.",
+        );
+        check(
+            "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=f<|message|>{}",
+            "",
+            "I look.<|start|>assistant to=f<|message|>{}",
+        );
+        check(
+            "<|channel|>final<|message|>Yes.<|end|><|start|>user<|message|>Thanks",
+            "Thanks",
+            "Yes.",
+        );
+        for text in [
+            "analysis of it",
+            "Analysis: x",
+            "final",
+            "finally",
+            "assistant",
+            "Final Fantasy",
+        ] {
+            check(text, "", text);
+        }
+    }
+
+    #[test]
     fn an_end_without_a_beginning_ends_thoughts() {
         check("a plan\n</think>\n\nYes.", "a plan", "Yes.");
         check("a plan.</think>\n\nYes.", "a plan.", "Yes.");
         check("eins\nzwei\n</thinking>Ja.", "eins\nzwei", "Ja.");
+        check("I look.</think><|tool_calls|>", "I look.", "<|tool_calls|>");
         check("计划\n[/THINK]\n好。", "计划", "好。");
     }
 

@@ -249,16 +249,23 @@ pub(crate) fn after_end<'a>(text: &'a str, kinds: &[Kind]) -> Option<&'a str> {
 /// Whether a text is the beginning of a mark that ends an answer.
 pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
     let is_token = text.strip_prefix('<').is_some_and(|inside| {
-        inside.trim_start_matches(is_bar).len() < inside.len()
+        let is_named = inside.starts_with(END_OF) || END_OF.starts_with(inside);
+        (is_named || inside.starts_with(is_bar))
             && inside.len() < LONGEST_TOKEN
             && inside.chars().all(|c| is_bar(c) || is_of_name(c))
     });
     is_token || ends(kinds).any(|end| may_become(text, end))
 }
 
+/// How the names of tokens begin that need no bars: `<end_of_turn>` (Gemma), `<end_of_utterance>` (Idefics, SmolVLM).
+const END_OF: &str = "end_of_";
+
 /// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`.
 fn token(text: &str) -> Option<(&str, &str)> {
-    let inside = text.strip_prefix('<')?.strip_prefix(is_bar)?;
+    let inside = text.strip_prefix('<')?;
+    let inside = inside
+        .strip_prefix(is_bar)
+        .or_else(|| inside.starts_with(END_OF).then_some(inside))?;
     let end = inside.find(|c| !is_of_name(c))?;
     let (name, rest) = inside.split_at(end);
     let rest = rest

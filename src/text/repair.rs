@@ -26,6 +26,9 @@ pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, bool)> 
     if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
         return Some((fields, false));
     }
+    if let Some(fields) = last(text) {
+        return Some((fields, true));
+    }
     if !is_whole {
         return Some((layers(text, LAYERS)?, true));
     }
@@ -37,6 +40,27 @@ pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, bool)> 
         .or_else(|| layers(&text.replace("&quot;", "\""), LAYERS))
         .or_else(|| layers(&unescaped(text)?, LAYERS));
     Some((fields?, true))
+}
+
+/// The whole object at the end of ever longer beginnings of it, as servers send that repeat what came before.
+fn last(text: &str) -> Option<Map<String, Value>> {
+    const BEGINNING: usize = 3;
+    const TRIES: usize = 16;
+    let beginning = text.get(..BEGINNING).filter(|it| it.starts_with('{'))?;
+    let mut ends = text.rmatch_indices(beginning).take(TRIES);
+    ends.find_map(|(at, _)| {
+        let (mut before, whole) = text.split_at(at);
+        while !before.is_empty() {
+            let same = before
+                .bytes()
+                .zip(whole.bytes())
+                .take_while(|(a, b)| a == b);
+            before = before
+                .get(same.count()..)
+                .filter(|rest| rest.len() < before.len())?;
+        }
+        serde_json::from_str(whole).ok()
+    })
 }
 
 /// The object without the words around it: `arguments = {…}`, `{…} This reads it.`
@@ -150,15 +174,13 @@ pub fn value(text: &str) -> Option<Value> {
     let text = unfenced(text.trim());
     let (value, rest) = first_value(text)?;
     match value {
-        // Some servers begin with the empty object that a stream of arguments starts from.
-        Value::Object(fields) if fields.is_empty() && rest.trim_start().starts_with('{') => {
-            self::value(rest)
-        }
+        // Some servers begin with the empty value that a stream of arguments starts from.
+        value if is_empty(&value) && rest.trim_start().starts_with('{') => self::value(rest),
         // A copy of it that a limit cut, or nothing.
         value => {
             let again = rest.trim();
-            let is_copy =
-                again == "\"\"" || (again.len() > 1 && text.trim_start().starts_with(again));
+            let is_copy = ["\"\"", "{}"].contains(&again)
+                || (again.len() > 1 && text.trim_start().starts_with(again));
             (is_copy || is_noise(rest)).then_some(value)
         }
     }
@@ -171,6 +193,10 @@ pub fn first_value(text: &str) -> Option<(Value, &str)> {
     let value = reader.value(0)?;
     let after = reader.after();
     Some((value, after))
+}
+
+fn is_empty(value: &Value) -> bool {
+    value == "" || value.as_object().is_some_and(Map::is_empty)
 }
 
 /// Whether nothing but blanks, closing brackets too many and control tokens is left.
@@ -241,6 +267,10 @@ mod tests {
         );
         check(r#"{"a": 1, "b": \n2\n}"#, json!({ "a": 1, "b": 2 }));
         check(r#"{}{"a": 1}"#, json!({ "a": 1 }));
+        check(r#"{"a": 1}{}"#, json!({ "a": 1 }));
+        check(r#"""{"a": 1}"#, json!({ "a": 1 }));
+        check(r#"{"a": "x{"a": "xy"}"#, json!({ "a": "xy" }));
+        check(r#"{"a{"a": "é{"a": "éy"}"#, json!({ "a": "éy" }));
         check(r#"{"a": 1}}"#, json!({ "a": 1 }));
         check(r#"{"a": 1}<|call|>"#, json!({ "a": 1 }));
         check("\u{feff}{\"a\": 1}", json!({ "a": 1 }));
@@ -263,6 +293,7 @@ mod tests {
             "{\"a\": \"\"\"say \"hi\"\\n\"\"\", \"b\": `x\ny`, \"c\": \"1\" + \"2\"}",
             json!({ "a": "say \"hi\"\n", "b": "x\ny", "c": "12" }),
         );
+        check(r#"{"a": "x" "b": 0x20}"#, json!({ "a": "x", "b": 32 }));
         check(r#"{\"a\": \"x\"}"#, json!({ "a": "x" }));
         check(r#"{{"a": 1}}"#, json!({ "a": 1 }));
         check("arguments = {\"a\": 1}", json!({ "a": 1 }));
@@ -288,7 +319,8 @@ mod tests {
             r#"{"a": tru"#,
             r#"{"a": "say "hi" now"}"#,
             r#"{"a": "x"} y"}"#,
-            r#"{"a": "x" "b": "c"}"#,
+            r#"{"a": "x" "b" "c"}"#,
+            r#"{"a": "x" "b c": 1}"#,
             r#"{"a": """x"}"#,
             "awk '{a: 1}'",
             "{\"a\": 1 /*",
@@ -300,6 +332,8 @@ mod tests {
             "",
             "ls",
             r#"{"a": 1} {"a": 2}"#,
+            r#"{"a": "x{"b": "xy"}"#,
+            r#"{"a": "x {"a": "y"}"#,
             r#""x""#,
         ]) {
             assert_eq!(object(text, true), None, "{text}");

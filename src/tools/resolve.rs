@@ -57,16 +57,18 @@ pub fn resolve(
         return resolve(tools, &call.name, Value::Object(call.arguments));
     }
     let mut meant = tool(tools, name);
-    // Anthropic's editor is several tools, of which an argument names one.
+    // An editor of Anthropic's or Amazon's is several tools, of which an argument names one.
+    let takes_command =
+        |tool: &Arc<dyn Tool>| tool.parameters()["properties"].get("command").is_some();
     if super::find(tools, name).is_none()
-        && meant
-            .as_ref()
-            .is_some_and(|tool| tool.name() == EditFile::NAME)
+        && meant.as_ref().is_some_and(|tool| !takes_command(tool))
         && let Some(Value::String(command)) = arguments
             .as_object_mut()
             .and_then(|fields| fields.remove("command"))
     {
         meant = tool(tools, &command);
+    } else {
+        meant = meant.or_else(|| fitting(tools, name, &arguments));
     }
     let tool = meant.ok_or_else(|| unknown(tools, name))?;
     let (tool, arguments) = edited(tools, tool, arguments);
@@ -78,6 +80,18 @@ pub fn resolve(
         arguments,
         note,
     })
+}
+
+/// The tool that an unknown name hints at, where the arguments are its own: several that it requires.
+fn fitting(tools: &[Arc<dyn Tool>], name: &str, arguments: &Value) -> Option<Arc<dyn Tool>> {
+    let fits = |tool: &&Arc<dyn Tool>| {
+        let schema = tool.parameters();
+        let required = schema["required"].as_array().map_or(0, Vec::len);
+        required > 1
+            && names::hints_at(name, tool.name())
+            && arguments::fit(arguments, &schema).is_ok()
+    };
+    tools.iter().find(fits).cloned()
 }
 
 /// The tools of a session, as what a model meant is decided with them.
@@ -231,6 +245,11 @@ mod tests {
             "read_file",
             json!({ "path": "a" }),
         );
+        check("edit_block", edit.clone(), "edit_file", edit.clone());
+        let made = json!({ "path": "a", "content": "x" });
+        let mut sent = made.clone();
+        sent["command"] = "create".into();
+        check("fs_write", sent, "write_file", made);
         check("apply_patch", edit.clone(), "edit_file", edit);
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
         check(
@@ -313,6 +332,11 @@ mod tests {
         for (name, arguments) in [
             ("nothing", json!({})),
             ("str_replace_editor", json!({ "command": "undo_edit" })),
+            (
+                "fs_write",
+                json!({ "command": "append", "path": "a", "content": "x" }),
+            ),
+            ("delete_edit", json!({ "path": "a" })),
         ] {
             let why = resolve(&tools, name, arguments).err().unwrap();
             assert!(why.contains(name) && why.contains("read_file"), "{why}");

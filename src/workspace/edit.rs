@@ -249,7 +249,7 @@ fn side_by_side(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError
     let mut places: Vec<(usize, Hunk)> = Vec::new();
     for (number, edit) in (1..).zip(edits) {
         let (used, found) =
-            locate(text, edit).map_err(|error| numbered("edit", error, number, edits.len()))?;
+            locate(text, edit).map_err(|error| of_several("edit", error, number, edits.len()))?;
         strategy = strategy.max(used);
         places.extend(found.into_iter().map(|hunk| (number, hunk)));
     }
@@ -284,7 +284,7 @@ fn assembled(
     })
 }
 
-fn numbered(what: &str, error: MatchError, number: usize, of: usize) -> MatchError {
+fn of_several(what: &str, error: MatchError, number: usize, of: usize) -> MatchError {
     if of == 1 {
         error
     } else {

@@ -5,6 +5,7 @@
 //! begins with `safety` hold without exception.
 
 mod endpoint;
+mod envelopes;
 mod generated;
 mod judge;
 mod play;
@@ -53,6 +54,11 @@ fn variants_of_slips_are_handled() {
         variants::paths(),
         variants::other_paths(),
         variants::patches(),
+        envelopes::streams(),
+        envelopes::parallel(),
+        envelopes::by_arguments(),
+        envelopes::unknown_marks(),
+        envelopes::messages(),
     ]
     .concat();
     let (report, failed) = play_cases(&selected(cases));

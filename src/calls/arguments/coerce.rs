@@ -226,6 +226,17 @@ fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
     }
     let is_text = ["content", "old_text", "new_text", "patch"].contains(&name);
     match &*value {
+        // All of it escaped once more: no file is one line that ends with an escape.
+        Value::String(text)
+            if name == "content"
+                && !text.contains('\n')
+                && text.matches("\\n").count() > 1
+                && text
+                    .strip_suffix("\\n")
+                    .is_some_and(|text| !text.ends_with('\\')) =>
+        {
+            *value = repair::unescape(text).into();
+        }
         Value::Array(items) if is_text => {
             if let Some(lines) = foreign::lines(items) {
                 *value = lines.into();

@@ -385,6 +385,9 @@ pub(super) fn lines(items: &[Value]) -> Option<String> {
     })
 }
 
+/// What stands between the two texts of a block.
+const RULE: &str = "=======";
+
 /// The replacements in blocks of SEARCH and REPLACE, as some agents write a change.
 pub(super) fn blocks(text: &str) -> Option<Value> {
     let mut edits = Vec::new();
@@ -410,6 +413,10 @@ pub(super) fn blocks(text: &str) -> Option<Value> {
         };
         let old_text = part(&|line| line.len() >= 5 && line.bytes().all(|byte| byte == b'='))?;
         let new_text = part(&|line| line.trim_start_matches(['>', '+']).trim() == "REPLACE")?;
+        // A second rule: what stands between them could be either text.
+        if new_text.lines().any(|line| line == RULE) {
+            return None;
+        }
         edits.push(serde_json::json!({ "old_text": old_text, "new_text": new_text }));
     }
     (!edits.is_empty()).then_some(Value::Array(edits))
@@ -524,6 +531,8 @@ mod tests {
             Some(json!([{ "old_text": "a", "new_text": "b" }]))
         );
         assert_eq!(blocks("<<<<<<< SEARCH\na\n=======\nb"), None);
+        let twice = "<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE";
+        assert_eq!(blocks(twice), None);
         assert_eq!(blocks("nothing"), None);
     }
 }

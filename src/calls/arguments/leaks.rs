@@ -62,7 +62,7 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
             continue;
         };
         let clean = before_foreign(unwrapped(text, ours), ours);
-        let clean = without_marks(clean, ours, properties);
+        let clean = without_marks(clean, ours, properties, is_document);
         let clean = if ours == "content" {
             unfenced(clean, is_document)
         } else {
@@ -104,13 +104,18 @@ fn meant_by<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a st
 
 /// A text without the marks at its end that nothing in it begins: those of a family, the end of the argument's own tag,
 /// and the tags that end behind one of them.
-fn without_marks<'a>(text: &'a str, ours: &str, properties: &Map<String, Value>) -> &'a str {
+fn without_marks<'a>(
+    text: &'a str,
+    ours: &str,
+    properties: &Map<String, Value>,
+    is_document: bool,
+) -> &'a str {
     // The beginning of an argument that never came, and of its tag.
     let tags = marks::begins(&[Kind::Argument]).filter(|begin| !marks::is_token(begin));
-    let mut begins = tags.map(|begin| marks::pending(text, begin));
+    let mut clean = marks::without_ends(text);
+    let mut begins = tags.map(|begin| marks::pending(clean, begin));
     let begun = begins.find(|length| *length > SHORTEST_BEGINNING);
-    let mut rest = text.split_at(text.len() - begun.unwrap_or(0)).0;
-    let mut clean = text;
+    let mut rest = clean.split_at(clean.len() - begun.unwrap_or(0)).0;
     loop {
         let before = marks::without_ends(rest);
         if before.len() < rest.len() {
@@ -128,8 +133,10 @@ fn without_marks<'a>(text: &'a str, ours: &str, properties: &Map<String, Value>)
         match tag {
             Some((before, tag)) if is_name(tag) && !before.contains(&format!("<{tag}")) => {
                 rest = before;
-                // Another tool's word for an argument is no word of a file.
-                let is_foreign = || tag.contains('_') && is_argument(tag);
+                // Another tool's word for an argument is no word of a file, and no document ends what it never began.
+                let is_foreign = || {
+                    tag.contains('_') && is_argument(tag) || is_document && clean.len() < text.len()
+                };
                 if meant_by(tag, properties) == Some(ours) || is_foreign() {
                     clean = before;
                 }

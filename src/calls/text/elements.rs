@@ -165,21 +165,24 @@ pub(super) fn pair(text: &str) -> Option<(&str, &str, &str)> {
     is_word(key.trim()).then_some((key, value, rest))
 }
 
-/// A value without its `CDATA` and the line breaks next to its tags.
-fn unpadded(value: &str) -> &str {
+/// A value without its `CDATA` and the line breaks next to both of its tags.
+fn unpadded<'a>(value: &'a str) -> &'a str {
     let inside = value
         .trim()
         .strip_prefix("<![CDATA[")
         .and_then(|inside| inside.strip_suffix("]]>"));
     let value = inside.unwrap_or(value);
-    let value = value
+    let begun = value
         .strip_prefix("\r\n")
-        .or_else(|| value.strip_prefix('\n'))
-        .unwrap_or(value);
-    value
-        .strip_suffix("\r\n")
-        .or_else(|| value.strip_suffix('\n'))
-        .unwrap_or(value)
+        .or_else(|| value.strip_prefix('\n'));
+    // Without one at its beginning, the line break at its end is its own.
+    let ended = |value: &'a str| {
+        value
+            .strip_suffix("\r\n")
+            .or_else(|| value.strip_suffix('\n'))
+            .unwrap_or(value)
+    };
+    begun.map_or(value, ended)
 }
 
 pub(super) fn is_word(text: &str) -> bool {

@@ -55,6 +55,29 @@ pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Ma
         })
 }
 
+/// A call whose arguments stand a few words behind its name: JSON, or in the marks of a family. What follows them is left.
+pub(super) fn arguments_within<'a>(name: &str, text: &'a str) -> Found<'a> {
+    let json = text.find('{');
+    let marked =
+        marks::begins(&[Kind::Argument]).filter_map(|mark| Some(marks::find(text, mark)?.0));
+    let at = json
+        .into_iter()
+        .chain(marked)
+        .min()
+        .filter(|at| *at < NEAR)?;
+    let text = text.split_at(at).1;
+    with_json(name, text).or_else(|| {
+        let forms: [Argument<'_>; 2] = [&parameter, &pair];
+        let mut found = forms
+            .iter()
+            .filter_map(|form| function(name, text, "", form));
+        found.find(|(calls, _)| calls.iter().all(|call| !call.arguments.is_empty()))
+    })
+}
+
+/// How many bytes may stand between a name and its arguments.
+const NEAR: usize = 64;
+
 /// The calls in a code fence, by its language.
 pub(super) fn fenced(
     language: &str,
@@ -122,13 +145,13 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         return function(name.trim_end_matches('/'), rest, end, &argument);
     }
     if let Some((name, rest)) = addressed(text) {
-        return with_json(name, rest);
+        return with_json(name, rest).or_else(|| patch(rest));
     }
     if let Some(found) = tagged(text) {
         return Some(found);
     }
-    if text.starts_with(repair::PATCH.0) {
-        return patch(text);
+    if let Some(found) = patch(text) {
+        return Some(found);
     }
     if let Some(rest) = text.strip_prefix("call:") {
         return escaped(rest);
@@ -173,7 +196,8 @@ fn argument(text: &str) -> Option<(&str, &str, &str)> {
 /// The recipient in the header of a message, and its body: `<|channel|>commentary to=NAME<|message|>{…}`. The tokens
 /// may be gone.
 fn addressed(text: &str) -> Option<(&str, &str)> {
-    let (head, body) = text.split_at(text.find('{')?);
+    let body = text.find('{').into_iter().chain(text.find(repair::PATCH.0));
+    let (head, body) = text.split_at(body.min()?);
     let (before, name) = head.split_once("to=")?;
     let is_header = marks::after(before, "<|channel|>").is_some()
         || HEADER
@@ -206,7 +230,8 @@ fn glued<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
 
 /// A patch in the V4A format (GPT), up to its last end.
 fn patch(text: &str) -> Found<'_> {
-    let (_, end) = repair::PATCH;
+    let (begin, end) = repair::PATCH;
+    text.starts_with(begin).then_some(())?;
     let ends = text.match_indices(end).map(|(at, _)| at + end.len());
     let (patch, rest) = text.split_at(ends.last()?);
     let arguments = Map::from_iter([(repair::PATCH_ARGUMENT.to_owned(), patch.into())]);

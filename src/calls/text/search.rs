@@ -255,6 +255,11 @@ fn is_tag_name(text: &str) -> bool {
         .is_some_and(|name| name.is_empty() || is_word(name))
 }
 
+/// Whether a text begins with the mark of a call.
+pub(super) fn is_marked(text: &str) -> bool {
+    marks::begins(BEGINS).any(|mark| marks::after(text, mark).is_some())
+}
+
 /// What follows the ends of marks that a text begins with.
 pub(super) fn ends(text: &str) -> &str {
     let mut rest = text;

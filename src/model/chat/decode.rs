@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::details::Details;
 use super::slots::Slots;
 use crate::model::batch::Batch;
-use crate::model::lenient::{Index, Text};
+use crate::model::lenient::{Index, OneOrMany, Text};
 use crate::model::{Api, Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
@@ -71,8 +71,8 @@ struct Delta<'a> {
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     refusal: Text<'a>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<Fragment<'a>>>,
+    #[serde(borrow, default)]
+    tool_calls: OneOrMany<Fragment<'a>>,
     /// The only call, as servers older than parallel calls have it.
     #[serde(borrow)]
     function_call: Option<Function<'a>>,
@@ -105,11 +105,7 @@ struct Function<'a> {
 impl Delta<'_> {
     fn says_something(&self) -> bool {
         let texts = [&self.content, &self.reasoning_content, &self.reasoning];
-        texts.iter().any(|text| !text.plain().is_empty())
-            || self
-                .tool_calls
-                .as_ref()
-                .is_some_and(|calls| !calls.is_empty())
+        texts.iter().any(|text| !text.plain().is_empty()) || !self.tool_calls.0.is_empty()
     }
 }
 
@@ -242,9 +238,9 @@ impl Decoder {
             message.reasoning_details = None;
         }
         if beside {
-            message.tool_calls = None;
+            message.tool_calls.0.clear();
         }
-        let calls = (0..).zip(message.tool_calls.iter_mut().flatten());
+        let calls = (0..).zip(&mut message.tool_calls.0);
         for (position, call) in calls {
             call.index = Index(call.index.0.or(Some(position)));
         }
@@ -270,7 +266,7 @@ impl Decoder {
             arguments: None,
             extra_content: None,
         });
-        for fragment in delta.tool_calls.into_iter().flatten().chain(only) {
+        for fragment in delta.tool_calls.0.into_iter().chain(only) {
             self.fragment(&fragment, out);
         }
     }

@@ -62,6 +62,9 @@ impl Slots {
             };
             return self.begin(index, id, &name, out);
         };
+        if let Some(index) = index {
+            self.by_index.entry(index).or_insert(slot);
+        }
         self.announce_again(slot, id, name, out);
         slot
     }
@@ -106,7 +109,14 @@ impl Slots {
             return same_id().or_else(|| self.last().filter(goes_on));
         };
         let Some(&slot) = self.by_index.get(&index) else {
-            return if name.is_empty() { same_id() } else { None };
+            // Some servers send the arguments of a call under the next index.
+            let is_named_alone =
+                |slot: &usize| id.is_empty() && self.calls[*slot].arguments.is_empty();
+            return if name.is_empty() {
+                same_id().or_else(|| self.last().filter(is_named_alone))
+            } else {
+                None
+            };
         };
         (!self.calls[slot].is_before(id, name, arguments)).then_some(slot)
     }

@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
             };
             self.assign()?;
             fields.insert(name, self.value(depth + 1)?);
-            if self.eat(',').is_none() && !self.begins_line() {
+            if self.eat(',').is_none() && !self.begins_line() && !self.begins_name() {
                 self.eat('}')?;
                 return Some(Value::Object(fields));
             }
@@ -136,6 +136,17 @@ impl<'a> Reader<'a> {
             self.rest = ahead;
         }
         begins
+    }
+
+    /// Whether a name and a colon follow, where only a comma is missing.
+    fn begins_name(&self) -> bool {
+        let rest = self.after();
+        let name = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
+        name.is_some_and(|(name, rest)| {
+            name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+                && rest.trim_start().starts_with(':')
+        })
     }
 
     /// Whether the blanks before a quote, which were skipped already, contain a line break.
@@ -264,6 +275,9 @@ impl<'a> Reader<'a> {
             "false" | "False" => Some(false.into()),
             number => {
                 let number = number.strip_prefix('+').unwrap_or(number);
+                if let Some(digits) = number.strip_prefix("0x") {
+                    return u64::from_str_radix(digits, 16).ok().map(Value::from);
+                }
                 let digits = number.trim_start_matches('0');
                 let number = if digits.starts_with(|c: char| c.is_ascii_digit()) {
                     digits

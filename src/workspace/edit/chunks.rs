@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::replacement::{ended_lines, last_ending};
 use super::{
     Asked, MatchError, Outcome, Replacement, Strategy, assembled, explain, first_pass, numbered,
+    of_several,
 };
 use crate::text::Hunk;
 use crate::workspace::patch::{Chunk, Line};
@@ -41,7 +42,7 @@ pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError>
         };
         let (used, hunk) = from
             .locate(chunk)
-            .map_err(|error| numbered("chunk", error, number, chunks.len()))?;
+            .map_err(|error| of_several("chunk", error, number, chunks.len()))?;
         strategy = strategy.max(used);
         places.push((number, hunk));
     }
@@ -273,6 +274,9 @@ fn readings(chunk: &Chunk) -> Vec<Replacement> {
         .filter(|reading| !reading.old_text.is_empty())
         .collect();
     readings.dedup();
+    // Each of them once more without the numbers of its lines.
+    let plain: Vec<_> = readings.iter().filter_map(numbered::plain).collect();
+    readings.extend(plain);
     readings
 }
 

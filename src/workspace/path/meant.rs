@@ -16,6 +16,9 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     if literal.as_ref().is_ok_and(WorkspacePath::exists) {
         return literal;
     }
+    if let Some(rest) = after_variable(name) {
+        return resolve(roots, &rest);
+    }
     let spellings = spellings(roots, name);
     let places = || {
         spellings
@@ -126,6 +129,16 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         at += 1;
     }
     spellings
+}
+
+/// What follows a variable that stands for the workspace: `${workspaceFolder}/`, `$PWD/`, `%PROJECT_DIR%\`.
+fn after_variable(name: &str) -> Option<String> {
+    const WORDS: [&str; 5] = ["work", "project", "repo", "cwd", "pwd"];
+    let plain = name.trim().trim_start_matches(['"', '\'', '`']);
+    let (variable, rest) = plain.split_once(['/', '\\'])?;
+    let is_variable = variable.starts_with(['$', '%', '{', '<']);
+    let variable = variable.to_lowercase();
+    (is_variable && WORDS.iter().any(|word| variable.contains(word))).then(|| rest.to_owned())
 }
 
 /// What follows the workspace's own name in a path with a drive letter, which exists nowhere here.
@@ -341,6 +354,13 @@ mod tests {
             "“src/app.py”",
             "path: src/app.py",
             "src/app.py (unsaved)",
+            "${workspaceFolder}/src/app.py",
+            "`$PWD/src/app.py`",
+            "$(pwd)/src/app.py",
+            r"%PROJECT_DIR%\src\app.py",
+            r"$env:GITHUB_WORKSPACE\src\app.py",
+            "{{workspace}}/src/app.py",
+            "<project_root>/src/app.py",
         ] {
             is(name, "src/app.py");
         }
@@ -351,6 +371,7 @@ mod tests {
         is("project/src/new.py", "src/new.py");
         is(r"src\new.py", "src/new.py");
         is("new.py:3", "new.py");
+        is("${workspaceRoot}/new.py", "new.py");
         is("@scope/new.py", "@scope/new.py");
         is("project/new.py", "project/new.py");
         for name in [
@@ -367,6 +388,8 @@ mod tests {
             "~/new.py",
             "$HOME/new.py",
             "path: ../outside/secret",
+            "$PWD/../outside/secret",
+            "${workspaceFolder}/link/secret",
             "**../outside/secret**",
             "../outside/secret (1)",
         ] {

@@ -58,8 +58,8 @@ fn forms() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What the model reads a call in: the prompt, and the call that reads it.
-fn places(text: &str) -> [(&'static str, String, Option<Value>); 4] {
+/// What the model reads a call in: the prompt, and the call that reads it, or writes it.
+fn places(text: &str) -> [(&'static str, String, Option<Value>); 5] {
     let call = |name: &str, arguments: Value| Some(json!([[name, arguments.to_string()]]));
     [
         (
@@ -76,6 +76,14 @@ fn places(text: &str) -> [(&'static str, String, Option<Value>); 4] {
             "command",
             "Print notes.md.".to_owned(),
             call("run_command", json!({ "command": "cat notes.md" })),
+        ),
+        (
+            "written",
+            "Write an example and show it.".to_owned(),
+            call(
+                "write_file",
+                json!({ "path": "example.md", "content": format!("{text}\n") }),
+            ),
         ),
         (
             "person",

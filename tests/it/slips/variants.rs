@@ -204,6 +204,8 @@ pub fn ends() -> Vec<Value> {
         "<|call|>",
         "<|eos|>",
         "<|eot|>",
+        "<end_of_utterance>",
+        "<end_of_text>",
     ];
     let mut cases = Vec::new();
     for (index, token) in tokens.into_iter().enumerate() {
@@ -453,6 +455,14 @@ pub fn paths() -> Vec<Value> {
         " src/app.py\n",
         "path: src/app.py",
         "src/app.py,",
+        "${workspaceFolder}/src/app.py",
+        "${workspaceRoot}/src/app.py",
+        "$PWD/src/app.py",
+        "$(pwd)/src/app.py",
+        "%PROJECT_DIR%\\src\\app.py",
+        "$env:GITHUB_WORKSPACE\\src\\app.py",
+        "{{workspace}}/src/app.py",
+        "<project_root>/src/app.py",
     ];
     for (index, spelled) in plain.into_iter().enumerate() {
         add(format!("plain-{index}"), "src/app.py", spelled);
@@ -513,6 +523,10 @@ pub fn other_paths() -> Vec<Value> {
         "\u{ff0e}\u{ff0e}/outside/secret.txt",
         "..\u{2215}outside/secret.txt",
         "@\"../outside/secret.txt\"",
+        "${workspaceFolder}/../outside/secret.txt",
+        "$PWD/lifink/secret.txt",
+        "$HOME/secret.txt",
+        "${workspaceFolder}/${workspaceFolder}/../outside/secret.txt",
     ]
     .into_iter()
     .enumerate()
@@ -574,6 +588,10 @@ pub fn patches() -> Vec<Value> {
         patch.replace("*** End Patch", "*** Update File: src/app.py\n@@ def main():\n-    print(add(1, 2))\n+    print(add(1, 2))  # 3\n*** End Patch"),
         format!("{patch}</parameter>\n</invoke>"),
         format!("  {patch}"),
+        patch.replace("return a - b\n", "return a - b\n\\ No newline at end of file\n"),
+        patch.replace("\n*** End", "\n\\ Kein Zeilenumbruch am Dateiende.\n*** End"),
+        patch.replace("-    return", "-2\t    return").replace("+    return", "+2\t    return"),
+        patch.replace("-    return", "-   2→    return").replace("+    return", "+   2→    return"),
     ];
     let mut cases = Vec::new();
     for (index, text) in spelled.iter().enumerate() {
