@@ -1,6 +1,8 @@
 //! Receives one answer of the model: its text is forwarded as it arrives, and a read-only call starts as soon as its
 //! own arguments are complete, while the rest still streams.
 
+mod nested;
+
 use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use super::live::Live;
 use super::repetition::Repetition;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
-use crate::calls::text::{self, Held, Quotation, TextCalls, Written};
+use crate::calls::text::{Held, Quotation, TextCalls, Written};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Failure, Finish, ModelEvent, ModelRequest, Provider,
@@ -213,7 +215,7 @@ impl<'a> Listener<'a> {
             ModelEvent::CallEnd { slot } => {
                 if let Some(call) = complete
                     && slot == self.handed
-                    && self.inner(&call).is_none()
+                    && nested::calls(self.inputs.tools, &call).is_none()
                 {
                     let repaired = self.collector.is_repaired(slot);
                     self.hand_over(slot, call, repaired, schedule).await;
@@ -497,7 +499,7 @@ impl<'a> Listener<'a> {
                 _ => End::Stop,
             },
         };
-        let repaired = self.spread(&mut message.calls, &repaired);
+        let repaired = nested::spread(self.inputs.tools, &mut message.calls, &repaired);
         for (slot, call) in message.calls.iter().enumerate().skip(self.handed) {
             if matches!(end, End::Failed(_) | End::Broken(_)) {
                 self.refuse(slot, call, schedule).await;
@@ -518,43 +520,6 @@ impl<'a> Listener<'a> {
             end,
             unusable,
         }
-    }
-
-    /// The calls that a call of a tool that is none consists of.
-    fn inner(&self, call: &ToolCall) -> Option<Vec<(String, Map<String, Value>)>> {
-        match &call.arguments {
-            Arguments::Object(arguments) if self.tool(&call.name).is_none() => {
-                text::inner(arguments)
-            }
-            _ => None,
-        }
-    }
-
-    /// Puts such calls in the place of the one around them. Returns for each call whether it was repaired.
-    fn spread(&self, calls: &mut Vec<ToolCall>, repaired: &[bool]) -> Vec<bool> {
-        let mut flags = Vec::new();
-        for (slot, call) in std::mem::take(calls).into_iter().enumerate() {
-            let is_repaired = repaired.get(slot).copied().unwrap_or_default();
-            let inner = self.inner(&call).unwrap_or_default();
-            if inner.is_empty() {
-                calls.push(call);
-            } else {
-                calls.extend(
-                    (0..)
-                        .zip(inner)
-                        .map(|(number, (name, arguments))| ToolCall {
-                            id: match number {
-                                0 => call.id.clone(),
-                                number => format!("{}_{number}", call.id),
-                            },
-                            name,
-                            arguments: Arguments::Object(arguments),
-                        }),
-                );
-            }
-            flags.resize(calls.len(), is_repaired);
-        }
-        flags
     }
 
     /// A call of an answer that failed midway: it gets a result, but never runs.

@@ -125,9 +125,14 @@ fn without_owner(name: &str) -> Option<&str> {
     OWNERS.iter().find_map(|owner| name.strip_prefix(owner))
 }
 
-/// Whether a name has one of the words that name a tool, whatever the other ones are.
+/// Whether a name has one of the words that name a tool, whatever the other ones are. One of a server's tools has not:
+/// it would change something else.
 pub(crate) fn hints_at(name: &str, tool: &str) -> bool {
-    let name = squash(bare(name));
+    let name = bare(name);
+    if name.starts_with(SERVER) {
+        return false;
+    }
+    let name = squash(name);
     let mut rows = TOOLS.iter().filter(|(ours, _, _)| *ours == tool);
     rows.any(|(_, heads, _)| heads.split(' ').any(|head| name.contains(head)))
 }

@@ -54,6 +54,9 @@ pub(crate) struct Written {
     pub in_prose: Option<String>,
 }
 
+/// How many names of tools at the end of an answer may have arguments behind them.
+const NAMES: usize = 4;
+
 /// Whether a call stands in something the model has read.
 pub(crate) type IsQuoted<'a> = &'a dyn Fn(&TextCall) -> bool;
 
@@ -261,17 +264,20 @@ impl<C: Catalog> TextCalls<C> {
         calls.filter(is_meant).map(|_| EXAMPLE.to_owned())
     }
 
-    /// The call at the end of the answer in marks that nobody knows: the last name of a tool, and its arguments.
+    /// The call at the end of the answer in marks that no family has: the last name of a tool, and its arguments.
     fn mentioned(&self) -> Option<Vec<TextCall>> {
         let text = marks::plain(self.text.trim_end());
         let names = self.tools.names();
-        let places = names
+        let mut places: Vec<(usize, &str)> = names
             .iter()
-            .filter_map(|name| Some((text.rfind(name)?, *name)));
-        let (at, name) = places.max()?;
-        let rest = text.split_at(at + name.len()).1;
-        let (call, rest) = forms::arguments_within(name, rest)?;
-        let rest = search::ends(rest.trim());
+            .flat_map(|name| text.match_indices(name))
+            .collect();
+        places.sort_unstable();
+        let (call, rest) = places.iter().rev().take(NAMES).find_map(|(at, name)| {
+            let (call, rest) = forms::arguments_within(name, text.split_at(at + name.len()).1)?;
+            // The end of a mark may have the name too.
+            Some((call, search::ends(rest.trim()).replacen(name, "", 1)))
+        })?;
         let is_over = !rest.contains(|c: char| c.is_alphanumeric() || c == '`');
         is_over.then_some(call)
     }

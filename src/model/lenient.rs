@@ -91,53 +91,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Index(pub(super) Option<i64>);
 
-struct IndexVisitor;
-
-impl<'de> Visitor<'de> for IndexVisitor {
-    type Value = Index;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an index")
-    }
-
-    fn visit_u64<E>(self, n: u64) -> Result<Index, E> {
-        Ok(Index(i64::try_from(n).ok()))
-    }
-
-    fn visit_i64<E>(self, n: i64) -> Result<Index, E> {
-        Ok(Index(Some(n)))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Index, E> {
-        Ok(Index(None))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Index, E> {
-        Ok(Index(None))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Index, E> {
-        Ok(Index(text.parse().ok()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Index, E> {
-        Ok(Index(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Index, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Index(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Index, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Index(None))
-    }
-}
-
 impl<'de> Deserialize<'de> for Index {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(IndexVisitor)
+        let value = Value::deserialize(deserializer)?;
+        let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+        Ok(Self(number))
     }
 }
 

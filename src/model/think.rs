@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_gpt_oss_are_told_apart_without_their_tokens() {
+    fn messages_of_gpt_oss_are_recognized_without_their_tokens() {
         check(
             "analysisWe add.assistantfinalIt is 42.",
             "We add.",

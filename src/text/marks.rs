@@ -257,7 +257,7 @@ pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
     is_token || ends(kinds).any(|end| may_become(text, end))
 }
 
-/// How the names of tokens begin that need no bars: `<end_of_turn>` (Gemma), `<end_of_utterance>` (Idefics, SmolVLM).
+/// How the names of tokens begin that need no bars: `<end_of_turn>` (Gemma), `<end_of_utterance>` (Idefics).
 const END_OF: &str = "end_of_";
 
 /// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`.

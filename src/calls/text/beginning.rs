@@ -1,50 +1,12 @@
 //! Whether an answer can still turn out to be nothing but a call. Pure.
 
 use super::forms::HEADER;
+use super::json;
 use crate::text::marks::{self, Kind};
 use crate::text::repair::PATCH;
 
-/// How the JSON of a call begins, without blanks.
-const JSON: &[&str] = &[
-    "{\"name\":",
-    "{\"tool\":",
-    "{\"tool_name\":",
-    "{\"function\":",
-    "{\"function_name\":",
-    "{\"action\":",
-    "{\"arguments\":",
-    "{\"parameters\":",
-    "{\"tool_calls\":[",
-    "{\"tool_call\":{",
-    "{\"function_call\":{",
-    "{\"type\":\"function\"",
-    "{\"id\":\"",
-    "{\"functionCall\":{",
-    "{\"recipient_name\":",
-    "{\"tool_uses\":[",
-    "{\"type\":\"tool_use\"",
-    "{\"type\":\"function_call\"",
-    "{\"thought\":",
-    "{\"thoughts\":",
-    "{\"reasoning\":",
-];
-/// Languages of a fence that may contain a call, in lower case.
-const LANGUAGES: &[&str] = &[
-    "json",
-    "json5",
-    "jsonc",
-    "tool_call",
-    "tool_calls",
-    "tool_code",
-    "tool_use",
-    "tool",
-    "function_call",
-    "function",
-    "xml",
-    "diff",
-    "patch",
-    "",
-];
+/// How the languages of a fence begin that may contain a call.
+const LANGUAGES: &[&str] = &["json", "tool", "function", "xml", "diff", "patch"];
 /// What Phi writes before a list of calls.
 const FUNCTOOLS: &str = "functools";
 
@@ -59,11 +21,13 @@ pub(super) fn may_be_whole(text: &str) -> bool {
             let begun = rest.trim().to_lowercase();
             return LANGUAGES
                 .iter()
-                .any(|language| language.starts_with(&begun));
+                .any(|language| language.starts_with(&begun) || begun.starts_with(language));
         };
         return match language.trim().to_lowercase().as_str() {
             "tool_code" => true,
-            language if LANGUAGES.contains(&language) => {
+            language
+                if language.is_empty() || LANGUAGES.iter().any(|it| language.starts_with(it)) =>
+            {
                 may_be_json(code) || may_be_mark(code.trim_start()) || may_be_patch(code)
             }
             _ => false,
@@ -120,17 +84,23 @@ fn may_be_list(text: &str) -> bool {
         || !name.is_empty() && (rest.is_empty() || rest.starts_with('('))
 }
 
+/// Whether a text begins as the JSON of a call: with one of its members.
 fn may_be_json(text: &str) -> bool {
-    let longest = JSON.iter().map(|json| json.len()).max().unwrap_or_default();
-    let begun: String = text
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .take(longest)
-        .collect();
-    let begun = begun.replace('\'', "\"");
-    let begun = begun.strip_prefix('[').unwrap_or(&begun);
-    JSON.iter()
-        .any(|json| begun.starts_with(json) || json.starts_with(begun))
+    let text = text.trim_start();
+    let text = text.strip_prefix('[').unwrap_or(text).trim_start();
+    let Some(inside) = text.strip_prefix('{') else {
+        return text.is_empty();
+    };
+    let member = inside.trim_start();
+    let Some(name) = member.strip_prefix(['"', '\'']) else {
+        return member.is_empty();
+    };
+    let members = [json::NAMES, json::ARGUMENTS, json::REST, json::WRAPPERS];
+    let mut members = members.into_iter().flatten();
+    match name.split_once(['"', '\'']) {
+        Some((name, _)) => members.any(|member| *member == name),
+        None => members.any(|member| member.starts_with(name)),
+    }
 }
 
 /// The language and code of a fence that makes up all of `text`.

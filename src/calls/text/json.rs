@@ -60,6 +60,15 @@ pub(super) const REST: &[&str] = &[
     "description",
 ];
 
+/// Members whose values are calls.
+pub(super) const WRAPPERS: &[&str] = &[
+    "tool_calls",
+    "tool_call",
+    "function_call",
+    "functionCall",
+    "tool_uses",
+];
+
 pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
     let text = unfenced(text.trim_start());
     let value = || complete(text);
@@ -117,14 +126,8 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
             (!calls.is_empty()).then_some(calls)
         }
         Value::Object(fields) => {
-            for wrapper in [
-                "tool_calls",
-                "tool_call",
-                "function_call",
-                "functionCall",
-                "tool_uses",
-            ] {
-                if let (Some(inner), 1) = (fields.get(wrapper), fields.len()) {
+            for wrapper in WRAPPERS {
+                if let (Some(inner), 1) = (fields.get(*wrapper), fields.len()) {
                     return of_json(inner);
                 }
             }

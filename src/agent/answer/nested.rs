@@ -1,0 +1,50 @@
+//! Calls in the arguments of a call of a tool that is none (`multi_tool_use.parallel`): each runs by itself.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::calls::text;
+use crate::model::{Arguments, ToolCall};
+use crate::tools::{self, Tool};
+
+/// The calls that a call consists of: names and arguments.
+pub(super) fn calls(
+    tools: &[Arc<dyn Tool>],
+    call: &ToolCall,
+) -> Option<Vec<(String, Map<String, Value>)>> {
+    match &call.arguments {
+        Arguments::Object(arguments) if tools::tool(tools, &call.name).is_none() => {
+            text::inner(arguments)
+        }
+        _ => None,
+    }
+}
+
+/// Puts such calls in the place of the one around them. Returns for each call whether it was repaired.
+pub(super) fn spread(
+    tools: &[Arc<dyn Tool>],
+    list: &mut Vec<ToolCall>,
+    repaired: &[bool],
+) -> Vec<bool> {
+    let mut flags = Vec::new();
+    for (call, is_repaired) in std::mem::take(list).into_iter().zip(repaired) {
+        match calls(tools, &call) {
+            None => list.push(call),
+            Some(inner) => list.extend((0..).zip(inner).map(|(number, (name, arguments))| {
+                let id = match number {
+                    0 => call.id.clone(),
+                    number => format!("{}_{number}", call.id),
+                };
+                let arguments = Arguments::Object(arguments);
+                ToolCall {
+                    id,
+                    name,
+                    arguments,
+                }
+            })),
+        }
+        flags.resize(list.len(), *is_repaired);
+    }
+    flags
+}
