@@ -100,8 +100,8 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
 }
 
 const BEGIN: &str = "*** Begin Patch";
-/// What a diff says below a last line without a line break.
-const NO_NEWLINE: &str = "\\ No newline";
+/// What begins the note of a diff below a last line without a line break, whatever language it is in.
+const NO_NEWLINE: &str = "\\ ";
 
 /// A patch whose lines are all indented as its first one is.
 fn dedented(patch: &str, indent: &str) -> Option<String> {
