@@ -1,6 +1,6 @@
-// Records VS Code working with tandem, for the extension's page: the real workbench, the real server, a scripted model.
+// Records VS Code working with tandem, for docs/jobs.md: the real workbench, the real server, a scripted model.
 //
-//   node tests/editors/vscode_record.mjs editors/vscode/media/web.webp
+//   node tests/editors/vscode_record.mjs docs/media/web.webp
 //
 // Variables as for tests/editors/vscode.mjs; needs img2webp (Debian's webp).
 import { execFileSync } from "node:child_process";

@@ -1,5 +1,5 @@
-// A person has a web page with a test written, watches its server, opens it in a browser, stops it and undoes it all. A check, and the animation of
-// the extension's page.
+// A person has a web page with a test written, watches its server, opens it in a browser, stops it and undoes it all. A check, and the
+// animation of docs/jobs.md.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
