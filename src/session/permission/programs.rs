@@ -221,9 +221,12 @@ fn is_plain_script(name: &str, arguments: &[String]) -> Option<bool> {
         scripts.extend(operands.first());
     }
     let is_plain = |script: &&String| {
+        // A function by the name that a variable holds, which may be put together; blanks may stand between.
         let calls = |(at, _)| {
-            let next = script.get(at + 1..).and_then(|rest| rest.chars().next());
-            next.is_some_and(char::is_alphabetic)
+            let is_between = |c: char| c.is_whitespace() || c == '\\';
+            let name = script.get(at + 1..).unwrap_or_default();
+            let name = name.trim_start_matches(is_between);
+            name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         };
         if is_awk {
             let starts = script.replace("||", "").contains('|') || script.contains("system");
@@ -470,6 +473,8 @@ mod tests {
             "awk 'BEGIN { system(\"x\") }'",
             "awk -f x",
             "awk '{ print | x }' f",
+            "awk 'BEGIN { _f = \"sys\" \"tem\"; @_f(\"x\") }'",
+            "awk 'BEGIN { f = \"sys\" \"tem\"; @ f(\"x\") }'",
             "sed -n '1e x' f",
             "sed 's/a/b/e' f",
             "groovy -e 'x()'",
@@ -490,6 +495,7 @@ mod tests {
             "git add configs",
             "npm test",
             "awk -F'|' '/x/ { print $2 }' f",
+            "awk -F@ '{ print $2 \"@\" $1 }' f",
             "sed -n 1,20p f",
             "sed -i.bak -e 's/[a-z]*\\/x/y/g; 3d' f",
             "unknown -x y --no-pager",

@@ -48,12 +48,12 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
         let words = words(comment(line).unwrap_or_default());
         has(&words, MISSING) && has(&words, STATES)
     };
-    let has_dots = |line: &&str| {
+    let may_replace = |line: &&str| {
         let inside = comment(line).unwrap_or_default();
         is_dots_at_end(inside) && inside.contains(char::is_alphabetic) || says_stays(line)
     };
     // Nearly no text has one, so that comparing costs nothing.
-    new.lines().find(has_dots)?;
+    new.lines().find(may_replace)?;
     let lines = Tokens::compare(old.lines().collect(), new.lines().collect(), TIMEOUT);
     let replaced = |op: &DiffOp| {
         let said = |(_, line): &(usize, &&str)| !line.trim().is_empty();
@@ -69,7 +69,7 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
         let gone: Vec<_> = gone.filter(said).collect();
         let is_all = gone.len() > 1
             && more.is_none()
-            && has_dots(line)
+            && may_replace(line)
             && !(says_stays(line) && gone.iter().all(is_note));
         is_all.then_some(op.new_range().start + at)
     };
