@@ -1,57 +1,68 @@
 #!/usr/bin/env python3
-"""Lints the prose of every Markdown page, of Neovim's help, and of the server's texts: with proselint (in the Python of
-tests/editors/get-linters.sh), and for phrases that read translated. Code is left out."""
+"""Lints the prose of every page and the texts of the interface, with what tests/editors/get-linters.sh gets (run it in its Python):
+textlint finds the terms and phrases of tests/words, with what to write instead, and proselint what reads badly. Code is left out."""
 
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 
 import strings
 from proselint.tools import lint
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = ["*.md", "docs/**/*.md", "editors/*/*.md", ".github/**/*.md", "src/*.md", "benches/*.md"]
 # Fenced blocks, inline code, HTML tags and the targets of links; what replaces them keeps lines and columns.
 CODE = re.compile(r"^```.*?^```$|``.+?``|`[^`\n]+`|<[^>\n]+>|(?<=\])\([^)\n]+\)", re.S | re.M)
-
-# Phrases that read translated, and names that have been replaced: each with what to write.
-PHRASES = [
-    (r"\balso (after|when|in|on|while|from)\b", "even after, in … too"),
-    (r"(?:^|\. )What (a|you|the|is|was|turns)\b[^?]*\.", "name the thing instead of a clause"),
-    (r"\bonce [^.|]*? was\b", "once … has been"),
-    (r"\b(type|typing|write) on\b", "keep typing"),
-    (r"\btakes? [^.|]{0,40}along\b|\b(goes|sent) along\b", "moves with, is attached"),
-    (r"\btandem asks\b", "tandem requires approval, fetches, queries"),
-    (r"\bwas (changed|edited|removed) since\b", "has been changed since"),
-    (r"\b(says|tells) (what|which|why)\b", "shows, lists, prints"),
-    (r"\bblanks?\b", "whitespace"),
-    (r"\b(shadow turn|dialects?)\b", "`/try` turn, API"),
-]
-
-
-def phrases(text):
-    for pattern, better in PHRASES:
-        for found in re.finditer(pattern, text, re.M):
-            yield text.count("\n", 0, found.start()), f"`{found.group()[:40]}`: write {better}"
 
 
 def prose(text):
     return CODE.sub(lambda code: re.sub(r"\S", "·", code.group()), text)
 
 
+def tracked(*patterns):
+    listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, check=True, text=True, capture_output=True)
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
+
+
+def textlint(rules, paths, folder):
+    """What it reports, by paths in the repository. Copies of texts are in the folder, with a mistake that has to be found."""
+    planted = folder / "planted.md"
+    planted.write_text("It obeys.\n")
+    program = pathlib.Path(sys.executable).parent / "textlint"
+    command = [program, "--config", ROOT / f"tests/words/{rules}.json", "--format", "unix", planted, *paths]
+    run = subprocess.run(command, text=True, capture_output=True)
+    found = [line.removeprefix(f"{folder}/").removeprefix(f"{ROOT}/") for line in run.stdout.splitlines() if "[Error/" in line]
+    assert any(line.startswith("planted.md:") for line in found), run.stdout + run.stderr
+    return [line for line in found if not line.startswith("planted.md:")]
+
+
+def terms(pages, said):
+    """Retired terms in pages and sources; phrases in pages and in the texts of the interface, each on its line of a copy without code."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder).resolve()
+        copies = {}
+        for path, at, text in said:
+            lines = copies.setdefault(folder / path.relative_to(ROOT), [])
+            lines += [""] * (at - len(lines))
+            lines[-1] += " " + text.replace("\n", " ")
+        for path, lines in copies.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join(lines))
+        others = tracked("*/tandem.txt", "*/package.nls.json", "*/bundle.l10n.json", "src/agent/*.md")
+        sources = tracked("src/*.rs", "editors/*.ts", "editors/*.lua")
+        return textlint("terms", sources, folder) + textlint("phrases", [*pages, *others, *copies], folder)
+
+
 def main():
-    pages = sorted({page for pattern in PAGES for page in ROOT.glob(pattern)})
-    assert len(pages) > 20, pages
-    wrong = []
+    pages = tracked("*.md", ":!src/agent")
+    assert len(pages) > 30, pages
+    said = [(path, *found) for path in strings.files() for found in strings.strings(path)]
+    assert len(said) > 800, len(said)
+    wrong = terms(pages, said)
     for page in pages:
         for check, message, line, column, *_ in lint(prose(page.read_text())):
             wrong.append(f"{page.relative_to(ROOT)}:{line + 1}:{column + 1}: {check}: {message}")
-    for page in [*pages, ROOT / "editors/neovim/doc/tandem.txt"]:
-        found = phrases(prose(page.read_text())) if page.name != "CHANGELOG.md" else []
-        wrong += [f"{page.relative_to(ROOT)}:{line + 1}: {message}" for line, message in found]
-    said = [(path, *found) for path in strings.files(ROOT / "src") for found in strings.strings(path)]
-    assert len(said) > 800, len(said)
-    wrong += [f"{path.relative_to(ROOT)}:{at}: {message}" for path, at, text in said for _, message in phrases(text)]
     # One text, because the linter is slow to start; each string has a line, and a line after it that ends its sentence.
     for check, message, line, *_ in lint(prose("\n·\n".join(text.replace("\n", " ") for *_, text in said))):
         path, at, text = said[line // 2]
@@ -59,7 +70,7 @@ def main():
             continue  # what models call a plan, and write in place of code
         wrong.append(f"{path.relative_to(ROOT)}:{at}: {check}: {message}")
     print("\n".join(wrong))
-    assert lint("It is is wrong.") and list(phrases("It works, also after a restart.")), "the linter finds nothing"
+    assert lint("It is is wrong."), "the linter finds nothing"
     sys.exit(bool(wrong))
 
 

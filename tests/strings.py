@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Lists every string of the server that a person or a model may read, by file, so that they can be read in one sitting.
+"""Lists every string of the server and of the Neovim plugin that a person or a model may read, by file, so that they can be read in
+one sitting (those of the VS Code extension are in editors/vscode/l10n).
 
 Left out are tests, what goes to the log, and what no one reads: identifiers, queries, patterns. `tests/prose.py` lints them."""
 
@@ -14,19 +15,20 @@ TOKEN = re.compile(
       | (?P<char>'(?:[^'\\]|\\.[^']*)')""",
     re.S | re.X,
 )
+LUA = re.compile(r"""(?P<comment>--[^\n]*)|(?P<raw>\[\[(?P<inner>.*?)\]\])|(?P<text>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""", re.S)
 # What a string is an argument of when no person reads it.
-UNREAD = re.compile(r"(tracing::\w+!|expect(_err)?|reason =|include_\w+!|Regex::new|starts_with|ends_with|contains|env!)\s*\(?\s*$")
+UNREAD = re.compile(r"(tracing::\w+!|vim\.cmd|require|expect(_err)?|reason =|include_\w+!|Regex::new|starts_with|ends_with|contains|env!)\s*\(?\s*$")
 
 
 def strings(path):
     """The line number and the text of each."""
     source = path.read_text()
     tests = re.search(r"^#\[cfg\((all\()?test\b.*\n(#\[.*\n)*mod \w+ \{", source, re.M)
-    for token in TOKEN.finditer(source, 0, tests.start() if tests else len(source)):
+    for token in (LUA if path.suffix == ".lua" else TOKEN).finditer(source, 0, tests.start() if tests else len(source)):
         literal = token["inner"] if token["raw"] else token["text"]
         if literal is None or UNREAD.search(source, max(0, token.start() - 40), token.start()):
             continue
-        text = literal if token["raw"] else re.sub(r"\\\n\s*", "", literal).strip('"').replace('\\"', '"')
+        text = literal if token["raw"] else re.sub(r"\\\n\s*", "", literal).strip("\"'").replace('\\"', '"')
         if is_sentence(text):
             yield source.count("\n", 0, token.start()) + 1, text
 
@@ -44,13 +46,14 @@ def test_modules(root):
             yield inside / name
 
 
-def files(root):
-    tests = set(test_modules(root))
-    return sorted(path for path in root.rglob("*.rs") if tests.isdisjoint([path.with_suffix(""), *path.parents]))
+def files():
+    tests = set(test_modules(ROOT / "src"))
+    server = sorted(path for path in (ROOT / "src").rglob("*.rs") if tests.isdisjoint([path.with_suffix(""), *path.parents]))
+    return server + sorted((ROOT / "editors/neovim/lua").rglob("*.lua"))
 
 
 def main():
-    for path in files(ROOT / "src"):
+    for path in files():
         found = list(strings(path))
         if found:
             print(f"\n{path.relative_to(ROOT)}")

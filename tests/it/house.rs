@@ -1,12 +1,11 @@
-//! The rules that no compiler checks: which module may use which, how long files may be, code that stands
-//! twice, and terms that were retired. `src/README.md` and `CONTRIBUTING.md` state them; here they are enforced.
+//! The rules that no compiler checks: which module may use which, how long files may be, and code that stands
+//! twice. `src/README.md` and `CONTRIBUTING.md` state them; here they are enforced.
 //!
 //! Each check is a function of source text, and a test beside it proves on bad samples that it can fail.
 
 mod copies;
 mod imports;
 mod source;
-mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,45 +86,6 @@ const FILE_MAX: usize = 600;
 /// Pairs of places with the same code.
 const COPIES_MAX: usize = 10;
 
-/// Retired terms and the standard ones. Words that are also ordinary English (kept, held, whole, house, list) are not here.
-const RETIRED: [(&str, &str); 35] = [
-    ("apart", "separate"),
-    ("asked about", "requires approval"),
-    ("bring back", "redo, restore"),
-    ("brings back", "redoes, restores"),
-    ("brought back", "redone, restored"),
-    ("by the book", "from the documentation"),
-    ("carrier", "transport"),
-    ("carriers", "transports"),
-    ("circles", "loop"),
-    ("every one", "each"),
-    ("hear", "receive"),
-    ("heard", "received"),
-    ("hears", "receives"),
-    ("home made", "our own"),
-    ("liked", "matches"),
-    ("mend", "repair"),
-    ("mended", "repaired"),
-    ("mends", "repairs"),
-    ("nobody knows", "unknown"),
-    ("obey", "handle"),
-    ("obeys", "handles"),
-    ("patience", "timeout"),
-    ("plain client", "LSP-only client"),
-    ("plain clients", "LSP-only clients"),
-    ("remark", "notice, note"),
-    ("remarks", "notices, notes"),
-    ("rooms", "modules"),
-    ("so many", "this many"),
-    ("take back", "undo, revert"),
-    ("taken back", "undone, reverted"),
-    ("takes back", "undoes, reverts"),
-    ("time out", "timeout"),
-    ("time outs", "timeouts"),
-    ("took back", "undid"),
-    ("without a word", "silently, without an error message"),
-];
-
 /// One test, since reading the sources takes longer than checking them.
 #[test]
 fn sources_follow_the_rules() {
@@ -177,7 +137,7 @@ const CLOCKS: [(&str, &str); 4] = [
 fn tests_do_not_look_at_a_clock() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let mut wrong = Vec::new();
-    for (file, text) in words::files(&folder, &["rs"]) {
+    for (file, text) in source::files(&folder) {
         let name = file.split(['/', '.']).next().unwrap_or_default();
         if file != "house.rs"
             && !CLOCKS
@@ -210,7 +170,7 @@ fn tests_run_git_in_one_place() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let runs = |text: &str| text.contains(concat!("Command::new(\"", "git\")"));
     assert!(runs(r#"std::process::Command::new("git").arg("init")"#));
-    let files = words::files(&folder, &["rs"])
+    let files = source::files(&folder)
         .into_iter()
         .filter(|(file, text)| file != "house.rs" && runs(text));
     let wrong: Vec<_> = files.map(|(file, _)| file).collect();
@@ -226,7 +186,7 @@ fn the_invariants_of_the_map_name_tests_that_exist() {
     let map = std::fs::read_to_string(root.join("src/README.md")).unwrap();
     let code: String = ["src", "tests/it"]
         .iter()
-        .flat_map(|folder| words::files(&root.join(folder), &["rs"]))
+        .flat_map(|folder| source::files(&root.join(folder)))
         .map(|(_, text)| text)
         .collect();
     let named = tests_of_invariants(&map);
@@ -264,15 +224,6 @@ fn tests_of_invariants(map: &str) -> Vec<String> {
                 .collect::<Vec<_>>()
         })
         .collect()
-}
-
-#[test]
-fn retired_terms_stay_retired() {
-    let problems: Vec<_> = words::texts()
-        .iter()
-        .flat_map(|(file, text)| words::retired(file, text, &RETIRED))
-        .collect();
-    assert!(problems.is_empty(), "{problems:#?}");
 }
 
 fn is_described(source: &Source) -> bool {

@@ -57,6 +57,22 @@ impl Source {
     }
 }
 
+/// The Rust files in a folder, by their paths in it, with their texts.
+pub fn files(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut queue = vec![folder.to_owned()];
+    while let Some(path) = queue.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).unwrap();
+            queue.extend(entries.map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            let file = path.strip_prefix(folder).unwrap().display().to_string();
+            found.push((file, std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+    found
+}
+
 /// Removes test items and remembers their lines.
 #[derive(Default)]
 struct Strip {
