@@ -48,7 +48,7 @@ pub(super) struct Args {
     /// Continue the last conversation in this folder
     #[arg(long = "continue", conflicts_with = "session")]
     last: bool,
-    /// Continue this conversation (see `tandem sessions list`)
+    /// Continue this session (see `tandem sessions list`)
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// The prompt; `-` stands for standard input, which is also the default

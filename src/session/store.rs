@@ -180,7 +180,7 @@ impl Journal {
     /// The model's history before `turn`; the error says why it is unknown, for the person.
     pub async fn before(&self, turn: u64) -> Result<Vec<Message>, String> {
         let Some(folder) = &self.journals else {
-            return Err("this conversation is not saved anywhere".to_owned());
+            return Err("this session is not saved anywhere".to_owned());
         };
         let before = async {
             let folder = StateFolder::existing(folder.clone()).await?;
@@ -192,8 +192,8 @@ impl Journal {
         };
         let before = before
             .await
-            .map_err(|error| format!("this conversation cannot be read ({error})"))?;
-        before.ok_or_else(|| format!("this conversation has no turn {turn}"))
+            .map_err(|error| format!("this session cannot be read ({error})"))?;
+        before.ok_or_else(|| format!("this session has no turn {turn}"))
     }
 
     /// Records a mode change.
@@ -363,7 +363,7 @@ impl Journal {
             return Ok(());
         }
         Err(format!(
-            "this conversation cannot be saved ({error}); it continues, and tandem keeps trying"
+            "this session cannot be saved ({error}); it continues, and tandem keeps trying"
         ))
     }
 

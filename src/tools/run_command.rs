@@ -311,7 +311,7 @@ fn shifted(styles: Vec<Styled>, by: usize) -> Vec<Styled> {
 
 fn too_slow(limit: Duration) -> String {
     format!(
-        "killed after {} s; pass a larger `timeout_s`, or `background` for a command that does not end by itself",
+        "killed after {} s; pass a larger `timeout_s`, or `background` for a command that does not end on its own",
         limit.as_secs()
     )
 }

@@ -836,10 +836,7 @@ fn restore_reverts_files_and_conversation_and_can_be_undone() {
         -32602
     );
     let missing = review(&mut client, &session, "restore", json!({ "turn": 9 }));
-    assert_eq!(
-        missing["error"]["message"],
-        "this conversation has no turn 9"
-    );
+    assert_eq!(missing["error"]["message"], "this session has no turn 9");
 
     let restored = review(&mut client, &session, "restore", json!({ "turn": 2 }));
     assert_eq!(

@@ -31,7 +31,7 @@ export function failure(error: unknown): Failure {
     const words = sentence(error.message);
     return { ...(code === "no_model" ? { text: noModel(), details: words } : { text: words }), remedies: remedies(code) };
   }
-  const text = l10n.t("The tandem server stopped before it answered. Try again to restart it; the log says why it stopped.");
+  const text = l10n.t("The tandem server stopped before it answered. Try again to restart it; the log shows why it stopped.");
   return { text, remedies: ["retry", "log"] };
 }
 

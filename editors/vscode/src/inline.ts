@@ -228,7 +228,7 @@ export class Inline implements Disposable {
       await this.conversations.start();
       await this.conversations.current.keepEdit(message, edit);
     } catch (error) {
-      window.setStatusBarMessage(l10n.t("tandem: the edit was kept, but is not in the conversation: {0}", failure(error).text), 10_000);
+      window.setStatusBarMessage(l10n.t("tandem: the edit was kept, but is not in the session: {0}", failure(error).text), 10_000);
     }
   }
 

@@ -90,8 +90,8 @@ class UserView implements ItemView {
     const button = (name: IconName, how: "edit" | "again", words: string) =>
       iconButton(name, words, () => send({ type: "goBack", id: item.id, how }));
     this.actions.append(
-      button("edit", "edit", t("Edit: rewind files and conversation to before this message")),
-      button("refresh", "again", t("Send again: rewind files and conversation to before this message")),
+      button("edit", "edit", t("Edit: rewind the files and the session to before this message")),
+      button("refresh", "again", t("Send again: rewind the files and the session to before this message")),
     );
     this.element = userMessage(item, this.actions);
     this.put(item);

@@ -29,7 +29,7 @@ interface Entry {
 }
 
 export class List {
-  readonly element = h("div", { class: "list", role: "log", "aria-label": t("Conversation"), "aria-live": "off" });
+  readonly element = h("div", { class: "list", role: "log", "aria-label": t("Session"), "aria-live": "off" });
   private readonly entries = new Map<number, Entry>();
   private readonly groups: Group[] = [];
   private readonly byElement = new WeakMap<Element, Group>();
@@ -170,7 +170,7 @@ export class List {
 
 function markCut({ element }: ItemView, { isCut }: Item): void {
   element.classList.toggle("cut", isCut === true);
-  element.title = isCut === true ? t("No longer part of the conversation. Undo Last Turn restores it.") : "";
+  element.title = isCut === true ? t("No longer part of the session. Undo Last Turn restores it.") : "";
 }
 
 function setHeight(element: HTMLElement, pixels: number): void {

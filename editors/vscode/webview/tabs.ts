@@ -19,7 +19,7 @@ export class Tabs {
 
   constructor(private readonly send: Send) {
     this.element.role = "tablist";
-    this.element.ariaLabel = t("Conversations");
+    this.element.ariaLabel = t("Sessions");
     this.element.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.showCurrent()).observe(this.element);
   }
@@ -38,7 +38,7 @@ export class Tabs {
 
   private tab({ title, isCurrent, state }: ConversationLabel, index: number): HTMLElement {
     const { icon: name, says } = states[state];
-    const words = visible(title.split("\n")[0] ?? "") || t("New conversation");
+    const words = visible(title.split("\n")[0] ?? "") || t("New session");
     const label = h(
       "button",
       {

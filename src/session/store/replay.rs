@@ -62,8 +62,7 @@ pub(in crate::session) fn events(
         events: Vec::new(),
     };
     if turns_before > 0 {
-        let message =
-            format!("this conversation is long: its first {turns_before} turns are not shown");
+        let message = format!("this session is long: its first {turns_before} turns are not shown");
         replay.events.push(AgentEvent::Notice { message });
     }
     // Where each turn begins, and what restores have cut.

@@ -74,7 +74,7 @@ function M.number(session)
       return index
     end
   end
-  error('a conversation is one of its root')
+  error('a session is one of its root')
 end
 
 --- The server of a root ended.
