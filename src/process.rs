@@ -90,8 +90,6 @@ pub struct Shell(Arc<Shared>);
 struct Shared {
     surroundings: Surroundings,
     sandbox: OnceCell<Sandbox>,
-    /// The network of the commands, `None` if there can be none.
-    network: OnceCell<Option<Network>>,
     running: Mutex<Running>,
     snapshots: Arc<Snapshot>,
     /// The turn that commands are started in.
@@ -159,24 +157,15 @@ impl Shell {
         self.holds(workspace).await && self.0.sandbox.get().is_some_and(Sandbox::shows_unsaved)
     }
 
-    /// Whether sandboxed commands of this workspace share a network; sees to it that they do, if they can.
-    pub async fn share_network(&self, workspace: &Workspace) -> bool {
-        if !self.holds(workspace).await {
-            return false;
-        }
-        let make = async || {
-            let sandbox = self.0.sandbox.get()?;
-            let made = sandbox.network(&self.0.surroundings).await;
-            made.inspect_err(|why| tracing::info!("commands do not share a network: {why}"))
-                .ok()
-        };
-        self.0.network.get_or_init(make).await.is_some()
+    /// Whether sandboxed commands of this workspace share a network.
+    pub async fn shares_network(&self, workspace: &Workspace) -> bool {
+        self.holds(workspace).await && self.0.network().is_some()
     }
 
     /// Whether a sandboxed command reaches what another one serves on `localhost`.
     pub(crate) async fn shares_localhost(&self, workspace: &Workspace) -> bool {
         // macOS's sandbox leaves them that of the machine.
-        cfg!(target_os = "macos") || self.share_network(workspace).await
+        cfg!(target_os = "macos") || self.shares_network(workspace).await
     }
 
     /// Starts a command, which reads the `unsaved` texts in the place of their files.
@@ -194,9 +183,6 @@ impl Shell {
             return Err(ToolError(
                 "the sandbox differs from the one shown; nothing was run".to_owned(),
             ));
-        }
-        if line.sandboxed && !line.network {
-            self.share_network(workspace).await;
         }
         let is_fixed = match self.0.sandbox.get() {
             Some(sandbox) if !unsaved.is_empty() => !sandbox.covers().await,
@@ -251,6 +237,11 @@ impl Shell {
 }
 
 impl Shared {
+    /// The network of the session's commands; `None` before the sandbox is known, or if there can be none.
+    fn network(&self) -> Option<&Network> {
+        self.sandbox.get()?.network().ok()
+    }
+
     fn running(&self) -> MutexGuard<'_, Running> {
         lock(&self.running)
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Outcome;
 use crate::config::{Environment, ModelSettings, Problem, Provider as Row, Settings, Sources};
 use crate::model::Provider;
-use crate::process::{Sandbox, Surroundings};
+use crate::process::Sandbox;
 use crate::session::check::{self, Finding, Verdict};
 use crate::session::{self};
 use crate::text::display;
@@ -66,7 +66,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let surroundings = session::surroundings(&settings);
     let found = Sandbox::find(&surroundings).await;
     report.add(sandbox(&found))?;
-    report.add(network(&found, &surroundings).await)?;
+    report.add(network(&found))?;
     report.add(undo(&found).await)?;
     model(&settings, &mut report).await?;
     report.end()
@@ -243,8 +243,8 @@ fn sandbox(sandbox: &Sandbox) -> Finding {
 }
 
 /// Whether the commands of a session reach each other's servers.
-async fn network(sandbox: &Sandbox, surroundings: &Surroundings) -> Finding {
-    match sandbox.network(surroundings).await {
+fn network(sandbox: &Sandbox) -> Finding {
+    match sandbox.network() {
         Ok(_) => Finding::good(
             "network",
             "commands and jobs of a session share a loopback network; nothing else is reachable",

@@ -159,8 +159,7 @@ impl Shell {
     async fn forward(&self, id: u32, port: u16) -> Result<u16, ToolError> {
         let job = self.known(id)?;
         let failed = |error: io::Error| ToolError(format!("port {port} of job {id}: {error}"));
-        let network = self.0.network.get().and_then(Option::as_ref);
-        let (Some(network), Some(own)) = (network, &self.0.surroundings.program) else {
+        let (Some(network), Some(own)) = (self.0.network(), &self.0.surroundings.program) else {
             return Err(failed(io::ErrorKind::Unsupported.into()));
         };
         let forward = Forward::open(network, own, port).await.map_err(failed)?;

@@ -106,11 +106,7 @@ impl Shared {
             scratch: &scratch,
             cwd: &cwd,
             network: line.network,
-            session: self
-                .network
-                .get()
-                .and_then(Option::as_ref)
-                .filter(|_| !line.network),
+            session: self.network().filter(|_| !line.network),
         };
         let invocation = sandbox
             .invocation(&confined, surroundings, argv)?

@@ -55,14 +55,14 @@ use crate::changes::Pins;
 use crate::workspace::Root;
 
 /// The sandbox of this machine, and why there is no better one.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Sandbox {
     level: Level,
     lacking: Vec<String>,
 }
 
 /// The kinds of sandbox.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Level {
     #[cfg(target_os = "linux")]
     Bubblewrap(bubblewrap::Bubblewrap),
@@ -272,16 +272,16 @@ impl Sandbox {
         .await
     }
 
-    /// A network for the commands of a session.
+    /// The network that sandboxed commands share.
     ///
     /// # Errors
-    /// There can be none here, with the reason: then each command has a network of its own, or no sockets at all.
-    pub async fn network(&self, surroundings: &Surroundings) -> Result<Network, String> {
-        #[cfg(target_os = "linux")]
-        if let (Level::Bubblewrap(bubblewrap), Some(own)) = (&self.level, &surroundings.program) {
-            return bubblewrap.network(own).await;
+    /// There is none here, with the reason: then each command has a network of its own, or no sockets at all.
+    pub fn network(&self) -> Result<&Network, &str> {
+        match &self.level {
+            #[cfg(target_os = "linux")]
+            Level::Bubblewrap(bubblewrap) => bubblewrap.network().as_ref().map_err(String::as_str),
+            _ => Err("it requires bubblewrap"),
         }
-        std::future::ready(Err("it requires bubblewrap".to_owned())).await
     }
 
     /// Its name; `None` without a sandbox.

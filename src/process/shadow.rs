@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::changed::DIFFS;
@@ -94,12 +93,8 @@ impl Shared {
             session: None,
             ..self.surroundings.clone()
         };
-        let sandbox = OnceCell::new_with(self.sandbox.get().cloned());
-        let shell = Shell(Arc::new(Self {
-            surroundings,
-            sandbox,
-            ..Self::default()
-        }));
+        // Its commands share a network of their own: a server of the session would change the workspace.
+        let shell = Shell::new(surroundings);
         let (scratch, own) = (shell.0.scratch()?, self.scratch()?);
         let hidden = self
             .surroundings

@@ -38,7 +38,7 @@ impl Actor {
         let today = today.split('T').next().unwrap_or_default();
         let shell = self.shell.program();
         let (git, shares_network) =
-            tokio::join!(self.git(), self.shell.share_network(&self.workspace));
+            tokio::join!(self.git(), self.shell.shares_network(&self.workspace));
         let commands = if shares_network {
             "sandboxed, writes only in the workspace, no network unless `network` except a localhost they share"
         } else if self.shell.holds(&self.workspace).await {

@@ -35,7 +35,7 @@ impl Actor {
         let (shell, workspace) = (self.shell.clone(), self.workspace.clone());
         warming.spawn(async move {
             shell.remove_leftovers().await;
-            shell.share_network(&workspace).await;
+            shell.shares_network(&workspace).await;
         });
         self.listen(&mut commands).await;
         drop(warming);

@@ -34,27 +34,42 @@ const ALONE: [&str; 8] = [
 /// A command that does nothing.
 const NOTHING: [&str; 3] = ["/bin/sh", "-c", ":"];
 
-/// The program `bwrap`.
-#[derive(Debug, Clone)]
+/// The program `bwrap`, which works here.
+#[derive(Debug)]
 pub(super) struct Bubblewrap {
     program: PathBuf,
+    network: Result<Network, String>,
     /// tandem itself, which replaces files inside a sandbox. Within bubblewrap, `/proc/self/exe` would be bubblewrap.
     own: Option<PathBuf>,
     covers: OnceCell<bool>,
 }
 
 impl Bubblewrap {
-    /// The `program`, if it works here.
+    /// The `program`, if it works here, with a network for commands if there can be one.
     ///
     /// # Errors
     /// It does not, with its own message.
     pub async fn find(program: PathBuf, own: Option<&Path>) -> Result<Self, String> {
-        probe(super::command(&program), &[], &NOTHING.map(OsString::from)).await?;
+        let network = match own {
+            Some(own) => new_joined_network(&program, own).await,
+            None => Err("tandem cannot start itself here".to_owned()),
+        };
+        // Where a sandbox starts inside a network, it starts.
+        if let Err(why) = &network {
+            tracing::info!("commands do not share a network: {why}");
+            probe(super::command(&program), &[], &NOTHING.map(OsString::from)).await?;
+        }
         Ok(Self {
             program,
+            network,
             own: own.and_then(|own| own.canonicalize().ok()),
             covers: OnceCell::new(),
         })
+    }
+
+    /// The network that commands join, or why there is none.
+    pub const fn network(&self) -> &Result<Network, String> {
+        &self.network
     }
 
     /// Whether commands can replace, move and remove files whose unsaved text they see (see [`cover`]). The first answer
@@ -78,56 +93,55 @@ impl Bubblewrap {
             .inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"))
             .is_ok()
     }
+}
 
-    /// A network for the commands of a session, which `own`, this program, has others join.
-    ///
-    /// # Errors
-    /// The system refuses to make one, or to let a sandbox begin inside it.
-    pub async fn network(&self, own: &Path) -> Result<Network, String> {
-        let network = self
-            .new_network()
-            .await
-            .map_err(|error| error.to_string())?;
-        let mut joined = super::command(own);
-        joined
-            .arg("sandbox-exec")
-            .arg("--join")
-            .args(network.places());
-        joined.arg("--").arg(&self.program);
-        probe(joined, &[], &NOTHING.map(OsString::from)).await?;
-        Ok(network)
-    }
+/// A network that `own`, this program, has sandboxes join.
+///
+/// # Errors
+/// The system refuses to make one, or to let a sandbox begin inside it.
+async fn new_joined_network(program: &Path, own: &Path) -> Result<Network, String> {
+    let network = new_network(program)
+        .await
+        .map_err(|error| error.to_string())?;
+    let mut joined = super::command(own);
+    joined
+        .arg("sandbox-exec")
+        .arg("--join")
+        .args(network.places());
+    joined.arg("--").arg(program);
+    probe(joined, &[], &NOTHING.map(OsString::from)).await?;
+    Ok(network)
+}
 
-    /// A network, which bubblewrap makes and sets up for a shell that lives until the network is open here.
-    async fn new_network(&self) -> io::Result<Network> {
-        const HOLD: &str = "echo $$; read end";
-        let mut command = super::command(&self.program);
-        // Killed while it sets up, it would leave a process behind; it ends with its input.
-        command.kill_on_drop(false);
-        command.args([
-            "--unshare-user",
-            "--unshare-net",
-            "--ro-bind",
-            "/",
-            "/",
-            "--",
-        ]);
-        command.args(["/bin/sh", "-c", HOLD]);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut shell = command.spawn()?;
-        let mut line = String::new();
-        if let Some(output) = shell.stdout.take() {
-            BufReader::new(output).read_line(&mut line).await?;
-        }
-        let process = line.trim().parse().map_err(io::Error::other)?;
-        let network = Network::of(process);
-        shell.stdin.take();
-        shell.wait().await?;
-        network
+/// A network, which bubblewrap makes and sets up for a shell that lives until the network is open here.
+async fn new_network(program: &Path) -> io::Result<Network> {
+    const HOLD: &str = "echo $$; read end";
+    let mut command = super::command(program);
+    // Killed while it sets up, it would leave a process behind; it ends with its input.
+    command.kill_on_drop(false);
+    command.args([
+        "--unshare-user",
+        "--unshare-net",
+        "--ro-bind",
+        "/",
+        "/",
+        "--",
+    ]);
+    command.args(["/bin/sh", "-c", HOLD]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut shell = command.spawn()?;
+    let mut line = String::new();
+    if let Some(output) = shell.stdout.take() {
+        BufReader::new(output).read_line(&mut line).await?;
     }
+    let process = line.trim().parse().map_err(io::Error::other)?;
+    let network = Network::of(process);
+    shell.stdin.take();
+    shell.wait().await?;
+    network
 }
 
 /// Whether bubblewrap, which `command` starts, starts `argv` with these options.
