@@ -44,6 +44,11 @@ export class Before implements TextDocumentContentProvider, Disposable {
     );
   }
 
+  /** The file before all that waits for a review. */
+  ofAll(path: Uri): Uri {
+    return Uri.from({ scheme: SCHEME, path: path.path });
+  }
+
   /** The file before the turn and now; one that is gone is empty. */
   private async sides({ session, turn, file }: Part & Pick<Hunk, "file">): Promise<[Uri, Uri]> {
     const path = Uri.file(file.path);
@@ -55,8 +60,8 @@ export class Before implements TextDocumentContentProvider, Disposable {
   async provideTextDocumentContent(uri: Uri): Promise<string> {
     this.shown.set(uri.toString(), uri);
     const path = Uri.file(uri.path);
-    const ofTurn = this.review.of(path).filter(({ session, turn }) => addressOf(session, turn) === uri.query);
-    const hunks = ofTurn.map(({ hunk }) => hunk);
+    const reverted = this.review.of(path).filter(({ session, turn }) => uri.query === "" || addressOf(session, turn) === uri.query);
+    const hunks = reverted.map(({ hunk }) => hunk);
     return uri.query === "nothing" ? "" : without((await textOf(path)) ?? "", hunks);
   }
 

@@ -1,9 +1,12 @@
 /** The buttons of a code block. A model wrote the text, so nothing runs, and no file changes, without the user. */
-import { env, l10n, window } from "vscode";
+import { commands, type Disposable, env, l10n, Uri, window, workspace } from "vscode";
 import { currentEditor, fileAttachment } from "./context";
 import type { CodeAction } from "./messages";
 import { visible } from "./safe";
 import type { Session } from "./session";
+
+/** Documents whose text is in their address. */
+const SCHEME = "tandem-diagram";
 
 interface Code {
   readonly action: CodeAction;
@@ -21,7 +24,19 @@ export async function useCode({ action, text, language }: Code, session: Session
       return apply(text, language, session);
     case "run":
       return run(text);
+    case "diagram":
+      return diagram(text);
   }
+}
+
+export function provideDiagrams(): Disposable {
+  return workspace.registerTextDocumentContentProvider(SCHEME, { provideTextDocumentContent: ({ query }) => query });
+}
+
+/** VS Code's Markdown preview draws it. Nothing but a diagram is given to it: other Markdown could load images. */
+async function diagram(text: string): Promise<void> {
+  const uri = Uri.from({ scheme: SCHEME, path: `/${l10n.t("Diagram")}.md`, query: fenced(text, "mermaid") });
+  await commands.executeCommand("markdown.showPreview", uri);
 }
 
 /** Replaces the selection, in one undo step. */
@@ -43,9 +58,14 @@ async function apply(text: string, language: string, session: Session): Promise<
     return;
   }
   const attachment = fileAttachment(editor.document.uri);
-  const fence = "`".repeat(Math.max(3, ...(text.match(/`+/g) ?? []).map(({ length }) => length + 1)));
   const words = l10n.t("Apply this code to {0}, and change nothing else:", attachment.label);
-  await session.prompt({ text: `${words}\n\n${fence}${language}\n${text.trimEnd()}\n${fence}`, attachments: [attachment] });
+  await session.prompt({ text: `${words}\n\n${fenced(text, language)}`, attachments: [attachment] });
+}
+
+/** No line of the text ends the block. */
+function fenced(text: string, language: string): string {
+  const fence = "`".repeat(Math.max(3, ...(text.match(/`+/g) ?? []).map(({ length }) => length + 1)));
+  return `${fence}${language}\n${text.trimEnd()}\n${fence}`;
 }
 
 /** Types one line and does not run it. Several lines would run at once, so they need confirmation. */

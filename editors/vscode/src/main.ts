@@ -6,11 +6,13 @@ import { registerActions } from "./actions";
 import { Before } from "./before";
 import { Changes } from "./changes";
 import { ChatView } from "./chat";
+import { provideDiagrams } from "./code";
 import { registerCommands } from "./commands";
 import { registerCommit } from "./commit";
 import { Conversations } from "./conversations";
 import { watchReports } from "./diagnostics";
 import { Focus } from "./focus";
+import { Gutter } from "./gutter";
 import { Inline } from "./inline";
 import { Marks } from "./marks";
 import { Memory } from "./memory";
@@ -45,11 +47,13 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     before,
     new Changes(review),
     new Marks(review),
+    new Gutter(review, before),
     new Proposed(conversations),
     new Inline(server, conversations),
     showStatus(conversations, review),
     looking,
     registerActions(review),
+    provideDiagrams(),
     ...registerCommit(server),
     ...registerCommands({ server, conversations, chat, log }),
     ...registerReviewCommands(review, before),

@@ -155,14 +155,21 @@ function link(address: string): string {
 
 /** Blocks in these languages can run in a terminal. */
 const SHELLS = new Set(["sh", "bash", "zsh", "fish", "shell", "console", "powershell", "pwsh", "ps1", "cmd", "bat"]);
-const names: Record<string, string> = { copy: t("Copy"), insert: t("Insert"), apply: t("Apply to File"), run: t("Run in Terminal") };
+const names: Record<string, string> = {
+  copy: t("Copy"),
+  insert: t("Insert"),
+  apply: t("Apply to File"),
+  run: t("Run in Terminal"),
+  diagram: t("Show Diagram"),
+};
 
 /** Lines per box: long blocks are laid out and painted box by box. */
 const LINES = 50;
 
 function codeBlock(code: string, info: string): string {
   const language = escape(info.trim().split(/\s/)[0] ?? "");
-  const actions = SHELLS.has(language.toLowerCase()) ? ["copy", "insert", "run"] : ["copy", "insert", "apply"];
+  const name = language.toLowerCase();
+  const actions = ["copy", "insert", SHELLS.has(name) ? "run" : name === "mermaid" ? "diagram" : "apply"];
   const buttons = actions.map((action) => `<button type="button" data-code="${action}">${escape(names[action] ?? "")}</button>`).join("");
   const bar = `<div class="code-bar"><span class="language">${language}</span><span class="code-actions">${buttons}</span></div>`;
   return `<div class="code" data-language="${language}">${bar}<pre tabindex="0"><code>${boxes(escape(code))}</code></pre></div>`;

@@ -122,6 +122,20 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
   }
 
+  /** The editor's own gutter has marks as long as something waits, and a click on one shows what was there. */
+  async function gutter() {
+    await bench.openFile("cart.ts");
+    await bench.editor.locator(".dirty-diff-glyph").first().waitFor();
+    await exactly(bench.editor.locator(".dirty-diff-deleted"), 1);
+    await bench.goToEndOf("get total(): number");
+    await bench.command("Show Next Change");
+    const peek = bench.page.locator(".peekview-widget", { hasText: "Prints the lines" });
+    await peek.waitFor();
+    await picture("gutter");
+    await peek.locator(".peekview-actions .action-label").last().click(); // it has no name
+    await peek.waitFor({ state: "detached" });
+  }
+
   async function rejectHunk() {
     await bench.openFile("cart.ts");
     await bench.typeAtEndOf("What somebody is about", " Mine.");
@@ -185,6 +199,7 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.answerDialog("in 2 files?", "Reject 2 Files");
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     await view().waitFor({ state: "detached" });
+    await exactly(bench.editor.locator(".dirty-diff-glyph"), 0); // nothing waits
     assert.equal(readFileSync(join(bench.project, CART), "utf8"), CART_TEXT);
   }
 
@@ -218,6 +233,7 @@ export function reviewChecks({ bench, model, picture }) {
   return [
     ["review: a turn's changes are listed by file and hunk, and marked in the editor", listed],
     ["review: a hunk opens in the diff editor with the original on the left", diff],
+    ["review: the gutter shows what was removed", gutter],
     ["review: a line says which turn wrote it; rejecting its hunk keeps what was typed and informs the model", rejectHunk],
     ["review: the lens above a hunk keeps it", keepHunk],
     ["review: rejecting a created file in the view removes it", rejectFile],
