@@ -109,7 +109,7 @@ export type Phase = "starting" | "ready" | "running" | "waiting" | "no_model" | 
 
 export interface ChatState {
   readonly phase: Phase;
-  /** A transient notice from the server, such as "retrying in 4 s". */
+  /** Why there is no model, or what a turn does besides running. */
   readonly message: string;
   /** What helps when the phase is "stopped". */
   readonly remedies: readonly Remedy[];
@@ -170,7 +170,7 @@ export interface Setup {
 }
 
 /** What can be done with a code block. */
-export type CodeAction = "copy" | "insert" | "apply" | "run";
+export type CodeAction = "copy" | "insert" | "apply" | "run" | "diagram";
 
 export type ToView =
   /** With a draft where it is not the one that the input has. */

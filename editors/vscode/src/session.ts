@@ -506,8 +506,14 @@ export class Session implements Disposable {
     }
   }
 
+  /** What is said of a turn or of the session stays in the chat; what waits, or lacks a model, is said elsewhere. */
   private setStatus(status: protocol.StatusParams): void {
-    this.status = status;
+    const { state, message } = status;
+    const isNotice = state === "running" || state === "ready";
+    this.status = isNotice ? { ...status, message: null } : status;
+    if (isNotice && message) {
+      this.transcript.tell(message);
+    }
     this.changed();
   }
 

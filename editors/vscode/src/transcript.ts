@@ -93,6 +93,15 @@ export class Transcript {
     this.push({ kind: "notice", text, remedies });
   }
 
+  /** What the server says of a turn. What differs from the last item in its numbers alone takes its place: the next try of a request. */
+  tell(text: string): void {
+    const words = (of: string) => of.replace(/\d+/g, "0");
+    if (this.last?.kind === "notice" && words(this.last.text) === words(text)) {
+      this.drop(this.last.id);
+    }
+    this.notice(text);
+  }
+
   /** A turn was undone or redone: only the last such notice offers the way back. */
   reverted(text: string, back: "undo" | "redo" | undefined): void {
     this.withdraw((remedy) => remedy === "undo" || remedy === "redo");

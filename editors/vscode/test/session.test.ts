@@ -334,12 +334,19 @@ test("ids of one conversation mean nothing in the next", async () => {
   assert.equal(Math.min(...after) > Math.max(...before), true);
 });
 
-test("the state of another session is not shown", async () => {
+test("what the server says stays in the chat, and the next try of a request takes the place of the one before", async () => {
   const { stage, conversations } = await conversation();
-  stage.status.fire({ sessionId: "left", state: "running", message: "retrying in 4 s" });
+  const notices = () => conversations.current.transcript.all().flatMap((item) => (item.kind === "notice" ? [item.text] : []));
+  const said = (sessionId: string, message: string) => stage.status.fire({ sessionId, state: "running", message });
+  said("left", "the session was shortened from about 9 to 4 tokens");
+  assert.deepEqual(notices(), []);
+  said("old", "the session was shortened from about 9 to 4 tokens");
+  said("old", "HTTP 500; next try in 1 s");
+  said("old", "HTTP 500; next try in 2 s");
+  stage.status.fire({ sessionId: "old", state: "waiting", message: "wants to edit" });
+  stage.status.fire({ sessionId: "old", state: "ready" });
+  assert.deepEqual(notices(), ["the session was shortened from about 9 to 4 tokens", "HTTP 500; next try in 2 s"]);
   assert.equal(conversations.current.state.message, "");
-  stage.status.fire({ sessionId: "old", state: "running", message: "retrying in 4 s" });
-  assert.equal(conversations.current.state.message, "retrying in 4 s");
 });
 
 test("the cost of the latest turn is that since it began", async () => {
