@@ -214,6 +214,8 @@ function M.test(t, model, setup)
     screen:resize(80, 24)
     command('Tandem ask Narrow')
     shows('needs approval')
+    shows('ga allow · gr reject')
+    hides('gr reject ·') -- there is no room for the next key
     t.equal(screen:lua('return vim.api.nvim_win_get_width(require("tandem.window").find(require("tandem.chats").current().chat.buf))'), 32)
     screens.calm(t, screen)
     command('Tandem reject')

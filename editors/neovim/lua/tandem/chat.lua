@@ -109,10 +109,19 @@ function Chat:decorate_fixed()
 end
 
 local hints = {
-  idle = '<CR> send',
-  running = '<CR> queue · g<CR> send now · <C-c> stop',
-  waiting = 'ga allow · gr reject · <C-c> stop',
+  idle = { '<CR> send' },
+  running = { '<CR> queue', 'g<CR> send now', '<C-c> stop' },
+  waiting = { 'ga allow', 'gr reject', '<C-c> stop' },
 }
+
+--- The first of these keys, as many as a window has room for.
+---@param keys string[]
+---@param win integer
+local function fitting(keys, win)
+  local words = table.concat(keys, ' · ')
+  local room = win == -1 and math.huge or api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff - #'You   '
+  return (#keys == 1 or vim.fn.strdisplaywidth(words) <= room) and words or fitting(vim.list_slice(keys, 1, #keys - 1), win)
+end
 
 --- The queued messages, as lines above the input.
 ---@param waiting tandem.Message[]
@@ -145,7 +154,7 @@ function Chat:show_state()
   end
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
-    virt_text = { { 'You   ', 'TandemUser' }, { hints[self.session.state], 'TandemDim' } },
+    virt_text = { { 'You   ', 'TandemUser' }, { fitting(hints[self.session.state], vim.fn.bufwinid(self.buf)), 'TandemDim' } },
     virt_text_pos = 'overlay',
     virt_lines = lines,
     virt_lines_above = true,
