@@ -17,10 +17,12 @@ import { badInputChecks } from "./vscode/badinput.mjs";
 import { finishChecks } from "./vscode/finish.mjs";
 import { looksChecks } from "./vscode/looks.mjs";
 import { jobChecks } from "./vscode/jobs.mjs";
+import { Legibility } from "./vscode/legible.mjs";
 import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { profileChecks } from "./vscode/profile.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
+import { stateChecks } from "./vscode/states.mjs";
 import { streamChecks } from "./vscode/stream.mjs";
 import { tabChecks } from "./vscode/tabs.mjs";
 import { toolChecks } from "./vscode/tools.mjs";
@@ -53,8 +55,9 @@ mkdirSync(options.out, { recursive: true });
 const model = await Model.start();
 /** The check that all the others stand on. */
 const START = "the workbench starts with the extension installed";
-/** The check that says something of all the others: by itself it says nothing. */
+/** The checks that say something of all the others: by themselves they say nothing. */
 const OF_ALL = "the content security policy was never violated";
+const LEGIBLE = "in every picture, text can be read in three widths and three themes";
 /** So many failed checks are played again. */
 const FEW = 3;
 /** The only check of this run, with those it stands on: it is played again. */
@@ -62,6 +65,7 @@ const again = process.env.TANDEM_TEST_AGAIN;
 const failures = [];
 let passed = 0;
 let bench;
+let legibility;
 try {
   await check(START, async () => (bench = await eventually(() => startBench(undefined, options.home), 2)));
   if (bench !== undefined) {
@@ -72,7 +76,7 @@ try {
   await model.close();
 }
 if (again === undefined && failures.length <= FEW) {
-  failures.filter(({ name }) => ![START, OF_ALL].includes(name)).forEach(playAgain);
+  failures.filter(({ name }) => ![START, OF_ALL, LEGIBLE].includes(name)).forEach(playAgain);
 }
 console.log(`${passed} passed, ${failures.length} failed`);
 process.exitCode = failures.length === 0 ? 0 : 1;
@@ -137,6 +141,7 @@ function groups() {
     toolChecks(tools),
     looksChecks(tools),
     streamChecks(tools),
+    stateChecks(tools),
     badInputChecks(tools),
     [
       ["changing the model in the settings starts a new session and says so", otherModel],
@@ -145,6 +150,7 @@ function groups() {
     besideChecks(tools),
     [
       ["the installed package has what its page shows", packaged],
+      [LEGIBLE, () => legibility.report()],
       [OF_ALL, noPolicyBreach],
     ],
     profileChecks({ model, start: startBench }),
@@ -160,12 +166,19 @@ async function noModel() {
   await card.locator("summary").click();
   await card.locator("details[open]", { hasText: "TANDEM_BASE_URL" }).filter({ hasText: "config.toml" }).waitFor();
   await card.getByRole("button", { name: "Set Up Model" }).waitFor();
+  await picture("no-model");
 }
 
 /** By keyboard alone: Tab goes from field to field, Enter saves. */
 async function setUpInTheForm() {
   await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).press("Enter");
-  await fillForm("sk-first");
+  await fillForm("sk-first", async (form) => {
+    await model.script([{ text: "Yes." }], [{ text: "Yes." }], [{ text: "Yes." }]);
+    await form.getByRole("button", { name: "Test" }).press("Enter");
+    await form.locator(".finding").first().waitFor();
+    await picture("setup");
+  });
+  await model.reset();
   await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).waitFor({ state: "detached" });
   await model.script([{ text: "Good morning." }]);
   await bench.say("First question.");
@@ -174,12 +187,13 @@ async function setUpInTheForm() {
   await exactly(bench.chat.locator(".list .error button"), 0); // the card of before is settled
 }
 
-async function fillForm(key) {
+async function fillForm(key, then) {
   const form = bench.chat.getByRole("form", { name: "Set up a model" });
   await form.locator("[name=provider]").selectOption("custom");
   await form.locator("[name=address]").fill(model.baseUrl);
   await form.locator("[name=key]").fill(key);
   await form.locator("[name=model]").fill("qwen3-coder");
+  await then?.(form);
   await form.locator("[name=model]").press("Enter");
   await form.waitFor({ state: "hidden" });
 }
@@ -192,6 +206,7 @@ async function refusedKey() {
   await bench.say("hello");
   const card = bench.chat.locator(".list .error");
   await card.filter({ hasText: /401|key/i }).waitFor();
+  await picture("refused-key");
   await card.getByRole("button", { name: "Set Up Model" }).click();
   await fillForm("sk-test-000000000000");
   await card.getByRole("button", { name: "Try Again" }).click();
@@ -629,8 +644,10 @@ function playAgain(failure) {
   }
 }
 
-function picture(name, clip) {
-  return bench.page.screenshot({ path: join(options.out, `vscode-${name}.png`), ...(clip && { clip }) });
+async function picture(name, clip) {
+  await bench.page.screenshot({ path: join(options.out, `vscode-${name}.png`), ...(clip && { clip }) });
+  legibility ??= new Legibility(bench, { out: options.out, keepPictures: process.env.TANDEM_PICTURES !== undefined });
+  await legibility.look(name);
 }
 
 function withTyped(text) {

@@ -128,8 +128,9 @@ export class Composer {
     const options = choices.map(({ value, name, description }) =>
       h("option", { value, selected: value === current, title: description }, visible(name)),
     );
+    const chosen = visible(choices.find(({ value }) => value === current)?.name ?? current);
     const more = id === "model" && h("option", { value: MORE }, t("More models…"));
-    const select = h("select", { class: id, "aria-label": name, title: name }, ...options, more);
+    const select = h("select", { class: id, "aria-label": name, title: `${name}: ${chosen}` }, ...options, more);
     select.addEventListener("change", () => {
       const { value } = select;
       select.value = current; // until the server agrees

@@ -22,7 +22,8 @@ export function styled(text: string, styles: readonly wire.Styled[] = []): Child
 function span(text: string, { color, background, font = [] }: wire.Styled): HTMLElement {
   const element = h("span", { class: font.map((name) => `ansi-${name}`).join(" ") }, text);
   if (color != null) {
-    element.style.color = value(color);
+    // As a terminal does, so that it can be read on the background of the theme.
+    element.style.color = background == null ? `color-mix(in srgb, ${value(color)}, var(--vscode-editor-foreground) 40%)` : value(color);
   }
   if (background != null) {
     element.style.backgroundColor = value(background);

@@ -12,12 +12,6 @@ export function looksChecks({ bench, model, picture }) {
   const write = (text) => ({ call: { id: `call_${text}`, name: "write_file", arguments: { path: "long.txt", content: `${text}\n` } } });
   const edit = { call: { id: "call_look", name: "edit_file", arguments: { path: "looks.txt", edits: [{ old_text: "alpha beta", new_text: "alpha gamma" }] } } };
 
-  async function theme(name) {
-    await bench.command("Preferences: Color Theme");
-    await page.locator(".quick-input-widget input[type=text]").fill(name);
-    await bench.choose(name);
-  }
-
   async function highContrast() {
     await model.reset();
     await bench.newSession();
@@ -27,14 +21,12 @@ export function looksChecks({ bench, model, picture }) {
     await bench.say("Say gamma.");
     const card = chat.locator(".asking");
     await card.locator(".question button").first().waitFor();
-    await theme("Dark High Contrast");
-    await chat.locator("body.vscode-high-contrast").waitFor();
+    await bench.theme("Dark High Contrast");
     await until(card, (element) => getComputedStyle(element).borderTopWidth === "2px");
     await until(card.locator(".line.added"), (element) => getComputedStyle(element).outlineStyle === "solid");
     await until(card.locator(".line.removed"), (element) => getComputedStyle(element).outlineStyle === "dashed");
     await picture("high-contrast");
-    await theme("Dark Modern");
-    await chat.locator("body:not(.vscode-high-contrast)").waitFor();
+    await bench.theme("Dark Modern");
   }
 
   /** Everything that is asked about, and every button, is in the window. */

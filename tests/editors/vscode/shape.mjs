@@ -153,6 +153,8 @@ export function shapeChecks({ bench, model, picture }) {
     const question = { question: "Which currency?", options: ["EUR", "USD"] };
     await model.script([{ call: { id: "call_q1", name: "ask_user", arguments: question } }], [{ text: "So be it." }]);
     await bench.say("Pick one.");
+    await chat.locator(".asking .question button", { hasText: "EUR" }).waitFor();
+    await picture("asks");
     await chat.locator(".asking .question button", { hasText: "EUR" }).click();
     await answer("So be it.").waitFor();
     await bench.idle();

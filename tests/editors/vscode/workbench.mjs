@@ -30,6 +30,8 @@ export const USER_SETTINGS = {
 };
 const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const MODES = { plan: "Plan", ask: "Ask before edits", edit: "Accept edits", auto: "Auto" };
+/** Themes of VS Code's own, and what a page calls their kind. */
+export const THEMES = { "Dark High Contrast": "vscode-high-contrast", "Light Modern": "vscode-light", "Dark Modern": "vscode-dark" };
 /** A tiny extension that finds problems, and what packages it. */
 const LINTER = fileURLToPath(new URL("linter", import.meta.url));
 const VSCE = fileURLToPath(new URL("../../../editors/vscode/node_modules/@vscode/vsce/vsce", import.meta.url));
@@ -188,6 +190,14 @@ export class Workbench {
       await keyboard.press("Escape");
       throw error;
     }
+  }
+
+  /** Changes the theme, and waits until the chat has it. */
+  async theme(name) {
+    await this.command("Preferences: Color Theme");
+    await this.page.locator(".quick-input-widget input[type=text]").fill(name);
+    await this.choose(name);
+    await until(this.chat.locator("body"), ({ dataset }, kind) => dataset.vscodeThemeKind === kind, THEMES[name]);
   }
 
   /** Drags the side bar's edge, for pictures one can read; the chat in it has that width then. */
