@@ -32,14 +32,14 @@ const FILES: usize = 30;
 const WORDS: usize = 16_000;
 
 /// The request for a summary.
-pub(super) const ASK: &str = "Summarize the conversation so far for yourself: it will be replaced by what you write now, \
-    beside the user's own messages and the instructions of the project, which are kept word for word. Use these headings:\n\
-    ## Task\nWhat the user wants now, and what was settled on the way, with its reason.\n\
+pub(super) const ASK: &str = "Summarize the conversation so far for yourself: your summary will replace it, \
+    except for the user's own messages and the project's instructions, which are kept word for word. Use these headings:\n\
+    ## Task\nWhat the user wants now, and the decisions made so far, with reasons.\n\
     ## State\nWhat is done, what works, what is half done.\n\
-    ## Files\nEach file that matters, as path:line, with what is in it or was changed in it.\n\
-    ## Commands\nThose that worked and those that failed, with what they said.\n\
-    ## Next steps\nWhat comes next, in its order.\n\
-    Leave out what can be read again. Call no tools.";
+    ## Files\nEach relevant file, as path:line, with what it contains and what was changed.\n\
+    ## Commands\nThose that worked and those that failed, with the relevant output.\n\
+    ## Next steps\nWhat to do next, in order.\n\
+    Leave out anything that can be read again. Don't call tools.";
 
 /// Introduces a person's message that is quoted verbatim.
 const SAID: &str = "I said";

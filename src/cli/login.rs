@@ -38,7 +38,7 @@ pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
         .chosen(&settings, &model)
         .await
         .map_err(|why| anyhow!(why.message))?;
-    if !test(&provider).await? && !ask("Save it nevertheless? [y/N] ")?.eq_ignore_ascii_case("y") {
+    if !test(&provider).await? && !ask("Save it anyway? [y/N] ")?.eq_ignore_ascii_case("y") {
         return Err(anyhow!("nothing was saved").into());
     }
     let saved = candidate.save(&settings, &provider).await;
@@ -54,7 +54,7 @@ pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
         .is_ok_and(|model| model.name() != provider.name())
     {
         say(
-            "another model is set in the environment (TANDEM_MODEL, TANDEM_BASE_URL), which goes first",
+            "another model is set in the environment (TANDEM_MODEL, TANDEM_BASE_URL) and takes precedence",
         )?;
     }
     Ok(ExitCode::SUCCESS)
@@ -178,7 +178,7 @@ fn choose(what: &str, names: &[&str], others: bool) -> Result<String, Failure> {
         if let Some(chosen) = chosen {
             return Ok(chosen.to_owned());
         }
-        say("choose a number or a name of the list")?;
+        say("enter a number or a name from the list")?;
     }
 }
 

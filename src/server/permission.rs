@@ -148,7 +148,7 @@ fn plan_choices(opens_sessions: bool) -> Vec<Choice> {
 }
 
 /// What the model reads when the person wants to write the answer, for clients that offer only choices.
-const IN_CHAT: &str = "in their next message. End your turn now by repeating the question, and continue when it is answered";
+const IN_CHAT: &str = "I'll answer in my next message. End your turn now by restating the question";
 
 /// The answers to a question, and the ways to write another one or none. What the person writes in the chat is the answer
 /// to a form; for a question of the model's it is a message.

@@ -13,10 +13,9 @@ use crate::text::unfenced;
 /// How much of the document is sent on each side of the range, in bytes.
 const AROUND: usize = 16 * 1024;
 
-const SYSTEM: &str = "You rewrite code inside an editor. You are shown a document in which <selection> and </selection> \
-    mark a range, and what the person wants. Answer with the text that replaces what is between the marks, and with \
-    nothing else: no explanation, no marks, no Markdown fence. Keep the indentation and the style of the document. \
-    Where nothing is selected, answer with what is to be inserted there.";
+const SYSTEM: &str = "You edit code in an editor. Given a document in which <selection> and </selection> mark a range, and \
+    an instruction, return only the replacement for the marked text: no explanation, no markers, no Markdown fence. \
+    Keep the document's indentation and style. If the selection is empty, return the text to insert there.";
 
 /// An inline edit.
 #[derive(Debug, Clone)]
@@ -87,7 +86,7 @@ impl Rewrite {
                 "You proposed this replacement before:\n<previous>\n{previous}\n</previous>\n\n"
             );
         }
-        let _ = write!(prompt, "What the person wants: {}", self.instruction);
+        let _ = write!(prompt, "Instruction: {}", self.instruction);
         prompt
     }
 
@@ -140,7 +139,7 @@ mod tests {
             "{prompt}"
         );
         assert!(
-            prompt.ends_with("<previous>\ny\n</previous>\n\nWhat the person wants: shorter"),
+            prompt.ends_with("<previous>\ny\n</previous>\n\nInstruction: shorter"),
             "{prompt}"
         );
     }

@@ -63,7 +63,7 @@ pub(super) async fn answer(
 
 fn list(jobs: &[JobStatus]) -> String {
     if jobs.is_empty() {
-        return "No background command was started in this session.".to_owned();
+        return "No background commands in this session.".to_owned();
     }
     let lines: Vec<_> = jobs.iter().map(line).collect();
     format!("{}\n\n{USAGE}", lines.join("\n"))

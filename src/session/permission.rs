@@ -410,8 +410,8 @@ impl Policy {
         }
         if facts.may_be_example() && !facts.kind.is_read_only() {
             return Verdict::Forbid(
-                "not run: the call stood beside other text of your answer, where it may be an example. If it was meant, \
-                 call the tool itself, or answer with nothing but the call"
+                "not run: the call was surrounded by other text, so it may be an example. If you meant it, call the tool \
+                 itself, or answer with the call alone"
                     .to_owned(),
             );
         }

@@ -257,7 +257,7 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         () = after(limit) => Err(too_slow(limit.unwrap_or_default())),
         () = context.cancel.cancelled() => Err("cancelled by the user".to_owned()),
         () = job.background.cancelled() => {
-            let head = format!("{report}[the user has it go on in the background as job {}]\n", job.id);
+            let head = format!("{report}[the user moved it to the background as job {}]\n", job.id);
             return in_background(context, &job, head, Duration::ZERO).await;
         }
     };

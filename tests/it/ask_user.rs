@@ -79,7 +79,7 @@ fn an_answer_in_other_words_is_the_next_message() {
     choose(&mut client, &request, "answer_in_chat");
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     assert!(
-        result(&world).starts_with("The user answers: in their next message."),
+        result(&world).starts_with("The user answers: I'll answer in my next message."),
         "{}",
         result(&world)
     );

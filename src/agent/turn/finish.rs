@@ -144,8 +144,8 @@ impl State {
         let unread = std::mem::take(&mut self.ending.unread);
         if !unread.is_empty() {
             let note = format!(
-                "(at the end of that turn the editor's language servers fixed what its changes \
-                broke; nobody has to do it again)\n{unread}"
+                "(at the end of that turn, the editor's language servers fixed problems that its changes \
+                caused; don't redo this)\n{unread}"
             );
             self.steps.send(Step::Note(note)).await;
         }

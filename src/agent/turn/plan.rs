@@ -67,7 +67,7 @@ impl State {
                 let edited = if plan == written {
                     String::new()
                 } else {
-                    format!(" They edited it; this is what counts:\n\n{plan}")
+                    format!(" They edited it; follow this version:\n\n{plan}")
                 };
                 let text = format!("{GO}\n\nThe user approved the plan: carry it out now.{edited}");
                 self.push(Message::User {

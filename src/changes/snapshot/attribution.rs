@@ -174,7 +174,7 @@ fn mode(entry: &Entry) -> Option<u32> {
 fn lost(change: &EntryChange, error: &std::io::Error) -> String {
     let path = change.path.display();
     format!(
-        "{path} was saved while the command ran, which overwrote it, and cannot be written again ({error}): save it again"
+        "{path} was saved while the command ran, but the command overwrote it and it cannot be restored ({error}): save it again"
     )
 }
 
@@ -182,12 +182,14 @@ fn overwritten(change: &EntryChange, aside: Option<&Path>) -> String {
     let path = change.path.display();
     match aside.and_then(Path::file_name) {
         Some(aside) => format!(
-            "{path} was saved while the command ran, which then overwrote it: the saved text is back, what the command \
-             wrote is in {}",
+            "{path} was saved while the command ran, and the command then overwrote it: the saved text has been restored, \
+             and the command's version is in {}",
             aside.display()
         ),
         None => {
-            format!("{path} was saved while the command ran, which then removed it: it is back")
+            format!(
+                "{path} was saved while the command ran, and the command then removed it: it has been restored"
+            )
         }
     }
 }

@@ -11,10 +11,9 @@ use crate::text::unfenced;
 /// Marks the gap.
 const CURSOR: &str = "<cursor/>";
 
-const SYSTEM: &str = "You complete code in an editor while somebody types. You are shown a document in which <cursor/> \
-    marks the place of the cursor. Answer with the text to insert there, and with nothing else: no explanation, no \
-    mark, no Markdown fence, and nothing of what is already there. Insert little: the rest of the line, or a few lines. \
-    Where nothing is missing, answer with nothing.";
+const SYSTEM: &str = "You complete code in an editor while the user types. Given a document in which <cursor/> marks the \
+    cursor, return only the text to insert there: no explanation, no marker, no Markdown fence, and no text that is \
+    already in the document. Keep it short: the rest of the line, or a few lines. If nothing is missing, return nothing.";
 
 /// Asks the model; stops reading, which closes the connection, as soon as there is enough.
 pub(super) async fn fill(provider: &Provider, gap: &Gap) -> Result<String, Failure> {

@@ -43,7 +43,10 @@ impl Request<'_> {
             Some("url") => {
                 let link = self.params["url"].as_str().filter(|url| may_open(url));
                 let link = link.ok_or_else(|| {
-                    error(INVALID_PARAMS, "the url is not one of the web".to_owned())
+                    error(
+                        INVALID_PARAMS,
+                        "the url must begin with http:// or https://".to_owned(),
+                    )
                 })?;
                 let reply = person.ask(self.link(link), withdrawn.clone()).await;
                 return Ok(

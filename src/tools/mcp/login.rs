@@ -568,7 +568,7 @@ fn reason(status: StatusCode, answer: &Value) -> String {
 fn random() -> Result<String, String> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| "the system has no random numbers".to_owned())?;
+    filled.map_err(|_| "the system's random number generator failed".to_owned())?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

@@ -527,11 +527,11 @@ fn saves_by_the_user_during_a_command_are_kept() {
         ]
     );
     assert!(
-        told.contains("what the command wrote is in c.held]"),
+        told.contains("the command's version is in c.held]"),
         "{told}"
     );
     assert!(
-        told.contains("which then removed it: it is back]"),
+        told.contains("and the command then removed it: it has been restored]"),
         "{told}"
     );
     let answer = client.ask(

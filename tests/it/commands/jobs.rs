@@ -351,7 +351,7 @@ fn a_person_has_a_running_command_go_on_in_the_background() {
     assert!(update["_meta"]["tandem/exit"].is_null(), "{update}");
     let told = stage.told().remove(0);
     for part in [
-        "has it go on in the background as job 1",
+        "moved it to the background as job 1",
         "begun",
         "[job 1 is running]",
     ] {
@@ -480,10 +480,7 @@ fn jobs_are_listed_and_stopped_in_the_chat() {
             .unwrap()
             .to_owned()
     };
-    assert_eq!(
-        say("/jobs"),
-        "No background command was started in this session."
-    );
+    assert_eq!(say("/jobs"), "No background commands in this session.");
     say("go");
     let listed = say("/jobs");
     assert!(

@@ -158,7 +158,7 @@ async fn authorization_server(
         }
         let methods = &found.code_challenge_methods_supported;
         if !methods.iter().any(|method| method == "S256") {
-            return Err(format!("{issuer} does not protect codes (PKCE with S256)"));
+            return Err(format!("{issuer} does not support PKCE with S256"));
         }
         let endpoints = [&found.authorization_endpoint, &found.token_endpoint];
         for endpoint in endpoints.into_iter().chain(&found.registration_endpoint) {
