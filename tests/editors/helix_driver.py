@@ -73,10 +73,10 @@ def model_environment(model):
 class Helix(Terminal):
     """Helix on a small project, with our own configuration files as they are."""
 
-    def __init__(self, file, settings, chat=CHAT):
+    def __init__(self, file, settings, chat=CHAT, home=None):
         self.file = file
         self.asked = 0
-        self.home = tempfile.TemporaryDirectory(prefix="tandem-helix-", ignore_cleanup_errors=True)
+        self.home = home or tempfile.TemporaryDirectory(prefix="tandem-helix-", ignore_cleanup_errors=True)
         home = pathlib.Path(self.home.name)
         self.project = home / "project"
         self.log = home / "cache/helix/helix.log"

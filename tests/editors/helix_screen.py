@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes the pictures for editors/helix/README.md: the real Helix, the real tandem, a scripted model.
 
-    HX=… TANDEM_BIN=… [GRAMMARS=FOLDER] tests/editors/helix_screen.py edit|command|hover|undo OUT.png
+    HX=… TANDEM_BIN=… [GRAMMARS=FOLDER] tests/editors/helix_screen.py edit|command|review|hover|undo OUT.png
 
 GRAMMARS holds `markdown.so`, `markdown_inline.so`, `diff.so` and `rust.so` for Helix; Debian's package comes without any, and the
 picture is then without colors.
@@ -9,6 +9,7 @@ picture is then without colors.
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,13 +18,25 @@ import helix_driver as helix
 
 THEME = 'theme = "catppuccin_mocha"\n'
 ANSWER = """`add` overflows for large arguments: it panics in debug builds and wraps in release builds. \
-A *checked* addition says so in its type:
+A *checked* addition returns `None` instead:
 
 """
 EDIT = {
     "path": "src/lib.rs",
     "edits": [{"old_text": "-> i32 {\n    a + b", "new_text": "-> Option<i32> {\n    a.checked_add(b)"}],
 }
+
+
+class Home:
+    """Permission requests show the project's folder. It must not exist."""
+
+    name = "/home/ada"
+
+    def __init__(self):
+        pathlib.Path(self.name).mkdir()
+
+    def cleanup(self):
+        shutil.rmtree(self.name)
 
 
 def configure(folder):
@@ -48,22 +61,33 @@ def call(name, arguments):
 
 
 def review_edit(editor):
-    """Allows the edit, and shows what stood at its line."""
+    """Allows the edit, and offers what can be done with it at its line."""
+    go_to_edit(editor)
+    editor.type(" a")
+    editor.shows("Keep this change")
+
+
+def hover_edit(editor):
+    """Allows the edit, and shows the old text of its line."""
+    go_to_edit(editor)
+    editor.type(" k")
+    editor.shows("Before:")
+
+
+def go_to_edit(editor):
     editor.answer("Allow")
-    editor.shows("There you are")
+    editor.shows("Done")
     editor.command("open src/lib.rs")
     editor.shows("checked_add")
     editor.shows("●")
     editor.type("gg]d")
     editor.shows("tandem: ")
-    editor.type(" k")
-    editor.shows("Before:")
 
 
 def undo_command(editor):
     """Allows the command, whose change of a file that is closed is undone."""
     editor.answer("Allow")
-    editor.shows("Renamed")
+    editor.shows("Renamed `add`")
     editor.action("Undo the last turn")
     editor.shows("tandem: undid turn")
 
@@ -77,21 +101,27 @@ SCENES = {
         None,
     ),
     "command": (
-        "Do the tests of `add` pass?",
-        ([{"text": "I run them."}, call("run_command", COMMAND)],),
-        r"I run them[\s\S]*without network",
+        "Do the tests for `add` pass?",
+        ([{"text": "I'll run them."}, call("run_command", COMMAND)],),
+        r"I'll run them[\s\S]*without network",
         None,
     ),
-    "hover": (
+    "review": (
         "Can `add` in src/lib.rs go wrong?",
-        ([call("edit_file", EDIT)], [{"text": "There you are."}]),
+        ([call("edit_file", EDIT)], [{"text": "Done."}]),
         r"checked_add[\s\S]*Allow\* or",
         review_edit,
     ),
+    "hover": (
+        "Can `add` in src/lib.rs go wrong?",
+        ([call("edit_file", EDIT)], [{"text": "Done."}]),
+        r"checked_add[\s\S]*Allow\* or",
+        hover_edit,
+    ),
     "undo": (
-        "Call it `sum`.",
-        ([{"text": "One word."}, call("run_command", WRITES)], [{"text": "Renamed, by a command."}]),
-        r"One word[\s\S]*without network",
+        "Rename `add` to `sum`.",
+        ([{"text": "I'll use `sed`."}, call("run_command", WRITES)], [{"text": "Renamed `add` to `sum`."}]),
+        r"I'll use `sed`[\s\S]*without network",
         undo_command,
     ),
 }
@@ -106,7 +136,7 @@ def main():
         configure(folder)
         model.script(*replies)
         settings = {**helix.model_environment(model), "XDG_CONFIG_HOME": home}
-        with helix.Helix("notes.tandem.md", settings) as editor:
+        with helix.Helix("notes.tandem.md", settings, home=Home()) as editor:
             editor.ask(question)
             editor.shows(shown)
             if editor.has_message_menus:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records Neovim working with tandem for the README: a real editor, the real server, a scripted model.
+"""Records Neovim working with tandem for the READMEs: a real editor, the real server, a scripted model. A PNG is the last frame.
 
     cargo build && NVIM=/path/to/nvim tests/editors/record.py undo docs/media/undo.webp
 
@@ -127,7 +127,20 @@ class Undo:
         time.sleep(1.0)
 
 
-STORIES = {"edit": Edit, "undo": Undo}
+class Command:
+    """A command that requires approval."""
+
+    def script(self):
+        call = {"id": "c1", "name": "run_command", "arguments": {"command": "cargo test"}}
+        return ([{"text": "I'll run the tests."}, {"call": call}],)
+
+    def play(self, terminal):
+        person_types(terminal, ":Tandem ask do the tests pass?")
+        terminal.shows(r"[Aa]llow")
+        time.sleep(1.0)
+
+
+STORIES = {"command": Command, "edit": Edit, "undo": Undo}
 
 
 def person_types(terminal, line):
@@ -239,6 +252,9 @@ def main(name, out):
             with recorder:
                 story.play(terminal)
         frames = recorder.frames
+        if out.endswith(".png"):
+            shutil.copy(*draw(frames[-1:], home), out)
+            return
         images = draw(frames, home)
         arguments = ["img2webp", "-loop", "0", "-lossy", "-q", str(QUALITY), "-m", "6"]
         for image, (_, seconds) in zip(images[:-1], frames[:-1]):

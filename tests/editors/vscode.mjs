@@ -361,7 +361,7 @@ async function rejectEdit() {
 async function commandWaits() {
   const command = "npm test -- --grep 'empty cart' --retries 2";
   await model.script(
-    [{ text: "I run the test of the empty cart." }, { call: { id: "call_c1", name: "run_command", arguments: { command } } }],
+    [{ text: "I'll run the test for the empty cart." }, { call: { id: "call_c1", name: "run_command", arguments: { command } } }],
     [{ text: "I did not run it." }],
   );
   await bench.newSession();
@@ -658,7 +658,8 @@ function withTyped(text) {
 function startBench(files = { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_TEXT, "README.md": "# A shop\n" }, home) {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
-  return Workbench.start({ ...options, files, env, home });
+  const view = home && { view: { viewport: { width: 1400, height: 860 }, deviceScaleFactor: 2 } };
+  return Workbench.start({ ...options, ...view, files, env, home });
 }
 
 function readOptions() {

@@ -56,7 +56,7 @@ export function inlineChecks({ bench, model, picture }) {
     await model.reset();
     await bench.openFile("stock.ts");
     await model.script([{ text: `\`\`\`ts\n${FIRST_HALF}\n` }, { gate: "inline" }, { text: `${SECOND_HALF}\n\`\`\`` }]);
-    await begin("ten is low too, and say in stock");
+    await begin("include 10 as low, and say in stock");
     await model.state("gate:inline");
     await widget.getByText("count <= 10").waitFor();
     await picture("inline-streams");
@@ -64,7 +64,7 @@ export function inlineChecks({ bench, model, picture }) {
     await model.open("inline");
     await widget.getByText("2 changes: Enter keeps").waitFor();
     const { requests } = await model.state();
-    assert.match(JSON.stringify(requests.at(-1).messages), /<selection>export function low[\s\S]*ten is low too/);
+    assert.match(JSON.stringify(requests.at(-1).messages), /<selection>export function low[\s\S]*include 10 as low/);
     await picture("inline");
     const last = widget.locator(".review-comment").last();
     await last.hover();
@@ -89,7 +89,7 @@ export function inlineChecks({ bench, model, picture }) {
 
   async function refined() {
     await model.script([{ text: `${FIRST_HALF}\n${STOCK_TEXT.split("\n").slice(3, 7).join("\n")}` }]);
-    await begin("ten is low too");
+    await begin("include 10 as low");
     await widget.getByText("1 change: Enter keeps").waitFor();
     await model.reset();
     await model.script([{ text: STOCK_TEXT.trimEnd().replace(LOW, LOWER.replace("10", "12")) }]);
@@ -124,14 +124,14 @@ export function inlineChecks({ bench, model, picture }) {
     await bench.keepAll();
     await bench.newSession();
     await model.script([{ text: STOCK_TEXT.trimEnd().replace(LOW, LOWER) }], [{ text: "As it was, then." }]);
-    await begin("ten is low too");
+    await begin("include 10 as low");
     await widget.getByText("1 change: Enter keeps").waitFor();
     await enter();
-    const asked = chat.locator(".list .user", { hasText: "ten is low too" });
+    const asked = chat.locator(".list .user", { hasText: "include 10 as low" });
     await asked.locator(".chip", { hasText: "stock.ts:1-7" }).waitFor();
     await asked.getByRole("button", { name: /^Edit/ }).waitFor({ state: "attached" }); // its turn is known
     await chat.locator(".tool[data-kind=edit][data-status=completed] .line.added", { hasText: "count <= 10" }).waitFor();
-    await page.locator(".pane .monaco-list-row", { hasText: "ten is low too" }).waitFor();
+    await page.locator(".pane .monaco-list-row", { hasText: "include 10 as low" }).waitFor();
     await picture("inline-kept");
     await bench.command("tandem: Reject All");
     await bench.bufferIs(STOCK_TEXT);
@@ -140,7 +140,7 @@ export function inlineChecks({ bench, model, picture }) {
     await chat.locator(".answer", { hasText: "As it was, then." }).waitFor();
     await bench.idle();
     const { requests } = await model.state();
-    assert.match(JSON.stringify(requests.at(-1).messages), /ten is low too[\s\S]*the user applied this inline edit[\s\S]*the user rejected these changes/);
+    assert.match(JSON.stringify(requests.at(-1).messages), /include 10 as low[\s\S]*the user applied this inline edit[\s\S]*the user rejected these changes/);
     await bench.command("File: Revert File");
     await isUntouched();
   }

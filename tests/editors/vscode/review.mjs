@@ -7,7 +7,7 @@ import { exactly, until } from "./workbench.mjs";
 export const CART = "src/cart.ts";
 export const CART_TEXT = `import { type Line, total } from "./price";
 
-/** What somebody is about to buy. */
+/** The items in a shopping cart. */
 export class Cart {
   private readonly lines: Line[] = [];
 
@@ -15,7 +15,7 @@ export class Cart {
     this.lines.push(line);
   }
 
-  /** How many pieces there are. */
+  /** The number of items. */
   get pieces(): number {
     let pieces = 0;
     for (const line of this.lines) {
@@ -94,7 +94,7 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.newSession();
     await bench.setMode("edit");
     await model.reset();
-    await model.script(calls, [{ text: "The cart is tidy, and has a test." }]);
+    await model.script(calls, [{ text: "The cart is simpler now and has a test." }]);
     await bench.say("Tidy up the cart.");
     await bench.chat.locator(".answer", { hasText: "has a test" }).waitFor();
     await bench.idle();
@@ -138,7 +138,7 @@ export function reviewChecks({ bench, model, picture }) {
 
   async function rejectHunk() {
     await bench.openFile("cart.ts");
-    await bench.typeAtEndOf("What somebody is about", " Mine.");
+    await bench.typeAtEndOf("The items in a shopping", " Mine.");
     await (await origin("Open Turn")).click();
     await until(bench.chat.locator(".user", { hasText: "Tidy up the cart." }), (said) => Math.abs(said.getBoundingClientRect().top) < innerHeight);
     await (await origin("Revert Hunk")).click();
@@ -204,7 +204,7 @@ export function reviewChecks({ bench, model, picture }) {
   }
 
   async function problems() {
-    const edit = { path: CART, edits: [{ old_text: "pieces there are.", new_text: "pieces there are, badly counted." }] };
+    const edit = { path: CART, edits: [{ old_text: "number of items.", new_text: "number of items, badly counted." }] };
     await model.reset();
     await model.script(
       [{ call: { id: "call_p1", name: "edit_file", arguments: edit } }],

@@ -18,18 +18,18 @@ export function trialChecks({ bench, model, picture }) {
     await model.reset();
     await model.script([{ call: { id: "call_try", name: "edit_file", arguments: edit } }], [{ text: answer }]);
     await bench.setMode("edit");
-    await chat.locator("textarea").fill("ten is low too");
+    await chat.locator("textarea").fill("include 10 as low");
   }
 
   async function discarded() {
     await bench.openFile("stock.ts");
     await bench.newSession();
-    await prepare("Ten is low.");
+    await prepare("10 counts as low.");
     await chat.getByRole("button", { name: /^Try/ }).click();
     await chat.locator(".list .user .chip", { hasText: "Private copy" }).waitFor();
     await asking.locator(".line.added", { hasText: LOWER }).waitFor();
     await bench.bufferIs(STOCK_TEXT); // nothing has changed yet
-    await exactly(page.locator(".pane .monaco-list-row", { hasText: "ten is low too" }), 0);
+    await exactly(page.locator(".pane .monaco-list-row", { hasText: "include 10 as low" }), 0);
     await picture("trial");
     await asking.getByRole("button", { name: "Discard" }).click();
     await chat.locator(".tool[data-status=failed]", { hasText: "Discarded the changes to src/stock.ts" }).waitFor();
@@ -38,14 +38,14 @@ export function trialChecks({ bench, model, picture }) {
   }
 
   async function applied() {
-    await prepare("Ten is low now.");
+    await prepare("10 counts as low now.");
     await bench.command("tandem: Try on a Private Copy");
     await asking.waitFor();
     await bench.typeAtEndOf(TEXT, MINE);
     await asking.getByRole("button", { name: "Apply", exact: true }).click();
     const typed = STOCK_TEXT.replace(TEXT, TEXT + MINE);
     await bench.bufferIs(changed(typed));
-    await page.locator(".pane .monaco-list-row", { hasText: "ten is low too" }).waitFor();
+    await page.locator(".pane .monaco-list-row", { hasText: "include 10 as low" }).waitFor();
     await chat.locator(".tool[data-status=completed]", { hasText: /Applied the changes to src\/stock.ts/ }).waitFor();
     await bench.idle();
     await bench.command("tandem: Undo Last Turn");

@@ -33,7 +33,7 @@ local function check_binary()
   if path == '' then
     health.error(('`%s` cannot be run'):format(program), {
       'install it: cargo install --locked --path . in the tandem repository',
-      "or say where it is: vim.g.tandem = { cmd = { '/path/to/tandem', 'lsp' } }",
+      "or set its path: vim.g.tandem = { cmd = { '/path/to/tandem', 'lsp' } }",
     })
     return
   end
