@@ -159,8 +159,8 @@ async function openSettings(): Promise<void> {
 
 /** Sets the path of the program, on the machine where the files are. */
 async function chooseProgram(): Promise<void> {
-  const openLabel = l10n.t("Use This Program");
-  const [picked] = (await window.showOpenDialog({ title: l10n.t("tandem: Choose Program"), openLabel })) ?? [];
+  const openLabel = l10n.t("Use This Executable");
+  const [picked] = (await window.showOpenDialog({ title: l10n.t("tandem: Select Executable"), openLabel })) ?? [];
   if (picked !== undefined) {
     await workspace.getConfiguration("tandem").update("server.path", picked.fsPath, ConfigurationTarget.Global);
   }

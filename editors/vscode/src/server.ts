@@ -144,7 +144,7 @@ export class Server implements Disposable {
       this.log.error(error instanceof Error ? error : String(error));
       throw new StartError(
         l10n.t(
-          "{0} did not start as a language server. The log says more; `tandem doctor` in a terminal finds most causes.",
+          "{0} did not start as a language server. See the log; `tandem doctor` in a terminal finds most causes.",
           found.program,
         ),
       );
