@@ -170,8 +170,10 @@ pub(super) async fn go_on(
         kind: ToolKind::Think,
         preview,
     };
-    let outcome = question.put(steps, cancel, &CancellationToken::new()).await;
-    matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
+    question
+        .put(steps, cancel, &CancellationToken::new())
+        .await
+        .allows()
 }
 
 /// Asks what becomes of the plan of a turn. Only the person can decide this, no mode and no rule.

@@ -411,6 +411,14 @@ pub enum Permission {
     Forbidden(String),
 }
 
+impl Permission {
+    /// Whether the call may run.
+    #[must_use]
+    pub fn allows(&self) -> bool {
+        matches!(self, Self::AllowOnce | Self::AllowAlways(_))
+    }
+}
+
 /// What a yes to a permission request may cover besides the call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Offer {

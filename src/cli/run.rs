@@ -89,7 +89,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     // the flag's.
     let setup = Setup {
         keeps_mode: false,
-        models: setup.models.filter(|_| args.model.is_none()),
+        keeps_model: args.model.is_none(),
         ..setup
     };
     let session = Session::start(setup, sender, &CancellationToken::new());

@@ -94,8 +94,8 @@ pub struct Setup {
     pub original: Option<SessionId>,
     /// Whether a resumed conversation continues in its own mode rather than in `mode`.
     pub keeps_mode: bool,
-    /// Where to find the resumed conversation's model; `None` to continue with `provider`.
-    pub models: Option<Settings>,
+    /// Whether it continues with its own model rather than with `provider`.
+    pub keeps_model: bool,
     /// The settings it was made from: other models, the person's commands.
     pub settings: Settings,
     /// The folder of the person's own `AGENTS.md`.
@@ -178,7 +178,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         start,
         original: None,
         keeps_mode: true,
-        models: (start != Start::New).then(|| settings.clone()),
+        keeps_model: true,
         settings: settings.clone(),
         own_files,
         surroundings,

@@ -10,18 +10,19 @@
 mod complete;
 mod mention;
 
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use tokio::time::{Instant, timeout_at};
 
 use self::mention::{Mention, mentions};
-use super::{Actor, Attachment, Focus, Prompt};
+use super::extensions::{Extensions, TIMEOUT};
+use super::{Attachment, Focus, Prompt};
 use crate::agent::text::cut;
-use crate::agent::{INSTRUCTIONS_FILE as FILE, Rules};
+use crate::agent::{Guidance, INSTRUCTIONS_FILE as FILE, Rules};
 use crate::tools;
-use crate::workspace::{FileError, News, PathError, StateFolder, WorkspacePath};
+use crate::workspace::{FileError, News, PathError, Skill, StateFolder, Workspace, WorkspacePath};
 pub use complete::{Completer, Completion, Mentionable};
 pub use mention::typed_mention;
 
@@ -35,13 +36,20 @@ const LARGEST: u64 = 64 << 10;
 const MENTIONS: usize = 20;
 /// The maximum number of changed files that are listed.
 const NEWS: usize = 20;
-/// How long a prompt waits for its mentions, because an editor may not answer.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Actor {
-    /// Adds the context to a prompt.
-    pub(super) async fn attach(&mut self, prompt: &mut Prompt) {
-        let (until, servers_until) = (Instant::now() + TIMEOUT, self.servers_until());
+/// What context is made from.
+pub(super) struct Context {
+    pub workspace: Workspace,
+    pub skills: Arc<[Skill]>,
+    /// The folder of the person's own `AGENTS.md`.
+    pub own_files: Option<PathBuf>,
+    pub guidance: Guidance,
+}
+
+impl Context {
+    /// Adds the context to a prompt; mentions have up to `most` bytes.
+    pub async fn attach(&self, prompt: &mut Prompt, extensions: &mut Extensions, most: usize) {
+        let (until, servers_until) = (Instant::now() + TIMEOUT, extensions.until());
         let (mut parts, mentioned) = split(std::mem::take(&mut prompt.parts));
         for part in &mut parts {
             if let Attachment::Skill(name) = part
@@ -61,11 +69,15 @@ impl Actor {
                 continue;
             }
             if let Mention::Place { name, .. } = &mention
-                && let Some(read) = self.resource(name, servers_until).await
+                && let Some(read) = extensions.resource(name, servers_until, most).await
             {
-                parts.extend(read);
+                match read {
+                    Ok(read) => parts.extend(read),
+                    Err(why) => parts.push(note(&format!("{name} was not included: {why}"))),
+                }
             } else {
-                let came = timeout_at(until, self.mentioned(&mention, prompt.focus.as_ref())).await;
+                let focus = prompt.focus.as_ref();
+                let came = timeout_at(until, self.mentioned(&mention, focus, most)).await;
                 parts.extend(came.ok().flatten().or(named));
             }
             seen.push(mention);
@@ -79,28 +91,28 @@ impl Actor {
             }
         }
         parts.extend(timeout_at(until, self.news()).await.ok().flatten());
-        prompt.parts = rules
-            .into_iter()
-            .map(|rules| Attachment::Text(rules.to_string()))
-            .chain(parts)
-            .collect();
+        for rules in rules {
+            prompt.parts.push(Attachment::Text(rules.to_string()));
+        }
+        prompt.parts.extend(parts);
     }
 
     /// Changes by others to files the model has read, so that it does not rely on outdated text.
     async fn news(&self) -> Option<Attachment> {
         let news = self.workspace.news().await;
-        let name = |News { path, gone }: &News| {
-            format!(
-                "{}{}",
-                complete::shown(&self.workspace, path),
-                if *gone { " (deleted)" } else { "" }
-            )
-        };
-        let mut names: Vec<String> = news.iter().take(NEWS).map(name).collect();
-        match news.len() {
-            0 => return None,
-            all if all > NEWS => names.push(format!("{} more", all - NEWS)),
-            _ => {}
+        if news.is_empty() {
+            return None;
+        }
+        let mut names = Vec::new();
+        for News { path, gone } in news.iter().take(NEWS) {
+            let deleted = if *gone { " (deleted)" } else { "" };
+            names.push(format!(
+                "{}{deleted}",
+                complete::shown(&self.workspace, path)
+            ));
+        }
+        if news.len() > NEWS {
+            names.push(format!("{} more", news.len() - NEWS));
         }
         Some(note(&format!(
             "changed since you read them: {}",
@@ -127,11 +139,16 @@ impl Actor {
     }
 
     /// The attachment for a mention, or a note why there is none; `None` for unknown mentions.
-    async fn mentioned(&self, mention: &Mention, focus: Option<&Focus>) -> Option<Attachment> {
+    async fn mentioned(
+        &self,
+        mention: &Mention,
+        focus: Option<&Focus>,
+        most: usize,
+    ) -> Option<Attachment> {
         match (mention, focus) {
-            (Mention::Place { name, lines }, _) => self.place(name, *lines).await,
+            (Mention::Place { name, lines }, _) => self.place(name, *lines, most).await,
             (Mention::Selection, Some(Focus { path, lines })) => {
-                self.place(path.to_str()?, Some(*lines)).await
+                self.place(path.to_str()?, Some(*lines), most).await
             }
             (Mention::Selection, None) => Some(note("the editor does not report the selection")),
             (Mention::Diagnostics, _) => Some(match tools::problems(&self.workspace).await {
@@ -139,7 +156,7 @@ impl Actor {
                     let heading = "Diagnostics, as the editor shows them".to_owned();
                     Attachment::Shown {
                         heading,
-                        text: cut(&text, self.most_of_a_mention(), "fix these first"),
+                        text: cut(&text, most, "fix these first"),
                     }
                 }
                 None => note("the editor does not report diagnostics"),
@@ -147,7 +164,12 @@ impl Actor {
         }
     }
 
-    async fn place(&self, name: &str, lines: Option<(u32, u32)>) -> Option<Attachment> {
+    async fn place(
+        &self,
+        name: &str,
+        lines: Option<(u32, u32)>,
+        most: usize,
+    ) -> Option<Attachment> {
         let path = match self.workspace.resolve(name) {
             Ok(path) => path,
             Err(PathError::Outside { .. })
@@ -166,45 +188,20 @@ impl Actor {
         }
         let text = match self.workspace.read(&path).await {
             Ok(file) => file.text,
-            Err(FileError::Special(_, "a folder")) => return self.folder(path).await,
+            Err(FileError::Special(_, "a folder")) => return self.folder(path, most).await,
             Err(FileError::Binary(..)) => return self.image(path, name).await,
             Err(_) => return None,
         };
-        let (text, lines) = match lines {
-            None => (
-                cut(&text, self.most_of_a_mention(), "read_file shows the rest"),
-                None,
-            ),
-            Some(lines) => match excerpt(&text, lines) {
-                Ok((text, lines)) => (
-                    cut(&text, self.most_of_a_mention(), "read_file shows the rest"),
-                    Some(lines),
-                ),
-                Err(count) => {
-                    return Some(note(&format!(
-                        "{name} has only {count} lines, not {}",
-                        lines.0
-                    )));
-                }
-            },
+        let (text, lines) = match lines.map(|lines| excerpt(&text, lines)) {
+            None => (text, None),
+            Some(Ok((text, lines))) => (text.into(), Some(lines)),
+            Some(Err(problem)) => return Some(note(&format!("{name} {problem}"))),
         };
         Some(Attachment::Excerpt {
             name: complete::shown(&self.workspace, &path),
             lines,
-            text,
+            text: cut(&text, most, "read_file shows the rest"),
         })
-    }
-
-    /// The maximum size of a mention, in bytes: a quarter of the model's window, at four bytes a token.
-    pub(super) fn most_of_a_mention(&self) -> usize {
-        let window = self
-            .model
-            .as_ref()
-            .ok()
-            .and_then(|model| model.provider.window());
-        window
-            .and_then(|window| usize::try_from(window).ok())
-            .map_or(MENTIONED, |window| window.min(MENTIONED))
     }
 
     /// An image; for other files that are not text, a note why it is not attached.
@@ -222,7 +219,7 @@ impl Actor {
         })
     }
 
-    async fn folder(&self, path: WorkspacePath) -> Option<Attachment> {
+    async fn folder(&self, path: WorkspacePath, most: usize) -> Option<Attachment> {
         let heading = format!(
             "Contents of the folder {}",
             complete::shown(&self.workspace, &path)
@@ -234,9 +231,16 @@ impl Actor {
             .ok()?;
         Some(Attachment::Shown {
             heading,
-            text: cut(&tree, self.most_of_a_mention(), "list_files shows the rest"),
+            text: cut(&tree, most, "list_files shows the rest"),
         })
     }
+}
+
+/// The maximum size of a mention, in bytes: a quarter of a model's window, at four bytes a token.
+pub(super) fn most_of_a_mention(window: Option<u64>) -> usize {
+    window
+        .and_then(|window| usize::try_from(window).ok())
+        .map_or(MENTIONED, |window| window.min(MENTIONED))
 }
 
 /// Splits a prompt into fixed parts and mentions: written ones, or attached by the editor, whose part stays if nothing
@@ -290,12 +294,13 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-pub(super) fn note(words: &str) -> Attachment {
+fn note(words: &str) -> Attachment {
     Attachment::Text(format!("({words})"))
 }
 
-/// These lines of a text, as far as they exist; `Err` with the line count if the first does not.
-fn excerpt(text: &str, (first, last): (u32, u32)) -> Result<(String, (u32, u32)), usize> {
+/// These lines of a text, as far as they exist; `Err` if the first does not.
+fn excerpt(text: &str, lines: (u32, u32)) -> Result<(String, (u32, u32)), String> {
+    let (first, last) = lines;
     let wanted = text
         .split_inclusive('\n')
         .skip(first as usize - 1)
@@ -303,7 +308,10 @@ fn excerpt(text: &str, (first, last): (u32, u32)) -> Result<(String, (u32, u32))
     let lines: Vec<&str> = wanted.collect();
     match u32::try_from(lines.len()) {
         Ok(count @ 1..) => Ok((lines.concat(), (first, first + count - 1))),
-        _ => Err(text.lines().count()),
+        _ => {
+            let count = text.lines().count();
+            Err(format!("has only {count} lines, not {first}"))
+        }
     }
 }
 
@@ -313,15 +321,17 @@ mod tests {
 
     #[test]
     fn line_numbers_start_at_one_and_end_with_the_text() {
-        let check = |lines: (u32, u32), expected: Result<(&str, (u32, u32)), usize>| {
+        let check = |lines: (u32, u32), expected: Result<(&str, (u32, u32)), &str>| {
             assert_eq!(
                 excerpt("a\r\nb\nc", lines),
-                expected.map(|(text, lines)| (text.to_owned(), lines)),
+                expected
+                    .map(|(text, lines)| (text.to_owned(), lines))
+                    .map_err(str::to_owned),
                 "{lines:?}"
             );
         };
         check((1, 2), Ok(("a\r\nb\n", (1, 2))));
         check((2, 9), Ok(("b\nc", (2, 3))));
-        check((4, 9), Err(3));
+        check((4, 9), Err("has only 3 lines, not 4"));
     }
 }

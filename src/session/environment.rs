@@ -7,8 +7,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::Actor;
-use crate::workspace::Root;
+use crate::process::Shell;
+use crate::workspace::{Root, Workspace};
 
 /// The branch and the number of files that differ from its last commit. A repository's own configuration can name programs
 /// for nearly everything git does: these commands, unlike `git status`, start none of them.
@@ -28,63 +28,44 @@ const BRANCH: usize = 100;
 /// How long the first prompt waits for git: without it the line has the branch alone.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-impl Actor {
-    /// Composes the line, unless this conversation has one.
-    pub(super) async fn look_around(&mut self) {
-        if !self.journal.environment.is_empty() {
-            return;
-        }
-        let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let today = today.split('T').next().unwrap_or_default();
-        let shell = self.shell.program();
-        let (git, shares_network) =
-            tokio::join!(self.git(), self.shell.shares_network(&self.workspace));
-        let commands = if shares_network {
-            "sandboxed, writes only in the workspace, no network unless `network` except a localhost they share"
-        } else if self.shell.holds(&self.workspace).await {
-            "sandboxed, writes only in the workspace, no network or shared localhost unless `network`"
-        } else {
-            "not sandboxed, each requires the user's approval"
-        };
-        let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
-        self.journal.environment = format!(
-            "System: {system} {machine}; shell: {shell}; today: {today}; {git}; commands: {commands}"
-        );
-        self.describe();
-    }
+/// Composes the line.
+pub(super) async fn describe(shell: &Shell, workspace: &Workspace) -> String {
+    let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let today = today.split('T').next().unwrap_or_default();
+    let (git, shares_network) = tokio::join!(git(shell, workspace), shell.shares_network(workspace));
+    let commands = if shares_network {
+        "sandboxed, writes only in the workspace, no network unless `network` except a localhost they share"
+    } else if shell.holds(workspace).await {
+        "sandboxed, writes only in the workspace, no network or shared localhost unless `network`"
+    } else {
+        "not sandboxed, each requires the user's approval"
+    };
+    let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+    let program = shell.program();
+    format!(
+        "System: {system} {machine}; shell: {program}; today: {today}; {git}; commands: {commands}"
+    )
+}
 
-    /// Uses the environment line in the system prompt.
-    pub(super) fn describe(&mut self) {
-        if let Ok(model) = &self.model {
-            self.model = Ok(self.model_of(model.provider.clone()));
-        }
+/// The branch that is checked out, and how many files differ from its last commit.
+async fn git(shell: &Shell, workspace: &Workspace) -> String {
+    let Some(root) = workspace.roots().first() else {
+        return "no git".to_owned();
+    };
+    let branch = branch(root);
+    // In a linked worktree `.git` is a file.
+    if branch.is_none() && root.open_file(Path::new(".git")).is_err() {
+        return "no git".to_owned();
     }
-
-    /// The branch that is checked out, and how many files differ from its last commit.
-    async fn git(&self) -> String {
-        let Some(root) = self.workspace.roots().first() else {
-            return "no git".to_owned();
-        };
-        let branch = branch(root);
-        // In a linked worktree `.git` is a file.
-        if branch.is_none() && root.open_file(Path::new(".git")).is_err() {
-            return "no git".to_owned();
-        }
-        let status = self
-            .shell
-            .run_once(&self.workspace, STATUS.to_owned(), false, TIMEOUT)
-            .await;
-        let state = status
-            .ok()
-            .filter(|ran| ran.code == Some(0))
-            .and_then(|ran| state(&ran.output));
-        state.unwrap_or_else(|| {
-            format!(
-                "git branch {}",
-                branch.unwrap_or_else(|| "unknown".to_owned())
-            )
-        })
+    if let Ok(ran) = shell
+        .run_once(workspace, STATUS.to_owned(), false, TIMEOUT)
+        .await
+        && ran.code == Some(0)
+        && let Some(state) = state(&ran.output)
+    {
+        return state;
     }
+    format!("git branch {}", branch.as_deref().unwrap_or("unknown"))
 }
 
 /// The branch in git's own file, read without starting a process.

@@ -78,8 +78,12 @@ impl Session {
         let control = Arc::new(Control::new(&end));
         let actor = Actor::new(setup, events, changed, Arc::clone(&control), end.clone());
         let shell = actor.shell.clone();
-        let state = actor.published.subscribe();
-        let completer = Completer::new(workspace, actor.resources.subscribe(), end.clone());
+        let state = actor.outbox.subscribe();
+        let completer = Completer::new(
+            workspace,
+            actor.extensions.resources.subscribe(),
+            end.clone(),
+        );
         let task = tokio::spawn(async move {
             if AssertUnwindSafe(Box::pin(actor.run(commands)))
                 .catch_unwind()

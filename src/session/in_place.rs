@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::event::{Recorded, SessionEvent};
 use super::{Actor, Attachment, Prompt, ReviewError};
+use crate::agent::Step;
 use crate::agent::event::{AgentEvent, ExecutionResult, Termination};
-use crate::agent::{Entry, Step, prompt};
 use crate::domain::{FileDiff, Location, Preview, ToolKind};
-use crate::model::{AssistantMessage, Message, Usage};
+use crate::model::Usage;
 use crate::text::diff::unified;
 
 /// How many edits may wait for the running turn; more are refused.
@@ -43,22 +43,21 @@ pub(super) struct Waiting {
 impl Actor {
     /// An edit was kept: it is recorded once no turn runs, because turns follow each other.
     pub(super) fn edited(&mut self, edit: EditInPlace, reply: Recorded) {
-        if self.edits.len() < WAITING {
-            self.edits.push_back(Waiting { edit, reply });
+        if self.queue.edits.len() < WAITING {
+            self.queue.edits.push_back(Waiting { edit, reply });
         } else {
             let error = ReviewError("too many edits wait for the running turn".to_owned());
-            let _asker_gone = reply.send(Err(error));
+            reply.send(Err(error)).ok();
         }
     }
 
     /// Records the edits that waited.
     pub(super) async fn record_edits(&mut self) {
-        while let Some(Waiting { edit, reply }) = self.edits.pop_front() {
+        while let Some(Waiting { edit, reply }) = self.queue.edits.pop_front() {
             let recorded = self.record_edit(edit).await;
             self.write().await;
-            self.journal.sync().await;
-            self.outgoing
-                .push_back(SessionEvent::Edited(reply, recorded));
+            self.conversation.journal.sync().await;
+            self.outbox.push(SessionEvent::Edited(reply, recorded));
         }
     }
 
@@ -74,12 +73,9 @@ impl Actor {
             .resolve_path(&path)
             .map_err(|error| ReviewError(error.to_string()))?;
         let provider = self.provider().map_err(|why| ReviewError(why.message))?;
-        self.look_around().await;
-        self.close_last_turn(&provider);
+        self.models.look_around().await;
         let diff = unified(&before, &after, 1);
-        let shown = diff
-            .get(..diff.floor_char_boundary(SHOWN))
-            .unwrap_or_default();
+        let (shown, _) = diff.split_at(diff.floor_char_boundary(SHOWN));
         let name = path.display();
         let done = format!("(the user applied this inline edit to {name}:\n{shown})");
         let words = [instruction.clone(), self.secrets.redact(&done).into_owned()];
@@ -87,22 +83,15 @@ impl Actor {
             parts: words.map(Attachment::Text).into(),
             focus: None,
         };
-        self.begin_turn(
-            &instruction,
-            Vec::new(),
-            prompt::render(message, self.stage()),
-            &provider,
-        );
-        let turn = self.turns;
-        self.tell(AgentEvent::UserMessage {
+        self.begin_turn(&instruction, Vec::new(), message, &provider);
+        let turn = self.conversation.turns;
+        self.outbox.push(AgentEvent::UserMessage {
             content: instruction,
             prompt: None,
             turn: Some(turn),
             attached: Vec::new(),
         });
-        let title = self.title.take();
-        self.outgoing
-            .extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
+        self.outbox.title(self.conversation.title.take());
         let diff = FileDiff::new(path.recorded(), Some(before), after);
         self.show_edit(
             &format!("{NAME}-{turn}"),
@@ -110,17 +99,15 @@ impl Actor {
             diff,
         )
         .await;
-        let answer = AssistantMessage {
-            text: DONE.to_owned(),
-            ..AssistantMessage::default()
-        };
-        self.keep(Entry::new(Message::Assistant(answer), &provider));
-        self.journal.ended(Usage::default(), Termination::EndTurn);
-        self.tell(AgentEvent::IterationStart {
+        self.conversation.answer(DONE, &provider);
+        self.conversation
+            .journal
+            .ended(Usage::default(), Termination::EndTurn);
+        self.outbox.push(AgentEvent::IterationStart {
             iteration: 1,
             message_count: 0,
         });
-        self.tell(AgentEvent::TextDelta {
+        self.outbox.push(AgentEvent::TextDelta {
             content: DONE.to_owned(),
         });
         Ok(turn)

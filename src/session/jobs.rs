@@ -1,12 +1,12 @@
 //! `/jobs`: what runs in the background, in a client that has no place of its own for it.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::sync::watch::{Receiver, error::RecvError};
 use tokio::time::{Instant, sleep_until};
 
 use super::event::SessionEvent;
+use super::outbox::Outbox;
 use crate::domain::{JobOutput, JobState, JobStatus, ToolError};
 use crate::process::Shell;
 use crate::text::display::escape_line;
@@ -43,18 +43,14 @@ const USAGE: &str = "`/jobs` lists the background commands, `/jobs 1` shows the 
     opens its port to this machine until it ends.";
 
 /// Lists the jobs, or does `which` with one of them.
-pub(super) async fn answer(
-    shell: &Shell,
-    which: &str,
-    events: &mut VecDeque<SessionEvent>,
-) -> String {
+pub(super) async fn answer(shell: &Shell, which: &str, outbox: &mut Outbox) -> String {
     let (action, number) = which
         .rsplit_once(char::is_whitespace)
         .unwrap_or(("", which));
     let done = match (action.trim(), number.parse()) {
         ("", _) if number.is_empty() => Ok(list(&shell.jobs().await)),
         ("", Ok(id)) => output(shell, id),
-        ("open", Ok(id)) => open(shell, id, events).await,
+        ("open", Ok(id)) => open(shell, id, outbox).await,
         ("stop", Ok(id)) => shell.stop_job(id).await.map(|job| line(&job)),
         _ => Ok(USAGE.to_owned()),
     };
@@ -87,11 +83,7 @@ fn line(job: &JobStatus) -> String {
 }
 
 /// Opens the ports of a job, which are seldom more than one. To write the command is to allow it.
-async fn open(
-    shell: &Shell,
-    id: u32,
-    events: &mut VecDeque<SessionEvent>,
-) -> Result<String, ToolError> {
+async fn open(shell: &Shell, id: u32, outbox: &mut Outbox) -> Result<String, ToolError> {
     shell.job_status(id)?;
     let jobs = shell.jobs().await;
     let ports = jobs
@@ -102,7 +94,7 @@ async fn open(
     for port in ports.unwrap_or_default() {
         let url = shell.open_port(id, port).await?;
         lines.push(format!("port {port}: <{url}>"));
-        events.push_back(SessionEvent::Opened(url));
+        outbox.push(SessionEvent::Opened(url));
     }
     if lines.is_empty() {
         return Err(ToolError(format!("job {id} listens on no port")));

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use secrecy::ExposeSecret as _;
 
-use super::{Candidate, OfferedProvider, Provider};
+use super::{Candidate, OfferedProvider};
 use crate::config::{Settings, edit};
+use crate::model::Provider;
 use crate::process::keyring;
 use crate::workspace::StateFolder;
 

@@ -4,23 +4,41 @@
 //! All answers pass through here. So a mode that changed while a request was open counts, and a changing call is
 //! recorded before it can run.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use tokio::sync::oneshot;
 
-use super::permission::{Facts, Rule, Verdict};
-use super::{Actor, Ground, Running};
-use crate::agent::event::{About, AgentEvent, Permission, START, START_FRESH, Scope};
+use super::outbox::Outbox;
+use super::permission::remembered::Remembered;
+use super::permission::{Facts, Policy, Rule, Verdict};
+use crate::agent::event::{About, AgentEvent, Permission, Scope};
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
+use crate::workspace::Workspace;
 
 /// What an explorer reads where a person would have to decide.
 const NOT_ASKED: &str =
     "this requires the user's approval, which you cannot ask for; leave it out and say so";
 
-/// Unanswered requests of a turn.
-#[derive(Default)]
+/// The mode, the rules, and what the running turn asks.
 pub(super) struct Questions {
+    pub mode: Mode,
+    /// The widest mode the administrator allows.
+    pub widest: Mode,
+    policy: Policy,
+    remembered: Option<Remembered>,
+    turn: Asking,
+}
+
+/// What the running turn asks, and what it was allowed.
+#[derive(Default)]
+struct Asking {
+    /// Whether it works on a copy of the workspace.
+    on_copy: bool,
+    /// Whether the person allowed the rest of it.
+    is_allowed: bool,
+    /// Running calls that may change something, by id.
+    changing: HashMap<String, ToolKind>,
     /// The request shown to the person.
     open: Option<Open>,
     /// Requests that wait until it is answered.
@@ -50,31 +68,77 @@ struct Request {
 }
 
 impl Questions {
+    pub fn new(mode: Mode, widest: Mode, policy: Policy, remembered: Option<Remembered>) -> Self {
+        Self {
+            mode,
+            widest,
+            policy,
+            remembered,
+            turn: Asking::default(),
+        }
+    }
+
+    /// Takes other rules and another widest mode.
+    pub async fn configure(&mut self, policy: Policy, widest: Mode) {
+        (self.policy, self.widest) = (policy, widest);
+        self.mode = self.mode.min(widest);
+        self.load_rules().await;
+    }
+
+    /// Loads the permissions stored for this project.
+    pub async fn load_rules(&mut self) {
+        let Some(remembered) = &self.remembered else {
+            return;
+        };
+        match remembered.rules().await {
+            Ok(rules) => self.policy.add_stored(rules),
+            Err(error) => {
+                tracing::warn!("what was allowed in this project cannot be read: {error}");
+            }
+        }
+    }
+
+    /// A turn begins or has ended.
+    pub fn reset(&mut self, on_copy: bool) {
+        self.turn = Asking {
+            on_copy,
+            ..Asking::default()
+        };
+    }
+
     /// The kind of the call in the open request.
     pub fn open_kind(&self) -> Option<ToolKind> {
-        self.open.as_ref().map(|open| open.kind)
+        self.turn.open.as_ref().map(|open| open.kind)
+    }
+
+    /// Whether a call runs that may change something and is not shown to be running.
+    pub fn is_changing(&self) -> bool {
+        !self.turn.changing.is_empty()
     }
 
     /// The person's answer. Pending while no request is open.
     pub async fn answer(&mut self) -> Permission {
-        match self.open.as_mut().filter(|open| open.reply.is_some()) {
-            Some(open) => (&mut open.answer).await.unwrap_or(Permission::Reject),
-            None => std::future::pending().await,
+        match &mut self.turn.open {
+            Some(open) if open.reply.is_some() => {
+                (&mut open.answer).await.unwrap_or(Permission::Reject)
+            }
+            _ => std::future::pending().await,
         }
     }
-}
 
-impl Actor {
-    fn open_question(&self) -> Option<&Open> {
-        self.running.as_ref()?.questions.open.as_ref()
+    /// The person chose a mode.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        self.turn.is_allowed = false;
+    }
+
+    fn open_facts(&self) -> Option<&Facts> {
+        self.turn.open.as_ref().map(|open| &open.facts)
     }
 
     /// The person writes while the model asks them something: what they write is the answer, and joins the turn.
-    pub(super) fn answer_by_message(&mut self) {
-        if self
-            .open_question()
-            .is_some_and(|open| open.facts.is_question())
-        {
+    pub fn answer_by_message(&mut self) {
+        if self.open_facts().is_some_and(Facts::is_question) {
             self.decided(Permission::Answered(
                 "see the message that follows".to_owned(),
             ));
@@ -82,8 +146,8 @@ impl Actor {
     }
 
     /// Takes a message as the answer to an open form of a server: the model does not read it.
-    pub(super) fn fill_in_by_message(&mut self, words: &str) -> bool {
-        let takes = self.open_question().is_some_and(|open| open.is_form);
+    pub fn fill_in_by_message(&mut self, words: &str) -> bool {
+        let takes = self.turn.open.as_ref().is_some_and(|open| open.is_form);
         if takes {
             self.decided(Permission::Answered(words.to_owned()));
         }
@@ -91,52 +155,39 @@ impl Actor {
     }
 
     /// A prompt that waits for the turn: whoever writes one revises the plan.
-    pub(super) fn revise_plan(&mut self) {
-        let is_plan = |open: &Open| open.facts.is_plan();
-        if self.open_question().is_some_and(is_plan) {
+    pub fn revise_plan(&mut self) {
+        if self.open_facts().is_some_and(Facts::is_plan) {
             self.decided(Permission::Reject);
         }
     }
 
-    /// Back to the mode that sessions start in.
-    fn leave_plan_mode(&mut self) {
-        let mode = match self.settings.mode {
-            Mode::Plan => Mode::Ask,
-            mode => mode,
-        };
-        self.mode = mode.min(self.settings.widest_mode);
-        self.journal.mode(self.mode);
-    }
-
     /// Decides about a call, or asks the person after all earlier requests.
-    pub(super) fn question(&mut self, event: AgentEvent) {
+    pub fn ask(&mut self, event: AgentEvent, workspace: &Workspace, outbox: &mut Outbox) {
         let AgentEvent::PermissionRequested {
             about,
             call_id,
             name,
             kind,
             preview,
-            reply,
+            reply: Some(reply),
             asked,
             ..
         } = event
         else {
             return;
         };
-        let mode = self.deciding_mode();
-        let (Some(running), Some(reply)) = (self.running.as_mut(), reply) else {
-            return;
-        };
-        let facts = Facts::new(&name, about.clone(), kind, &preview, &self.workspace);
-        let outcome = match self.policy.decide(mode, &facts) {
+        let facts = Facts::new(&name, about.clone(), kind, &preview, workspace);
+        let outcome = match self.policy.decide(self.deciding_mode(), &facts) {
             Verdict::Allow => Permission::AllowOnce,
             Verdict::Ask if matches!(about, About::Call { asks: false, .. }) => {
                 Permission::Forbidden(NOT_ASKED.to_owned())
             }
             Verdict::Forbid(why) => Permission::Forbidden(why),
             Verdict::Ask => {
-                let _turn_gone = asked.map(|asked| asked.send(()));
-                running.questions.waiting.push_back(Request {
+                if let Some(asked) = asked {
+                    asked.send(()).ok();
+                }
+                self.turn.waiting.push_back(Request {
                     about,
                     call_id,
                     name,
@@ -145,29 +196,27 @@ impl Actor {
                     facts,
                     reply,
                 });
-                return self.ask_next();
+                return self.ask_next(outbox);
             }
         };
-        running.decide(&call_id, kind, reply, outcome);
+        self.turn.decide(&call_id, kind, reply, outcome);
     }
 
     /// The mode that decides about calls now. A turn on a copy of the workspace, or one the person allowed, asks only
     /// about what the widest mode would.
     fn deciding_mode(&self) -> Mode {
-        let asks_less = |running: &Running| running.is_allowed || running.ground == Ground::Copy;
         match self.mode {
             Mode::Plan => Mode::Plan,
-            _ if self.running.as_ref().is_some_and(asks_less) => self.settings.widest_mode,
+            _ if self.turn.is_allowed || self.turn.on_copy => self.widest,
             mode => mode,
         }
     }
 
     /// Opens the next request. It is decided again, because the previous answer may have decided it.
-    fn ask_next(&mut self) {
+    pub fn ask_next(&mut self, outbox: &mut Outbox) {
         let mode = self.deciding_mode();
-        while let Some(running) = self.running.as_mut()
-            && running.questions.open.is_none()
-            && let Some(request) = running.questions.waiting.pop_front()
+        while self.turn.open.is_none()
+            && let Some(request) = self.turn.waiting.pop_front()
         {
             let Request {
                 about,
@@ -178,47 +227,41 @@ impl Actor {
                 facts,
                 reply,
             } = request;
-            match self.policy.decide(mode, &facts) {
-                Verdict::Allow => running.decide(&call_id, kind, reply, Permission::AllowOnce),
-                Verdict::Forbid(why) => {
-                    running.decide(&call_id, kind, reply, Permission::Forbidden(why));
-                }
+            let outcome = match self.policy.decide(mode, &facts) {
+                Verdict::Allow => Permission::AllowOnce,
+                Verdict::Forbid(why) => Permission::Forbidden(why),
                 Verdict::Ask => {
-                    let offer = self.policy.offers(self.settings.widest_mode, &facts);
-                    let is_form = preview.form.is_some();
+                    let offer = self.policy.offers(self.widest, &facts);
                     let (person, answer) = oneshot::channel();
-                    let (id, reply) = (call_id.clone(), Some(reply));
-                    running.questions.open = Some(Open {
-                        call_id: id,
+                    self.turn.open = Some(Open {
+                        call_id: call_id.clone(),
                         kind,
                         facts,
-                        is_form,
-                        reply,
+                        is_form: preview.form.is_some(),
+                        reply: Some(reply),
                         answer,
                     });
-                    let reply = Some(person);
-                    self.tell(AgentEvent::PermissionRequested {
+                    outbox.push(AgentEvent::PermissionRequested {
                         about,
                         call_id,
                         name,
                         kind,
                         preview,
                         offer,
-                        reply,
+                        reply: Some(person),
                         asked: None,
                     });
+                    return;
                 }
-            }
+            };
+            self.turn.decide(&call_id, kind, reply, outcome);
         }
     }
 
     /// The person answered the open request. What the mode forbids by now stays forbidden.
-    pub(super) fn decided(&mut self, permission: Permission) {
+    pub fn decided(&mut self, permission: Permission) {
         let mode = self.deciding_mode();
-        let Some(running) = self.running.as_mut() else {
-            return;
-        };
-        let Some(open) = running.questions.open.as_mut() else {
+        let Some(open) = &mut self.turn.open else {
             return;
         };
         let Some(reply) = open.reply.take() else {
@@ -229,14 +272,14 @@ impl Actor {
             _ => permission,
         };
         let (call_id, kind) = (open.call_id.clone(), open.kind);
-        running.decide(&call_id, kind, reply, outcome);
+        self.turn.decide(&call_id, kind, reply, outcome);
     }
 
     /// The mode changed: answers an open request that it forbids.
-    pub(super) fn reconsider(&mut self) {
-        if let Some(open) = self.open_question()
+    pub fn reconsider(&mut self) {
+        if let Some(facts) = self.open_facts()
             && matches!(
-                self.policy.decide(self.deciding_mode(), &open.facts),
+                self.policy.decide(self.deciding_mode(), facts),
                 Verdict::Forbid(_)
             )
         {
@@ -246,64 +289,71 @@ impl Actor {
 
     /// Stores rules for the project; the error is for the person.
     async fn store(&self, rules: &[Rule]) -> Result<(), String> {
-        let failed = |why: &dyn std::fmt::Display| {
+        let mut stored = Err("there is no state folder".to_owned());
+        if let Some(remembered) = &self.remembered {
+            stored = Ok(());
+            for rule in rules {
+                if let Err(error) = remembered.add(rule).await {
+                    stored = Err(format!("it cannot be stored ({error})"));
+                    break;
+                }
+            }
+        }
+        stored.map_err(|why| {
             let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
             let rules = rules.join(", ");
             format!("`{rules}` applies to this session only: {why}")
-        };
-        let remembered = self.remembered.as_ref();
-        let remembered = remembered.ok_or_else(|| failed(&"there is no state folder"))?;
-        for rule in rules {
-            let added = remembered.add(rule).await;
-            added.map_err(|error| failed(&format!("it cannot be stored ({error})")))?;
-        }
-        Ok(())
+        })
     }
 
-    /// A request was answered, by whomever: stores what it allows from now on, and opens the next one.
-    pub(super) async fn answered(&mut self, call_id: String, outcome: Permission) {
-        let Some(running) = self.running.as_mut() else {
-            return;
-        };
-        let questions = &mut running.questions;
-        let Some(Open { facts, .. }) = questions.open.take_if(|open| open.call_id == call_id)
+    /// A request was answered, by whomever: stores what it allows from now on. Returns what it was about if the person
+    /// saw it; then [`Self::ask_next`] opens the next one.
+    pub async fn answered(
+        &mut self,
+        call_id: &str,
+        outcome: &Permission,
+        outbox: &mut Outbox,
+    ) -> Option<Facts> {
+        let Some(Open { facts, .. }) = self.turn.open.take_if(|open| open.call_id == call_id)
         else {
             // Dropped while it waited, or answered without a person.
-            questions
+            self.turn
                 .waiting
                 .retain(|request| request.call_id != call_id);
-            return;
+            return None;
         };
-        running.is_allowed |=
-            matches!(&outcome, Permission::AllowAlways(grant) if grant.scope == Scope::Turn);
-        if facts.is_pause() && matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
-        {
-            self.spent.go_on(&self.limits.session);
-        }
-        if let Permission::Answered(answer) = &outcome
-            && facts.is_plan()
-            && [START, START_FRESH].contains(&answer.as_str())
-        {
-            self.leave_plan_mode();
-        }
-        if let Permission::AllowAlways(grant) = &outcome
-            && grant.scope != Scope::Turn
-        {
-            let rules = self.policy.remember(&facts, grant.rule.as_deref());
-            let problem = match rules {
+        if let Permission::AllowAlways(grant) = outcome {
+            if grant.scope == Scope::Turn {
+                self.turn.is_allowed = true;
+                return Some(facts);
+            }
+            let problem = match self.policy.remember(&facts, grant.rule.as_deref()) {
                 Ok(rules) if grant.scope == Scope::Project => self.store(&rules).await.err(),
                 Ok(_) => None,
                 Err(why) => Some(format!("allowed once, but the rule was not added: {why}")),
             };
-            self.outgoing
-                .extend(problem.map(|message| AgentEvent::Notice { message }.into()));
+            outbox.notices(problem);
         }
-        self.tell(AgentEvent::PermissionResolved { call_id, outcome });
-        self.ask_next();
+        Some(facts)
+    }
+
+    /// A call began or ended: an edit may change something until its end, other calls are shown from their beginning.
+    pub fn note(&mut self, event: &AgentEvent) {
+        let changing = &mut self.turn.changing;
+        let (AgentEvent::ToolExecutionStart { call_id, .. }
+        | AgentEvent::ToolExecutionEnd { call_id, .. }) = event
+        else {
+            return;
+        };
+        if matches!(event, AgentEvent::ToolExecutionEnd { .. })
+            || changing.get(call_id) != Some(&ToolKind::Edit)
+        {
+            changing.remove(call_id);
+        }
     }
 }
 
-impl Running {
+impl Asking {
     /// Answers the turn. A call that may change something is recorded before it can.
     fn decide(
         &mut self,
@@ -312,27 +362,10 @@ impl Running {
         reply: oneshot::Sender<Permission>,
         outcome: Permission,
     ) {
-        if matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_))
-            && !kind.is_read_only()
-        {
+        if outcome.allows() && !kind.is_read_only() {
             self.changing.insert(call_id.to_owned(), kind);
         }
-        let _turn_gone = reply.send(outcome);
-    }
-
-    /// A call began or ended: an edit may change something until its end, other calls are shown from their beginning.
-    pub(super) fn note_call(&mut self, event: &AgentEvent) {
-        match event {
-            AgentEvent::ToolExecutionStart { call_id, .. }
-                if self
-                    .changing
-                    .get(call_id)
-                    .is_some_and(|kind| *kind != ToolKind::Edit) =>
-            {
-                self.changing.remove(call_id);
-            }
-            AgentEvent::ToolExecutionEnd { call_id, .. } => drop(self.changing.remove(call_id)),
-            _ => {}
-        }
+        // A turn that was cancelled does not wait.
+        reply.send(outcome).ok();
     }
 }

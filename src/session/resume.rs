@@ -1,11 +1,10 @@
-//! Loads a conversation from its journal, and writes to the journal before anything is reported.
+//! Loads a conversation from its journal.
 
-use super::event::{ReturnReason, SessionEvent, Used};
-use super::store::{self, Held, Kept, QueuedPrompt};
-use super::{Actor, Sessions, Start, StoreError, connect, shadow};
+use super::event::ReturnReason;
+use super::store::{self, Kept, QueuedPrompt};
+use super::{Actor, Sessions, Start, StoreError, shadow};
 use crate::agent::event::AgentEvent;
 use crate::model::{ErrorCode, Failure};
-use crate::process::Changed;
 use crate::workspace::blocking;
 
 impl Actor {
@@ -16,150 +15,88 @@ impl Actor {
             Err(problem) => {
                 let failure = Failure::new(ErrorCode::InvalidRequest, problem.to_string());
                 // Nothing may be said in a conversation other than the one that was meant.
-                self.model = Err(failure.clone().into());
-                return self.tell_failure(failure);
+                self.models.provider = Err(failure.clone().into());
+                return self.outbox.failure(failure);
             }
         };
+        let (questions, conversation) = (&mut self.questions, &mut self.conversation);
         if self.keeps_mode {
-            self.mode = kept
-                .mode
-                .unwrap_or(self.mode)
-                .min(self.settings.widest_mode);
-        } else if kept.mode.is_some_and(|mode| mode != self.mode) {
-            self.journal.mode(self.mode);
+            let mode = kept.mode.unwrap_or(questions.mode);
+            questions.mode = mode.min(questions.widest);
+        } else if kept.mode.is_some_and(|mode| mode != questions.mode) {
+            conversation.journal.mode(questions.mode);
         }
-        self.describe();
-        if let Ok(model) = &mut self.model {
-            model.provider = self.journal.teach(model.provider.clone());
+        let head = kept.head.unwrap_or_default();
+        self.models.environment.clone_from(&head.environment);
+        if let Ok(provider) = &mut self.models.provider {
+            *provider = conversation.journal.teach(provider.clone());
         }
-        let another_model = kept.held.and_then(|held| self.held_with(held).err());
-        self.turns = kept.turns;
-        self.spent = kept.spent;
-        self.guidance.reset_to(kept.messages.iter());
-        self.kept = kept.messages;
+        self.models.changed();
+        let another_model = kept
+            .held
+            .filter(|_| self.keeps_model)
+            .and_then(|held| self.models.resume(held, &mut conversation.journal).err());
+        self.spending.resume(kept.spent, kept.cost);
+        conversation.turns = kept.turns;
+        conversation.loaded = kept.messages;
+        conversation.reset_guidance();
         for change in store::changes(&kept.shown) {
-            self.checkpoints.restore(change).await;
+            self.changes.checkpoints.restore(change).await;
         }
-        self.notes
+        conversation
+            .notes
             .extend(store::last_trial(&kept.shown).map(shadow::outcome));
         if self.start == Start::Replay {
-            let images = self.checkpoints.images().await;
-            let folders = kept.head.as_ref().map(|head| head.folders.clone());
-            let replayed =
-                blocking(move || store::events(kept.shown, &images, &folders.unwrap_or_default()));
-            let replayed = replayed.await.into_iter().map(SessionEvent::from);
-            self.outgoing.extend(replayed);
+            let images = self.changes.checkpoints.images().await;
+            let replayed = blocking(move || store::events(kept.shown, &images, &head.folders));
+            for event in replayed.await {
+                self.outbox.push(event);
+            }
         }
-        let title = kept.head.map(|head| head.title).unwrap_or_default();
-        self.used = kept.cost.map(|cost| Used {
-            tokens: 0,
-            window: None,
-            cost: Some(cost),
-        });
         self.publish();
-        self.tell(AgentEvent::Resumed {
-            title,
-            mode: self.mode.name().to_owned(),
-            model: self.model.as_ref().ok().map(|model| model.provider.name()),
-            effort: self.effort,
+        self.outbox.push(AgentEvent::Resumed {
+            title: head.title,
+            mode: self.questions.mode.name().to_owned(),
+            model: self.models.name(),
+            effort: self.models.effort,
             cost: kept.cost,
         });
-        self.outgoing
-            .extend(another_model.map(|message| AgentEvent::Notice { message }.into()));
-        self.tell_losses(kept.unreadable, kept.forgotten);
+        self.outbox.notices(another_model);
+        // What the journal or the model has no more, in lines and in messages.
+        let damaged = format!(
+            "{} lines of this session's journal were damaged and skipped",
+            kept.unreadable
+        );
+        let unseen = format!(
+            "the model no longer sees the oldest {} messages: they no longer fit in a request",
+            kept.forgotten
+        );
+        self.outbox
+            .notices((kept.unreadable > 0).then_some(damaged));
+        self.outbox.notices((kept.forgotten > 0).then_some(unseen));
         for QueuedPrompt { id, prompt } in kept.queued {
-            self.give_back(id.into(), prompt.into(), ReturnReason::Restarted);
-            self.journal.queue(Vec::new());
+            self.outbox
+                .give_back(&id.into(), prompt.into(), ReturnReason::Restarted);
+            self.conversation.journal.queue(Vec::new());
         }
-        self.take_up_interrupted().await;
+        self.changes
+            .take_up_interrupted(&mut self.conversation, &mut self.outbox)
+            .await;
         self.write().await;
         self.shell.forget_interrupted().await;
     }
 
     /// Opens the journal, which of a fork is a copy of the original's.
     async fn open_journal(&mut self) -> Result<Kept, StoreError> {
-        if let (Some(original), Some(state)) = (self.original.take(), &self.settings.state_dir) {
-            let roots = self.workspace.roots().iter();
-            let folders = roots.map(|root| root.path().to_owned()).collect();
+        let state = &self.models.settings.state_dir;
+        if let (Some(original), Some(state)) = (self.original.take(), state) {
+            let mut folders = Vec::new();
+            for root in self.workspace.roots() {
+                folders.push(root.path().to_owned());
+            }
             let sessions = Sessions::new(state);
             sessions.fork(&original, &self.id, folders).await?;
         }
-        self.journal.open().await
-    }
-
-    /// What the journal or the model has no more, in lines and in messages.
-    fn tell_losses(&mut self, unreadable: usize, forgotten: usize) {
-        let damaged =
-            format!("{unreadable} lines of this session's journal were damaged and skipped");
-        let unseen = format!(
-            "the model no longer sees the oldest {forgotten} messages: they no longer fit in a request"
-        );
-        for (count, message) in [(unreadable, damaged), (forgotten, unseen)] {
-            if count > 0 {
-                self.tell(AgentEvent::Notice { message });
-            }
-        }
-    }
-
-    /// What a command changed that was running when tandem was killed becomes part of the last turn.
-    async fn take_up_interrupted(&mut self) {
-        let Some(changed) = self.shell.interrupted(&self.workspace).await else {
-            return;
-        };
-        let paths = changed.changes.files.len() + usize::from(!changed.changes.git.is_empty());
-        let message = format!(
-            "tandem was stopped while a command ran; undo covers what it changed ({paths} paths)"
-        );
-        self.tell(AgentEvent::Notice { message });
-        self.take_up("An interrupted command", changed).await;
-    }
-
-    /// What a command changed that no call has reported becomes part of the last turn.
-    pub(super) async fn take_up(&mut self, title: &str, changed: Changed) {
-        let (turn, command) = (self.turns, Some(&*changed.changes));
-        let (recorded, problem) = self
-            .checkpoints
-            .record(&self.workspace, turn, &changed.diffs, command)
-            .await;
-        self.journal.unreported(title, recorded);
-        for message in changed.told.into_iter().chain(problem) {
-            self.tell(AgentEvent::Notice { message });
-        }
-    }
-
-    /// Continues with the conversation's own model; else returns why another one is used.
-    fn held_with(
-        &mut self,
-        Held {
-            model: name,
-            effort,
-        }: Held,
-    ) -> Result<(), String> {
-        let Some(settings) = &self.models else {
-            return Ok(());
-        };
-        let current = self.model.as_ref().ok().map(|model| model.provider.name());
-        if current.as_ref() == Some(&name) && effort.is_none() {
-            return Ok(());
-        }
-        let provider = connect::provider_named(settings, &name, effort).map_err(|why| {
-            let instead = current
-                .map(|current| format!(", so {current} continues"))
-                .unwrap_or_default();
-            format!(
-                "this session used {name}, which is not available{instead}: {}",
-                why.message
-            )
-        })?;
-        self.set_model(provider, effort);
-        Ok(())
-    }
-
-    /// Writes the recorded changes before they are reported.
-    pub(super) async fn write(&mut self) {
-        if let Err(message) = self.journal.flush().await {
-            self.outgoing
-                .push_front(AgentEvent::Notice { message }.into());
-        }
+        self.conversation.journal.open().await
     }
 }

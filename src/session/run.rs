@@ -1,4 +1,5 @@
-//! The loop of a session: what it waits for, and its end.
+//! The loop of a session: what it waits for, and its end. Each part of a session has its own state; what concerns
+//! several of them is passed on here.
 
 use std::sync::Arc;
 
@@ -6,30 +7,32 @@ use futures_util::future::OptionFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::event::SessionEvent;
+use super::event::{Activity, ReturnReason, SessionEvent, State};
+use super::extensions::Extensions;
 use super::jobs::JobChanges;
+use super::models::Models;
 use super::{
-    Actor, Change, ChangeError, Command, Questions, Review, ReviewError, Reviewed, STEPS, Start,
-    connect,
+    Actor, Change, ChangeError, Command, Review, ReviewError, Reviewed, STEPS, Start, connect,
 };
 use crate::agent::Step;
-use crate::agent::event::AgentEvent;
+use crate::agent::event::{AgentEvent, Permission, START, START_FRESH};
 use crate::changes::ChangeSet;
-use crate::changes::checkpoint::TurnReview;
+use crate::config::{Mode, Settings};
 use crate::domain::Failure;
+use crate::model::ErrorCode;
+use crate::text::redact::Redactor;
 
 impl Actor {
     /// Runs until the handle is dropped.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
-        self.load_rules().await;
+        self.questions.load_rules().await;
         if self.start != Start::New {
             self.resume().await;
         }
-        self.look_for_a_server().await;
+        self.models.look_for_a_server().await;
         // What the first prompt would wait for; dropping it ends it.
         let mut warming = JoinSet::new();
-        if let Ok(model) = &self.model {
-            let provider = model.provider.clone();
+        if let Ok(provider) = self.models.provider.clone() {
             warming.spawn(async move { provider.warm().await });
         }
         let (shell, workspace) = (self.shell.clone(), self.workspace.clone());
@@ -44,44 +47,31 @@ impl Actor {
 
     async fn listen(&mut self, commands: &mut mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
-        let (events, end, control) = (
-            self.events.clone(),
-            self.end.clone(),
-            Arc::clone(&self.control),
-        );
+        let (end, control) = (self.end.clone(), Arc::clone(&self.control));
         let mut jobs_changed = JobChanges::new(self.shell.jobs_changed());
         loop {
             self.publish();
-            let idle = self.outgoing.is_empty();
-            let running = self
-                .running
-                .as_mut()
-                .map(|running| (&mut running.steps, &mut running.questions));
-            let (steps, questions) = running.unzip();
+            let running = self.running.as_mut().filter(|_| self.outbox.is_empty());
             let next = OptionFuture::from(
-                steps
-                    .filter(|_| idle)
-                    .map(|steps| steps.recv_many(&mut batch, STEPS)),
+                running.map(|running| running.steps.recv_many(&mut batch, STEPS)),
             );
-            let answer = OptionFuture::from(questions.map(Questions::answer));
-            let offers_changed = self.servers.offers_changed();
+            let offers_changed = self.extensions.servers.offers_changed();
             tokio::select! {
                 biased;
                 () = end.cancelled() => return,
                 () = control.changed() => self.take_changes().await,
-                () = offers_changed => self.take_offers(),
+                () = offers_changed => self.extensions.take_offers(),
                 Ok(()) = jobs_changed.next() => {
                     let jobs = self.shell.jobs().await;
-                    self.outgoing.push_back(SessionEvent::Jobs(jobs));
+                    self.outbox.push(SessionEvent::Jobs(jobs));
                 }
-                Some(permission) = answer => self.decided(permission),
+                permission = self.questions.answer() => self.questions.decided(permission),
                 command = commands.recv() => match command {
                     Some(command) => self.handle(command).await,
                     None => return,
                 },
-                room = events.reserve(), if !idle => match (room, self.outgoing.pop_front()) {
-                    (Ok(room), Some(event)) => room.send((self.id.clone(), event)),
-                    _ => return,
+                sent = self.outbox.send() => if sent.is_none() {
+                    return;
                 },
                 Some(count) = next => if count == 0 {
                     self.turn_ended().await;
@@ -97,29 +87,27 @@ impl Actor {
     async fn take_changes(&mut self) {
         for (change, taken) in self.control.take() {
             match self.change(change).await {
-                Ok(()) => self.taken.push(taken),
+                Ok(()) => self.outbox.taken(taken),
                 Err(error) => drop(taken.send(Err(error))),
             }
         }
         self.write().await;
-        self.reconsider();
+        self.questions.reconsider();
         self.advance().await;
     }
 
     async fn change(&mut self, change: Change) -> Result<(), ChangeError> {
+        let journal = &mut self.conversation.journal;
         let (name, effort) = match change {
-            Change::Mode(wanted) if wanted > self.settings.widest_mode => {
+            Change::Mode(wanted) if wanted > self.questions.widest => {
                 return Err(ChangeError::Mode {
                     wanted,
-                    widest: self.settings.widest_mode,
+                    widest: self.questions.widest,
                 });
             }
             Change::Mode(mode) => {
-                self.mode = mode;
-                self.journal.mode(mode);
-                if let Some(running) = &mut self.running {
-                    running.is_allowed = false;
-                }
+                self.questions.set_mode(mode);
+                journal.mode(mode);
                 return Ok(());
             }
             Change::OnCopy(on_copy) => {
@@ -130,131 +118,147 @@ impl Actor {
                 self.configure(*settings).await;
                 return Ok(());
             }
-            Change::Model(name) => (name, self.effort),
-            Change::Effort(effort) => (self.model_name().unwrap_or_default(), effort),
+            Change::Model(name) => (name, self.models.effort),
+            Change::Effort(effort) => (self.models.name().unwrap_or_default(), effort),
         };
-        let provider = connect::provider_named(&self.settings, &name, effort);
-        let provider = provider.map_err(|why| ChangeError::Model(why.message))?;
-        self.set_model(provider, effort);
-        Ok(())
+        self.models
+            .choose(&name, effort, journal)
+            .map_err(|why| ChangeError::Model(why.message))
+    }
+
+    /// A conversation for which no model was configured takes the configuration that was written since.
+    ///
+    /// It has run no turn, so the rules, limits, secrets and MCP servers in it count as well, not the model alone. What
+    /// its folders and files were made from stays: the state folder, and the environment of commands. The checks at the
+    /// end of a turn are taken in any case.
+    async fn configure(&mut self, settings: Settings) {
+        let before = &mut self.models.settings;
+        before.finish.clone_from(&settings.finish);
+        let (mode, start) = (before.mode, self.start);
+        if !self
+            .models
+            .provider
+            .as_ref()
+            .is_err_and(|why| matches!(why.code, ErrorCode::NoModel | ErrorCode::Auth))
+        {
+            return;
+        }
+        // A mode that the person chose, or that the conversation was saved with, stays.
+        if start == Start::New && self.questions.mode == mode {
+            self.questions.mode = settings.mode;
+        }
+        let workspace = self.workspace.clone();
+        let setup = connect::setup(Arc::clone(&self.id), start, &settings, workspace);
+        self.secrets = setup.secrets.clone();
+        self.spending.limits = setup.limits;
+        let extensions = &mut self.extensions;
+        extensions.servers = setup.servers;
+        extensions.start_timeout = setup.server_timeout;
+        extensions.secrets = setup.secrets;
+        extensions.take_offers();
+        self.questions
+            .configure(setup.policy, settings.widest_mode)
+            .await;
+        let journal = &mut self.conversation.journal;
+        self.models
+            .configure(settings, setup.provider, setup.by_key, journal);
+    }
+
+    /// The current state.
+    fn state(&self) -> State {
+        let running = self.running.as_ref().is_some_and(|running| !running.done);
+        let activity = match self.questions.open_kind() {
+            Some(kind) if running => Activity::Waiting(kind),
+            _ if running || !self.queue.is_empty() => Activity::Running,
+            _ => Activity::Idle,
+        };
+        State {
+            on_copy: self.on_copy,
+            activity,
+            queued: self.queue.len(),
+            begun: self.conversation.turns > 0,
+            usage: self.spending.used,
+            ..initial_state(&self.models, &self.extensions, self.questions.mode)
+        }
     }
 
     /// Publishes the state if it changed, and answers changes that are in force: a call allowed in the previous mode
     /// has ended by then, or is shown to be running.
     pub(super) fn publish(&mut self) {
         let state = self.state();
-        if *self.published.borrow() != state {
-            self.published.send_replace(state.clone());
-            self.outgoing.push_back(SessionEvent::State(state.clone()));
-        }
-        if !self.taken.is_empty()
-            && self
-                .running
-                .as_ref()
-                .is_none_or(|running| running.changing.is_empty())
-        {
-            for taken in self.taken.drain(..) {
-                let _asker_gone = taken.send(Ok(state.clone()));
-            }
+        self.outbox.publish(&state);
+        if !self.questions.is_changing() {
+            self.outbox.answer_changes(&state);
         }
     }
 
     async fn handle(&mut self, command: Command) {
-        self.settle().await;
+        // Whoever has seen `Done` may send a prompt before the turn's task has ended.
+        if self.running.as_ref().is_some_and(|running| running.done) {
+            self.turn_ended().await;
+        }
         match command {
-            Command::Prompt(sent) => self.accept(sent).await,
+            Command::Prompt(sent) if self.queue.is_full() => {
+                self.outbox
+                    .give_back(&sent.id, sent.said, ReturnReason::QueueFull);
+            }
+            Command::Prompt(sent) => {
+                self.questions.revise_plan();
+                self.queue.push(sent);
+            }
             Command::Steer(sent) => self.steer(sent).await,
             Command::Withdraw(id, reply) => {
-                let withdrawn = self.withdraw(&id).await;
-                let _asker_gone = reply.send(withdrawn);
+                let outbox = &mut self.outbox;
+                let reason = ReturnReason::Withdrawn;
+                let withdrawn = self.queue.withdraw(reason, outbox, |other, _| *other == id);
+                self.advance().await;
+                reply.send(withdrawn).ok();
             }
             Command::Typing => self.typing_began().await,
             Command::Edited(edit, reply) => self.edited(edit, reply),
             Command::Review(review, reply) => {
                 let end = self.end.clone();
-                let reviewed = end.run_until_cancelled(self.review(review)).await;
-                let _asker_gone = reviewed.map(|reviewed| reply.send(reviewed));
+                if let Some(reviewed) = end.run_until_cancelled(self.review(review)).await {
+                    reply.send(reviewed).ok();
+                }
             }
         }
         self.advance().await;
     }
 
-    /// Handles the steps of a turn.
-    async fn take(&mut self, steps: &mut Vec<Step>) {
-        let is_command = |step: &Step| match step {
-            Step::Event(AgentEvent::ToolExecutionEnd { result, .. }) => result.changes.is_some(),
-            _ => false,
-        };
-        let has_commands = steps.iter().any(is_command);
-        for step in steps.drain(..) {
-            self.step(step).await;
-        }
-        self.write().await;
-        if has_commands {
-            self.shell.recorded().await;
-        }
-        if self.running.as_ref().is_some_and(|running| running.done) {
-            self.journal.sync().await;
-        }
-    }
-
-    /// Ends the turn and everything that runs for it.
-    async fn end(mut self) {
-        if let Some(running) = self.running.take() {
-            running.cancel.cancel();
-            drop(running.steps);
-            let _ended = running.task.await;
-        }
-        self.record_edits().await;
-        if self.control.has_returned() && !self.queue.is_empty() {
-            self.queue.clear();
-            self.note_queue();
-        }
-        // Saves choices made right before the end.
-        for (change, taken) in self.control.take() {
-            if self.change(change).await.is_ok() {
-                self.taken.push(taken);
+    /// Returns cancelled prompts, starts the next one if nothing runs, and reports new positions.
+    async fn advance(&mut self) {
+        let mut recorded = false;
+        loop {
+            let (outbox, reason) = (&mut self.outbox, ReturnReason::Cancelled);
+            self.queue
+                .withdraw(reason, outbox, |_, cancel| cancel.is_cancelled());
+            if self.running.is_some() {
+                break;
             }
-        }
-        self.write().await;
-        let state = self.state();
-        for taken in self.taken.drain(..) {
-            let _asker_gone = taken.send(Ok(state.clone()));
-        }
-        self.journal.synced().await;
-        self.shell.end().await;
-        self.servers.close().await;
-    }
-
-    /// Chooses the model for the next prompt, if nobody chose one.
-    pub(super) async fn look_for_a_model(&mut self) {
-        if let Some(Ok(Some(provider))) = self.better.join_next().await {
-            self.set_model(provider, self.effort);
-        }
-        self.look_for_a_server().await;
-        self.ask_for_the_window().await;
-    }
-
-    /// With nothing configured, a local model server is used, even one that was started only now.
-    pub(super) async fn look_for_a_server(&mut self) {
-        if self.model.as_ref().is_err_and(|why| why.unset)
-            && let Err(why) = connect::provider(&self.settings)
-        {
-            self.model = match connect::local(&self.settings, why).await {
-                Ok(provider) => Ok(self.model_of(provider)),
-                Err(why) => Err(why),
+            self.record_edits().await;
+            let Some((sent, waited)) = self.queue.pop() else {
+                break;
             };
-            self.choices = self.choose_from();
+            // The queue is written together with what the prompt becomes.
+            recorded |= self.queue.record(&mut self.conversation.journal);
+            self.start(sent, waited).await;
+        }
+        self.queue.report_positions(&mut self.outbox);
+        if self.queue.record(&mut self.conversation.journal) || recorded {
+            self.write().await;
         }
     }
 
-    /// A small window gets a short system prompt, in every process of a conversation the same.
-    pub(super) async fn ask_for_the_window(&mut self) {
-        if let Ok(model) = &self.model {
-            let provider = model.provider.clone();
-            if provider.learn_early().await {
-                self.model = Ok(self.model_of(provider));
-            }
+    /// The person began to type.
+    async fn typing_began(&mut self) {
+        if self.running.is_some() || !self.queue.is_empty() || self.models.is_evaluating() {
+            return;
+        }
+        self.models.look_for_a_server().await;
+        self.models.ask_for_the_window().await;
+        if self.provider().is_ok_and(|provider| provider.is_free()) {
+            self.models.evaluate(&self.conversation.history).await;
         }
     }
 
@@ -264,93 +268,40 @@ impl Actor {
                 "a turn is running; wait until it ends, or cancel it".to_owned(),
             ));
         }
-        if review == Review::List {
-            return self.do_review(review).await;
-        }
-        self.stop_undone_jobs(&review).await;
-        self.take_up_jobs().await;
-        let before = self.checkpoints.under_review();
-        // What applies changes again and is killed in the middle can be undone.
-        let ahead = match &review {
-            Review::Undo(_) if !self.restored.is_empty() => Vec::new(),
-            _ => self.checkpoints.reviewed_ahead(&review).await,
-        };
-        self.note_reviews(&ahead).await;
-        let reviewed = self.do_review(review).await;
-        self.shell.look_past(&self.workspace).await;
-        // What was done before a failure was done as well.
-        let reviews = self.checkpoints.reviewed_since(&before);
-        if reviews != ahead {
-            self.note_reviews(&reviews).await;
+        self.changes
+            .review(review, &mut self.conversation, &mut self.outbox)
+            .await
+    }
+
+    /// Writes the recorded changes before they are reported.
+    pub(super) async fn write(&mut self) {
+        self.conversation.write(&mut self.outbox).await;
+    }
+
+    /// Handles the steps of a turn.
+    async fn take(&mut self, steps: &mut Vec<Step>) {
+        let mut has_commands = false;
+        for step in steps.drain(..) {
+            if let Step::Event(AgentEvent::ToolExecutionEnd { result, .. }) = &step {
+                has_commands |= result.changes.is_some();
+            }
+            self.step(step).await;
         }
         self.write().await;
-        reviewed
-    }
-
-    async fn note_reviews(&mut self, reviews: &[TurnReview]) {
-        for review in reviews {
-            self.journal.reviewed(review.clone());
+        if has_commands {
+            self.shell.recorded().await;
         }
-        self.write().await;
-    }
-
-    /// Jobs end with the turn that began them: going back to before it leaves nothing running.
-    async fn stop_undone_jobs(&self, review: &Review) {
-        let turns = match review {
-            Review::Restore(turn) => *turn..=u64::MAX,
-            Review::Undo(Some(turn)) => *turn..=*turn,
-            // Later turns changed nothing, but may have begun a job.
-            Review::Undo(None) if self.restored.is_empty() => {
-                match self.checkpoints.next_undone() {
-                    Some(turn) => turn..=u64::MAX,
-                    None => return,
-                }
-            }
-            _ => return,
-        };
-        self.shell.stop_jobs_of(turns).await;
-    }
-
-    /// What jobs in the background have changed so far becomes part of the last turn.
-    async fn take_up_jobs(&mut self) {
-        let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await else {
-            return;
-        };
-        self.take_up("Background job", changed).await;
-    }
-
-    async fn do_review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
-        let done = match review {
-            Review::Restore(turn) => Some(self.restore(turn).await?),
-            Review::Undo(None) => self.unrestore().await,
-            _ => None,
-        };
-        let mut reviewed = match done {
-            Some(done) => self.listed(done).await?,
-            None => {
-                self.checkpoints
-                    .review(&self.workspace, review.with_identity(&self.workspace))
-                    .await?
-            }
-        };
-        reviewed.cut_from = self.restored.iter().map(|restored| restored.turn).min();
-        self.notes.extend(reviewed.note.take());
-        reviewed.name_files(&self.workspace);
-        Ok(reviewed)
+        if self.running.as_ref().is_some_and(|running| running.done) {
+            self.conversation.journal.sync().await;
+        }
     }
 
     pub(super) async fn step(&mut self, step: Step) {
+        let conversation = &mut self.conversation;
         match step {
-            Step::Entry(entry) => self.keep(entry),
-            Step::History(entries) => {
-                self.journal.compacted(
-                    entries
-                        .iter()
-                        .map(|entry| entry.message().into_owned())
-                        .collect(),
-                );
-                self.history = entries;
-            }
+            Step::Entry(entry) => conversation.keep(entry, self.models.provider.as_ref().ok()),
+            Step::History(entries) => conversation.compact(entries),
+            Step::Note(note) => conversation.notes.push(note),
             Step::Tried(event) => {
                 if let AgentEvent::ToolExecutionEnd {
                     call_id,
@@ -360,14 +311,15 @@ impl Actor {
                 } = &event
                 {
                     let nothing = ChangeSet::default();
-                    self.journal.call_ended(call_id, name, result, nothing);
+                    conversation
+                        .journal
+                        .call_ended(call_id, name, result, nothing);
                 }
                 self.consider(event).await;
             }
-            Step::Note(note) => self.notes.push(note),
             Step::Event(event) => {
-                self.journal.event(&event);
-                self.spent.note(&event);
+                conversation.journal.event(&event);
+                self.spending.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd {
                     call_id,
                     name,
@@ -375,105 +327,149 @@ impl Actor {
                     ..
                 } = &event
                 {
-                    let command = result.changes.as_deref();
-                    let (changed, problem) = self
-                        .checkpoints
-                        .record(&self.workspace, self.turns, &result.diffs, command)
+                    let (turn, command) = (conversation.turns, result.changes.as_deref());
+                    let changed = self
+                        .changes
+                        .record(turn, &result.diffs, command, &mut self.outbox)
                         .await;
-                    self.journal.call_ended(call_id, name, result, changed);
-                    self.outgoing
-                        .extend(problem.map(|message| AgentEvent::Notice { message }.into()));
+                    conversation
+                        .journal
+                        .call_ended(call_id, name, result, changed);
                 }
-                let title = self
+                let title = conversation
                     .title
                     .take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));
                 self.consider(event).await;
-                self.outgoing
-                    .extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
+                self.outbox.title(title);
             }
         }
     }
 
     /// Permission requests are decided or asked, other events passed on.
     async fn consider(&mut self, event: AgentEvent) {
+        let outbox = &mut self.outbox;
         match event {
-            AgentEvent::PermissionRequested { .. } => self.question(event),
+            AgentEvent::PermissionRequested { .. } => {
+                self.questions.ask(event, &self.workspace, outbox);
+            }
             AgentEvent::PermissionResolved { call_id, outcome } => {
-                self.answered(call_id, outcome).await;
-            }
-            event => {
-                let event = self.without_secrets(event);
-                self.note(&event);
-                let reason = match &event {
-                    AgentEvent::Done {
-                        termination_reason, ..
-                    } => Some(*termination_reason),
-                    _ => None,
+                let Some(facts) = self.questions.answered(&call_id, &outcome, outbox).await else {
+                    return;
                 };
-                self.tell(event);
+                if facts.is_pause() && outcome.allows() {
+                    self.spending.go_on();
+                }
+                if let Permission::Answered(answer) = &outcome
+                    && facts.is_plan()
+                    && [START, START_FRESH].contains(&answer.as_str())
+                {
+                    // Back to the mode that sessions start in.
+                    let mode = match self.models.settings.mode {
+                        Mode::Plan => Mode::Ask,
+                        mode => mode,
+                    };
+                    self.questions.mode = mode.min(self.questions.widest);
+                    self.conversation.journal.mode(self.questions.mode);
+                }
+                outbox.push(AgentEvent::PermissionResolved { call_id, outcome });
+                self.questions.ask_next(outbox);
+            }
+            mut event => {
+                clean(&mut event, &self.secrets);
+                if let (
+                    Some(running),
+                    AgentEvent::UserMessage {
+                        prompt: Some(id), ..
+                    },
+                ) = (&self.running, &event)
+                {
+                    self.queue.steers.retain(|steered| steered.id != *id);
+                    running.joined(id, outbox);
+                }
+                // The usage of a turn is shown before its end is reported.
+                if self.spending.note(&event) {
+                    self.publish();
+                }
+                self.questions.note(&event);
+                let mut reason = None;
+                if let AgentEvent::Done {
+                    termination_reason, ..
+                } = event
+                {
+                    reason = Some(termination_reason);
+                }
+                let Some(running) = &mut self.running else {
+                    return self.outbox.push(event);
+                };
+                if let AgentEvent::Error(failure) = &event {
+                    running.failure = Some(failure.clone());
+                }
+                self.outbox.push(event);
                 if let Some(reason) = reason {
-                    self.report_end(reason);
+                    running.report_end(reason, &mut self.queue, &mut self.outbox);
                 }
             }
         }
     }
 
-    /// Updates the session's own state from an event.
-    fn note(&mut self, event: &AgentEvent) {
-        match event {
-            AgentEvent::UserMessage {
-                prompt: Some(id), ..
-            } => self.joined(id),
-            AgentEvent::TurnStart { context_window, .. } => self.window = *context_window,
-            AgentEvent::Window { tokens } => self.window = Some(*tokens),
-            AgentEvent::Usage(usage) => self.note_usage(*usage, false),
-            AgentEvent::Explored { event, .. } => {
-                if let AgentEvent::Usage(usage) = **event {
-                    self.note_usage(usage, true);
-                }
+    /// Ends the turn and everything that runs for it.
+    async fn end(mut self) {
+        if let Some(running) = self.running.take() {
+            running.cancel.cancel();
+            drop(running.steps);
+            // Panics are reported by the hook.
+            running.task.await.ok();
+        }
+        self.record_edits().await;
+        if self.control.has_returned() {
+            self.queue.clear();
+            self.queue.record(&mut self.conversation.journal);
+        }
+        // Saves choices made right before the end.
+        for (change, taken) in self.control.take() {
+            if self.change(change).await.is_ok() {
+                self.outbox.taken(taken);
             }
-            _ => {}
         }
-        let Some(running) = &mut self.running else {
-            return;
-        };
-        running.note_call(event);
-        if let AgentEvent::Error(failure) = event {
-            running.failure = Some(failure.clone());
-        }
+        self.write().await;
+        let state = self.state();
+        self.outbox.answer_changes(&state);
+        self.conversation.journal.synced().await;
+        self.shell.end().await;
+        self.extensions.servers.close().await;
     }
+}
 
-    /// Sends an event to the session's followers.
-    pub(super) fn tell(&mut self, event: AgentEvent) {
-        self.outgoing.push_back(event.into());
+/// The state of a session without prompts.
+pub(super) fn initial_state(models: &Models, extensions: &Extensions, mode: Mode) -> State {
+    State {
+        mode,
+        model: match &models.provider {
+            Ok(provider) => Ok(provider.name()),
+            Err(why) => Err(why.message.clone()),
+        },
+        models: Arc::clone(&models.choices),
+        effort: models.effort,
+        has_effort: models.settings.model.is_ok(),
+        on_copy: false,
+        commands: Arc::clone(&extensions.menu),
+        activity: Activity::Idle,
+        queued: 0,
+        begun: false,
+        usage: None,
     }
+}
 
-    /// Text from elsewhere may quote a key.
-    fn without_secrets(&self, mut event: AgentEvent) -> AgentEvent {
-        if let AgentEvent::Explored { call_id, event } = event {
-            let event = Box::new(self.without_secrets(*event));
-            return AgentEvent::Explored { call_id, event };
-        }
-        if let AgentEvent::Error(Failure { message: text, .. })
+/// Text from elsewhere may quote a key.
+fn clean(event: &mut AgentEvent, secrets: &Redactor) {
+    match event {
+        AgentEvent::Explored { event, .. } => clean(event, secrets),
+        AgentEvent::Error(Failure { message: text, .. })
         | AgentEvent::Notice { message: text }
         | AgentEvent::Retry { reason: text, .. }
-        | AgentEvent::ToolOutput { content: text, .. } = &mut event
-        {
-            self.secrets.clean(text);
+        | AgentEvent::ToolOutput { content: text, .. } => {
+            secrets.clean(text);
         }
-        event
-    }
-
-    /// Loads the permissions stored for this project.
-    pub(super) async fn load_rules(&mut self) {
-        let Some(remembered) = &self.remembered else {
-            return;
-        };
-        match remembered.rules().await {
-            Ok(rules) => self.policy.add_stored(rules),
-            Err(error) => {
-                tracing::warn!("what was allowed in this project cannot be read: {error}");
-            }
-        }
+        _ => {}
     }
 }

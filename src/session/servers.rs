@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::preamble;
+use super::models::preamble;
 use crate::agent::{self, Steps, Turn};
 use crate::model::Instructions;
 use crate::tools::mcp::Joining;

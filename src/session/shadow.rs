@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::{STEPS, failed};
-use crate::agent::event::{AgentEvent, ExecutionResult, Permission, Termination};
+use super::{STEPS, done};
+use crate::agent::event::{AgentEvent, ExecutionResult, Termination};
 use crate::agent::{self, APPLY, Step, Steps, Turn};
 use crate::changes::change_set::Entry;
 use crate::changes::revert::Reason;
@@ -50,12 +50,12 @@ pub(super) async fn run_turn(mut turn: Turn, steps: Steps) {
     let call_id = format!("{APPLY}-{}", turn.id);
     (turn.context.workspace, turn.context.shell) = (shadow.workspace.clone(), shadow.shell.clone());
     let (sender, inner) = mpsc::channel(STEPS);
-    let ((), done) = tokio::join!(agent::run_turn(turn, Steps(sender)), pass_on(inner, &steps));
+    let ((), last) = tokio::join!(agent::run_turn(turn, Steps(sender)), pass_on(inner, &steps));
     let (shadow, changed) = shadow.changed().await;
     let note = settle(&call_id, &shadow, &changed, &original, &steps).await;
     steps.send(Step::Note(note)).await;
     shadow.end().await;
-    steps.event(done.unwrap_or_else(failed)).await;
+    steps.event(last.unwrap_or_else(failed)).await;
 }
 
 /// What the model is told of a trial with the first prompt after a restart, which may have cut it short.
@@ -111,7 +111,7 @@ async fn settle(
         .join("; ");
     asked.note = Some(note);
     let outcome = agent::whether_to_apply(call_id, asked, &original.cancel, steps).await;
-    let applies = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
+    let applies = outcome.allows();
     let decided = preview(
         &original.workspace,
         if applies { "Applied" } else { "Discarded" },
@@ -230,16 +230,14 @@ fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) 
 /// There is no copy.
 async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &Steps) {
     if original.cancel.is_cancelled() {
-        let mut done = failed();
-        if let AgentEvent::Done {
-            termination_reason, ..
-        } = &mut done
-        {
-            *termination_reason = Termination::Cancelled;
-        }
-        return steps.event(done).await;
+        let cancelled = done(String::new(), Termination::Cancelled);
+        return steps.event(cancelled).await;
     }
     let failure = Failure::new(ErrorCode::InvalidRequest, message);
     steps.event(AgentEvent::Error(failure)).await;
     steps.event(failed()).await;
+}
+
+fn failed() -> AgentEvent {
+    done(String::new(), Termination::Error)
 }

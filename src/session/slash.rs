@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use super::event::Offered;
-use super::{Actor, Attachment, Prompt, Review, ReviewError, connect, jobs, mcp, shadow};
-use crate::agent::event::{AgentEvent, Termination};
+use super::{Attachment, Prompt, Review, mcp, shadow};
 use crate::config::UserCommand;
-use crate::domain::Usage;
 use crate::text::display;
 use crate::workspace::Skill;
 
@@ -180,7 +178,7 @@ impl Commands {
         all
     }
 
-    fn help(&self) -> String {
+    pub fn help(&self) -> String {
         let all = self.available();
         let lines: Vec<_> = all
             .iter()
@@ -190,63 +188,5 @@ impl Commands {
             "{}\n\nAdd your own as `commands/NAME.md` and skills `skills/NAME/` beside `config.toml`.",
             lines.join("\n")
         )
-    }
-}
-
-impl Actor {
-    /// Answers a command without a model.
-    pub(super) async fn answer_locally(&mut self, local: Local) {
-        let content = match local {
-            Local::Review(review) => match self.review(review).await {
-                Ok(reviewed) => reviewed.message.unwrap_or_default(),
-                Err(ReviewError(why)) => why,
-            },
-            Local::Jobs(which) => jobs::answer(&self.shell, &which, &mut self.outgoing).await,
-            Local::Model(name) => self.model_locally(&name),
-            Local::Help => self.commands.help(),
-            Local::Say(message) => message,
-        };
-        let done = AgentEvent::Done {
-            final_text: content.clone(),
-            termination_reason: Termination::EndTurn,
-            iterations: 0,
-            usage: Usage::default(),
-        };
-        let begin = AgentEvent::IterationStart {
-            iteration: 0,
-            message_count: 0,
-        };
-        for event in [begin, AgentEvent::TextDelta { content }, done] {
-            self.tell(event);
-        }
-    }
-
-    fn model_locally(&mut self, name: &str) -> String {
-        if name.is_empty() {
-            let current = self.model_name();
-            let mark = |name: &String| {
-                if Some(name) == current.as_ref() {
-                    " (in use)"
-                } else {
-                    ""
-                }
-            };
-            let lines: Vec<_> = self
-                .choices
-                .iter()
-                .map(|name| format!("- {name}{}", mark(name)))
-                .collect();
-            return format!(
-                "Configured models:\n\n{}\n\n`/model NAME` switches.",
-                lines.join("\n")
-            );
-        }
-        match connect::provider_named(&self.settings, name, self.effort) {
-            Ok(provider) => {
-                self.set_model(provider, self.effort);
-                format!("Switched to {name}, from the next prompt on.")
-            }
-            Err(why) => why.message,
-        }
     }
 }

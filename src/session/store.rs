@@ -51,8 +51,6 @@ pub(super) struct Journal {
     journals: Option<PathBuf>,
     id: SessionId,
     folders: Vec<PathBuf>,
-    /// The environment line of the system prompt, recorded with the first prompt; empty before that.
-    pub environment: String,
     /// A mode chosen before there was anything to write.
     mode: Option<Mode>,
     /// The last recorded model.
@@ -91,7 +89,6 @@ impl Journal {
             place: folder.map_or(Place::Nowhere, Place::Folder),
             id,
             folders,
-            environment: String::new(),
             mode: None,
             held: None,
             taught: BTreeMap::new(),
@@ -113,11 +110,6 @@ impl Journal {
         (self.place, self.begun) = (Place::Open(log), true);
         self.held.clone_from(&kept.held);
         self.taught.clone_from(&kept.taught);
-        self.environment = kept
-            .head
-            .as_ref()
-            .map(|head| head.environment.clone())
-            .unwrap_or_default();
         self.note(Record::Opened {
             pid: std::process::id(),
         });
@@ -127,15 +119,23 @@ impl Journal {
         Ok(kept)
     }
 
-    /// Records a prompt: the person's words, what came along, what the model is sent, and the model.
-    pub fn prompt(&mut self, text: &str, attached: Vec<Value>, entry: &Arc<Entry>, held: Held) {
+    /// Records a prompt: the person's words, what came along, what the model is sent, the model, and the environment line
+    /// of its system prompt.
+    pub fn prompt(
+        &mut self,
+        text: &str,
+        attached: Vec<Value>,
+        entry: &Arc<Entry>,
+        held: Held,
+        environment: &str,
+    ) {
         if !std::mem::replace(&mut self.begun, true) {
             let head = Head {
                 version: VERSION,
                 id: self.id.to_string(),
                 folders: self.folders.clone(),
                 title: title(text),
-                environment: self.environment.clone(),
+                environment: environment.to_owned(),
             };
             self.note(Record::Session(head));
             self.note(Record::Opened {

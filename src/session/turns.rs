@@ -1,105 +1,130 @@
-//! The beginning and end of a session's turns, and steering messages in between.
+//! The beginning and end of a session's turns, and messages that join them in between.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::context::most_of_a_mention;
 use super::event::{PromptId, PromptState, ReturnReason};
-use super::store::Held;
+use super::queue::Steered;
+use super::running::Running;
+use super::slash::{self, Local, Work};
 use super::{
-    Actor, Attachment, Ground, Model, NoProvider, Prompt, Questions, Running, STEPS, Sent, Steered,
-    UNANSWERED, connect, servers, shadow, store,
+    Actor, Attachment, NoProvider, Prompt, ReviewError, STEPS, Sent, done, jobs, servers, shadow,
+    store,
 };
-use crate::agent::prompt::Stage;
-use crate::agent::{Entry, Goal, PlanFile, Steer, Steps, Turn, prompt};
+use crate::agent::event::{AgentEvent, Termination};
+use crate::agent::{Goal, PlanFile, Steer, Steps, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Failure, Message, Part, Provider};
+use crate::model::{ErrorCode, Failure, Provider};
 use crate::tools::ToolContext;
 
 /// How many steering messages may be queued.
 const STEERING: usize = 8;
 
+/// What a turn works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    /// The workspace.
+    Workspace,
+    /// A copy of it, whose changes are applied later or not at all.
+    Copy,
+}
+
 /// Why a turn runs.
 struct Cause {
     prompt: PromptId,
-    turn: String,
-    number: Option<u64>,
+    /// The prompt as the client sent it, if it was queued.
     waited: Option<Arc<Value>>,
     cancel: CancellationToken,
-    ground: Ground,
 }
 
 impl Actor {
-    pub(super) async fn prompt(
-        &mut self,
-        id: PromptId,
-        mut prompt: Prompt,
-        sent: &Arc<Value>,
-        waited: Option<Arc<Value>>,
-        cancel: CancellationToken,
-        ground: Ground,
-    ) {
+    /// Begins the work that a prompt asks for.
+    pub(super) async fn start(&mut self, sent: Sent, waited: bool) {
+        let Sent {
+            id,
+            prompt,
+            said,
+            cancel,
+        } = sent;
+        let cause = Cause {
+            prompt: id,
+            waited: waited.then(|| Arc::clone(&said)),
+            cancel,
+        };
+        self.models.look(&mut self.conversation.journal).await;
+        let is_plan = self.questions.mode == Mode::Plan;
+        let mut work = match slash::understand(prompt, &self.extensions.commands) {
+            Work::Try(_) if is_plan => Work::Local(Local::Say(shadow::NOT_IN_PLAN.to_owned())),
+            Work::Prompt(prompt) if self.on_copy && !is_plan => Work::Try(prompt),
+            work => work,
+        };
+        let most = self.most_of_a_mention();
+        if let Work::Prompt(prompt) | Work::Try(prompt) = &mut work
+            && let fetched = self.extensions.fetch_prompt(prompt, most)
+            && let Some(Err(why)) = cause.cancel.run_until_cancelled(fetched).await
+        {
+            work = Work::Local(Local::Say(why));
+        }
+        match work {
+            Work::Prompt(prompt) => self.prompt(cause, prompt, &said, Ground::Workspace).await,
+            Work::Try(prompt) => self.prompt(cause, prompt, &said, Ground::Copy).await,
+            Work::Compact => match self.provider() {
+                Ok(_) => {
+                    let turn = self.conversation.other_turn();
+                    self.begin(Goal::Compact, cause, turn, None, Ground::Workspace)
+                        .await;
+                }
+                Err(why) => self.fail(&cause.prompt, why.into()),
+            },
+            Work::Local(local) => {
+                let turn = self.conversation.other_turn();
+                let begun = PromptState::Running {
+                    turn: turn.clone(),
+                    number: None,
+                    waited: cause.waited,
+                };
+                self.outbox.prompt(&cause.prompt, begun);
+                self.answer_locally(local).await;
+                let end = Ok(Termination::EndTurn);
+                self.outbox
+                    .prompt(&cause.prompt, PromptState::Ended { turn, end });
+            }
+        }
+    }
+
+    async fn prompt(&mut self, cause: Cause, mut prompt: Prompt, sent: &Value, ground: Ground) {
         let provider = match self.provider() {
             Ok(provider) => provider,
-            Err(why) => return self.fail(&id, why.into()),
+            Err(why) => return self.fail(&cause.prompt, why.into()),
         };
-        let _cancelled = cancel.run_until_cancelled(self.look_around()).await;
-        self.close_last_turn(&provider);
-        self.notes.extend(self.shell.ended_jobs());
-        let words = match ground {
-            Ground::Workspace => prompt.words(),
-            Ground::Copy => format!("{}{}", store::TRY, prompt.words()),
-        };
+        let cancel = &cause.cancel;
+        cancel.run_until_cancelled(self.models.look_around()).await;
+        let mut words = prompt.words();
         let said = prompt.clone();
-        if !self.attached(&mut prompt, &cancel).await {
+        if !self.attached(&mut prompt, cancel).await {
             prompt = said;
         }
+        let notes = self.conversation.notes.drain(..);
         prompt
             .parts
-            .extend(self.notes.drain(..).map(Attachment::Text));
+            .extend(notes.chain(self.shell.ended_jobs()).map(Attachment::Text));
         if ground == Ground::Copy {
+            words.insert_str(0, store::TRY);
             prompt
                 .parts
                 .push(Attachment::Text(shadow::ABOUT.to_owned()));
         }
-        self.begin_turn(
-            &words,
-            attached(sent),
-            prompt::render(prompt, self.stage()),
-            &provider,
-        );
-        let turn = format!("{}-{}", self.id, self.turns);
-        self.begin(
-            Goal::Answer,
-            Cause {
-                prompt: id,
-                turn,
-                number: Some(self.turns),
-                waited,
-                cancel,
-                ground,
-            },
-        )
-        .await;
-        self.offer_import().await;
-    }
-
-    /// A turn that ended without an answer gets one.
-    pub(super) fn close_last_turn(&mut self, provider: &Provider) {
-        if self
-            .history
-            .last()
-            .is_some_and(|last| !matches!(last.outline(), Message::Assistant(_)))
-        {
-            let message = Message::Assistant(AssistantMessage {
-                text: UNANSWERED.to_owned(),
-                ..AssistantMessage::default()
-            });
-            self.keep(Entry::new(message, provider));
-        }
+        self.begin_turn(&words, attached(sent), prompt, &provider);
+        let number = self.conversation.turns;
+        let turn = format!("{}-{number}", self.id);
+        self.begin(Goal::Answer, cause, turn, Some(number), ground)
+            .await;
+        let offer = self.extensions.import_offer().await;
+        self.outbox.notices(offer);
     }
 
     /// The person's message becomes part of the conversation and begins its next turn.
@@ -107,148 +132,79 @@ impl Actor {
         &mut self,
         words: &str,
         attached: Vec<Value>,
-        parts: Vec<Part>,
+        prompt: Prompt,
         provider: &Provider,
     ) {
-        self.turns += 1;
-        self.shell.begin_turn(self.turns);
-        self.others = 0;
-        self.restored.clear();
-        self.title = (self.turns == 1).then(|| store::title(words));
-        let entry = Entry::new(Message::User { parts }, provider);
-        self.journal.prompt(
-            words,
-            attached,
-            &entry,
-            Held {
-                model: provider.name(),
-                effort: self.effort,
-            },
-        );
-        self.history.push(entry);
-    }
-
-    /// What the mode means for the next message. Whether the last one asked for a plan is recorded in the history
-    /// itself.
-    pub(super) fn stage(&self) -> Stage {
-        let of_person = |entry: &&Arc<Entry>| matches!(entry.outline(), Message::User { .. });
-        let last = || self.history.iter().rfind(of_person);
-        match self.mode {
-            Mode::Plan => Stage::Plan,
-            _ if last().is_some_and(|entry| prompt::plans_only(&entry.message())) => Stage::Go,
-            _ => Stage::Usual,
-        }
-    }
-
-    /// Compacts the conversation, as a turn of its own.
-    pub(super) async fn compact(
-        &mut self,
-        id: PromptId,
-        waited: Option<Arc<Value>>,
-        cancel: CancellationToken,
-    ) {
-        if let Err(why) = self.provider() {
-            return self.fail(&id, why.into());
-        }
-        let turn = self.other_turn();
-        let ground = Ground::Workspace;
-        self.begin(
-            Goal::Compact,
-            Cause {
-                prompt: id,
-                turn,
-                number: None,
-                waited,
-                cancel,
-                ground,
-            },
-        )
-        .await;
+        let conversation = &mut self.conversation;
+        conversation.close_last_turn(provider);
+        let parts = prompt::render(prompt, conversation.stage(self.questions.mode));
+        conversation.begin_turn(words, attached, parts, provider, &self.models);
+        self.shell.begin_turn(conversation.turns);
     }
 
     /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
     pub(super) fn provider(&mut self) -> Result<Provider, NoProvider> {
-        let provider = self
-            .model
-            .as_ref()
-            .map(|model| model.provider.clone())
-            .map_err(Clone::clone)?;
-        let provider = provider.switched().unwrap_or(provider);
-        if Some(provider.api()) != self.api() {
-            self.model = Ok(self.model_of(provider.clone()));
-            self.stale = true;
-        }
-        if std::mem::take(&mut self.stale) {
-            for entry in &mut self.history {
-                *entry = Entry::new(entry.message().into_owned(), &provider);
-            }
-        }
-        self.history.extend(
-            self.kept
-                .drain(..)
-                .map(|message| Entry::new(message, &provider)),
-        );
+        let (provider, is_stale) = self.models.ready()?;
+        self.conversation.encode_for(&provider, is_stale);
         Ok(provider)
     }
 
-    /// The model's dialect.
-    fn api(&self) -> Option<Api> {
-        self.model.as_ref().ok().map(|model| model.provider.api())
-    }
-
-    async fn begin(&mut self, goal: Goal, cause: Cause) {
-        self.typing_ended();
-        let Ok(Model { provider, preamble }) = &self.model else {
+    async fn begin(
+        &mut self,
+        goal: Goal,
+        cause: Cause,
+        name: String,
+        number: Option<u64>,
+        ground: Ground,
+    ) {
+        self.models.stop_evaluating();
+        let Some((provider, preamble)) = self.models.for_request() else {
             return;
         };
         let Cause {
             prompt,
-            turn: name,
-            number,
             waited,
             cancel,
-            ground,
         } = cause;
         let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
             id: name.clone(),
             goal,
-            provider: provider.clone(),
-            preamble: preamble.clone(),
-            history: self.history.clone(),
-            tools: Arc::clone(&self.tools),
+            explorers: Some(self.models.explorers(&provider)),
+            provider,
+            preamble,
+            history: self.conversation.history.clone(),
+            tools: Arc::clone(&self.models.tools),
             context: ToolContext {
                 secrets: self.secrets.clone(),
                 shell: self.shell.clone(),
                 ..ToolContext::new(self.workspace.clone(), cancel.clone())
             },
-            guidance: self.guidance.clone(),
-            limits: self.limits,
-            finish: self.settings.finish.clone(),
+            guidance: self.conversation.guidance.clone(),
+            limits: self.spending.limits,
+            finish: self.models.settings.finish.clone(),
             plan: number.and_then(|turn| self.plan_file(turn)),
-            spent: self.spent,
+            spent: self.spending.spent,
             steering,
-            explorers: Some(self.explorers(provider)),
         };
         self.write().await;
-        self.report(
-            &prompt,
-            PromptState::Running {
-                turn: name.clone(),
-                number,
-                waited,
-            },
-        );
+        let begun = PromptState::Running {
+            turn: name.clone(),
+            number,
+            waited,
+        };
+        self.outbox.prompt(&prompt, begun);
         let (sender, steps) = mpsc::channel(STEPS);
         let task = match ground {
             Ground::Workspace => tokio::spawn(servers::run_turn(
                 turn,
-                self.servers.join(),
-                self.server_timeout,
+                self.extensions.servers.join(),
+                self.extensions.start_timeout,
                 Steps(sender),
             )),
             Ground::Copy => tokio::spawn(shadow::run_turn(turn, Steps(sender))),
         };
+        self.questions.reset(ground == Ground::Copy);
         self.running = Some(Running {
             prompt,
             name,
@@ -256,63 +212,34 @@ impl Actor {
             task,
             cancel,
             steering: said,
-            steers: Vec::new(),
-            questions: Questions::default(),
-            ground,
-            is_allowed: false,
-            changing: HashMap::new(),
             failure: None,
             done: false,
         });
     }
 
     fn plan_file(&self, turn: u64) -> Option<PlanFile> {
-        let state = self.settings.state_dir.as_deref()?;
+        let state = self.models.settings.state_dir.as_deref()?;
         Some(PlanFile {
             path: state.join("plans").join(format!("{}-{turn}.md", self.id)),
             origin: format!("(planned in turn {turn} of session {})", self.id),
         })
     }
 
-    /// Adds context to a prompt, unless it is cancelled: then nobody waits for an editor any more.
-    async fn attached(&mut self, prompt: &mut Prompt, cancel: &CancellationToken) -> bool {
-        let attached = cancel
-            .run_until_cancelled(self.attach(prompt))
-            .await
-            .is_some();
-        if !attached {
-            // The news was not used, so it is reported again.
-            self.guidance
-                .reset_to(self.history.iter().map(|entry| entry.message()));
-        }
-        attached
+    fn most_of_a_mention(&self) -> usize {
+        let provider = self.models.provider.as_ref().ok();
+        most_of_a_mention(provider.and_then(Provider::window))
     }
 
-    /// Another model from the next turn on. What only the previous one understands (its reasoning) is dropped.
-    pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
-        self.journal.held(Held {
-            model: provider.name(),
-            effort,
-        });
-        self.effort = effort;
-        self.tools = connect::offered(
-            &provider.endpoint().model,
-            self.shell.dialect(),
-            &self.workspace,
-            &self.skills,
-        );
-        if let Ok(before) = &self.model {
-            self.former
-                .retain(|former| former.name() != before.provider.name());
-            self.former.push(before.provider.clone());
+    /// Adds context to a prompt, unless it is cancelled: then nobody waits for an editor any more.
+    async fn attached(&mut self, prompt: &mut Prompt, cancel: &CancellationToken) -> bool {
+        let most = self.most_of_a_mention();
+        let attached = self.context.attach(prompt, &mut self.extensions, most);
+        let attached = cancel.run_until_cancelled(attached).await.is_some();
+        if !attached {
+            // The news was not used, so it is reported again.
+            self.conversation.reset_guidance();
         }
-        let provider = self
-            .former
-            .iter()
-            .fold(self.journal.teach(provider), Provider::remembering);
-        self.model = Ok(self.model_of(provider));
-        self.choices = self.choose_from();
-        self.stale = true;
+        attached
     }
 
     /// Passes a message to the running turn.
@@ -326,68 +253,78 @@ impl Actor {
         let place = self
             .running
             .as_ref()
-            .filter(|running| !running.done && !cancel.is_cancelled());
-        let Some(place) =
-            place.and_then(|running| running.steering.clone().try_reserve_owned().ok())
-        else {
+            .filter(|running| !running.done && !cancel.is_cancelled())
+            .and_then(|running| running.steering.clone().try_reserve_owned().ok());
+        let Some(place) = place else {
             let reason = if cancel.is_cancelled() {
                 ReturnReason::Cancelled
             } else {
                 ReturnReason::NoTurn
             };
-            return self.give_back(id, said, reason);
+            return self.outbox.give_back(&id, said, reason);
         };
         let words = prompt.words();
-        if self.fill_in_by_message(&words)
+        if self.questions.fill_in_by_message(&words)
             && let Some(running) = &self.running
         {
-            let turn = running.name.clone();
-            return self.report(&id, PromptState::Joined { turn });
+            return running.joined(&id, &mut self.outbox);
         }
         if !self.attached(&mut prompt, &cancel).await {
-            return self.give_back(id, said, ReturnReason::Cancelled);
+            return self.outbox.give_back(&id, said, ReturnReason::Cancelled);
         }
-        let parts = prompt::render(prompt, self.stage());
+        let parts = prompt::render(prompt, self.conversation.stage(self.questions.mode));
         let (joined, taken) = oneshot::channel();
-        if let Some(running) = &mut self.running {
-            running.steers.push(Steered {
-                id: Arc::clone(&id),
-                said,
-                cancel,
-                taken,
-            });
-        }
+        self.queue.steers.push(Steered {
+            id: Arc::clone(&id),
+            said,
+            cancel,
+            taken: Some(taken),
+        });
         place.send(Steer {
             prompt: id,
             words,
             parts,
             joined,
         });
-        self.answer_by_message();
+        self.questions.answer_by_message();
     }
 
-    /// A message joined the running turn.
-    pub(super) fn joined(&mut self, id: &PromptId) {
-        let Some(running) = &mut self.running else {
-            return;
+    /// A prompt failed before its turn began.
+    fn fail(&mut self, id: &PromptId, failure: Failure) {
+        self.outbox.failure(failure.clone());
+        let turn = self.conversation.other_turn();
+        let end = Err(failure);
+        self.outbox.prompt(id, PromptState::Ended { turn, end });
+    }
+
+    /// Answers a command without a model.
+    async fn answer_locally(&mut self, local: Local) {
+        let content = match local {
+            Local::Review(review) => match self.review(review).await {
+                Ok(reviewed) => reviewed.message.unwrap_or_default(),
+                Err(ReviewError(why)) => why,
+            },
+            Local::Jobs(which) => jobs::answer(&self.shell, &which, &mut self.outbox).await,
+            Local::Model(name) => self.models.command(&name, &mut self.conversation.journal),
+            Local::Help => self.extensions.commands.help(),
+            Local::Say(message) => message,
         };
-        running.steers.retain(|steered| steered.id != *id);
-        let turn = running.name.clone();
-        self.report(id, PromptState::Joined { turn });
-    }
-
-    /// Whoever has seen `Done` may send a prompt before the turn's task has ended.
-    pub(super) async fn settle(&mut self) {
-        if self.running.as_ref().is_some_and(|running| running.done) {
-            self.turn_ended().await;
+        let done = done(content.clone(), Termination::EndTurn);
+        let begin = AgentEvent::IterationStart {
+            iteration: 0,
+            message_count: 0,
+        };
+        for event in [begin, AgentEvent::TextDelta { content }, done] {
+            self.outbox.push(event);
         }
     }
 
     /// The turn's steps have ended: it is over, or it panicked.
     pub(super) async fn turn_ended(&mut self) {
-        let Some(running) = &mut self.running else {
+        let Some(mut running) = self.running.take() else {
             return;
         };
+        self.questions.reset(false);
         if let Err(error) = (&mut running.task).await {
             tracing::error!("a turn panicked: {error}");
         }
@@ -397,50 +334,26 @@ impl Actor {
                 "internal error: the turn panicked (the log has the cause). The next prompt works",
             );
             running.failure = Some(failure.clone());
-            self.repair_history();
-            self.tell_failure(failure);
-            self.report_end(crate::agent::event::Termination::Error);
+            if let Ok(provider) = &self.models.provider {
+                self.conversation.add_missing_results(provider);
+            }
+            self.outbox.failure(failure);
+            running.report_end(Termination::Error, &mut self.queue, &mut self.outbox);
         }
-        self.running = None;
-    }
-
-    /// A turn that panicked may have left calls without results, which no provider accepts.
-    fn repair_history(&mut self) {
-        let Ok(Model { provider, .. }) = &self.model else {
-            return;
-        };
-        if let Some(results) = self
-            .history
-            .last()
-            .and_then(|entry| prompt::missing_results(entry.outline()))
-        {
-            self.keep(Entry::new(results, provider));
-        }
-    }
-
-    /// Appends to the conversation and its journal.
-    pub(super) fn keep(&mut self, entry: Arc<Entry>) {
-        if let Ok(model) = &self.model {
-            self.journal.taught(&model.provider);
-        }
-        self.journal.message(&entry);
-        self.history.push(entry);
     }
 }
 
 /// What a client sent besides text; the bytes of images are in the message.
 fn attached(sent: &Value) -> Vec<Value> {
-    let others = sent
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|block| block["type"] != "text");
-    let mut attached: Vec<Value> = others.cloned().collect();
-    for data in attached
-        .iter_mut()
-        .filter_map(|block| block.get_mut("data"))
-    {
-        *data = Value::from("");
+    let mut attached = Vec::new();
+    for block in sent.as_array().into_iter().flatten() {
+        if block["type"] != "text" {
+            let mut block = block.clone();
+            if let Some(data) = block.get_mut("data") {
+                *data = "".into();
+            }
+            attached.push(block);
+        }
     }
     attached
 }

@@ -168,7 +168,7 @@ fn start(
     let session = Session::start(
         Setup {
             keeps_mode: false,
-            models: None,
+            keeps_model: false,
             ..setup
         },
         sender,

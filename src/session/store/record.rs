@@ -124,7 +124,7 @@ pub(in crate::session) struct QueuedPrompt {
 }
 
 /// What a list of conversations shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Head {
     /// The format's version.
     pub version: u32,

@@ -1,0 +1,207 @@
+//! What was said, as the model reads it, and its journal.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::SessionId;
+use super::models::Models;
+use super::outbox::Outbox;
+use super::store::{self, Journal};
+use crate::agent::prompt::Stage;
+use crate::agent::{Entry, Guidance, prompt};
+use crate::config::Mode;
+use crate::model::{AssistantMessage, Message, Part, Provider};
+
+/// Stands in for the answer of a turn that ended without one: many chat templates reject a conversation in which the
+/// roles do not alternate.
+const UNANSWERED: &str = "(no answer)";
+
+pub(super) struct Conversation {
+    id: SessionId,
+    pub journal: Journal,
+    pub history: Vec<Arc<Entry>>,
+    /// Loaded messages that wait for a model to be encoded for.
+    pub loaded: Vec<Message>,
+    pub guidance: Guidance,
+    /// Notes for the model about what the person did since the last message.
+    pub notes: Vec<String>,
+    /// How many prompts there were.
+    pub turns: u64,
+    /// Turns since the last prompt that had another purpose.
+    others: u32,
+    /// Its title, until that was reported.
+    pub title: Option<String>,
+    restored: Vec<Restored>,
+}
+
+/// The conversation before it was restored; dropped with the next prompt.
+struct Restored {
+    /// The first turn that was cut.
+    turn: u64,
+    history: Vec<Arc<Entry>>,
+    loaded: Vec<Message>,
+    /// How many turns were undone.
+    undone: usize,
+}
+
+impl Conversation {
+    pub fn new(id: SessionId, journal: Journal) -> Self {
+        Self {
+            id,
+            journal,
+            history: Vec::new(),
+            loaded: Vec::new(),
+            guidance: Guidance::default(),
+            notes: Vec::new(),
+            turns: 0,
+            others: 0,
+            title: None,
+            restored: Vec::new(),
+        }
+    }
+
+    /// Encodes loaded messages for a model, and those that were encoded for another one.
+    pub fn encode_for(&mut self, provider: &Provider, is_stale: bool) {
+        if is_stale {
+            for entry in &mut self.history {
+                *entry = Entry::new(entry.message().into_owned(), provider);
+            }
+        }
+        for message in self.loaded.drain(..) {
+            self.history.push(Entry::new(message, provider));
+        }
+    }
+
+    /// A turn that ended without an answer gets one.
+    pub fn close_last_turn(&mut self, provider: &Provider) {
+        if self
+            .history
+            .last()
+            .is_some_and(|last| !matches!(last.outline(), Message::Assistant(_)))
+        {
+            self.answer(UNANSWERED, provider);
+        }
+    }
+
+    /// Appends an answer that no model gave.
+    pub fn answer(&mut self, text: &str, provider: &Provider) {
+        let message = Message::Assistant(AssistantMessage {
+            text: text.to_owned(),
+            ..AssistantMessage::default()
+        });
+        self.keep(Entry::new(message, provider), Some(provider));
+    }
+
+    /// A turn that panicked may have left calls without results, which no provider accepts.
+    pub fn add_missing_results(&mut self, provider: &Provider) {
+        if let Some(results) = self
+            .history
+            .last()
+            .and_then(|entry| prompt::missing_results(entry.outline()))
+        {
+            self.keep(Entry::new(results, provider), Some(provider));
+        }
+    }
+
+    /// Appends to the conversation and its journal, with what the model's server refused.
+    pub fn keep(&mut self, entry: Arc<Entry>, provider: Option<&Provider>) {
+        if let Some(provider) = provider {
+            self.journal.taught(provider);
+        }
+        self.journal.message(&entry);
+        self.history.push(entry);
+    }
+
+    pub fn compact(&mut self, entries: Vec<Arc<Entry>>) {
+        self.history = entries;
+        self.journal.compacted(self.messages());
+    }
+
+    /// The person's message becomes part of the conversation and begins its next turn.
+    pub fn begin_turn(
+        &mut self,
+        words: &str,
+        attached: Vec<Value>,
+        parts: Vec<Part>,
+        provider: &Provider,
+        models: &Models,
+    ) {
+        self.turns += 1;
+        self.others = 0;
+        self.restored.clear();
+        self.title = (self.turns == 1).then(|| store::title(words));
+        let entry = Entry::new(Message::User { parts }, provider);
+        let held = models.held(provider);
+        self.journal
+            .prompt(words, attached, &entry, held, &models.environment);
+        self.history.push(entry);
+    }
+
+    /// An id for a turn without a prompt of its own.
+    pub fn other_turn(&mut self) -> String {
+        self.others += 1;
+        format!("{}-{}.{}", self.id, self.turns, self.others)
+    }
+
+    /// What the mode means for the next message. Whether the last one asked for a plan is recorded in the history
+    /// itself.
+    pub fn stage(&self, mode: Mode) -> Stage {
+        let last = self
+            .history
+            .iter()
+            .rfind(|entry| matches!(entry.outline(), Message::User { .. }));
+        match mode {
+            Mode::Plan => Stage::Plan,
+            _ if last.is_some_and(|entry| prompt::plans_only(&entry.message())) => Stage::Go,
+            _ => Stage::Usual,
+        }
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for entry in &self.history {
+            messages.push(entry.message().into_owned());
+        }
+        messages.extend(self.loaded.iter().cloned());
+        messages
+    }
+
+    /// What the model was told of instructions is in its messages, and nothing else is.
+    pub fn reset_guidance(&self) {
+        self.guidance.reset_to(self.messages().iter());
+    }
+
+    /// Continues with the messages before `turn`; `undone` turns were undone with it.
+    pub fn restore(&mut self, turn: u64, messages: Vec<Message>, undone: usize) {
+        self.restored.push(Restored {
+            turn,
+            history: std::mem::take(&mut self.history),
+            loaded: std::mem::replace(&mut self.loaded, messages.clone()),
+            undone,
+        });
+        self.reset_guidance();
+        self.journal.restored(turn, messages);
+    }
+
+    /// Reverts the last restore: its turn, and how many turns were undone with it.
+    pub fn unrestore(&mut self) -> Option<(u64, usize)> {
+        let restored = self.restored.pop()?;
+        (self.history, self.loaded) = (restored.history, restored.loaded);
+        self.reset_guidance();
+        self.journal.unrestored(self.messages());
+        Some((restored.turn, restored.undone))
+    }
+
+    /// The first turn that is cut.
+    pub fn cut_from(&self) -> Option<u64> {
+        self.restored.iter().map(|restored| restored.turn).min()
+    }
+
+    /// Writes the recorded changes before they are reported.
+    pub async fn write(&mut self, outbox: &mut Outbox) {
+        if let Err(message) = self.journal.flush().await {
+            outbox.unsaved(message);
+        }
+    }
+}

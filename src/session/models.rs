@@ -1,0 +1,334 @@
+//! The model of a conversation, how it is chosen, and what each of its requests begins with.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::store::{Held, Journal};
+use super::{NoProvider, SessionId, Setup, connect, environment, offers};
+use crate::agent::{Entry, Explorers, prompt};
+use crate::config::Settings;
+use crate::domain::{Effort, ToolKind};
+use crate::model::{Instructions, Message, Part, Preamble, Provider, ToolSpec};
+use crate::process::Shell;
+use crate::tools::Tool;
+use crate::workspace::{Skill, Workspace};
+
+pub(super) struct Models {
+    id: SessionId,
+    pub settings: Settings,
+    workspace: Workspace,
+    shell: Shell,
+    skills: Arc<[Skill]>,
+    pub provider: Result<Provider, NoProvider>,
+    /// The models used before, for what their servers revealed.
+    former: Vec<Provider>,
+    /// The reasoning effort; `None` for the configured one.
+    pub effort: Option<Effort>,
+    /// The models to choose from: the configured ones, and the current one.
+    pub choices: Arc<[String]>,
+    /// Whether the history may be encoded for another model.
+    is_stale: bool,
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    /// What the client adds to the system prompt.
+    instructions: String,
+    /// The environment line of the system prompt; empty before the first prompt.
+    pub environment: String,
+    /// The beginning of each request: composed when it is needed, and again when something in it changed.
+    preamble: Option<Preamble>,
+    /// The search for a better model than the default one of a key.
+    better: JoinSet<Option<Provider>>,
+    /// A local server's evaluation of what the next request begins with.
+    evaluating: JoinSet<()>,
+}
+
+impl Models {
+    pub fn new(setup: &Setup, shell: Shell) -> Self {
+        let mut models = Self {
+            id: Arc::clone(&setup.id),
+            settings: setup.settings.clone(),
+            workspace: setup.workspace.clone(),
+            shell,
+            skills: Arc::clone(&setup.skills),
+            provider: setup.provider.clone(),
+            former: Vec::new(),
+            effort: None,
+            choices: [].into(),
+            is_stale: false,
+            tools: Arc::clone(&setup.tools),
+            instructions: setup.instructions.clone(),
+            environment: String::new(),
+            preamble: None,
+            better: JoinSet::new(),
+            evaluating: JoinSet::new(),
+        };
+        models.changed();
+        models.search(setup.by_key);
+        models
+    }
+
+    /// Takes other settings, with the model they lead to.
+    pub fn configure(
+        &mut self,
+        settings: Settings,
+        provider: Result<Provider, NoProvider>,
+        by_key: bool,
+        journal: &mut Journal,
+    ) {
+        self.settings = settings;
+        match provider {
+            Ok(provider) => self.set(provider, self.effort, journal),
+            Err(why) => {
+                self.provider = Err(why);
+                self.changed();
+            }
+        }
+        self.search(by_key);
+    }
+
+    /// Searches for a better model than the default one of a key, if nobody chose a model.
+    fn search(&mut self, by_key: bool) {
+        self.better = JoinSet::new();
+        if let Ok(provider) = &self.provider
+            && by_key
+        {
+            self.better.spawn(offers::better(provider.clone()));
+        }
+    }
+
+    /// The model changed, or what its requests begin with.
+    pub fn changed(&mut self) {
+        self.preamble = None;
+        let mut choices = self.settings.known_models();
+        choices.extend(self.name().filter(|model| !choices.contains(model)));
+        self.choices = choices.into();
+    }
+
+    /// `provider/model`, if there is one.
+    pub fn name(&self) -> Option<String> {
+        self.provider.as_ref().ok().map(Provider::name)
+    }
+
+    /// What the journal records with a prompt.
+    pub fn held(&self, provider: &Provider) -> Held {
+        Held {
+            model: provider.name(),
+            effort: self.effort,
+        }
+    }
+
+    /// The model for the next request, and whether the history may be encoded for another one.
+    pub fn ready(&mut self) -> Result<(Provider, bool), NoProvider> {
+        let mut provider = self.provider.clone()?;
+        if let Some(switched) = provider.switched() {
+            provider = switched;
+            self.provider = Ok(provider.clone());
+            self.is_stale = true;
+            self.changed();
+        }
+        Ok((provider, std::mem::take(&mut self.is_stale)))
+    }
+
+    /// The model with the beginning of its requests.
+    pub fn for_request(&mut self) -> Option<(Provider, Preamble)> {
+        let provider = self.provider.clone().ok()?;
+        let preamble = self.preamble.get_or_insert_with(|| {
+            let (workspace, tools) = (&self.workspace, &self.tools);
+            let mut system = prompt::system(&provider, workspace, tools, &self.environment);
+            prompt::append(&mut system, &self.instructions);
+            preamble(&provider, &self.id, system, tools)
+        });
+        Some((provider, preamble.clone()))
+    }
+
+    /// Another model from the next turn on, by `provider/model`.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub fn choose(
+        &mut self,
+        name: &str,
+        effort: Option<Effort>,
+        journal: &mut Journal,
+    ) -> Result<(), NoProvider> {
+        let provider = connect::provider_named(&self.settings, name, effort)?;
+        self.set(provider, effort, journal);
+        Ok(())
+    }
+
+    /// Answers `/model`.
+    pub fn command(&mut self, name: &str, journal: &mut Journal) -> String {
+        if !name.is_empty() {
+            return match self.choose(name, self.effort, journal) {
+                Ok(()) => format!("Switched to {name}, from the next prompt on."),
+                Err(why) => why.message,
+            };
+        }
+        let current = self.name();
+        let mut text = "Configured models:\n\n".to_owned();
+        for name in &*self.choices {
+            let is_current = current.as_ref() == Some(name);
+            let mark = if is_current { " (in use)" } else { "" };
+            let _ = writeln!(text, "- {name}{mark}");
+        }
+        text + "\n`/model NAME` switches."
+    }
+
+    /// Another model from the next turn on. What only the previous one understands (its reasoning) is dropped.
+    fn set(&mut self, provider: Provider, effort: Option<Effort>, journal: &mut Journal) {
+        self.effort = effort;
+        journal.held(self.held(&provider));
+        self.tools = connect::offered(
+            &provider.endpoint().model,
+            self.shell.dialect(),
+            &self.workspace,
+            &self.skills,
+        );
+        if let Ok(before) = &self.provider {
+            self.former.retain(|former| former.name() != before.name());
+            self.former.push(before.clone());
+        }
+        let provider = self
+            .former
+            .iter()
+            .fold(journal.teach(provider), Provider::remembering);
+        self.provider = Ok(provider);
+        self.is_stale = true;
+        self.changed();
+    }
+
+    /// Continues with the model of a saved conversation; else returns why another one is used.
+    pub fn resume(&mut self, saved: Held, journal: &mut Journal) -> Result<(), String> {
+        let Held {
+            model: name,
+            effort,
+        } = saved;
+        let current = self.name();
+        if current.as_ref() == Some(&name) && effort.is_none() {
+            return Ok(());
+        }
+        self.choose(&name, effort, journal).map_err(|why| {
+            let instead = current
+                .map(|current| format!(", so {current} continues"))
+                .unwrap_or_default();
+            format!(
+                "this session used {name}, which is not available{instead}: {}",
+                why.message
+            )
+        })
+    }
+
+    /// Chooses the model for the next prompt, if nobody chose one.
+    pub async fn look(&mut self, journal: &mut Journal) {
+        if let Some(Ok(Some(provider))) = self.better.join_next().await {
+            self.set(provider, self.effort, journal);
+        }
+        self.look_for_a_server().await;
+        self.ask_for_the_window().await;
+    }
+
+    /// With nothing configured, a local model server is used, even one that was started only now.
+    pub async fn look_for_a_server(&mut self) {
+        if self.provider.as_ref().is_err_and(|why| why.unset)
+            && let Err(why) = connect::provider(&self.settings)
+        {
+            self.provider = connect::local(&self.settings, why).await;
+            self.changed();
+        }
+    }
+
+    /// A small window gets a short system prompt, in every process of a conversation the same.
+    pub async fn ask_for_the_window(&mut self) {
+        if let Ok(provider) = &self.provider
+            && provider.learn_early().await
+        {
+            self.changed();
+        }
+    }
+
+    /// Composes the environment line, unless this conversation has one.
+    pub async fn look_around(&mut self) {
+        if self.environment.is_empty() {
+            self.environment = environment::describe(&self.shell, &self.workspace).await;
+            self.changed();
+        }
+    }
+
+    /// While the person types, a local server evaluates what the next request begins with. It costs nothing there, and
+    /// the first word comes sooner: a laptop needs seconds, or minutes, to read the instructions, the tools and the
+    /// conversation. Once for each prompt, which ends it.
+    pub async fn evaluate(&mut self, history: &[Arc<Entry>]) {
+        self.look_around().await;
+        let Some((provider, preamble)) = self.for_request() else {
+            return;
+        };
+        // Some templates refuse a conversation in which the person says nothing.
+        let words = Message::User {
+            parts: vec![Part::Text {
+                text: "…".to_owned(),
+            }],
+        };
+        let mut messages: Vec<_> = history
+            .iter()
+            .map(|entry| entry.encoded().clone())
+            .collect();
+        messages.push(provider.encode(&words));
+        self.evaluating
+            .spawn(async move { provider.evaluate(&preamble.instructions, messages).await });
+    }
+
+    pub fn is_evaluating(&self) -> bool {
+        !self.evaluating.is_empty()
+    }
+
+    /// A prompt begins: the server is free for it.
+    pub fn stop_evaluating(&mut self) {
+        self.evaluating = JoinSet::new();
+    }
+
+    /// The explorers of a turn: their model, and the session's own tools that read.
+    pub fn explorers(&self, provider: &Provider) -> Arc<Explorers> {
+        let explore = &self.settings.explore;
+        let provider = match &explore.model {
+            Some(name) => connect::provider_named(&self.settings, name, None)
+                .map_err(|why| format!("explore.model: {}", why.message)),
+            None => Ok(provider.clone()),
+        };
+        let mut tools = self.tools.to_vec();
+        tools.retain(|tool| matches!(tool.kind(), ToolKind::Read | ToolKind::Search));
+        let tools: Arc<[_]> = tools.into();
+        let model = provider.map(|provider| {
+            let system = prompt::explorer(&self.workspace, explore.bounds);
+            let id = format!("{}-explore", self.id).into();
+            let preamble = preamble(&provider, &id, system, &tools);
+            (provider, preamble)
+        });
+        Explorers::new(model, tools, explore.bounds)
+    }
+}
+
+/// The bytes at the beginning of every request in the conversation `id` with these tools.
+pub(super) fn preamble(
+    provider: &Provider,
+    id: &SessionId,
+    system: String,
+    tools: &[Arc<dyn Tool>],
+) -> Preamble {
+    let tools = tools.iter().map(|tool| spec(&**tool)).collect();
+    provider.preamble(&Instructions {
+        system,
+        tools,
+        conversation: Arc::clone(id),
+    })
+}
+
+/// A tool's description for the model.
+fn spec(tool: &dyn Tool) -> ToolSpec {
+    ToolSpec {
+        name: tool.name().to_owned(),
+        description: tool.description().to_owned(),
+        parameters: tool.parameters(),
+        streams: tool.kind() == ToolKind::Edit,
+    }
+}

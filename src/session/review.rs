@@ -1,0 +1,166 @@
+//! What the turns of a conversation changed, and the ways back: undo, redo, keep, and restoring files and conversation
+//! to the state before a turn in one step.
+
+use super::conversation::Conversation;
+use super::outbox::Outbox;
+use super::{Review, ReviewError, Reviewed};
+use crate::changes::ChangeSet;
+use crate::changes::checkpoint::{Checkpoints, TurnReview};
+use crate::domain::FileDiff;
+use crate::process::{Changed, Shell};
+use crate::workspace::Workspace;
+
+pub(super) struct Changes {
+    pub checkpoints: Checkpoints,
+    pub workspace: Workspace,
+    pub shell: Shell,
+}
+
+impl Changes {
+    /// Records what a call changed.
+    pub async fn record(
+        &mut self,
+        turn: u64,
+        diffs: &[FileDiff],
+        command: Option<&ChangeSet>,
+        outbox: &mut Outbox,
+    ) -> ChangeSet {
+        let (recorded, problem) = self
+            .checkpoints
+            .record(&self.workspace, turn, diffs, command)
+            .await;
+        outbox.notices(problem);
+        recorded
+    }
+
+    /// Takes up what a command changed that was running when tandem was killed.
+    pub async fn take_up_interrupted(
+        &mut self,
+        conversation: &mut Conversation,
+        outbox: &mut Outbox,
+    ) {
+        if let Some(changed) = self.shell.interrupted(&self.workspace).await {
+            let paths = changed.changes.files.len() + usize::from(!changed.changes.git.is_empty());
+            outbox.notices([format!(
+                "tandem was stopped while a command ran; undo covers what it changed ({paths} paths)"
+            )]);
+            self.take_up("An interrupted command", changed, conversation, outbox)
+                .await;
+        }
+    }
+
+    /// What a command changed that no call has reported becomes part of the last turn.
+    async fn take_up(
+        &mut self,
+        title: &str,
+        changed: Changed,
+        conversation: &mut Conversation,
+        outbox: &mut Outbox,
+    ) {
+        outbox.notices(changed.told);
+        let (turn, command) = (conversation.turns, Some(&*changed.changes));
+        let recorded = self.record(turn, &changed.diffs, command, outbox).await;
+        conversation.journal.unreported(title, recorded);
+    }
+
+    pub async fn review(
+        &mut self,
+        review: Review,
+        conversation: &mut Conversation,
+        outbox: &mut Outbox,
+    ) -> Result<Reviewed, ReviewError> {
+        if review == Review::List {
+            return self.apply(review, conversation, outbox).await;
+        }
+        self.stop_undone_jobs(&review, conversation).await;
+        // What jobs in the background have changed so far becomes part of the last turn.
+        if let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await {
+            self.take_up("Background job", changed, conversation, outbox)
+                .await;
+        }
+        let before = self.checkpoints.under_review();
+        // What applies changes again and is killed in the middle can be undone.
+        let ahead = match &review {
+            Review::Undo(_) if conversation.cut_from().is_some() => Vec::new(),
+            _ => self.checkpoints.reviewed_ahead(&review).await,
+        };
+        note(&ahead, conversation, outbox).await;
+        let reviewed = self.apply(review, conversation, outbox).await;
+        self.shell.look_past(&self.workspace).await;
+        // What was done before a failure was done as well.
+        let reviews = self.checkpoints.reviewed_since(&before);
+        if reviews != ahead {
+            note(&reviews, conversation, outbox).await;
+        }
+        conversation.write(outbox).await;
+        reviewed
+    }
+
+    /// Jobs end with the turn that began them: going back to before it leaves nothing running.
+    async fn stop_undone_jobs(&self, review: &Review, conversation: &Conversation) {
+        let turns = match review {
+            Review::Restore(turn) => *turn..=u64::MAX,
+            Review::Undo(Some(turn)) => *turn..=*turn,
+            // Later turns changed nothing, but may have begun a job.
+            Review::Undo(None) if conversation.cut_from().is_none() => {
+                match self.checkpoints.next_undone() {
+                    Some(turn) => turn..=u64::MAX,
+                    None => return,
+                }
+            }
+            _ => return,
+        };
+        self.shell.stop_jobs_of(turns).await;
+    }
+
+    async fn apply(
+        &mut self,
+        review: Review,
+        conversation: &mut Conversation,
+        outbox: &mut Outbox,
+    ) -> Result<Reviewed, ReviewError> {
+        let (checkpoints, workspace) = (&mut self.checkpoints, &self.workspace);
+        let done = if let Review::Restore(turn) = review {
+            let messages = conversation
+                .journal
+                .before(turn)
+                .await
+                .map_err(ReviewError)?;
+            let (undone, reviewed) = checkpoints.undo_from(workspace, turn).await;
+            conversation.restore(turn, messages, undone);
+            Some(reviewed)
+        } else if review == Review::Undo(None)
+            && let Some((turn, undone)) = conversation.unrestore()
+        {
+            Some(checkpoints.redo_last(workspace, undone, turn).await)
+        } else {
+            None
+        };
+        let mut reviewed = match done {
+            Some(done) => {
+                conversation.write(outbox).await;
+                let list = checkpoints.review(workspace, Review::List).await?;
+                Reviewed {
+                    turns: list.turns,
+                    ..done
+                }
+            }
+            None => {
+                checkpoints
+                    .review(workspace, review.with_identity(workspace))
+                    .await?
+            }
+        };
+        reviewed.cut_from = conversation.cut_from();
+        conversation.notes.extend(reviewed.note.take());
+        reviewed.name_files(workspace);
+        Ok(reviewed)
+    }
+}
+
+async fn note(reviews: &[TurnReview], conversation: &mut Conversation, outbox: &mut Outbox) {
+    for review in reviews {
+        conversation.journal.reviewed(review.clone());
+    }
+    conversation.write(outbox).await;
+}

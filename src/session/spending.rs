@@ -1,0 +1,67 @@
+//! What a session has used.
+
+use super::event::Used;
+use crate::agent::Spent;
+use crate::agent::event::AgentEvent;
+use crate::domain::{Limits, Usage};
+
+pub(super) struct Spending {
+    pub limits: Limits,
+    /// Usage that counts towards the session's limits.
+    pub spent: Spent,
+    /// The context window in tokens, if known.
+    pub window: Option<u64>,
+    /// The usage as it is shown.
+    pub used: Option<Used>,
+}
+
+impl Spending {
+    /// Notes the usage of a request; whether there was one.
+    pub fn note(&mut self, event: &AgentEvent) -> bool {
+        match event {
+            AgentEvent::TurnStart { context_window, .. } => self.window = *context_window,
+            AgentEvent::Window { tokens } => self.window = Some(*tokens),
+            AgentEvent::Usage(usage) => {
+                self.add(usage, usage.input + usage.output);
+                return true;
+            }
+            // A request of an explorer fills no part of the conversation's window.
+            AgentEvent::Explored { event, .. } => {
+                if let AgentEvent::Usage(usage) = &**event {
+                    self.add(usage, self.used.map_or(0, |used| used.tokens));
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn add(&mut self, usage: &Usage, tokens: u64) {
+        let mut total = Usage {
+            cost: self.used.and_then(|used| used.cost),
+            ..Usage::default()
+        };
+        total.add(usage);
+        self.used = Some(Used {
+            tokens,
+            window: self.window,
+            cost: total.cost,
+        });
+    }
+
+    /// The person continues at a limit.
+    pub fn go_on(&mut self) {
+        self.spent.go_on(&self.limits.session);
+    }
+
+    /// Continues with what was used in another process.
+    pub fn resume(&mut self, spent: Spent, cost: Option<f64>) {
+        self.spent = spent;
+        self.used = cost.map(|cost| Used {
+            tokens: 0,
+            window: None,
+            cost: Some(cost),
+        });
+    }
+}
