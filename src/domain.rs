@@ -1,7 +1,9 @@
 //! The words all modules share: what a person sends, what a tool does, how a model failed. Plain types that use
 //! `text` alone.
 
+mod completion;
 mod endpoint;
+mod finding;
 mod finish;
 mod host;
 mod job;
@@ -14,9 +16,11 @@ mod stored;
 mod style;
 mod tool;
 
+pub use completion::{Completion, CompletionKind};
 pub use endpoint::{Api, CompletionApi, Prices, Proxy, without_password};
+pub use finding::{Finding, Verdict};
 pub use finish::Finish;
-pub use host::is_loopback;
+pub use host::{is_loopback, same_origin};
 pub use job::{JobOutput, JobState, JobStatus};
 pub use language::Operation;
 pub use limits::{Allowance, Bounds, Limits};

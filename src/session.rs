@@ -61,7 +61,7 @@ pub use connect::{
     rule_problems, setup, surroundings,
 };
 use context::Context;
-pub use context::{Completer, Completion, Mentionable, typed_mention};
+pub use context::{Completer, typed_mention};
 use control::Control;
 pub use control::{Change, ChangeError};
 use conversation::Conversation;

@@ -12,9 +12,10 @@ use serde_json::json;
 
 use super::Outcome;
 use crate::config::{Environment, ModelSettings, Problem, Provider as Row, Settings, Sources};
+use crate::domain::{Finding, Verdict};
 use crate::model::Provider;
 use crate::process::Sandbox;
-use crate::session::check::{self, Finding, Verdict};
+use crate::session::check;
 use crate::session::{self};
 use crate::text::display;
 use crate::tools::{Redactor, mcp};

@@ -7,8 +7,9 @@ use anyhow::{Context as _, anyhow};
 
 use super::{Failure, Outcome};
 use crate::config::{Environment, Provider as Row, ProviderEntry, Settings, Sources};
+use crate::domain::Verdict;
 use crate::model::{ErrorCode, Provider};
-use crate::session::check::{self, Verdict};
+use crate::session::check;
 use crate::session::{self, Candidate, LoggedIn, NoProvider, OfferedModel, OfferedProvider};
 use crate::text::display;
 

@@ -1,5 +1,6 @@
 //! Where a URL leads.
 
+use reqwest::redirect;
 use url::{Host, Url};
 
 /// Whether a URL leads to this machine.
@@ -10,5 +11,20 @@ pub fn is_loopback(url: &Url) -> bool {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
         None => false,
+    }
+}
+
+/// Follows what keeps method, body and origin; anything else comes back as an answer that says where it points.
+#[must_use]
+pub fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps = matches!(attempt.status().as_u16(), 307 | 308);
+    let same = attempt
+        .previous()
+        .last()
+        .is_some_and(|last| last.origin() == attempt.url().origin());
+    if keeps && same && attempt.previous().len() <= 3 {
+        attempt.follow()
+    } else {
+        attempt.stop()
     }
 }

@@ -2,6 +2,9 @@
 
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// A job as a person sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobStatus {
@@ -29,12 +32,13 @@ pub enum JobState {
 }
 
 /// A piece of a job's output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct JobOutput {
-    /// The text.
+    /// The text, without other terminal sequences.
     pub text: String,
-    /// Where the next piece begins, in bytes.
+    /// Where what is printed next begins.
     pub offset: u64,
-    /// The line after it as it stands: it may still change.
+    /// The unfinished line after the text. It may still change: the next answer replaces it.
     pub line: String,
 }

@@ -20,8 +20,7 @@ use url::Url;
 use super::answer::Answer;
 use super::gather::gather;
 use super::{Api, Endpoint, ErrorCode, Failure, Key, date, fault, key};
-use crate::domain::Proxy;
-use crate::domain::is_loopback;
+use crate::domain::{Proxy, is_loopback, same_origin};
 
 /// The client of one endpoint.
 #[derive(Debug, Default)]
@@ -211,20 +210,6 @@ fn no_roots() -> rustls::ClientConfig {
         .expect("ring supports the default versions")
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth()
-}
-
-/// Follows what keeps method, body and origin; anything else comes back as an answer that says where it points.
-fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let keeps = matches!(attempt.status().as_u16(), 307 | 308);
-    let same = attempt
-        .previous()
-        .last()
-        .is_some_and(|last| last.origin() == attempt.url().origin());
-    if keeps && same && attempt.previous().len() <= 3 {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
 }
 
 fn path(api: Api) -> &'static str {

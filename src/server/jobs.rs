@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::dispatch::{Answer, error};
 use super::{Server, Transport};
-use crate::domain::{JobOutput, JobState, JobStatus, ToolError};
+use crate::domain::{JobState, JobStatus, ToolError};
 use crate::process::Shell;
 use crate::protocol::ext;
 use crate::rpc::{ErrorCode, Peer, ResponseError};
@@ -31,10 +31,7 @@ impl Server {
         }: ext::JobOutputParams,
     ) -> Answer<impl Future<Output = Answer<ext::JobOutput>> + use<>> {
         let shell = self.shell_of(&session_id)?;
-        Ok(async move {
-            let piece = shell.job_output(id, offset, colors);
-            piece.map(output).map_err(failed)
-        })
+        Ok(async move { shell.job_output(id, offset, colors).map_err(failed) })
     }
 
     pub(super) fn stop_job(
@@ -170,9 +167,4 @@ fn job(status: JobStatus) -> ext::Job {
         started_at: u64::try_from(started.as_millis()).unwrap_or(u64::MAX),
         ports,
     }
-}
-
-fn output(piece: JobOutput) -> ext::JobOutput {
-    let JobOutput { text, offset, line } = piece;
-    ext::JobOutput { text, offset, line }
 }

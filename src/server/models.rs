@@ -7,7 +7,7 @@ use super::wire::failure;
 use crate::config::Settings;
 use crate::protocol::ext;
 use crate::rpc::Responder;
-use crate::session::check::{self, Finding, Verdict};
+use crate::session::check;
 use crate::session::{self, Candidate, OfferedModel, OfferedProvider};
 
 impl Server {
@@ -48,7 +48,7 @@ impl Server {
             let provider = candidate.chosen(&settings, &request.model).await;
             let provider = provider.map_err(|why| failure(&why.into()))?;
             let mut findings = Vec::new();
-            check::check(&provider, |found| findings.push(finding(found))).await;
+            check::check(&provider, |finding| findings.push(finding)).await;
             let ok = findings
                 .iter()
                 .all(|finding| finding.verdict != ext::Verdict::Bad);
@@ -80,19 +80,5 @@ fn model(model: OfferedModel) -> ext::ModelInfo {
         id: model.id,
         context_window: model.context_window,
         price,
-    }
-}
-
-fn finding(finding: Finding) -> ext::Finding {
-    let verdict = match finding.verdict {
-        Verdict::Good => ext::Verdict::Good,
-        Verdict::Warning => ext::Verdict::Warning,
-        Verdict::Bad => ext::Verdict::Bad,
-    };
-    ext::Finding {
-        check: finding.check.to_owned(),
-        verdict,
-        found: finding.found,
-        advice: finding.advice,
     }
 }

@@ -4,80 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use serde::Serialize;
 use serde_json::json;
 
+use crate::domain::Finding;
 use crate::model::{Failure, Instructions, ModelEvent, NO_TOOLS, Provider, ToolSpec};
 
 /// A smaller window holds little more than the instructions, in tokens.
 const SMALL_WINDOW: u64 = 16_384;
 /// Timeout for one probe.
 const TIMEOUT: Duration = Duration::from_mins(1);
-
-/// One finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What was checked.
-    pub check: &'static str,
-    /// The outcome.
-    pub verdict: Verdict,
-    /// What was found.
-    pub found: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
-}
-
-/// The outcome of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// As it should.
-    Good,
-    /// Not as well as it could.
-    Warning,
-    /// It does not work.
-    Bad,
-}
-
-impl Finding {
-    /// A check that passed.
-    #[must_use]
-    pub fn good(check: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            check,
-            verdict: Verdict::Good,
-            found: found.into(),
-            advice: None,
-        }
-    }
-
-    /// Something that works but could be better, and how.
-    #[must_use]
-    pub fn warning(
-        check: &'static str,
-        found: impl Into<String>,
-        advice: impl Into<String>,
-    ) -> Self {
-        Self {
-            check,
-            verdict: Verdict::Warning,
-            found: found.into(),
-            advice: Some(advice.into()),
-        }
-    }
-
-    /// Something that does not work, and what to do.
-    #[must_use]
-    pub fn bad(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            check,
-            verdict: Verdict::Bad,
-            found: found.into(),
-            advice: Some(advice.into()),
-        }
-    }
-}
 
 /// Checks the model. Each finding is passed to `report` as soon as it is available, because a slow model takes a while.
 pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {

@@ -23,7 +23,7 @@ use crate::agent::text::cut;
 use crate::agent::{Guidance, INSTRUCTIONS_FILE as FILE, Rules};
 use crate::tools;
 use crate::workspace::{FileError, News, PathError, Skill, StateFolder, Workspace, WorkspacePath};
-pub use complete::{Completer, Completion, Mentionable};
+pub use complete::Completer;
 pub use mention::typed_mention;
 
 /// The maximum size of a mention, in bytes, in a window of any size.

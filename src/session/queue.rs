@@ -134,3 +134,56 @@ impl Queue {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::config::Mode;
+    use crate::session::event::{Activity, State};
+
+    #[test]
+    fn a_message_that_the_turn_took_is_not_returned_however_often_it_is_cancelled() {
+        let state = State {
+            mode: Mode::Ask,
+            model: Err(String::new()),
+            models: [].into(),
+            effort: None,
+            has_effort: false,
+            on_copy: false,
+            commands: [].into(),
+            activity: Activity::Running,
+            queued: 0,
+            begun: true,
+            usage: None,
+        };
+        let (events, _) = mpsc::channel(1);
+        let mut outbox = Outbox::new("s".into(), events, state);
+        let mut queue = Queue::default();
+        let mut joins = Vec::new();
+        for id in ["taken", "waiting"] {
+            let (join, taken) = oneshot::channel();
+            let (id, cancel) = (id.into(), CancellationToken::new());
+            cancel.cancel();
+            queue.steers.push(Steered {
+                id,
+                said: Arc::default(),
+                cancel,
+                taken: Some(taken),
+            });
+            joins.push(join);
+        }
+        joins.remove(0).send(()).unwrap();
+        let mut returned = Vec::new();
+        for _ in 0..3 {
+            returned.push(
+                queue.withdraw(ReturnReason::Cancelled, &mut outbox, |_, cancel| {
+                    cancel.is_cancelled()
+                }),
+            );
+        }
+        assert_eq!(returned, [true, false, false]);
+        assert_eq!(&*queue.steers[0].id, "taken");
+    }
+}

@@ -688,7 +688,7 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
         start: Start::New,
         original: None,
         keeps_mode: true,
-        models: None,
+        keeps_model: false,
         own_files: None,
         servers: Servers::new(
             Vec::new(),

@@ -162,7 +162,7 @@ export interface Job {
   readonly ports: readonly number[];
 }
 
-/** The answer to [`JobOutputParams`]. */
+/** A piece of a job's output. */
 export interface JobOutput {
   /** The text, without other terminal sequences. */
   readonly text: string;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::init;
 use crate::config::Environment;
-use crate::session::check::Finding;
+use crate::domain::Finding;
 
 /// Where editors of the VS Code family keep extensions, below the home directory.
 const EXTENSIONS: [&str; 4] = [

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::domain::JobOutput;
+
 /// `_tandem/jobs`, a request: the background commands of a session.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -67,18 +69,6 @@ pub struct JobOutputParams {
     /// Whether the text keeps the sequences that select colors (SGR), for a terminal.
     #[serde(default)]
     pub colors: bool,
-}
-
-/// The answer to [`JobOutputParams`].
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct JobOutput {
-    /// The text, without other terminal sequences.
-    pub text: String,
-    /// Where what is printed next begins.
-    pub offset: u64,
-    /// The unfinished line after the text. It may still change: the next answer replaces it.
-    pub line: String,
 }
 
 /// `_tandem/jobs/stop`, a request: stops a job and everything it started. Answered with the [`Job`] when that is gone; the

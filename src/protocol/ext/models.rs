@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::domain::{Finding, Verdict};
+
 /// The answer to `_tandem/providers`, a request without params.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Providers {
@@ -95,30 +97,4 @@ pub struct Checked {
     pub ok: bool,
     /// What was checked, in order.
     pub findings: Vec<Finding>,
-}
-
-/// One check, as `tandem doctor --json` prints it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Finding {
-    /// What was checked.
-    pub check: String,
-    /// The outcome.
-    pub verdict: Verdict,
-    /// What was found.
-    pub found: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
-}
-
-/// The outcome of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It works.
-    Good,
-    /// It works, but not as it should.
-    Warning,
-    /// It does not work.
-    Bad,
 }

@@ -6,11 +6,12 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
 use super::chat;
+use crate::domain::{Completion, CompletionKind};
 use crate::protocol::lsp;
 use crate::server::Server;
 use crate::server::dispatch::Answer;
 use crate::server::documents::wire_range;
-use crate::session::{Completion, Mentionable, Offered, typed_mention};
+use crate::session::{Offered, typed_mention};
 use crate::text;
 
 /// Characters that trigger completion.
@@ -102,30 +103,25 @@ fn commands(available: &[Offered], range: lsp::Range) -> Vec<Value> {
 
 /// Keeps the order of the offers, however the client sorts.
 fn mentions(offered: Vec<Completion>, range: lsp::Range) -> Vec<Value> {
-    let item = |(
-        index,
-        Completion {
-            insert,
-            label,
-            kind,
-            detail,
-        },
-    ): (usize, Completion)| {
-        let kind = match kind {
-            Mentionable::File => lsp::CompletionItemKind::File,
-            Mentionable::Folder => lsp::CompletionItemKind::Folder,
-            Mentionable::Symbol | Mentionable::Resource => lsp::CompletionItemKind::Reference,
-            Mentionable::Diagnostics | Mentionable::Selection => lsp::CompletionItemKind::Keyword,
+    let mut items = Vec::new();
+    for (index, offer) in offered.into_iter().enumerate() {
+        let kind = match offer.kind {
+            CompletionKind::File => lsp::CompletionItemKind::File,
+            CompletionKind::Folder => lsp::CompletionItemKind::Folder,
+            CompletionKind::Symbol | CompletionKind::Resource => lsp::CompletionItemKind::Reference,
+            CompletionKind::Diagnostics | CompletionKind::Selection => {
+                lsp::CompletionItemKind::Keyword
+            }
         };
-        json!({
-            "label": label,
+        items.push(json!({
+            "label": offer.label,
             "kind": kind,
-            "detail": detail,
+            "detail": offer.detail,
             "sortText": format!("{index:02}"),
-            "textEdit": { "range": range, "newText": insert },
-        })
-    };
-    offered.into_iter().enumerate().map(item).collect()
+            "textEdit": { "range": range, "newText": offer.insert },
+        }));
+    }
+    items
 }
 
 #[cfg(test)]

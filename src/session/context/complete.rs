@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::mention::written;
-use crate::domain::{Focus, lock};
+use crate::domain::{Completion, CompletionKind, Focus, lock};
 use crate::tools::mcp::Resource;
 use crate::tools::{self, Symbol};
 use crate::workspace::walk::{Entry, Kind};
@@ -39,36 +39,6 @@ const TIMEOUT: Duration = Duration::from_millis(100);
 const READING: Duration = Duration::from_millis(500);
 /// How many names are ranked between checks for a newer query.
 const CHUNK: usize = 4096;
-
-/// Something that can be mentioned.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completion {
-    /// The text after the `@`.
-    pub insert: String,
-    /// Its label.
-    pub label: String,
-    /// What it is.
-    pub kind: Mentionable,
-    /// Additional information.
-    pub detail: Option<String>,
-}
-
-/// Kinds of mentions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mentionable {
-    /// A file.
-    File,
-    /// A folder.
-    Folder,
-    /// The lines of a definition.
-    Symbol,
-    /// The diagnostics the editor shows.
-    Diagnostics,
-    /// The editor's selection.
-    Selection,
-    /// A resource of an MCP server.
-    Resource,
-}
 
 /// Completes mentions in a session. Cheap to clone.
 #[derive(Clone)]
@@ -133,7 +103,7 @@ impl Completer {
         let mut offered = Vec::new();
         if is_meant("diagnostics") && self.0.workspace.knows_diagnostics() {
             let detail = Some("the diagnostics the editor shows".to_owned());
-            offered.push(named("diagnostics", Mentionable::Diagnostics, detail));
+            offered.push(named("diagnostics", CompletionKind::Diagnostics, detail));
         }
         if let Some(Focus {
             path,
@@ -146,7 +116,7 @@ impl Completer {
                 "{}:{first}-{last}",
                 shown(&self.0.workspace, &path)
             ));
-            offered.push(named("selection", Mentionable::Selection, detail));
+            offered.push(named("selection", CompletionKind::Selection, detail));
         }
         offered
     }
@@ -167,7 +137,7 @@ impl Completer {
                 Some(Completion {
                     insert: written(mention).filter(|_| is_meant)?,
                     label: mention.clone(),
-                    kind: Mentionable::Resource,
+                    kind: CompletionKind::Resource,
                     detail: Some(description.clone()),
                 })
             },
@@ -230,7 +200,7 @@ impl Completer {
         Some(Completion {
             insert: format!("{}#L{first}-L{last}", written(&name)?),
             label: format!("{} {}", symbol.keyword, symbol.name),
-            kind: Mentionable::Symbol,
+            kind: CompletionKind::Symbol,
             detail: Some(format!("{name}:{first}")),
         })
     }
@@ -240,7 +210,7 @@ impl Completer {
     }
 }
 
-fn named(name: &str, kind: Mentionable, detail: Option<String>) -> Completion {
+fn named(name: &str, kind: CompletionKind, detail: Option<String>) -> Completion {
     Completion {
         insert: name.to_owned(),
         label: name.to_owned(),
@@ -362,11 +332,11 @@ fn name(before: &Path, entry: &Entry<'_>) -> Option<Box<str>> {
 /// Protected files and secrets are not offered. Checked last, because it is slow.
 fn offered(workspace: &Workspace, name: &str) -> Option<Completion> {
     let kind = if name.ends_with('/') {
-        Mentionable::Folder
+        CompletionKind::Folder
     } else {
-        Mentionable::File
+        CompletionKind::File
     };
-    let inside = if kind == Mentionable::Folder {
+    let inside = if kind == CompletionKind::Folder {
         &format!("{name}any")
     } else {
         name

@@ -109,6 +109,7 @@ async fn keep(home: &std::path::Path, id: &str) {
         Vec::new(),
         &entry(user("please (and what came along)")),
         held(),
+        "",
     );
     journal.event(&AgentEvent::ReasoningDelta {
         content: "hm".to_owned(),
@@ -141,7 +142,7 @@ async fn a_conversation_continues_where_it_ended() {
         (1, Some(0.5), 0, None)
     );
     again.mode(Mode::Edit);
-    again.prompt("go on", Vec::new(), &entry(user("go on")), held());
+    again.prompt("go on", Vec::new(), &entry(user("go on")), held(), "");
     again.flush().await.unwrap();
     drop(again);
     let kept = journal(home.path(), "s1").open().await.unwrap();
@@ -186,7 +187,7 @@ async fn changes_are_journaled_with_images_of_both_states() {
         ..diff("caf\u{e9}\n", "")
     };
     let mut journal = journal(home.path(), "s");
-    journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
+    journal.prompt("do it", Vec::new(), &entry(user("do it")), held(), "");
     edited(&mut journal, &mut checkpoints, "a", diff("1\n", "2\n")).await;
     edited(&mut journal, &mut checkpoints, "b", removed).await;
     journal.flush().await.unwrap();
@@ -237,7 +238,7 @@ async fn replay_shows_what_was_shown() {
     );
     let diff = FileDiff::new("/w/a".into(), Some("1".into()), "2".into());
     let mut journal = journal(home.path(), "s");
-    journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
+    journal.prompt("do it", Vec::new(), &entry(user("do it")), held(), "");
     journal.event(&AgentEvent::ReasoningDelta {
         content: "hm".to_owned(),
     });
@@ -515,7 +516,7 @@ async fn an_unwritable_state_folder_is_reported_once_and_retried() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("sessions"), "a file").unwrap();
     let mut journal = journal(home.path(), "s");
-    journal.prompt("x", Vec::new(), &entry(user("x")), held());
+    journal.prompt("x", Vec::new(), &entry(user("x")), held(), "");
     assert!(
         journal
             .flush()
@@ -526,7 +527,7 @@ async fn an_unwritable_state_folder_is_reported_once_and_retried() {
     journal.message(&entry(answer(&[])));
     assert_eq!(journal.flush().await, Ok(()));
     std::fs::remove_file(home.path().join("sessions")).unwrap();
-    journal.prompt("y", Vec::new(), &entry(user("y")), held());
+    journal.prompt("y", Vec::new(), &entry(user("y")), held(), "");
     assert_eq!(journal.flush().await, Ok(()));
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s")

@@ -25,7 +25,7 @@ use super::era;
 use super::exchange::{Answer, Exchange, Expected, Fault, answer};
 use super::headers::describing;
 use super::login::{Challenge, Login};
-use crate::domain::is_loopback;
+use crate::domain::{is_loopback, same_origin};
 use crate::text::sse::{Resume, SseDecoder};
 
 /// Timeout for connecting.
@@ -409,20 +409,6 @@ fn is_secret(name: &str) -> bool {
     ["auth", "key", "token", "secret", "cookie"]
         .iter()
         .any(|word| name.contains(word))
-}
-
-/// Follows redirects that keep method, body and origin.
-fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let keeps = matches!(attempt.status().as_u16(), 307 | 308);
-    let same = attempt
-        .previous()
-        .last()
-        .is_some_and(|last| last.origin() == attempt.url().origin());
-    if keeps && same && attempt.previous().len() <= 3 {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
 }
 
 fn unreached(status: StatusCode) -> Fault {

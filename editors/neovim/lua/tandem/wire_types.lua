@@ -220,7 +220,7 @@
 ---@field startedAt integer When it was started, in milliseconds since 1970 (UTC).
 ---@field ports integer[] The TCP ports it listens on.
 
----The answer to [`JobOutputParams`].
+---A piece of a job's output.
 ---@class wire.JobOutput
 ---@field text string The text, without other terminal sequences.
 ---@field offset integer Where what is printed next begins.
