@@ -58,8 +58,6 @@ pub struct Setup {
     pub id: SessionId,
     /// The model, or why there is none.
     pub provider: Result<Provider, NoProvider>,
-    /// Whether tandem chose the model, so that a better one for its key is searched for.
-    pub by_key: bool,
     /// The files.
     pub workspace: Workspace,
     /// What the client adds to the system prompt.
@@ -160,7 +158,6 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
     Setup {
         id,
         provider: provider(settings),
-        by_key: start == Start::New && settings.model.as_ref().is_ok_and(|model| model.by_key),
         tools: tools::offered(editing, surroundings.shell().dialect, &workspace, &skills),
         skills,
         instructions: String::new(),

@@ -306,13 +306,11 @@ fn excerpt(text: &str, lines: (u32, u32)) -> Result<(String, (u32, u32)), String
         .skip(first as usize - 1)
         .take((last - first) as usize + 1);
     let lines: Vec<&str> = wanted.collect();
-    match u32::try_from(lines.len()) {
-        Ok(count @ 1..) => Ok((lines.concat(), (first, first + count - 1))),
-        _ => {
-            let count = text.lines().count();
-            Err(format!("has only {count} lines, not {first}"))
-        }
+    if let Ok(count @ 1..) = u32::try_from(lines.len()) {
+        return Ok((lines.concat(), (first, first + count - 1)));
     }
+    let count = text.lines().count();
+    Err(format!("has only {count} lines, not {first}"))
 }
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) async fn describe(shell: &Shell, workspace: &Workspace) -> String {
     let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let today = today.split('T').next().unwrap_or_default();
-    let (git, shares_network) = tokio::join!(git(shell, workspace), shell.shares_network(workspace));
+    let (git, shares_network) =
+        tokio::join!(git(shell, workspace), shell.shares_network(workspace));
     let commands = if shares_network {
         "sandboxed, writes only in the workspace, no network unless `network` except a localhost they share"
     } else if shell.holds(workspace).await {

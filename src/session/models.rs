@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::store::{Held, Journal};
-use super::{NoProvider, SessionId, Setup, connect, environment, offers};
+use super::{NoProvider, SessionId, Setup, Start, connect, environment, offers};
 use crate::agent::{Entry, Explorers, prompt};
 use crate::config::Settings;
 use crate::domain::{Effort, ToolKind};
@@ -64,7 +64,7 @@ impl Models {
             evaluating: JoinSet::new(),
         };
         models.changed();
-        models.search(setup.by_key);
+        models.search(setup.start);
         models
     }
 
@@ -73,7 +73,7 @@ impl Models {
         &mut self,
         settings: Settings,
         provider: Result<Provider, NoProvider>,
-        by_key: bool,
+        start: Start,
         journal: &mut Journal,
     ) {
         self.settings = settings;
@@ -84,14 +84,15 @@ impl Models {
                 self.changed();
             }
         }
-        self.search(by_key);
+        self.search(start);
     }
 
     /// Searches for a better model than the default one of a key, if nobody chose a model.
-    fn search(&mut self, by_key: bool) {
+    fn search(&mut self, start: Start) {
         self.better = JoinSet::new();
-        if let Ok(provider) = &self.provider
-            && by_key
+        if let (Ok(provider), Ok(model)) = (&self.provider, &self.settings.model)
+            && model.by_key
+            && start == Start::New
         {
             self.better.spawn(offers::better(provider.clone()));
         }

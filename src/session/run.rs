@@ -161,7 +161,7 @@ impl Actor {
             .await;
         let journal = &mut self.conversation.journal;
         self.models
-            .configure(settings, setup.provider, setup.by_key, journal);
+            .configure(settings, setup.provider, start, journal);
     }
 
     /// The current state.

@@ -666,7 +666,6 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
     let setup = Setup {
         id: "s".into(),
         provider: Ok(Provider::scripted(Rehearsal::from(script))),
-        by_key: false,
         workspace: Workspace::new(
             vec![root],
             Documents::new(Encoding::Utf8),
