@@ -9,6 +9,7 @@
 //! sandbox, and only a `network` rule lets it reach the network.
 
 mod emptying;
+mod numbers;
 mod programs;
 pub mod remembered;
 mod rule;

@@ -8,8 +8,9 @@ mod known;
 use std::path::{Component, Path, PathBuf};
 
 use known::{
-    CONTEXT, DATA, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS, LAUNCHERS,
-    MODULES, NAMING, NO_SUBCOMMANDS, RUNNING, SCRIPT_RUNNERS, SQLITE, STEMS, WRAPPERS,
+    CONTAINERS, CONTEXT, DATA, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS,
+    LAUNCHERS, MODULES, NAMING, NO_SUBCOMMANDS, PLAIN_VALUES, READING, RUNNING, RUNNING_NOTHING,
+    SCRIPT_RUNNERS, SQLITE, STEMS, WRAPPERS,
 };
 
 use crate::text::shell::program_name as name;
@@ -81,11 +82,77 @@ fn runs_code(letters: &str, marks: &[&str], is_python: bool, arguments: &[String
     }
     !arguments
         .iter()
-        .any(|word| ["--version", "--help", "-V", "-v", "-h"].contains(&word.as_str()))
+        .any(|word| ["--version", "--help", "--test", "-V", "-v", "-h"].contains(&word.as_str()))
+}
+
+/// What a variable puts into a script is written like this.
+pub(super) const OPEN: &str = "\0";
+
+/// Whether a value of this variable may make a shell, a loader or a program run something.
+pub(super) fn sets_program(variable: &str, value: &str) -> bool {
+    let is = |names: &[&str]| names.iter().any(|name| variable.contains(name));
+    let is_data = match variable {
+        "IFS" => value == r"$'\n'" || !value.contains(|c: char| c.is_alphanumeric() || c == '$'),
+        "PYTHONPATH" => true,
+        _ if is(&["GIT_AUTHOR_", "GIT_COMMITTER_"]) => true,
+        _ => {
+            is(&["GIT_", "PYTHON", "PAGER", "EDITOR"])
+                && !is(&["PATH", "DIR", "CONFIG"])
+                && PLAIN_VALUES.contains(&value)
+        }
+    };
+    is_evaluated(variable) && !is_data
+}
+
+/// Whether git's setting starts nothing.
+fn is_plain_setting(setting: &str) -> bool {
+    let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+    let key = key.to_lowercase();
+    let is = |parts: &[&str]| parts.iter().any(|part| key.contains(part));
+    let sections = ["advice.", "author.", "color.", "committer.", "user."];
+    sections.iter().any(|section| key.starts_with(section))
+        || (setting.contains('=')
+            && PLAIN_VALUES.contains(&value)
+            && !is(&[
+                "alias", "dir", "file", "include", "kspath", ".path", "protocol",
+            ]))
+}
+
+/// git's arguments from its subcommand on, and what its options before that run.
+fn subcommand_of_git(mut arguments: &[String]) -> (&[String], Runs) {
+    let mut runs = Runs::Itself;
+    loop {
+        arguments = match arguments {
+            [option, setting, rest @ ..] if option == "-c" && is_plain_setting(setting) => rest,
+            [option, _, rest @ ..] if option == "-C" => {
+                runs = Runs::Later;
+                rest
+            }
+            [option, rest @ ..] if ["--no-pager", "--version"].contains(&option.as_str()) => rest,
+            [option, ..] if option.starts_with('-') => return (arguments, Runs::Others),
+            [config, get, ..] if config == "config" && READING.contains(&get.as_str()) => {
+                return (&[], runs);
+            }
+            _ => return (arguments, runs),
+        }
+    }
+}
+
+/// Whether docker runs anything but itself.
+fn starts_container(arguments: &[String]) -> bool {
+    let (compose, rest) = match arguments {
+        [first, rest @ ..] if first == "compose" => (true, rest),
+        _ => (false, arguments),
+    };
+    // docker's own `config` is none of `compose`.
+    let is_plain = |first: &String| {
+        RUNNING_NOTHING.contains(&first.as_str()) && (compose || first != "config")
+    };
+    !rest.first().is_some_and(is_plain)
 }
 
 /// Whether a shell or a loader evaluates this variable's value.
-pub(super) fn is_evaluated(variable: &str) -> bool {
+fn is_evaluated(variable: &str) -> bool {
     EVALUATED.contains(&variable)
         || EVALUATED_BEGINNINGS
             .iter()
@@ -120,8 +187,10 @@ fn evaluates_names(name: &str, arguments: &[String]) -> bool {
                 "declare" | "local" | "typeset" => has_flag(&['i', 'n']),
                 _ => false,
             };
-            let is_special =
-                |word: &String| is_evaluated(word.split(['=', '+']).next().unwrap_or(word));
+            let is_special = |word: &String| match word.split_once('=') {
+                Some((name, value)) => sets_program(name.trim_end_matches('+'), value),
+                None => is_evaluated(word),
+            };
             evaluates || has_subscript() || arguments.iter().any(is_special)
         }
     }
@@ -228,7 +297,9 @@ fn is_plain_script(name: &str, arguments: &[String]) -> Option<bool> {
             let name = name.trim_start_matches(is_between);
             name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         };
-        if is_awk {
+        if script.contains(OPEN) {
+            false
+        } else if is_awk {
             let starts = script.replace("||", "").contains('|') || script.contains("system");
             !starts && !script.match_indices('@').any(calls)
         } else {
@@ -258,13 +329,18 @@ fn takes_command(arguments: &[String]) -> bool {
     })
 }
 
+/// Whether it is `sed` or `awk`.
+pub(super) fn is_script(program: &str) -> bool {
+    is_plain_script(&name(program), &[]).is_some()
+}
+
 /// Whether a program's arguments are data: it runs none of them, but by options that are known here.
 pub(super) fn takes_data(program: &str) -> bool {
     let name = name(program);
     DATA.contains(&name.as_str())
         || NO_SUBCOMMANDS.contains(&name.as_str())
         || NAMING.contains(&name.as_str())
-        || is_plain_script(&name, &[]).is_some()
+        || is_script(program)
 }
 
 /// Whether a program runs the words behind its options.
@@ -277,8 +353,27 @@ pub(super) fn depends_on_options(program: &str) -> bool {
     let name = name(program);
     row(RUNNING, &name).is_some()
         || row(&INTERPRETERS, &name).is_some()
-        || is_plain_script(&name, &[]).is_some()
+        || is_script(program)
         || NAMING.contains(&name.as_str())
+}
+
+/// Whether `sqlite3` does more than read and write the database: without a command it reads its input.
+fn is_odd_sqlite(arguments: &[String]) -> bool {
+    let mut texts = arguments
+        .iter()
+        .filter(|word| !word.starts_with('-'))
+        .skip(1)
+        .peekable();
+    let is_odd = |text: &String| {
+        let mut lines = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with('.'));
+        lines.any(|line| {
+            !SQLITE.contains(&line.split(' ').next().unwrap_or(line)) || line.contains('|')
+        })
+    };
+    texts.peek().is_none() || texts.any(is_odd)
 }
 
 /// What the command may run that its first words do not show.
@@ -308,6 +403,11 @@ pub(super) fn runs(words: &[String]) -> Runs {
     if let Some(is_plain) = is_plain_script(&name, arguments) {
         return if is_plain { Runs::Itself } else { Runs::Others };
     }
+    let (arguments, before) = if name == "git" {
+        subcommand_of_git(arguments)
+    } else {
+        (arguments, Runs::Itself)
+    };
     let is_known = row(RUNNING, &name).is_some() || takes_data(program);
     let sets_command = |word: &String| {
         let value = word.split_once('=').map_or("", |(_, value)| value);
@@ -335,34 +435,14 @@ pub(super) fn runs(words: &[String]) -> Runs {
         .flatten()
         .any(|(letters, marks)| has_mark(letters, marks, word))
     });
-    let is_odd_sqlite = name == "sqlite3" && {
-        let mut texts = arguments
-            .iter()
-            .filter(|word| !word.starts_with('-'))
-            .skip(1)
-            .peekable();
-        let is_odd = |text: &String| {
-            let mut lines = text
-                .lines()
-                .map(str::trim)
-                .filter(|line| line.starts_with('.'));
-            lines.any(|line| {
-                !SQLITE.contains(&line.split(' ').next().unwrap_or(line)) || line.contains('|')
-            })
-        };
-        // Without a command it reads its input.
-        texts.peek().is_none() || texts.any(is_odd)
-    };
-    let runs_others = WRAPPERS.contains(&name.as_str())
+    let runs_others = before == Runs::Others
+        || WRAPPERS.contains(&name.as_str())
         || is_marked
-        || is_odd_sqlite
+        || (name == "sqlite3" && is_odd_sqlite(arguments))
+        || (CONTAINERS.contains(&name.as_str()) && starts_container(arguments))
         || (name.ends_with("make") && arguments.iter().any(sets_command))
         || (!is_known && takes_command(arguments));
-    if runs_others {
-        Runs::Others
-    } else {
-        Runs::Itself
-    }
+    if runs_others { Runs::Others } else { before }
 }
 
 /// Whether the command may run something its first words do not show, or change what later ones mean.
@@ -387,9 +467,7 @@ pub(super) fn subcommand(words: &[String]) -> Option<&[String]> {
     let named = words.get(..count)?;
     let evaluates = |word: &String| {
         let name = name(word);
-        WRAPPERS.contains(&name.as_str())
-            || row(&INTERPRETERS, &name).is_some()
-            || is_plain_script(&name, &[]).is_some()
+        WRAPPERS.contains(&name.as_str()) || row(&INTERPRETERS, &name).is_some() || is_script(&name)
     };
     let is_subcommand = named.iter().skip(1).all(is_name)
         && !NO_SUBCOMMANDS.contains(&program.as_str())

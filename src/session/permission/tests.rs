@@ -1,3 +1,4 @@
+mod numbers;
 mod spellings;
 
 use super::*;
@@ -771,7 +772,12 @@ const STARTERS: &[Starter] = &[
         "",
         "",
         &[],
-        &["-exec x ';'", "-execdir x ';'", "-ok x ';'", "-okdir x ';'"],
+        &[
+            "-exec rm f ';'",
+            "-execdir rm f ';'",
+            "-ok rm f ';'",
+            "-okdir rm f ';'",
+        ],
     ),
     ("nmap", "", "", &[("--script", 5)], &["-sC a"]),
     ("less", "", "", &[], &["'+!rm f' a", "'+G!rm f' a"]),
@@ -1130,6 +1136,31 @@ const UNRELATED: &[&str] = &[
     "stat -c '%s %n' a",
     "diff <(sort a) <(sort b) || true",
     "trap 'echo bye' EXIT; ls",
+    "while IFS= read -r line; do echo \"> $line\"; done < a.txt",
+    "IFS=, read -r a b < a.csv; echo \"$b\"",
+    "arr=(a b c); echo \"${arr[1]}\" \"${arr[@]:1}\" ${#arr[@]}",
+    "v=$(date +%F); echo \"${v:0:7}\"",
+    "x=5; [[ $x -gt 3 && -n $HOME ]] && echo ok",
+    "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done",
+    "echo $(( RANDOM % 6 + 1 ))",
+    "printf '%s\\n' \"$x\"",
+    "git -c color.ui=always -c user.name=me diff HEAD~1",
+    "git -c core.quotepath=false diff --name-only",
+    "git -C sub status --short",
+    "git config --get user.name || true",
+    "GIT_PAGER=cat git log -2",
+    "GIT_AUTHOR_DATE='2020-01-01' git commit --allow-empty -qm old",
+    "PYTHONPATH=src python3 -m pytest tests -q",
+    "pytest -k 'rm or mv' -x --tb=short",
+    "node --test test/",
+    "comm -12 <(sort a.txt) <(sort b.txt)",
+    "awk 'BEGIN {\n  x = \"rm f\"\n  print x\n}'",
+    "awk -v n=\"$n\" '{ print n }' a.txt",
+    "seq 1 3 | xargs -I{} echo \"item {}\"",
+    "ls *.txt | xargs -I{} cp {} {}.bak",
+    "printf 'a b' | xargs -n 1 -P 2 echo",
+    "find . -name '*.py' -exec grep -l rm {} +",
+    "find . -type f -exec wc -l {} \\; -exec stat {} \\;",
 ];
 
 #[test]
@@ -1150,6 +1181,8 @@ fn lines_that_a_rule_does_not_concern_do_not_ask() {
         "printf -v x y",
         "test -n x",
         "sqlite3 db .tables",
+        "docker logs web",
+        "docker compose ps",
     ] {
         let program = line.split(' ').next().unwrap();
         check(
@@ -1157,6 +1190,20 @@ fn lines_that_a_rule_does_not_concern_do_not_ask() {
             Ask,
             &run(line),
             "allow",
+        );
+    }
+    // A plugin may run anything.
+    for line in [
+        "docker model run x",
+        "docker compose up",
+        "docker --host x ps",
+        "docker config",
+    ] {
+        check(
+            &policy(&["run_command(docker *)"], &[], &[]),
+            Ask,
+            &run(line),
+            "ask",
         );
     }
 }

@@ -4,7 +4,10 @@
 //! cannot be decided, unless what it runs is a line of its own that can be read.
 
 use super::emptying::has_candidate_in_text;
-use super::programs::{Runs, depends_on_options, is_evaluated, is_prefix, runs, takes_data};
+use super::numbers::Numbers;
+use super::programs::{
+    OPEN, Runs, depends_on_options, is_prefix, is_script, runs, sets_program, takes_data,
+};
 use super::rule::{Rule, Touch};
 use super::windows;
 use crate::text::shell::{
@@ -17,37 +20,60 @@ const CALCULATES: [&str; 8] = ["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-
 /// How deep lines in lines are read.
 const DEPTH: usize = 8;
 
-/// For a line of a POSIX shell.
-pub(super) fn touched(rule: &Rule, line: &Line) -> Touch {
-    touched_within(rule, line, DEPTH)
+/// What a command is judged within.
+struct Scope {
+    /// How deep lines in it are read.
+    depth: usize,
+    numbers: Numbers,
 }
 
-fn touched_within(rule: &Rule, line: &Line, depth: usize) -> Touch {
+impl Scope {
+    /// That of a line in a word of the command, whose variables may have been set outside of it.
+    fn inner(&self) -> Self {
+        Self {
+            depth: self.depth - 1,
+            numbers: Numbers::default(),
+        }
+    }
+}
+
+/// For a line of a POSIX shell.
+pub(super) fn touched(rule: &Rule, line: &Line) -> Touch {
+    let scope = Scope {
+        depth: DEPTH,
+        numbers: Numbers::of(line),
+    };
+    touched_within(rule, line, &scope)
+}
+
+fn touched_within(rule: &Rule, line: &Line, scope: &Scope) -> Touch {
     let commands = line.all();
     let touches = commands
         .iter()
-        .map(|command| by_command(rule, command, depth));
+        .map(|command| by_command(rule, command, scope));
     touches.max().unwrap_or(Touch::Perhaps)
 }
 
-fn by_command(rule: &Rule, command: &Command, depth: usize) -> Touch {
-    let targets = command
+fn by_command(rule: &Rule, command: &Command, scope: &Scope) -> Touch {
+    let inputs = command
         .redirections
         .iter()
-        .map(|redirection| &redirection.target);
-    let mut words = command
+        .flat_map(|input| [Some(&input.target), input.document()])
+        .flatten();
+    let mut expansions = command
         .assignments
         .iter()
         .chain(&command.words)
-        .chain(targets);
-    let evaluates = words.any(|word| word.expansions().any(|expansion| expansion.evaluates))
+        .chain(inputs)
+        .flat_map(Word::expansions);
+    let evaluates = expansions.any(|it| it.evaluates && !scope.numbers.suffice(it))
         || command
             .assignments
             .iter()
             .any(|word| is_set(rule, &word.written()));
     let touch = match command.keyword {
-        None => by_words(rule, command, depth),
-        Some("[[") if calculates(&command.words) => Touch::Perhaps,
+        None => by_words(rule, command, scope),
+        Some("[[") if calculates(&command.words, &scope.numbers) => Touch::Perhaps,
         Some(_) => Touch::Not,
     };
     if evaluates {
@@ -62,31 +88,29 @@ fn is_set(rule: &Rule, word: &str) -> bool {
     let (name, value) = word.split_once('=').unwrap_or((word, ""));
     let mut programs = value.split(|c: char| !(c.is_alphanumeric() || "_./-".contains(c)));
     name.contains('[')
-        || is_evaluated(name.trim_end_matches('+'))
+        || sets_program(name.trim_end_matches('+'), value)
         || programs.any(|program| rule.is_about_program(&program_name(program)))
 }
 
 /// Whether `[[` evaluates a word that is no number.
-fn calculates(words: &[Word]) -> bool {
-    let texts: Words = words.iter().map(Word::written).collect();
-    let is_number = |text: &String| {
-        matches!(text.as_str(), "$#" | "$?") || text.chars().all(|c| c.is_ascii_digit())
-    };
-    texts.iter().enumerate().any(|(at, text)| {
-        let beside = [at.checked_sub(1), Some(at + 1)]
+fn calculates(words: &[Word], numbers: &Numbers) -> bool {
+    let is_number = |word: &Word| numbers.has(word) || numbers.suffice_for(&word.written());
+    words.iter().enumerate().any(|(at, word)| {
+        let mut beside = [at.checked_sub(1), Some(at + 1)]
             .into_iter()
             .flatten()
-            .filter_map(|at| texts.get(at));
-        CALCULATES.contains(&text.as_str()) && !beside.clone().all(is_number)
+            .filter_map(|at| words.get(at));
+        CALCULATES.contains(&word.written().as_str()) && !beside.all(is_number)
     })
 }
 
-fn by_words(rule: &Rule, command: &Command, depth: usize) -> Touch {
+fn by_words(rule: &Rule, command: &Command, scope: &Scope) -> Touch {
     let words = command.words.as_slice();
     let Some((program, arguments)) = words.split_first() else {
         return Touch::Not;
     };
-    let Some(program) = program.text() else {
+    // What begins like an option was taken for a program by mistake.
+    let Some(program) = program.text().filter(|text| !text.starts_with('-')) else {
         return Touch::Perhaps;
     };
     let touch = touches(rule, words);
@@ -94,25 +118,44 @@ fn by_words(rule: &Rule, command: &Command, depth: usize) -> Touch {
         return touch;
     }
     if let Some(line) = line_of(&program, arguments) {
-        let read = read(&line, Dialect::Posix).ok().filter(|_| depth > 0);
+        let read = read(&line, Dialect::Posix).ok().filter(|_| scope.depth > 0);
         return read.map_or(Touch::Perhaps, |line| {
-            touched_within(rule, &line, depth - 1)
+            touched_within(rule, &line, &scope.inner())
         });
+    }
+    let is_plain = |word: &Word| {
+        word.text()
+            .is_some_and(|text| scope.numbers.suffice_for(&text))
+    };
+    if program == "let" && arguments.iter().all(is_plain) {
+        return Touch::Not;
     }
     let asks_where = |word: &Word| matches!(word.text().as_deref(), Some("-v" | "-V"));
     if program == "command" && arguments.first().is_some_and(asks_where) {
         return Touch::Not;
     }
-    if let Some(touch) = behind(rule, command, &program, depth) {
+    if let Some(touch) = behind(rule, command, &program, scope) {
         return touch;
     }
-    let texts: Words = words.iter().map(Word::written).collect();
-    let names =
-        |word: &String| word.contains('=') && !word.starts_with('-') && is_set_to(rule, word);
+    let (command, executed) = &without_executed(rule, command, &program, scope);
+    if *executed != Touch::Not {
+        return *executed;
+    }
+    let (words, is_script) = (command.words.as_slice(), is_script(&program));
+    let arguments = words.get(1..).unwrap_or_default();
+    let text = |word: &Word| {
+        // What a variable adds to a script is a part of it.
+        let is_known = !is_script || word.text().is_some() || scope.numbers.has(word);
+        word.written() + if is_known { "" } else { OPEN }
+    };
+    let texts: Words = words.iter().map(text).collect();
+    let names = |word: &String| {
+        word.contains('=') && !word.starts_with('-') && !is_script && is_set_to(rule, word)
+    };
     if runs(&texts) == Runs::Others
         || (depends_on_options(&program)
-            && !is_plain_test(words)
-            && arguments.iter().any(may_be_option))
+            && !is_plain_test(words, &scope.numbers)
+            && options(&program, arguments).any(may_be_option))
         || texts.iter().skip(1).any(names)
         || (!takes_data(&program) && mentions(rule, command))
     {
@@ -124,13 +167,9 @@ fn by_words(rule: &Rule, command: &Command, depth: usize) -> Touch {
 
 /// For a program that runs the words behind its options: any of them that may begin the command counts. `None` where they
 /// do not say what runs.
-fn behind(rule: &Rule, command: &Command, program: &str, depth: usize) -> Option<Touch> {
-    let texts: Words = command
-        .words
-        .iter()
-        .map(Word::text)
-        .collect::<Option<_>>()?;
-    if !is_prefix(program) || depth == 0 {
+fn behind(rule: &Rule, command: &Command, program: &str, scope: &Scope) -> Option<Touch> {
+    let texts: Words = command.words.iter().map(literal).collect::<Option<_>>()?;
+    if !is_prefix(program) || scope.depth == 0 {
         return None;
     }
     let (name, mut touch, mut may_be_value) = (program_name(program), Touch::Not, false);
@@ -139,6 +178,7 @@ fn behind(rule: &Rule, command: &Command, program: &str, depth: usize) -> Option
     while let Some(text) = texts.get(at) {
         let is_option = text.starts_with('-');
         let is_set_here = name == "env" && !is_option && text.contains('=');
+        let is_mark = name == "xargs" && text.starts_with("-I");
         match (name.as_str(), text.as_str()) {
             ("env", "-" | "--" | "-i" | "-u" | "-C" | "--ignore-environment") => {}
             ("env", option) if is_option && !option.starts_with("--unset=") => return None,
@@ -153,42 +193,112 @@ fn behind(rule: &Rule, command: &Command, program: &str, depth: usize) -> Option
                 replaced = texts.get(at + 1).map(String::as_str);
                 at += 1;
             }
-            ("xargs", option) if option.starts_with("-I") => replaced = option.get(2..),
+            _ if is_mark => replaced = text.get(2..),
             _ if is_set_here && is_set(rule, text) => touch = touch.max(Touch::Perhaps),
             _ => {}
         }
         if !is_option && !is_set_here {
-            if replaced.is_some_and(|mark| text.contains(mark)) {
-                return None;
+            // No program has such a name.
+            if !text.chars().all(|c| c.is_ascii_digit()) {
+                let inner = inner(command, at, &name, replaced);
+                touch = touch.max(by_words(rule, &inner, &scope.inner()));
             }
-            touch = touch.max(by_words(rule, &inner(command, at, &name), depth - 1));
             if !may_be_value && !text.starts_with(|c: char| c.is_ascii_digit()) {
                 break;
             }
         }
         let is_alone = text.ends_with(|c: char| c.is_ascii_digit()) || text == "-r";
-        may_be_value = is_option && !is_alone && replaced.is_none();
+        may_be_value = is_option && !is_alone && !is_mark;
         at += 1;
     }
     Some(touch)
 }
 
-/// The command that begins with a word of another one; what `xargs` reads stands behind it.
-fn inner(command: &Command, at: usize, name: &str) -> Command {
-    let read = Expansion {
+/// The command that begins with a word of another one; what `xargs` reads stands behind it, and where it replaces a mark.
+fn inner(command: &Command, at: usize, name: &str, replaced: Option<&str>) -> Command {
+    let read = (name == "xargs").then(|| Word {
+        pieces: vec![anything()],
+    });
+    let words = command.words.iter().skip(at);
+    let words = words.map(|word| replaced.map_or_else(|| word.clone(), |mark| with(word, mark)));
+    Command {
+        words: words.chain(read).collect(),
+        redirections: command.redirections.clone(),
+        ..Command::default()
+    }
+}
+
+/// A word whose text is known, but for a `mark` in it.
+fn with(word: &Word, mark: &str) -> Word {
+    let text = literal(word).unwrap_or_default();
+    if mark.is_empty() || !text.contains(mark) {
+        return word.clone();
+    }
+    let mut replaced = Word::default();
+    for (at, part) in text.split(mark).enumerate() {
+        replaced.pieces.extend((at > 0).then(anything));
+        if !part.is_empty() {
+            replaced.push(part);
+        }
+    }
+    replaced
+}
+
+/// What another program puts in place of a mark, or behind the words.
+fn anything() -> Piece {
+    Piece::Expansion(Expansion {
         source: "$@".to_owned(),
         commands: Vec::new(),
         is_quoted: false,
         evaluates: false,
+    })
+}
+
+/// The text of a word, in which `{}` stands for itself.
+fn literal(word: &Word) -> Option<String> {
+    let is_literal = |piece: &Piece| match piece {
+        Piece::Text(_) => true,
+        Piece::Pattern(pattern) => "{}".contains(pattern.as_str()),
+        Piece::Expansion(_) => false,
     };
-    let read = (name == "xargs").then(|| Word {
-        pieces: vec![Piece::Expansion(read)],
-    });
-    Command {
-        words: command.words.iter().skip(at).cloned().chain(read).collect(),
-        redirections: command.redirections.clone(),
-        ..Command::default()
+    let text = word.written();
+    let is_plain =
+        word.pieces.iter().all(is_literal) && !text.replace("{}", "").contains(['{', '}']);
+    word.text().or_else(|| is_plain.then_some(text))
+}
+
+/// A `find` without the commands that it runs, and whether the rule matches one of those.
+fn without_executed(
+    rule: &Rule,
+    command: &Command,
+    program: &str,
+    scope: &Scope,
+) -> (Command, Touch) {
+    let (mut rest, mut touch) = (command.clone(), Touch::Not);
+    let is = |word: &Word, texts: &[&str]| {
+        word.text()
+            .is_some_and(|text| texts.contains(&text.as_str()))
+    };
+    let is_start = |word: &Word| is(word, &["-exec", "-execdir", "-ok", "-okdir"]);
+    while program_name(program) == "find"
+        && scope.depth > 0
+        && let Some(start) = rest.words.iter().position(is_start)
+        && let Some(length) = rest
+            .words
+            .iter()
+            .skip(start)
+            .position(|it| is(it, &[";", "+"]))
+    {
+        let executed = rest.words.drain(start..=start + length);
+        let words = executed.skip(1).take(length - 1);
+        let executed = Command {
+            words: words.map(|word| with(&word, "{}")).collect(),
+            redirections: command.redirections.clone(),
+            ..Command::default()
+        };
+        touch = touch.max(by_words(rule, &executed, &scope.inner()));
     }
+    (rest, touch)
 }
 
 /// Whether the rule matches the words as the command that they are.
@@ -233,7 +343,14 @@ fn mentions(rule: &Rule, command: &Command) -> bool {
             .iter()
             .any(|text| has_candidate_in_text(&text.replace('=', " "), is_touched))
     };
-    (1..words.len()).any(|at| words.get(at..).is_some_and(is_touched))
+    // What stands for the output of a command is the name of a pipe.
+    let is_pipe = |word: &Word| {
+        word.expansions()
+            .any(|it| it.source.starts_with(['<', '>']))
+    };
+    (1..words.len())
+        .filter_map(|at| words.get(at..))
+        .any(|words| !words.first().is_some_and(is_pipe) && is_touched(words))
         || words.iter().skip(1).chain(input).any(in_text)
 }
 
@@ -244,11 +361,13 @@ fn is_set_to(rule: &Rule, word: &str) -> bool {
 }
 
 /// Whether the operands of `test` are operands whatever their values are: beside a single operator.
-fn is_plain_test(words: &[Word]) -> bool {
+fn is_plain_test(words: &[Word], numbers: &Numbers) -> bool {
     let is_operator =
         |word: &str| word.starts_with(['-', '=', '!']) && !["-v", "-R"].contains(&word);
     let is_one = |word: &Word| {
-        word.text().is_some() || word.expansions().all(|expansion| expansion.is_quoted)
+        word.text().is_some()
+            || word.expansions().all(|expansion| expansion.is_quoted)
+            || numbers.has(word)
     };
     let texts: Words = words
         .iter()
@@ -287,6 +406,13 @@ fn line_of(program: &str, arguments: &[Word]) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The arguments that may be options: behind its text, those of `printf` are none.
+fn options<'a>(program: &str, arguments: &'a [Word]) -> impl Iterator<Item = &'a Word> {
+    let is_text = |first: &Word| first.text().is_some_and(|text| !text.starts_with('-'));
+    let is_printed = program == "printf" && arguments.first().is_some_and(is_text);
+    arguments.iter().filter(move |_| !is_printed)
 }
 
 /// Whether a word that depends on more than the line may become an option.

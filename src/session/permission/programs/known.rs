@@ -204,9 +204,17 @@ pub(super) const EVALUATED_ENDS: [&str; 9] = [
     "OPTS",
 ];
 
+/// Options of `git config` that only read it.
+pub(super) const READING: [&str; 4] = ["--get", "--get-all", "--list", "-l"];
+/// Values of variables and settings that start nothing but `cat` or `true`.
+pub(super) const PLAIN_VALUES: [&str; 13] = [
+    "", "0", "1", "always", "auto", "cat", "false", "never", "no", "off", "on", "true", "yes",
+];
+
 /// Other programs whose arguments are text, names and files: what looks like a command among them is none.
-pub(super) const DATA: [&str; 12] = [
-    "apropos", "cargo", "cd", "egrep", "fgrep", "gh", "git", "jq", "man", "npm", "pip", "type",
+pub(super) const DATA: [&str; 13] = [
+    "apropos", "cargo", "cd", "egrep", "fgrep", "gh", "git", "jq", "man", "npm", "pip", "pytest",
+    "type",
 ];
 /// Programs that run the words behind their options, and take nothing else that is evaluated.
 pub(super) const PREFIXES: [&str; 9] = [
@@ -221,34 +229,19 @@ pub(super) const STEMS: [&str; 20] = [
 /// Modules of Python that evaluate their arguments or input.
 pub(super) const MODULES: [&str; 4] = ["IPython", "code", "pdb", "timeit"];
 
-/// What runs a program in a container or as a part of docker itself.
-const CONTAINERS: &[&str] = &[
-    "build",
-    "buildx",
-    "compose",
-    "config",
-    "container",
-    "context",
-    "create",
-    "exec",
-    "image",
-    "plugin",
-    "run",
-    "service",
-    "stack",
-    "start",
-    "--config",
-    "--context",
-    "--host",
+/// Programs that run containers. Their subcommands are a closed list: a plugin may add one that runs anything.
+pub(super) const CONTAINERS: [&str; 3] = ["docker", "nerdctl", "podman"];
+/// Those, and those of `compose`, that run nothing.
+pub(super) const RUNNING_NOTHING: [&str; 27] = [
+    "config", "cp", "diff", "down", "events", "history", "images", "info", "inspect", "kill",
+    "logs", "ls", "network", "port", "ps", "pull", "push", "rename", "rm", "rmi", "search",
+    "stats", "stop", "tag", "top", "version", "volume",
 ];
 
 /// Arguments that make a program run others: the program, one-letter options, and others. Of the others, `--long` also
 /// stands for its abbreviations, `-word` and what begins or ends with a sign for what begins so, and `*text` for what
 /// contains the text.
 pub(super) const RUNNING: &[(&str, &str, &[&str])] = &[
-    ("docker", "Hc", CONTAINERS),
-    ("nerdctl", "Hc", CONTAINERS),
-    ("podman", "Hc", CONTAINERS),
     (
         "kubectl",
         "",
@@ -270,21 +263,16 @@ pub(super) const RUNNING: &[(&str, &str, &[&str])] = &[
         "",
         &[
             "-c",
-            "-C",
             "-O",
             "-x",
             "--config-env",
             "--exec",
-            "--exec-path",
             "--ext-diff",
-            "--git-dir",
             "--open-files-in-pager",
             "--output",
-            "--paginate",
             "--receive-pack",
             "--textconv",
             "--upload-pack",
-            "--work-tree",
             "bisect",
             "config",
             "difftool",
