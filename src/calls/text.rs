@@ -253,15 +253,41 @@ impl<C: Catalog> TextCalls<C> {
         }
         // A fence for nothing but calls.
         if let Some((language, code)) = whole_fence(&self.text)
-            && ["tool", "function"]
-                .iter()
-                .any(|word| language.starts_with(word))
-            && self.tools.names().iter().any(|name| code.contains(name))
+            && (is_tool(language) && code.starts_with('{')
+                || ["tool", "function"]
+                    .iter()
+                    .any(|word| language.starts_with(word))
+                    && self.tools.names().iter().any(|name| code.contains(name)))
         {
+            return Some("it cannot be read".to_owned());
+        }
+        if self.is_spelled_out() {
             return Some("it cannot be read".to_owned());
         }
         let calls = self.example(is_tool).or_else(|| self.mentioned());
         calls.filter(is_meant).map(|_| EXAMPLE.to_owned())
+    }
+
+    /// Whether the answer is a line with a tool's name and its arguments, in the form of no family: `NAME key=value`,
+    /// `call:NAME{key:value}`.
+    fn is_spelled_out(&self) -> bool {
+        let line = self.text.trim();
+        let line = line.strip_prefix("call:").unwrap_or(line);
+        let names = self.tools.names().into_iter();
+        let mut called = names.filter_map(|name| Some((name, line.strip_prefix(name)?)));
+        called.any(|(name, rest)| {
+            let schema = self.tools.parameters(name).unwrap_or_default();
+            let is_given = |key: &Value| {
+                let key = key.as_str().unwrap_or_default();
+                ["=", ":"]
+                    .iter()
+                    .any(|sign| rest.contains(&format!("{key}{sign}")))
+            };
+            let required = schema["required"]
+                .as_array()
+                .filter(|keys| !keys.is_empty());
+            !rest.contains('\n') && required.is_some_and(|keys| keys.iter().all(is_given))
+        })
     }
 
     /// The call at the end of the answer in marks that no family has: the last name of a tool, and its arguments.
@@ -274,12 +300,22 @@ impl<C: Catalog> TextCalls<C> {
             .collect();
         places.sort_unstable();
         let (call, rest) = places.iter().rev().take(NAMES).find_map(|(at, name)| {
-            let (call, rest) = forms::arguments_within(name, text.split_at(at + name.len()).1)?;
-            // The end of a mark may have the name too.
-            Some((call, search::ends(rest.trim()).replacen(name, "", 1)))
+            forms::arguments_within(name, text.split_at(at + name.len()).1)
         })?;
-        let is_over = !rest.contains(|c: char| c.is_alphanumeric() || c == '`');
-        is_over.then_some(call)
+        // Nothing but marks may follow. JSON in the marks of a family was passed over: it is an example.
+        let is_known = search::has_mark(&text);
+        let outside = rest
+            .split(['<', '['])
+            .enumerate()
+            .map(|(number, part)| match part {
+                part if number == 0 => part,
+                part => part
+                    .split_once(['>', ']'])
+                    .map_or(part, |(_mark, after)| after),
+            });
+        let mut outside = outside.flat_map(str::chars);
+        let is_more = |c: char| c.is_alphanumeric() || c == '`' || c == '}' && is_known;
+        (!outside.any(is_more)).then_some(call)
     }
 
     /// The calls in a fence or as JSON after the answer's text.

@@ -4,7 +4,9 @@
 //! tokens (`｜`, `▁`) are those of ASCII, a tag may stand in any namespace (`<minimax:tool_call>`, `<｜DSML｜invoke`), with
 //! its slash anywhere before the name, and its brackets may be tokens (Kimi K3) or follow one (`MiniMax` M3).
 //!
-//! The tokens that only end an answer are no rows but a rule: `<|`, a name, `|>`.
+//! The tokens that only end an answer are no rows but a rule: `<|`, a name, `|>`. So are the names of most marks around
+//! calls: in a row, `*` is a name made of the [words](HEADS) for calls, in any order (`tool_calls`, `start_action`), and
+//! `^` one that ends them (`/tool_call`, `tool_call_end`).
 
 use std::borrow::Cow;
 
@@ -33,39 +35,18 @@ pub(crate) type Mark = (&'static str, &'static str, Kind, &'static str);
 /// All marks. Where one mark begins with another, it is above it.
 #[rustfmt::skip]
 pub(crate) const MARKS: &[Mark] = &[
-    ("[TOOL_CALLS]", "[/TOOL_CALLS]", Calls, "Mistral"),
+    ("[*]", "[^]", Calls, "Mistral, LM Studio, MiniMax"),
+    ("<|*|>", "<|^|>", Calls, "DeepSeek, Kimi, Phi, LFM, Command, InternLM, Solar, Llama 4, Apertus"),
+    ("<|*>", "<*|>", Calls, "Gemma 4"),
+    ("<*>", "</*>", Calls, "Hermes, Qwen, GLM, MiniMax, Seed, Hunyuan, Nemotron, Granite, Claude, LongCat"),
     ("<|python_tag|>", "<|eom_id|>", Calls, "Llama 3"),
-    ("<|python_start|>", "<|python_end|>", Calls, "Llama 4"),
-    ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", Calls, "Kimi"),
-    ("<|tool_call_section_begin|>", "<|tool_call_section_end|>", Calls, "Kimi"),
-    ("<|tool_calls_begin|>", "<|tool_calls_end|>", Calls, "DeepSeek"),
-    ("<|tool_call_begin|>", "<|tool_call_end|>", Calls, "DeepSeek, Kimi"),
-    ("<|tool_call|>", "<|/tool_call|>", Calls, "Phi, Granite"),
-    ("<|tool_calls|>", "<|/tool_calls|>", Calls, "Phi"),
-    ("<|tool_call_start|>", "<|tool_call_end|>", Calls, "LFM"),
-    ("<|tool_call>", "<tool_call|>", Calls, "Gemma 4"),
     ("<start_function_call>", "<end_function_call>", Calls, "FunctionGemma"),
-    ("<|START_ACTION|>", "<|END_ACTION|>", Calls, "Command"),
-    ("<|action_start|>", "<|action_end|>", Calls, "InternLM"),
     ("<|plugin|>", "<|action_end|>", Calls, "InternLM"),
-    ("<|tool_call:begin|>", "<|tool_call:end|>", Calls, "Solar"),
     ("<|function_call|>", "<|message_sep|>", Calls, "GigaChat"),
     ("<|recipient|>", "<|stop|>", Calls, "Functionary"),
     ("✿FUNCTION✿:", "✿RESULT✿", Calls, "Qwen 1.5"),
-    ("[TOOL_REQUEST]", "[END_TOOL_REQUEST]", Calls, "LM Studio"),
-    ("[TOOL_CALL]", "[/TOOL_CALL]", Calls, "MiniMax"),
-    ("<tool_code>", "</tool_code>", Calls, "Gemini"),
-    ("<longcat_tool_call>", "</longcat_tool_call>", Calls, "LongCat"),
-    ("<|tools_prefix|>", "<|tools_suffix|>", Calls, "Apertus"),
-    ("<tool_call>", "</tool_call>", Calls, "Hermes, Qwen, GLM, MiniMax, Seed"),
-    ("<tool_calls>", "</tool_calls>", Calls, "DeepSeek, Hunyuan"),
     ("<calls>", "</calls>", Calls, "DeepSeek"),
-    ("<toolcall>", "</toolcall>", Calls, "Nemotron"),
     ("<tools>", "</tools>", Calls, "Qwen 2.5"),
-    ("<tool_use>", "</tool_use>", Calls, "Claude"),
-    ("<function_call>", "</function_call>", Calls, "Granite, EXAONE"),
-    ("<function_calls>", "</function_calls>", Calls, "Claude, DeepSeek"),
-    ("<functioncall>", "</functioncall>", Calls, "Glaive"),
     ("<function>", "</function>", Calls, "Llama 3"),
     ("<invoke>", "</invoke>", Calls, "MiniMax"),
     ("<|channel|>", "<|call|>", Named, "GPT-OSS"),
@@ -95,6 +76,7 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<scratchpad>", "</scratchpad>", Thoughts, "Claude"),
     ("<reflection>", "</reflection>", Thoughts, "Llama 3"),
     ("<|START_THINKING|>", "<|END_THINKING|>", Thoughts, "Command"),
+    ("<|think|>", "<|end|>", Thoughts, "Solar"),
     ("<|thinking|>", "<|/thinking|>", Thoughts, "Granite"),
     ("[THINK]", "[/THINK]", Thoughts, "Mistral"),
     ("◁think▷", "◁/think▷", Thoughts, "Kimi"),
@@ -202,7 +184,7 @@ pub(crate) fn pending(text: &str, mark: &str) -> usize {
         .rmatch_indices(|c| first.contains(&c))
         .map(|(at, _)| text.split_at(at).1);
     starts
-        .take_while(|rest| rest.len() < 4 * mark.len() + LONGEST_NAMESPACE)
+        .take_while(|rest| rest.len() < 4 * mark.len() + LONGEST_NAMESPACE + LONGEST_TOKEN)
         .filter(|rest| may_become(rest, mark))
         .last()
         .map_or(0, str::len)
@@ -336,8 +318,31 @@ fn is_begun(text: &str, end: &str) -> bool {
 const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
 /// The longest namespace of a tag, in bytes.
 const LONGEST_NAMESPACE: usize = 24;
+/// The words of names that stand around calls: two words at least, one of them of the first list, which begins the name or
+/// follows `start`. A word stands before its own beginning.
+const HEADS: [&str; 8] = [
+    "tools",
+    "tool",
+    "functions",
+    "function",
+    "calls",
+    "call",
+    "action",
+    "python",
+];
+const MORE: [&str; 8] = [
+    "code", "use", "request", "section", "begin", "start", "prefix", "tag",
+];
+/// The words of names that end calls, and a slash.
+const ENDINGS: [&str; 3] = ["end", "suffix", "/"];
+/// The places of such names in a mark.
+const BEGINNING: char = '*';
+const ENDING: char = '^';
+
 /// The longest name of a token, in bytes.
 const LONGEST_TOKEN: usize = 40;
+/// The namespace of `LongCat`, which has no colon.
+const LONGCAT: &str = "longcat_";
 /// What `MiniMax` M3 writes before each tag.
 const SEPARATOR: &str = "]<]minimax[>[";
 /// The brackets of Kimi K3, and what closes both.
@@ -346,10 +351,58 @@ const MESSAGE_END: &str = "<|close|>message<|sep|>";
 const CLOSING: &str = "<|sep|>";
 const ALL: [Kind; 6] = [Calls, Named, Argument, Thoughts, Header, Stop];
 
+/// The words of names around calls.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    HEADS.iter().chain(&MORE).chain(&ENDINGS).copied()
+}
+
+/// The words of a name, as far as they are words for calls, and what is left.
+fn in_words(name: &str) -> (Vec<&'static str>, String) {
+    let mut rest: String = name.chars().map(folded).collect();
+    let mut known = Vec::new();
+    loop {
+        let found = words().find_map(|word| Some((word, rest.strip_prefix(word)?.to_owned())));
+        let Some((word, after)) = found else {
+            return (known, rest);
+        };
+        known.push(word);
+        rest = after.trim_start_matches(['_', ':']).to_owned();
+    }
+}
+
+/// Whether a name is made of words for calls, and ends them if it is to.
+fn is_name(name: &str, ends: bool) -> bool {
+    let (words, rest) = in_words(name);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    let begins = words.first().is_some_and(|word| may_be_first(word));
+    rest.is_empty() && begins && words.len() > 1 && has(&HEADS) && has(&ENDINGS) == ends
+}
+
+fn may_be_first(word: &str) -> bool {
+    word == "start" || !MORE.contains(&word)
+}
+
+/// Whether a word is a name of a mark around calls.
+pub(crate) fn is_name_of_calls(word: &str) -> bool {
+    is_name(word, false)
+}
+
+/// A text behind the name that it begins with, as far as it goes.
+fn split_name(text: &str) -> (&str, &str) {
+    let is_part = |c: char| is_of_name(c) && c != '"' || c == ':';
+    text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len()))
+}
+
 fn spelled<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     let mut characters = text.chars();
     for wanted in mark.chars() {
         let before = characters.as_str();
+        if matches!(wanted, BEGINNING | ENDING) {
+            let (name, rest) = split_name(before);
+            is_name(name, wanted == ENDING).then_some(())?;
+            characters = rest.chars();
+            continue;
+        }
         if folded(characters.next()?) != folded(wanted) {
             let rest = (wanted == '>' && mark != CLOSING).then(|| spelled(before, CLOSING))??;
             characters = rest.chars();
@@ -367,6 +420,18 @@ fn begins_spelling(text: &str, mark: &str) -> bool {
             return true;
         };
         match wanted.next() {
+            Some(wanted @ (BEGINNING | ENDING)) => {
+                let (name, after) = split_name(rest);
+                if after.is_empty() {
+                    let (known, left) = in_words(name);
+                    let mut next = words().filter(|word| !known.is_empty() || may_be_first(word));
+                    return next.any(|word| word.starts_with(&left));
+                }
+                if !is_name(name, wanted == ENDING) {
+                    return false;
+                }
+                characters = after.chars();
+            }
             Some(wanted) if folded(wanted) == folded(it) => {}
             Some('>') if mark != CLOSING => match spelled(rest, CLOSING) {
                 Some(after) => characters = after.chars(),
@@ -398,7 +463,7 @@ fn is_fill(character: char) -> bool {
 fn tag(mark: &str) -> Option<(&str, &str)> {
     let open = if mark.starts_with("</") { "</" } else { "<" };
     let name = mark.strip_prefix(open)?;
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == BEGINNING)
         .then_some((open, name))
 }
 
@@ -430,6 +495,10 @@ pub(crate) fn is_odd(text: &str) -> bool {
 }
 
 fn without_namespace(inside: &str) -> Option<&str> {
+    let longcat = spelled(inside.strip_prefix('/').unwrap_or(inside), LONGCAT);
+    if longcat.is_some() {
+        return longcat;
+    }
     let name = inside.trim_start_matches(is_fill);
     let rest = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
     let plain = rest
@@ -448,6 +517,7 @@ mod tests {
 
     /// The spellings of a mark.
     fn spellings(mark: &str) -> Vec<String> {
+        let mark = &mark.replace('*', "tool_call").replace('^', "end_tool_call");
         let mut all = vec![
             mark.to_owned(),
             mark.to_uppercase(),
@@ -511,6 +581,34 @@ mod tests {
         for text in ["<tool>", "<b:", "a < b", "<tool_cal>", "<http://tool_call>"] {
             assert_eq!(after(text, "<tool_call>"), None, "{text}");
         }
+        let is_around_calls =
+            |text: &str| begins(&[Calls]).any(|mark| after(text, mark) == Some(""));
+        for text in [
+            "<|tool▁calls▁begin｜>",
+            "<|tool_calls_section_begin|>",
+            "<|START_ACTION|>",
+            "<toolcall>",
+            "<longcat_tool_call>",
+            "[TOOL_REQUEST]",
+            "<|python_start|>",
+            "<|tool_call>",
+            "<|tool_call:begin|>",
+        ] {
+            assert!(is_around_calls(text), "{text}");
+        }
+        for text in [
+            "<code>",
+            "<section>",
+            "[tools]",
+            "<action>",
+            "<|tool_sep|>",
+            "<|tool_response|>",
+            "<start_code>",
+            "<|tool_call_end|>",
+            "<tool_choice>",
+        ] {
+            assert!(!is_around_calls(text), "{text}");
+        }
     }
 
     #[test]
@@ -523,6 +621,7 @@ mod tests {
                     "x = 1\n",
                     "{end}"
                 );
+                let begin = spellings(begin).swap_remove(0);
                 let text = format!("{begin}x{end}");
                 if !begin.is_empty() {
                     assert_eq!(without_ends(&text), text);

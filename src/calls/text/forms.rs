@@ -99,7 +99,7 @@ fn noise(text: &str) -> &str {
     loop {
         let begin = marks::begins(&around).find_map(|mark| Some((mark, marks::after(rest, mark)?)));
         if let Some((mark, after)) = begin {
-            is_inside = mark.starts_with("<tool");
+            is_inside = ["<*>", "<tools>"].contains(&mark);
             rest = after.trim_start();
             continue;
         }
@@ -145,6 +145,9 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         return function(name.trim_end_matches('/'), rest, end, &argument);
     }
     if let Some((name, rest)) = addressed(text) {
+        // The kind of content may be glued to the name.
+        let glued = name.strip_suffix("json").filter(|name| is_tool(name));
+        let name = glued.unwrap_or(name);
         return with_json(name, rest).or_else(|| patch(rest));
     }
     if let Some(found) = tagged(text) {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::json::{self, TextCall};
 use super::python;
 use crate::calls::names;
-use crate::text::marks::MARKS;
+use crate::text::marks::{self, MARKS};
 use crate::text::repair::PATCH;
 
 /// How many words may stand before the rest of a line: its number, a path.
@@ -53,6 +53,7 @@ const INSIDE: &[&str] = &[
     "type",
     "minimax",
     "seed",
+    "longcat",
 ];
 
 /// A word of a text, in lower case.
@@ -192,8 +193,13 @@ fn skip_entity(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 fn syntax() -> impl Iterator<Item = String> {
     let marks = MARKS.iter().flat_map(|(begin, end, _, _)| [begin, end]);
     let names = [json::NAMES, json::ARGUMENTS, json::REST, INSIDE];
-    let words = |mark: &&str| words(mark).into_iter().map(|word| word.text);
-    marks.chain(names.into_iter().flatten()).flat_map(words)
+    let words = |mark: &str| words(mark).into_iter().map(|word| word.text);
+    let names = names.into_iter().flatten().copied();
+    marks
+        .copied()
+        .chain(names)
+        .chain(marks::words())
+        .flat_map(words)
 }
 
 /// Whether the words stand in a text in this order. Between two parts marks may stand, and before the rest of a line
@@ -227,6 +233,7 @@ fn contains(text: &[Word], call: &[(String, bool)], syntax: &HashSet<String>) ->
                     let text = candidate.text.as_str();
                     let is_piece = |word: &String| word.starts_with(text) || word.ends_with(text);
                     syntax.contains(text)
+                        || marks::is_name_of_calls(text)
                         || (text.len() >= PIECE && syntax.iter().any(is_piece))
                         || candidate.text.bytes().all(|it| it.is_ascii_digit())
                 };

@@ -260,6 +260,11 @@ pub(super) fn is_marked(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::after(text, mark).is_some())
 }
 
+/// Whether the mark of a call stands in a text.
+pub(super) fn has_mark(text: &str) -> bool {
+    marks::begins(BEGINS).any(|mark| marks::find(text, mark).is_some())
+}
+
 /// What follows the ends of marks that a text begins with.
 pub(super) fn ends(text: &str) -> &str {
     let mut rest = text;

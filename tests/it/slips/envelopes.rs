@@ -55,6 +55,28 @@ pub fn streams() -> Vec<Value> {
                 ],
             ),
             (
+                "next-indexes",
+                vec![
+                    json!([piece(0, json!("a"), name.clone())]),
+                    json!([piece(1, Value::Null, unnamed(half))]),
+                    json!([piece(2, Value::Null, unnamed(rest))]),
+                ],
+            ),
+            (
+                "again-at-the-next-index",
+                vec![
+                    json!([piece(0, json!("a"), function.clone())]),
+                    json!([piece(1, json!("a"), function.clone())]),
+                ],
+            ),
+            (
+                "no-index-at-first",
+                vec![
+                    json!([{ "id": "a", "function": { "name": "read_file", "arguments": half } }]),
+                    json!([piece(0, Value::Null, unnamed(rest))]),
+                ],
+            ),
+            (
                 "cumulative",
                 vec![json!([piece(
                     0,
@@ -248,6 +270,11 @@ pub fn unknown_marks() -> Vec<Value> {
             format!("🔧 {tool} → {arguments}"),
             format!("<<{tool}>> {arguments} <</{tool}>>"),
             format!("Executing `{tool}` with\n{arguments}"),
+            format!("<|fn_begin|>{{\"name\": \"{tool}\", \"arguments\": {arguments}}}<|fn_end|>"),
+            format!("function call<|role_sep|>\n{{\"name\": \"{tool}\", \"arguments\": {arguments}}}<|message_sep|>\n"),
+            format!("```{tool}\n{arguments}\n```"),
+            format!("call:{tool}{{path:b.txt,content:x}}"),
+            format!("{tool} path=\"b.txt\" content=\"x\""),
             format!("```tool\nTOOL_NAME: {tool}\nBEGIN_ARG: path\nb.txt\nEND_ARG\n```"),
             format!("[TOOL_CALL]\n{{tool => \"{tool}\", args => {{\n  --path \"b.txt\"\n}}}}\n[/TOOL_CALL]"),
         ]
