@@ -168,7 +168,7 @@ impl Decoder {
                 "{n} part(s) of the answer could not be read and are missing"
             )));
         }
-        if self.finished || self.done {
+        if self.finished || self.done && !self.slots.is_cut() {
             Ok(())
         } else {
             Err(fault::truncated())

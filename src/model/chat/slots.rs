@@ -109,13 +109,13 @@ impl Slots {
             return same_id().or_else(|| self.last().filter(goes_on));
         };
         let Some(&slot) = self.by_index.get(&index) else {
-            // Some servers send the arguments of a call under the next index.
-            let is_named_alone =
-                |slot: &usize| id.is_empty() && self.calls[*slot].arguments.is_empty();
+            // Some servers send the arguments of a call under the next index, and some the whole call again.
+            let is_open = |slot: &usize| id.is_empty() && !self.calls[*slot].arguments.ended();
+            let is_again = |slot: &usize| self.calls[*slot].arguments.repeats(arguments);
             return if name.is_empty() {
-                same_id().or_else(|| self.last().filter(is_named_alone))
+                same_id().or_else(|| self.last().filter(is_open))
             } else {
-                None
+                same_id().filter(is_again)
             };
         };
         (!self.calls[slot].is_before(id, name, arguments)).then_some(slot)
@@ -160,6 +160,12 @@ impl Slots {
             out.push(ModelEvent::CallEnd { slot });
         }
         self.open = self.calls.len();
+    }
+
+    /// Whether the last call began and did not end.
+    pub(super) fn is_cut(&self) -> bool {
+        let arguments = self.calls.last().map(|call| &call.arguments);
+        arguments.is_some_and(|arguments| !arguments.is_empty() && !arguments.ended())
     }
 
     /// The call that would get the next fragment.

@@ -106,7 +106,12 @@ impl Decoder {
                 Ok(())
             };
         };
-        let kind = parsed.kind.plain();
+        // Some gateways name an event only before its data.
+        let named = std::str::from_utf8(&event.name).unwrap_or_default();
+        let kind = match parsed.kind.plain() {
+            "" if parsed.error.is_none() => named,
+            kind => kind,
+        };
         self.current = parsed.output_index.0.unwrap_or_else(|| self.place(kind));
         match kind {
             "response.completed"
@@ -129,7 +134,7 @@ impl Decoder {
                 }
             }
             _ if kind.is_empty() && parsed.error.is_some() => return Err(fault::in_stream(data)),
-            _ => self.part(&parsed, out),
+            _ => self.part(kind, &parsed, out),
         }
         Ok(())
     }
@@ -171,12 +176,12 @@ impl Decoder {
     }
 
     /// Deltas, and the complete text that follows them, which counts if the deltas were omitted.
-    fn part(&mut self, data: &Data<'_>, out: &mut Batch) {
+    fn part(&mut self, kind: &str, data: &Data<'_>, out: &mut Batch) {
         let item = self.items.entry(self.current).or_default();
         let part = data.summary_index.0.or(data.content_index.0).or(Some(0));
         let delta = data.delta.plain();
         let whole = |text| if item.streamed == part { "" } else { text };
-        match data.kind.plain() {
+        match kind {
             "response.output_text.delta" => out.text(delta),
             "response.refusal.delta" => out.refusal(delta),
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
@@ -293,7 +298,10 @@ impl Decoder {
         out: &mut Batch,
     ) -> Result<(), Failure> {
         self.done = true;
-        let has_items = !self.items.is_empty();
+        let has_items = self
+            .items
+            .values()
+            .any(|item| item.seen || item.ended || item.slot.is_some());
         if let Some(Value::Array(items)) = response.get_mut("output").map(Value::take) {
             let is_call = |item: &Value| item["type"] == "function_call";
             let none_came = self.calls == 0;
