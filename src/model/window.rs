@@ -29,7 +29,7 @@ impl Provider {
         check(self, sent, read)
     }
 
-    /// Takes the window from a provider's words about a request that does not fit: the smaller of the two numbers.
+    /// Takes the window from a provider's words about a request that does not fit.
     pub fn note_overflow(&self, message: &str) {
         if let Some(window) = told(message) {
             self.connection().learned.cut_at(window);
@@ -78,18 +78,35 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
     (!warnings.is_empty() && inner.learned.warn()).then(|| warnings.join(". "))
 }
 
-/// The smaller of two numbers of tokens.
+/// The window in a provider's words. The largest number is what the request would take; two or three of the others may
+/// add up to it, and the one that is left is the window. Where two that are left exceed the largest, it is the largest.
 fn told(message: &str) -> Option<u64> {
-    let numbers: Vec<u64> = message
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|number| number.parse().ok())
-        .filter(|number| (1_024..10_000_000).contains(number))
+    let numbers = message.split(|c: char| !c.is_ascii_digit());
+    let numbers = numbers.filter_map(|number| number.parse::<u64>().ok());
+    let mut numbers: Vec<u64> = numbers.filter(|number| *number < 10_000_000).collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    numbers.dedup();
+    let (largest, others) = numbers.split_first()?;
+    let is_part = |number: u64| {
+        let mut second = others.iter().chain([&0]);
+        second.any(|second| {
+            let third = largest.checked_sub(number + second);
+            third.is_some_and(|third| third != number && others.contains(&third))
+        })
+    };
+    let left = others.iter().copied();
+    let left: Vec<u64> = left
+        .filter(|number| *number >= LEAST_TOLD && !is_part(*number))
         .collect();
-    match *numbers.as_slice() {
-        [one, other] if one != other => Some(one.min(other)),
+    match *left.as_slice() {
+        [window] => Some(window),
+        [one, other] if one + other > *largest => Some(*largest),
         _ => None,
     }
 }
+
+/// The smallest window that is believed: smaller numbers are statuses and the like.
+const LEAST_TOLD: u64 = 1_024;
 
 /// The smallest window that servers run with: one that reports less counts something else, such as what was not cached.
 const LEAST: u64 = 512;

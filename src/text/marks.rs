@@ -366,7 +366,7 @@ fn in_words(name: &str) -> (Vec<&'static str>, String) {
             return (known, rest);
         };
         known.push(word);
-        rest = after.trim_start_matches(['_', ':']).to_owned();
+        after.trim_start_matches(['_', ':']).clone_into(&mut rest);
     }
 }
 

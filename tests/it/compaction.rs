@@ -268,3 +268,136 @@ fn unsupported_images_of_results_are_dropped_too() {
             .contains("(an image, image/png)")
     );
 }
+
+/// What the servers write when a request does not fit, and the window that is in it.
+#[test]
+#[expect(clippy::too_many_lines, reason = "one table of words")]
+fn the_window_in_the_words_of_each_server_is_used_in_every_dialect() {
+    let error =
+        |message: &str| json!({ "error": { "message": message, "type": "invalid_request_error" } });
+    let llamacpp = |message: &str| json!({ "error": { "code": 400, "message": message, "type": "exceed_context_size_error", "n_prompt_tokens": 17438, "n_ctx": 8192 } });
+    let bodies = [
+        (
+            "chat",
+            llamacpp(
+                "request (17438 tokens) exceeds the available context size (8192 tokens), try increasing it",
+            ),
+            Some(8192),
+        ),
+        (
+            "messages",
+            llamacpp("the request exceeds the available context size, try increasing it"),
+            Some(8192),
+        ),
+        (
+            "responses",
+            llamacpp(
+                "request (17438 tokens) exceeds the available context size (8192 tokens), try increasing it",
+            ),
+            Some(8192),
+        ),
+        (
+            "chat",
+            error(
+                "This model's maximum context length is 8192 tokens. However, you requested 9500 tokens (8476 in the messages, 1024 in the completion). Please reduce the length of the messages or completion.",
+            ),
+            Some(8192),
+        ),
+        (
+            "messages",
+            error(
+                "You passed 8193 input tokens and requested 0 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 8192 tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=8193)",
+            ),
+            Some(8192),
+        ),
+        (
+            "responses",
+            error(
+                "This model's maximum context length is 32768 tokens and your request has 20000 input tokens (20000 > 32768 - 16384).",
+            ),
+            Some(32_768),
+        ),
+        (
+            "chat",
+            error(
+                "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 9224 tokens: 8200 tokens from the input messages and 1024 tokens for the completion.",
+            ),
+            Some(8192),
+        ),
+        (
+            "chat",
+            json!({ "error": "Trying to keep the first 9237 tokens when context the overflows. However, the model is loaded with context length of only 8192 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input" }),
+            Some(8192),
+        ),
+        (
+            "responses",
+            json!({ "error": "The number of tokens to keep from the initial prompt is greater than the context length. Try to load the model with a larger context length, or provide a shorter input" }),
+            None,
+        ),
+        (
+            "messages",
+            json!({ "error": "Reached context length of 4096 tokens with model (arch: qwen2) that does not currently support mid-generation context overflow." }),
+            None,
+        ),
+        (
+            "chat",
+            error("prompt too long; exceeded max context length by 11258 tokens"),
+            None,
+        ),
+        (
+            "chat",
+            error(
+                "This model's maximum context length is 128000 tokens. However, your messages resulted in 128011 tokens (127735 in the messages, 276 in the functions). Please reduce the length of the messages or functions.",
+            ),
+            Some(128_000),
+        ),
+        (
+            "responses",
+            json!({ "error": { "message": "Your input exceeds the context window of this model. Please adjust your input and try again.", "code": "context_length_exceeded", "param": "input" } }),
+            None,
+        ),
+        (
+            "messages",
+            json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum" } }),
+            Some(200_000),
+        ),
+        (
+            "messages",
+            json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "input length and `max_tokens` exceed context limit: 199000 + 32000 > 200000, decrease input length or `max_tokens` and try again" } }),
+            Some(200_000),
+        ),
+        (
+            "chat",
+            json!([{ "error": { "code": 400, "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", "status": "INVALID_ARGUMENT" } }]),
+            Some(1_048_576),
+        ),
+    ];
+    for (api, body, window) in bodies {
+        let refused = json!({ "status": 400, "body": body });
+        let world = World::new(json!([
+            [{ "text": "Hello." }],
+            [refused], [{ "text": "They said hello." }],
+            [refused], [{ "text": "They said it twice." }],
+            [{ "text": "Again." }],
+        ]));
+        let mut client = world.stranger();
+        let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+        let provider =
+            json!({ "base-url": world.model.base_url(), "api": api, "models": { "mine": {} } });
+        params["initializationOptions"] =
+            json!({ "model": "own/mine", "providers": { "own": provider } });
+        client.shake_hands(params);
+        let session = client.session(&world);
+        ask(&mut client, &session, &"hello ".repeat(2000));
+        let answer = ask(&mut client, &session, "once more");
+        assert_eq!(
+            answer["result"]["stopReason"], "end_turn",
+            "{api} {body} {answer}"
+        );
+        let mut sizes = client
+            .seen
+            .iter()
+            .filter_map(|message| message["params"]["update"]["size"].as_u64());
+        assert_eq!(sizes.next_back(), window, "{api} {body}");
+    }
+}

@@ -82,6 +82,13 @@ fn message(error: &Value) -> String {
             .filter(|text| !text.is_empty())
     };
     if let Some(message) = error.as_str().or_else(|| text("/message")) {
+        // llama.cpp has the numbers in fields of their own.
+        let number = |field: &str| error.get(field).and_then(Value::as_u64);
+        if let (Some(sent), Some(window)) = (number("n_prompt_tokens"), number("n_ctx"))
+            && !message.contains(&window.to_string())
+        {
+            return format!("{message} ({sent} of {window} tokens)");
+        }
         return match text("/metadata/raw") {
             Some(raw) => format!("{message} ({})", read(raw).message),
             None => message.to_owned(),
