@@ -73,8 +73,8 @@ pub struct LocalServer {
     pub name: &'static str,
     /// The base URL of its chat dialect.
     pub base_url: String,
-    /// Whether it runs as another user, who could read what is sent.
-    pub foreign: bool,
+    /// The other user it runs as, who could read what is sent; `None` for root and the user of this process.
+    pub owner: Option<String>,
     /// Its models: chat models first, and of those the loaded ones, whose window is known.
     pub models: Vec<ModelInfo>,
 }
@@ -88,8 +88,8 @@ const TIMEOUT: Duration = Duration::from_millis(400);
 pub async fn detect() -> Vec<LocalServer> {
     let asked = SERVERS.map(|(name, port)| async move {
         let server = probe(name, format!("http://127.0.0.1:{port}/v1")).await?;
-        let foreign = is_foreign(port);
-        Some(LocalServer { foreign, ..server })
+        let owner = owner(port);
+        Some(LocalServer { owner, ..server })
     });
     join_all(asked).await.into_iter().flatten().collect()
 }
@@ -120,37 +120,49 @@ async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
     Some(LocalServer {
         name,
         base_url,
-        foreign: false,
+        owner: None,
         models,
     })
 }
 
-/// Whether somebody else but root listens on this port; `false` where the system does not say.
+/// The name of somebody else but root who listens on this port; `None` where the system does not say.
 #[expect(
     clippy::disallowed_methods,
     reason = "the system's own tables, not a file of the workspace"
 )]
-fn is_foreign(port: u16) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ours = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().nth(1));
+fn owner(port: u16) -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let ours = status.lines().find_map(|line| {
+        let mut ids = line.strip_prefix("Uid:")?.split_whitespace();
+        ids.nth(1)
+    })?;
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(std::fs::read_to_string);
-    let mut owners = tables
+    let mut listeners = tables
         .iter()
         .flatten()
-        .filter_map(|table| owner(table, port));
-    ours.is_some_and(|ours| owners.any(|owner| owner != ours && owner != "0"))
+        .flat_map(|table| listeners(table, port));
+    let id = listeners.find(|id| *id != ours && *id != "0")?;
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    Some(user(&users, id).unwrap_or(id).to_owned())
 }
 
-/// The user who listens on this port, by a table of the kernel: local address, remote address, state, …, user.
-fn owner(table: &str, port: u16) -> Option<&str> {
+/// The ids of the users who listen on this port, by a table of the kernel: local address, remote address, state, …, user.
+fn listeners(table: &str, port: u16) -> impl Iterator<Item = &str> {
     let port = format!(":{port:04X}");
-    table.lines().skip(1).find_map(|line| {
+    table.lines().skip(1).filter_map(move |line| {
         let mut fields = line.split_whitespace();
         let is_local = fields.nth(1)?.ends_with(&port);
         let listens = fields.nth(1)? == "0A";
         fields.nth(3).filter(|_| is_local && listens)
+    })
+}
+
+/// The name of the user with this id, by `/etc/passwd`: name, password, id, ….
+fn user<'a>(users: &'a str, id: &str) -> Option<&'a str> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id).then_some(name)
     })
 }
 
@@ -415,6 +427,20 @@ mod tests {
         check(&json!({ "error": "no" }), &[]);
     }
 
+    #[test]
+    fn the_users_who_listen_on_a_port_are_found_by_name() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+             0: 0100007F:2CAA 00000000:0000 0A 00000000:00000000 00:00000000 00000000  998        0 7 1\n\
+             1: 0100007F:2CAA 0100007F:D2F0 01 00000000:00000000 00:00000000 00000000  1000       0 8 1\n\
+             2: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001       0 9 1\n";
+        assert_eq!(listeners(table, 11434).collect::<Vec<_>>(), ["998"]);
+        assert_eq!(listeners(table, 8080).collect::<Vec<_>>(), ["1001"]);
+        let users =
+            "root:x:0:0:root:/root:/bin/sh\nollama:x:998:998::/usr/share/ollama:/bin/false\n";
+        assert_eq!(user(users, "998"), Some("ollama"));
+        assert_eq!(user(users, "1001"), None);
+    }
+
     #[tokio::test]
     async fn local_servers_report_the_loaded_context_window() {
         let rows = [
@@ -481,15 +507,6 @@ mod tests {
             nearest("deepseek-chat", &models)[..2],
             ["deepseek-v4-flash", "deepseek-v4-pro"]
         );
-    }
-
-    #[test]
-    fn the_user_who_listens_is_found_in_the_kernels_table() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
-             0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 4711 1\n   \
-             1: 0100007F:2CAA 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1002        0 4712 1\n";
-        assert_eq!(owner(table, 8080), Some("1001"));
-        assert_eq!(owner(table, 11434), None);
     }
 
     #[test]

@@ -392,8 +392,8 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
     })
 }
 
-/// The first model of a local server, as its provider is configured. The server of another user is never chosen: what is
-/// sent there, that user can read.
+/// The first model of a local server, as its provider is configured. The server of another user is used only once a
+/// person chose it in the setup or named its model: what is sent there, that user can read.
 ///
 /// # Errors
 /// There is none.
@@ -405,8 +405,8 @@ pub(super) async fn local(settings: &Settings, why: NoProvider) -> Result<Provid
             continue;
         };
         let name = format!("{}/{}", server.name, model.id);
-        if server.foreign {
-            foreign.get_or_insert((name, server.base_url));
+        if let Some(owner) = server.owner {
+            foreign.get_or_insert((server.name, name, server.base_url, owner));
             continue;
         }
         let configured = settings
@@ -427,11 +427,12 @@ pub(super) async fn local(settings: &Settings, why: NoProvider) -> Result<Provid
         }));
     }
     Err(match foreign {
-        Some((name, url)) => NoProvider {
+        Some((server, name, url, owner)) => NoProvider {
             message: format!(
-                "{}; the server at {url} runs as another user, who could read your code: if you trust it, set \
-                 `model = \"{name}\"`",
-                why.message
+                "the server at {url} runs as user `{owner}`, who could read your code, so tandem uses it only if you \
+                 choose it. Do one of these:\n- if you trust `{owner}`, choose it in your editor's setup or with \
+                 `tandem login {server}`, or set `model = \"{name}\"`\n{}",
+                why.message.split_once('\n').unwrap_or_default().1
             ),
             ..why
         },

@@ -19,17 +19,21 @@ pub struct OfferedProvider {
     pub is_running: bool,
 }
 
-/// All known providers; probes the well-known local ports, which takes less than half a second.
+/// All known providers; probes the well-known local ports, which takes less than half a second. Whoever chooses the
+/// server of another user reads that user's name first.
 pub async fn providers(settings: &Settings) -> Vec<OfferedProvider> {
     let running = detect().await;
-    let is_running = |entry: &ProviderEntry| running.iter().any(|server| server.name == entry.name);
-    let entries = settings.providers().into_iter();
-    entries
-        .map(|entry| OfferedProvider {
-            is_running: is_running(&entry),
+    let offered = |mut entry: ProviderEntry| {
+        let server = running.iter().find(|server| server.name == entry.name);
+        if let Some(owner) = server.and_then(|server| server.owner.as_ref()) {
+            entry.title = format!("{}, run by user {owner}", entry.title);
+        }
+        OfferedProvider {
+            is_running: server.is_some(),
             entry,
-        })
-        .collect()
+        }
+    };
+    settings.providers().into_iter().map(offered).collect()
 }
 
 /// A provider that is being set up.
