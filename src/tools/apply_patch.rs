@@ -13,7 +13,7 @@ use super::planned::{self, Planned, What};
 use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::read_partial;
 use crate::workspace::WorkspacePath;
-use crate::workspace::patch::{Action, FilePatch, parse};
+use crate::workspace::patch::{Action, FilePatch, changes_permissions, parse};
 
 pub(super) struct ApplyPatch;
 
@@ -60,7 +60,11 @@ impl TypedTool for ApplyPatch {
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        planned::change(context, &planned(context, &arguments.patch)?).await
+        let mut output = planned::change(context, &planned(context, &arguments.patch)?).await?;
+        if changes_permissions(&arguments.patch) {
+            output.content += "\nThe file modes of the patch are not applied: run chmod for them.";
+        }
+        Ok(output)
     }
 }
 

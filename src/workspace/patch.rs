@@ -5,6 +5,8 @@
 
 mod unified;
 
+pub use unified::changes_permissions;
+
 use crate::text::repair::unescape;
 use crate::text::unfenced;
 

@@ -417,3 +417,32 @@ fn a_file_that_a_patch_deletes_and_adds_is_replaced() {
         );
     }
 }
+
+/// The text of git's diff is applied, and the model hears that its permissions were not.
+#[test]
+fn permissions_in_a_diff_are_left_alone_and_said() {
+    let text = "--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-echo a\n+echo b\n";
+    for (modes, is_said) in [
+        ("old mode 100644\nnew mode 100755\n", true),
+        ("index 1234567..89abcde 100644\n", false),
+    ] {
+        let patch = format!("diff --git a/run.sh b/run.sh\n{modes}{text}");
+        let world = World::new(json!([
+            [call("r1", "read_file", json!({ "path": "run.sh" }))],
+            [call("c1", "apply_patch", json!({ "patch": patch }))],
+            [{ "text": "done" }],
+        ]));
+        world.write("run.sh", "echo a\n");
+        let mut client = world.client();
+        let session = client.session(&world);
+        client.call(
+            "session/set_mode",
+            json!({ "sessionId": session, "modeId": "auto" }),
+        );
+        let id = client.prompt(&session, "apply it");
+        assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+        assert_eq!(world.read("run.sh"), "echo b\n");
+        let told = world.rehearsal().requests()[2]["messages"].to_string();
+        assert_eq!(told.contains("run chmod"), is_said, "{told}");
+    }
+}

@@ -49,8 +49,11 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
                     .and_then(|next| next.strip_prefix("rename to "));
                 let [from, to] = [from, to.unwrap_or_default()].map(unquoted);
                 head = Some(format!("*** Update File: {from}\n*** Move to: {to}\n"));
-            } else if word("new file mode ").is_some_and(|mode| mode.trim() == "100644") {
+            } else if word("new file mode ").is_some_and(|mode| mode.trim().starts_with("100")) {
                 head = Some(format!("*** Add File: {name}\n"));
+            } else if word("old mode ").is_some() {
+                // Without a change of text it is refused.
+                head = Some(format!("*** Update File: {name}\n"));
             } else if word("deleted file mode ").is_some() {
                 head = Some(format!("*** Delete File: {name}\n"));
             } else if UNKNOWN.iter().any(|start| line.starts_with(start)) {
@@ -77,14 +80,16 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
     Ok((patch != begin).then(|| patch + "*** End Patch"))
 }
 
-/// What git says of links, permissions, copies and binary files.
-const UNKNOWN: [&str; 5] = [
-    "new file mode ",
-    "old mode ",
-    "copy from ",
-    "GIT binary",
-    "Binary files",
-];
+/// What git says of links, copies and binary files.
+const UNKNOWN: [&str; 4] = ["new file mode ", "copy from ", "GIT binary", "Binary files"];
+
+/// Whether git's diff changes permissions too, which stay as they are: only its text is applied.
+#[must_use]
+pub fn changes_permissions(text: &str) -> bool {
+    let is_mode =
+        |line: &str| line.starts_with("new mode ") || line.starts_with("new file mode 100755");
+    text.lines().any(is_mode)
+}
 
 /// A diff without the version of git that ends a message.
 fn unsigned(text: &str) -> &str {
@@ -233,8 +238,6 @@ mod tests {
         for more in [
             "copy from x\ncopy to y",
             "new file mode 120000",
-            "new file mode 100755\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+a",
-            "old mode 100644\nnew mode 100755\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b",
             "Binary files a/x and b/y differ",
         ] {
             let text = format!("diff --git a/x b/y\n{more}\n");
