@@ -3,9 +3,9 @@
 //   node tests/editors/vscode.mjs [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR] [--home DIR]
 //
 // Each option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
-// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones. Needs
-// the Node of tests/editors/get-node24.sh. With --home everything is in that folder, which is removed at the end: pictures then show no temporary
-// path. The last line is `N passed, N failed`.
+// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones.
+// TANDEM_PICTURES keeps a picture of the chat in each width and theme it is read in. Needs the Node of tests/editors/get-node24.sh. With --home
+// everything is in that folder, which is removed at the end: pictures then show no temporary path. The last line is `N passed, N failed`.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readFileSync } from "node:fs";

@@ -36,6 +36,7 @@ export class Legibility {
     const whole = await frame.evaluate(({ style }) => style.width);
     for (const width of WIDTHS_PX) {
       await frame.evaluate((element, px) => (element.style.width = `${px}px`), width);
+      await body.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
       for (const [theme, given] of Object.entries(this.#themes)) {
         await body.evaluate(wear, given);
         const found = await body.evaluate(illegible, { CONTRAST, SHORT });
@@ -79,12 +80,11 @@ function themeOf(body) {
   return { style: document.documentElement.style.cssText, className: body.className, kind: body.dataset.vscodeThemeKind };
 }
 
-async function wear(body, { style, className, kind }) {
+function wear(body, { style, className, kind }) {
   document.documentElement.style.cssText = style; // the attribute is forbidden
   document.documentElement.style.background = "var(--vscode-sideBar-background)"; // else the window's own theme is behind it
   body.className = className;
   body.dataset.vscodeThemeKind = kind;
-  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
 }
 
 function illegible(body, { CONTRAST, SHORT }) {
