@@ -259,9 +259,14 @@ impl Servers {
         }
     }
 
-    /// The tools for a turn; the first call starts the servers.
+    /// The tools for a turn. It starts the servers that do not run: they may have been unreachable for a while.
     pub fn join(&mut self) -> Joining {
         self.start();
+        for kept in &self.kept {
+            if matches!(kept.status.borrow().state, State::GivenUp(_)) {
+                kept.nudge.notify_one();
+            }
+        }
         Joining {
             kept: self.kept.clone(),
             limit: self.limit,

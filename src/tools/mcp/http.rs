@@ -278,8 +278,13 @@ impl Http {
                 unreached(status)
             }
             status if status.is_client_error() => match error_in(response).await {
-                Some(refused) => refused,
-                None => Fault::Denied(self.denied(status)),
+                // The official servers refuse an unknown session so, without looking at the message.
+                Some(error) if error["id"].is_null() && self.worked.load(Ordering::Relaxed) => {
+                    Fault::Expired
+                }
+                error => error
+                    .and_then(|error| answer(&error).err())
+                    .unwrap_or_else(|| Fault::Denied(self.denied(status))),
             },
             status => unreached(status),
         }
@@ -376,7 +381,7 @@ impl Http {
 }
 
 /// The error of JSON-RPC in a response.
-async fn error_in(response: Response) -> Option<Fault> {
+async fn error_in(response: Response) -> Option<Value> {
     let mut body = Vec::new();
     let mut stream = response.bytes_stream();
     while let Some(Ok(piece)) = stream.next().await {
@@ -386,8 +391,7 @@ async fn error_in(response: Response) -> Option<Fault> {
         }
     }
     let message: Value = serde_json::from_slice(&body).ok()?;
-    message["error"]["code"].is_i64().then_some(())?;
-    answer(&message).err()
+    message["error"]["code"].is_i64().then_some(message)
 }
 
 fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {

@@ -1,7 +1,7 @@
 //! Runs one server: starts it, asks for its lists, asks again when they change, restarts it when it crashes.
 //!
-//! Invariant: a server that keeps crashing is given up after [`TRIES`] starts, with growing pauses. Its last list stays
-//! valid while it restarts, so that the beginning of requests does not change.
+//! Invariant: a server that keeps crashing is given up after [`TRIES`] starts, with growing pauses, and then started once for
+//! each prompt. Its last list stays valid meanwhile, so that the beginning of requests does not change.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub(super) enum State {
     Running(Line),
     /// Crashed and restarting.
     Broken,
-    /// Not restarted any more, and why.
+    /// Not restarted before the next prompt, and why.
     GivenUp(Arc<str>),
     /// Waiting for a login with these permissions.
     Login(Arc<Challenge>),
@@ -109,11 +109,21 @@ pub(super) async fn keep(
         };
         let name = &server.name;
         if !again || starts >= TRIES {
+            let when = if again {
+                "before the next prompt"
+            } else {
+                "in this session"
+            };
             notices.say(format!(
-                "MCP server `{name}` {why}; it will not be restarted in this session"
+                "MCP server `{name}` {why}; it will not be restarted {when}"
             ));
             status.send_modify(|status| status.state = State::GivenUp(why.into()));
-            return;
+            if !again || end.run_until_cancelled(nudge.notified()).await.is_none() {
+                return;
+            }
+            status.send_modify(|status| status.state = State::Starting);
+            starts = TRIES - 1;
+            continue;
         }
         notices.say(format!("MCP server `{name}` {why}; restarting it"));
         status.send_modify(|status| status.state = State::Broken);

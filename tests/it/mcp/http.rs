@@ -91,6 +91,12 @@ impl Server {
             ),
             "tools/call" if message["params"]["name"] == "forget" => {
                 self.session += 1;
+                if self.session > 2 {
+                    // The second time as the official servers do.
+                    let error = json!({ "code": -32000, "message": "Bad Request: No valid session ID provided" });
+                    let refusal = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+                    return loopback::document(stream, 400, &refusal);
+                }
                 (404, None)
             }
             "tools/call" => (
