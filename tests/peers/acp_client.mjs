@@ -1,15 +1,13 @@
 // A conversation with `tandem acp` by the official client: npm @agentclientprotocol/sdk. It checks every message it
 // gets against the protocol's schema. The model is npm @copilotkit/aimock.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Readable, Writable } from 'node:stream';
-import { environment, finish, load, peers, tandem, test, withFolder } from './harness.mjs';
+import { converse, prompt, text } from './converse.mjs';
+import { finish, load, peers, test, withFolder } from './harness.mjs';
 
 const acp = await load('@agentclientprotocol/sdk');
-const { agent, client } = acp.methods;
+const { agent } = acp.methods;
 
 const { LLMock } = await load('@copilotkit/aimock');
 const model = new LLMock({ port: 0, chunkSize: 4 });
@@ -23,41 +21,8 @@ model
   .onMessage('for ever', { content: 'on and on '.repeat(1000) }, { latency: 20 });
 await model.start();
 
-// talk FOLDER ANSWER BODY SERVERS CAPABILITIES: runs an agent and a client that answers questions with the option of that
-// kind, brings these MCP servers along and offers these optional parts of the protocol.
-async function talk(folder, answer, body, mcpServers = [], clientCapabilities = {}) {
-  const settings = { TANDEM_BASE_URL: `${model.url}/v1`, TANDEM_MODEL: 'gpt-4o' };
-  const env = environment(path.join(folder, '.home'), settings);
-  const child = spawn(tandem, ['acp'], { stdio: ['pipe', 'pipe', 'inherit'], env });
-  const ended = once(child, 'exit');
-  const heard = { updates: [], questions: [], first: Promise.withResolvers() };
-  const app = acp.client({ name: 'peer' })
-    .onRequest(client.session.requestPermission, ({ params }) => {
-      heard.questions.push(params);
-      const { optionId } = params.options.find((option) => option.kind === answer);
-      return { outcome: { outcome: 'selected', optionId } };
-    })
-    .onNotification(client.session.update, ({ params }) => {
-      heard.updates.push(params.update);
-      if (params.update.sessionUpdate === 'agent_message_chunk') heard.first.resolve();
-    });
-  const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
-  await app.connectWith(stream, async (agentSide) => {
-    const hello = await agentSide.request(agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities });
-    assert.equal(hello.agentInfo.name, 'tandem');
-    assert.equal(hello.protocolVersion, acp.PROTOCOL_VERSION);
-    heard.hello = hello;
-    const { sessionId } = await agentSide.request(agent.session.new, { cwd: folder, mcpServers });
-    await body(agentSide, sessionId, heard);
-  });
-  child.stdin.end();
-  const [code] = await ended;
-  assert.equal(code, 0, 'a closed input is a good end');
-}
-
-const prompt = (sessionId, text) => ({ sessionId, prompt: [{ type: 'text', text }] });
-const text = ({ updates }) =>
-  updates.filter((update) => update.sessionUpdate === 'agent_message_chunk').map((update) => update.content.text).join('');
+const settings = { TANDEM_BASE_URL: `${model.url}/v1`, TANDEM_MODEL: 'gpt-4o' };
+const talk = (folder, ...rest) => converse(folder, settings, ...rest);
 
 for (const [answer, written] of [['allow_once', true], ['reject_once', false]]) {
   await test(`acp sdk: a file is ${written ? '' : 'not '}written when the answer is ${answer}`, () => withFolder((folder) =>

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# get-peers.sh: model servers, ACP clients and an MCP server that others wrote, from npm and PyPI. No compiler is needed.
+# get-peers.sh: model servers, ACP clients and MCP servers that others wrote, from npm and PyPI. No compiler is needed.
 # Prints its folder: node_modules/, and python/ with a virtual environment.
 . "$(dirname "$0")/../editors/common.sh"
 
-NPM=(@copilotkit/aimock@1.43.0 openai-mock-api@0.4.0 @agentclientprotocol/sdk@2.4.0 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/conformance@0.2.0-alpha.12 acpx@0.19.1)
-PYPI=(agent-client-protocol==0.12.1 lsprotocol==2025.0.0)
+NPM=(@copilotkit/aimock@1.43.0 openai-mock-api@0.4.0 @agentclientprotocol/sdk@2.4.0 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/conformance@0.2.0-alpha.12 acpx@0.19.1
+  @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server@2.4.0)
+PYPI=(agent-client-protocol==0.12.1 lsprotocol==2025.0.0 mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24 fastmcp==4.1.2 mcp==2.3.0)
 DEST=$CACHE/peers
 environment=$("$(dirname "$0")/../editors/get-node24.sh")
 # shellcheck source=/dev/null
