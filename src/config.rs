@@ -35,6 +35,6 @@ pub use import::{Importable, importable};
 pub use model::{KeySource, ModelSettings, NoModel, ProviderEntry};
 pub use options::{BaseUrl, CommandLine, LogLevel, McpOptions, Mode, Options, Permissions};
 pub use problem::{Place, Problem};
-pub use providers::{PROVIDERS, Provider, best};
+pub use providers::{EDITOR, PROVIDERS, Provider, best};
 pub use settings::{Entry, Flags, McpServer, Settings, Sources};
 pub use sources::schema;

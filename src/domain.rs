@@ -2,6 +2,7 @@
 //! `text` alone.
 
 mod completion;
+mod editor_models;
 mod endpoint;
 mod finding;
 mod finish;
@@ -17,6 +18,7 @@ mod style;
 mod tool;
 
 pub use completion::{Completion, CompletionKind};
+pub use editor_models::{EditorAnswer, EditorModels};
 pub use endpoint::{Api, CompletionApi, Prices, Proxy, without_password};
 pub use finding::{Finding, Verdict};
 pub use finish::Finish;

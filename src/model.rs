@@ -18,6 +18,7 @@ pub mod collect;
 mod connection;
 mod date;
 mod decoder;
+mod editor;
 mod effort;
 mod endpoint;
 mod family;

@@ -97,8 +97,12 @@ impl Provider {
     }
 }
 
+/// In place of a base URL: the models of the editor, which only an editor that has some can be asked for.
+pub const EDITOR: &str = "editor:";
+
 /// All built-in providers; if several keys are set, the first one in this order is used.
 pub const PROVIDERS: &[Provider] = &[
+    local("vscode", "VS Code (Copilot and other extensions)", EDITOR),
     hosted("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY")
         .speaking(Api::Responses)
         .with_models("gpt-6-sol", &["gpt-#-sol|gpt-#", "gpt-#-terra", "gpt-#-codex", "o#"]),

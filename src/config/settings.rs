@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use super::options::{
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
-use crate::domain::{Allowance, Bounds, Finish, Limits, without_password};
+use crate::domain::{Allowance, Bounds, EditorModels, Finish, Limits, without_password};
 
 /// Sources besides the user's file and the environment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,6 +74,8 @@ pub struct Settings {
     pub log: LogLevel,
     /// All mistakes in the sources.
     pub problems: Vec<Problem>,
+    /// The editor's own models, where it has some: set by the server.
+    pub editor_models: Option<Arc<dyn EditorModels>>,
     options: Options,
     environment: Environment,
     merged: Merged,
@@ -249,6 +252,7 @@ impl Settings {
                 .or_else(|| environment.state_folder().map(Path::to_owned)),
             log: options.log.unwrap_or_default(),
             problems,
+            editor_models: None,
             environment: environment.clone(),
             options,
             merged,

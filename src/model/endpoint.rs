@@ -1,13 +1,14 @@
 //! The location of a model and how to reach it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::domain::{Api, Effort, Prices, Proxy, is_loopback};
+use crate::domain::{Api, EditorModels, Effort, Prices, Proxy, is_loopback};
 
 /// An endpoint; built from the settings by `session`.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub struct Endpoint {
     pub prices: Option<Prices>,
     /// The separate time limits.
     pub limits: TimeLimits,
+    /// The editor, where the model is one of its own and not reached over HTTP.
+    pub editor: Option<Arc<dyn EditorModels>>,
 }
 
 impl Endpoint {
@@ -62,6 +65,7 @@ impl Endpoint {
             context_window: None,
             prices: None,
             limits: TimeLimits::default(),
+            editor: None,
         }
     }
 }

@@ -162,9 +162,18 @@ impl Server {
         Ok(roots)
     }
 
+    /// The settings for these folders, as they are now.
+    pub(super) fn load_settings(&self, folders: &[PathBuf]) -> Settings {
+        let mut settings = (self.load)(&self.options, folders);
+        if self.client.has_models {
+            settings.editor_models = Some(Arc::new(self.peer.clone()));
+        }
+        settings
+    }
+
     /// The settings of a conversation, as they are now.
     fn settings(&mut self, sources: Sources) -> Settings {
-        let mut settings = (self.load)(&self.options, &sources.folders);
+        let mut settings = self.load_settings(&sources.folders);
         self.show_problems(&settings);
         settings.mcp.extend(sources.servers);
         settings

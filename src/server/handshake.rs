@@ -43,6 +43,8 @@ pub(super) struct Client {
     pub shows_last_line: bool,
     /// Whether it opens a session for a plan.
     pub opens_sessions: bool,
+    /// Whether it has models that tandem can use.
+    pub has_models: bool,
     /// The URIs of the workspace folders.
     pub folders: Vec<String>,
 }
@@ -87,6 +89,7 @@ impl Server {
             can: Capabilities::of(&handshake),
             shows_last_line: !is_neovim(&handshake),
             opens_sessions: false,
+            has_models: false,
             folders: handshake.folders(),
         };
         let label = handshake
@@ -100,6 +103,7 @@ impl Server {
             .map(|tandem| operations(&tandem["_meta"]["tandem.language"]))
             .unwrap_or_default();
         self.client.opens_sessions = does("tandem.plan");
+        self.client.has_models = does("tandem.models");
         let (diagnostics, saves) = (does("tandem.diagnostics"), does("tandem.save"));
         let can = Abilities {
             standard: self.client.can,
@@ -180,7 +184,7 @@ impl Server {
             return Err(error(ErrorCode::InvalidParams, message));
         }
         let needs_nothing = &*method_id.0 == CONFIGURATION && self.conversations.is_empty();
-        let settings = (self.load)(&self.options, &[]);
+        let settings = self.load_settings(&[]);
         Ok(async move {
             if !needs_nothing {
                 let ready = session::ready(&settings).await;
@@ -192,7 +196,7 @@ impl Server {
 
     /// `logout`: removes the key that a login has stored.
     pub(super) fn log_out(&mut self, responder: Responder) {
-        let settings = (self.load)(&self.options, &[]);
+        let settings = self.load_settings(&[]);
         self.tasks.spawn(async move {
             match session::log_out(&settings).await {
                 Ok(_provider) => responder.ok(&acp::LogoutResponse::new()),

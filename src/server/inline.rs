@@ -37,7 +37,7 @@ impl Server {
             .iter()
             .filter_map(|uri| path_of(uri))
             .collect();
-        let settings = (self.load)(&self.options, &folders);
+        let settings = self.load_settings(&folders);
         let (id, cancel) = (responder.id().clone(), self.cancellable(responder.id()));
         let mut updates = Updates {
             peer: self.peer.clone(),

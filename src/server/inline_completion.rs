@@ -13,7 +13,7 @@ use crate::text::Position;
 impl Server {
     /// Reads how to complete from the settings.
     pub(super) fn load_completer(&mut self) {
-        self.completer = match Completer::new(&(self.load)(&self.options, &[])) {
+        self.completer = match Completer::new(&self.load_settings(&[])) {
             Ok(completer) => completer,
             Err(why) => {
                 report(&self.peer, &why.message);

@@ -1,12 +1,16 @@
 //! `_tandem/providers`, `_tandem/models`, `_tandem/check`: what a setup form needs before there is a session. They work
-//! with nothing configured at all.
+//! with nothing configured at all. `_tandem/editorModels`: the models of the editor itself.
+
+use futures_util::FutureExt as _;
+use serde_json::{Value, from_value};
 
 use super::Server;
 use super::dispatch::Answer;
 use super::wire::failure;
 use crate::config::Settings;
+use crate::domain::{EditorAnswer, EditorModels, ErrorCode, Failure};
 use crate::protocol::ext;
-use crate::rpc::Responder;
+use crate::rpc::{Peer, PendingResponse, RequestError, Responder};
 use crate::session::check;
 use crate::session::{self, Candidate, OfferedModel, OfferedProvider};
 
@@ -58,7 +62,7 @@ impl Server {
 
     /// The settings outside of any session.
     fn setup_settings(&self) -> Settings {
-        (self.load)(&self.options, &[])
+        self.load_settings(&[])
     }
 }
 
@@ -81,4 +85,31 @@ fn model(model: OfferedModel) -> ext::ModelInfo {
         context_window: model.context_window,
         price,
     }
+}
+
+impl EditorModels for Peer {
+    fn list(&self) -> EditorAnswer {
+        answer(self.request("_tandem/editorModels", &Value::Null))
+    }
+
+    fn next(&self, id: u64, body: Option<Value>) -> EditorAnswer {
+        answer(self.request("_tandem/editorModels/next", &ext::NextChunk { id, body }))
+    }
+
+    fn end(&self, id: u64) {
+        self.notify("_tandem/editorModels/end", &ext::EndAnswer { id });
+    }
+}
+
+fn answer(pending: PendingResponse) -> EditorAnswer {
+    let failure = |error| match error {
+        RequestError::Refused(error) => {
+            let code = error
+                .data
+                .and_then(|data| from_value(data["code"].clone()).ok());
+            Failure::new(code.unwrap_or(ErrorCode::InvalidRequest), error.message)
+        }
+        closed @ RequestError::Closed => Failure::new(ErrorCode::Network, closed.to_string()),
+    };
+    pending.map(move |answer| answer.map_err(failure)).boxed()
 }

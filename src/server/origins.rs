@@ -62,7 +62,7 @@ impl Server {
     pub(super) fn open_turn(&mut self, argument: Value) -> Answer<()> {
         let usage = |_| error(ErrorCode::InvalidParams, "expected {sessionId, turn}");
         let OfTurn { session_id, turn } = serde_json::from_value(argument).map_err(usage)?;
-        let state = (self.load)(&self.options, &[]).state_dir;
+        let state = self.load_settings(&[]).state_dir;
         let none = || error(ErrorCode::RequestFailed, "no sessions are saved");
         let state = state.ok_or_else(none)?;
         let (peer, can) = (self.peer.clone(), self.client.can);

@@ -28,7 +28,7 @@ impl Server {
     /// The settings changed: shows what is wrong with them. Sessions read them when they start, and
     /// while they have no model.
     pub(super) fn announce(&mut self) {
-        let settings = (self.load)(&self.options, &[]);
+        let settings = self.load_settings(&[]);
         self.show_problems(&settings);
         self.sweep();
     }

@@ -220,7 +220,7 @@ impl Server {
 
     /// Where conversations are saved, if they are.
     pub(super) fn sessions(&self) -> Option<Sessions> {
-        let state = (self.load)(&self.options, &[]).state_dir?;
+        let state = self.load_settings(&[]).state_dir?;
         Some(Sessions::new(&state))
     }
 }

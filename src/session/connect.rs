@@ -314,7 +314,7 @@ pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
 /// No model is configured, or its key is missing.
 pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
     let model = settings.model.as_ref().map_err(Clone::clone)?;
-    endpoint(model).map(Provider::http)
+    endpoint(settings, model).map(Provider::http)
 }
 
 /// Checks that there is a model: the configured one, or with nothing configured a local one.
@@ -337,7 +337,7 @@ pub fn provider_named(
     name: &str,
     effort: Option<Effort>,
 ) -> Result<Provider, NoProvider> {
-    let endpoint = endpoint(&settings.model_named(name)?)?;
+    let endpoint = endpoint(settings, &settings.model_named(name)?)?;
     Ok(Provider::http(match effort {
         Some(effort) => endpoint.with_effort(effort),
         None => endpoint,
@@ -354,7 +354,17 @@ pub(super) fn offered(
     tools::offered(editing(model), dialect, workspace, skills)
 }
 
-pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
+pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<Endpoint, NoProvider> {
+    let editor = settings
+        .editor_models
+        .clone()
+        .filter(|_| model.base_url == config::EDITOR);
+    if editor.is_none() && model.base_url == config::EDITOR {
+        let message = "the models of VS Code work only in VS Code 1.95 or later, in tandem's extension; choose another \
+                       model here";
+        return Err(Failure::new(ErrorCode::NoModel, message).into());
+    }
+
     let key = match &model.key {
         KeySource::None => Key::None,
         KeySource::Variable { value, .. } => Key::Value(value.clone()),
@@ -389,6 +399,7 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
             first_byte: model.first_byte_timeout,
             between: model.idle_timeout,
         },
+        editor,
     })
 }
 
@@ -412,7 +423,7 @@ pub(super) async fn local(settings: &Settings, why: NoProvider) -> Result<Provid
         let configured = settings
             .model_named(&name)
             .ok()
-            .and_then(|model| endpoint(&model).ok());
+            .and_then(|model| endpoint(settings, &model).ok());
         let endpoint = configured.unwrap_or_else(|| Endpoint {
             limits: TimeLimits {
                 first_byte: None,

@@ -33,7 +33,10 @@ pub async fn providers(settings: &Settings) -> Vec<OfferedProvider> {
             entry,
         }
     };
-    settings.providers().into_iter().map(offered).collect()
+    let is_editors = |entry: &ProviderEntry| entry.base_url.as_deref() == Some(config::EDITOR);
+    let mut entries = settings.providers();
+    entries.retain(|entry| settings.editor_models.is_some() || !is_editors(entry));
+    entries.into_iter().map(offered).collect()
 }
 
 /// A provider that is being set up.
@@ -137,7 +140,7 @@ impl Candidate {
         if self.key.is_some() {
             model.key = KeySource::None;
         }
-        let endpoint = endpoint(&model)?;
+        let endpoint = endpoint(settings, &model)?;
         let key = self.key.clone().map_or(endpoint.key, Key::Value);
         Ok(Provider::http(Endpoint { key, ..endpoint }))
     }

@@ -20,6 +20,7 @@ import { jobChecks } from "./vscode/jobs.mjs";
 import { Legibility } from "./vscode/legible.mjs";
 import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
+import { modelChecks } from "./vscode/models.mjs";
 import { profileChecks } from "./vscode/profile.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
 import { stateChecks } from "./vscode/states.mjs";
@@ -148,6 +149,7 @@ function groups() {
       ["a new session starts empty", newSession],
     ],
     besideChecks(tools),
+    modelChecks(tools),
     [
       ["the installed package has what its page shows", packaged],
       [LEGIBLE, () => legibility.report()],

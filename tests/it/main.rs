@@ -25,6 +25,7 @@ mod dialects;
 mod docs;
 mod driver;
 mod editing;
+mod editor_models;
 mod endings;
 #[cfg(unix)]
 mod eval;

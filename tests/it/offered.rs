@@ -78,6 +78,7 @@ pub fn takes(transport: Transport, offered: &Value, request: &Value) -> bool {
         "fs/write_text_file" => ours["fs"]["writeTextFile"] == true,
         "_tandem/diagnostics" => ours["_meta"]["tandem.diagnostics"] == true,
         "_tandem/save" => ours["_meta"]["tandem.save"] == true,
+        _ if method.starts_with("_tandem/editorModels") => ours["_meta"]["tandem.models"] == true,
         "_tandem/language" => ours["_meta"]["tandem.language"].is_array(),
         // Registrations, refreshes, configuration: nothing that tandem needs.
         _ => false,

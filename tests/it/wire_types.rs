@@ -106,6 +106,8 @@ fn definitions() -> Map<String, Value> {
         ext::DiagnosticsParams,
         ext::DiagnosticsResult,
         ext::LanguageParams,
+        ext::NextChunk,
+        ext::EndAnswer,
         ext::Exit,
         ext::Finish,
         ext::Styled,

@@ -243,6 +243,9 @@ export const providers = new RequestType<object, wire.Providers, void>("_tandem/
 export const models = new RequestType<wire.ModelsParams, wire.Models, void>("_tandem/models");
 export const check = new RequestType<wire.CheckParams, wire.Checked, void>("_tandem/check");
 
+export const editorModels = new RequestType<null, object, void>("_tandem/editorModels");
+export const nextChunk = new RequestType<wire.NextChunk, { chunk?: object }, void>("_tandem/editorModels/next");
+export const endAnswer = new NotificationType<wire.EndAnswer>("_tandem/editorModels/end");
 export const language = new RequestType<wire.LanguageParams, unknown, void>("_tandem/language");
 export const inline = new RequestType<wire.InlineParams, wire.InlineResult, FailureData>("_tandem/inline");
 export const keepInline = new RequestType<wire.KeepInline, wire.KeptInline, void>("_tandem/inline/keep");

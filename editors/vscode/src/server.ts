@@ -17,6 +17,7 @@ import { StartError } from "./failure";
 import { language, languageOps } from "./language";
 import { cloneToBuild, environment, findServer, type Settings } from "./launch";
 import * as protocol from "./protocol";
+import { Answers, hasModels, listModels } from "./models";
 import { answerMcp } from "./tools";
 
 /** Of any model, and of a provider's. */
@@ -179,6 +180,10 @@ export class Server implements Disposable {
     client.onRequest(protocol.language, (params, token) => language(client, params, token));
     client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
     client.onRequest(protocol.mcpMessage, answerMcp);
+    const answers = new Answers();
+    client.onRequest(protocol.editorModels, listModels);
+    client.onRequest(protocol.nextChunk, (params) => answers.next(params));
+    client.onNotification(protocol.endAnswer, (params) => answers.end(params));
     client.onRequest(protocol.save, async ({ uris }) => {
       const asked = workspace.textDocuments.filter(
         (document) => document.isDirty && uris.includes(client.code2ProtocolConverter.asUri(document.uri)),
@@ -202,7 +207,13 @@ const sessionMethods: StaticFeature = {
     const tandem = {
       fs: { readTextFile: false, writeTextFile: false },
       terminal: false,
-      _meta: { "tandem.diagnostics": true, "tandem.save": true, "tandem.plan": true, "tandem.language": languageOps },
+      _meta: {
+        "tandem.diagnostics": true,
+        "tandem.save": true,
+        "tandem.plan": true,
+        "tandem.language": languageOps,
+        "tandem.models": hasModels(),
+      },
     };
     capabilities.experimental = { ...(capabilities.experimental as object | undefined), tandem };
   },

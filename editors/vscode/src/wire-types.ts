@@ -75,6 +75,12 @@ export interface EmbeddedResource {
 /** Resource content that can be embedded in a message. */
 export type EmbeddedResourceResource = TextResourceContents | BlobResourceContents;
 
+/** `_tandem/editorModels/end`, a notification: the server reads no further, and an answer that is not complete is cancelled. */
+export interface EndAnswer {
+  /** The server's number for the answer. */
+  readonly id: number;
+}
+
 /** How a command ended: `_meta["tandem/exit"]` of the `tool_call_update` that ends its call. */
 export interface Exit {
   /** Its exit code as shells report it (128 plus the signal that ended it), if known. */
@@ -290,6 +296,14 @@ export interface ModelsParams {
   readonly apiKey?: string | null;
   /** The base URL, unless it is configured. */
   readonly baseUrl?: string | null;
+}
+
+/** `_tandem/editorModels/next`, a request from the server: the next part of an answer of one of the editor's own models. */
+export interface NextChunk {
+  /** The server's number for the answer. */
+  readonly id: number;
+  /** With the first one: the request, in the form of `OpenAI`'s chat completions. */
+  readonly body?: unknown;
 }
 
 /** `_tandem/jobs/open`, a request: opens a port of a job on `127.0.0.1` of this machine, until the job ends. */

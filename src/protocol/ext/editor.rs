@@ -78,6 +78,27 @@ pub struct Problem {
     pub message: Value,
 }
 
+/// `_tandem/editorModels/next`, a request from the server: the next part of an answer of one of the editor's own models.
+/// Answered with `{"chunk": …}`, a chunk in the form of `OpenAI`'s chat completions, or with `{}` when the answer is
+/// complete. Sent to clients with `"tandem.models": true` in `experimental.tandem._meta`, which also answer
+/// `_tandem/editorModels` with a list in the form of `OpenAI`'s `/models`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct NextChunk {
+    /// The server's number for the answer.
+    pub id: u64,
+    /// With the first one: the request, in the form of `OpenAI`'s chat completions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+}
+
+/// `_tandem/editorModels/end`, a notification: the server reads no further, and an answer that is not complete is
+/// cancelled.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EndAnswer {
+    /// The server's number for the answer.
+    pub id: u64,
+}
+
 /// `_tandem/language`, a request from the server to the editor's language servers. Sent only for operations a client
 /// lists in `"tandem.language": [op, …]` in `experimental.tandem._meta`. Answered within 10 s with LSP's own result
 /// type; `rename`, `quick_fixes` and `format` with a `WorkspaceEdit` that the client does not apply. An error if no

@@ -164,7 +164,7 @@ impl Server {
 
     /// Answers a prompt in a new chat file, which is shown where the client can.
     pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
-        let Some(state) = (self.load)(&self.options, &[]).state_dir else {
+        let Some(state) = self.load_settings(&[]).state_dir else {
             return Err(error(
                 ErrorCode::InternalError,
                 "there is no folder for chat files; set TANDEM_STATE_DIR",

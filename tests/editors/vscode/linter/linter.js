@@ -1,4 +1,5 @@
 const { Diagnostic, languages, lm, LanguageModelTextPart, LanguageModelToolResult, Range, workspace } = require("vscode");
+const { provider } = require("./models.js");
 
 exports.activate = ({ subscriptions }) => {
   const problems = languages.createDiagnosticCollection("linter");
@@ -18,6 +19,7 @@ exports.activate = ({ subscriptions }) => {
   };
   subscriptions.push(
     lm.registerTool("linter_count", { invoke }),
+    lm.registerLanguageModelChatProvider("linter", provider),
     problems,
     workspace.onDidOpenTextDocument(lint),
     workspace.onDidChangeTextDocument(({ document }) => lint(document)),

@@ -1,0 +1,54 @@
+// The models of VS Code, here those of another extension: chosen in the setup form, asked, cancelled, their edits undone.
+import assert from "node:assert/strict";
+import { exactly } from "./workbench.mjs";
+
+export function modelChecks({ bench, model, picture }) {
+  async function chosen() {
+    const { chat } = bench;
+    await bench.command("tandem: Set Up Model");
+    const form = chat.getByRole("form", { name: "Set up a model" });
+    await form.locator("[name=provider]").selectOption("vscode");
+    await form.getByText("1 model found.").waitFor();
+    await exactly(form.locator("[name=key]:visible"), 0);
+    await picture("vscode-models");
+    await form.getByRole("button", { name: "Save" }).click();
+    await form.waitFor({ state: "hidden" });
+  }
+
+  async function edited() {
+    const { chat, page } = bench;
+    await model.reset();
+    await bench.openFile("price.ts");
+    await bench.newSession();
+    await bench.say("Sell in dollars.");
+    // VS Code asks once whether tandem may use the models of the other extension.
+    const consent = page.locator(".monaco-dialog-box", { hasText: "tandem" });
+    await consent.waitFor();
+    await picture("vscode-models-consent");
+    await consent.getByRole("button", { name: "Allow" }).click();
+    await chat.locator(".answer strong", { hasText: "pencil" }).waitFor();
+    await chat.getByRole("button", { name: "Allow", exact: true }).click();
+    await chat.locator(".answer", { hasText: "The result: " }).waitFor();
+    await bench.idle();
+    assert.match(await bench.text(), /USD/);
+    await picture("vscode-models-answer");
+    assert.equal((await model.state()).requests.length, 0, "nothing went anywhere else");
+  }
+
+  async function cancelled() {
+    const { chat } = bench;
+    await bench.say("Tell me a story.");
+    await chat.locator(".answer", { hasText: "Once upon a time" }).waitFor();
+    await chat.getByRole("button", { name: "Stop" }).click();
+    await bench.idle();
+    await bench.say("How often?");
+    await chat.locator(".answer", { hasText: "Cancelled 1 times." }).waitFor();
+    await bench.idle();
+  }
+
+  return [
+    ["the setup form offers the models of VS Code", chosen],
+    ["a model of VS Code answers, and its edit is approved", edited],
+    ["a model of VS Code is cancelled", cancelled],
+  ];
+}
