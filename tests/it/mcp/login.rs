@@ -305,3 +305,103 @@ fn a_declined_login_is_said_and_not_repeated() {
             .any(|message| message["method"] == "elicitation/create")
     );
 }
+
+/// The address that a process prints, which the browser then visits.
+#[cfg(unix)]
+fn log_in_at_the_terminal(world: &World) {
+    use std::io::{BufRead as _, BufReader};
+    let mut command = world.command(&["mcp", "login", "web", "--no-browser"]);
+    let mut program = command
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(program.stderr.as_mut().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    let page = lines.find(|line| line.contains("redirect_uri=")).unwrap();
+    assert!(visit(&come_back(page.trim(), &[])).contains("200"));
+    assert!(program.wait().unwrap().success());
+}
+
+/// A turn that calls the server's tool, in one of three places; a login is done where one is asked for. Gives whether one was.
+#[cfg(unix)]
+fn call_in(place: &str, world: &World) -> bool {
+    use tandem::server::Transport;
+    if place == "terminal" {
+        let done = world.run(&["run", "go"]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        return false;
+    }
+    let transport = if place == "acp" {
+        Transport::Acp
+    } else {
+        Transport::Lsp
+    };
+    let (_program, mut client) = world.serve(transport);
+    if place == "acp" {
+        let offered = json!({ "elicitation": { "form": {}, "url": {} } });
+        client.call(
+            "initialize",
+            json!({ "protocolVersion": 1, "clientCapabilities": offered }),
+        );
+    } else {
+        let window = json!({ "showDocument": { "support": true } });
+        client.shake_hands(
+            world.handshake(json!({ "experimental": { "tandem": {} }, "window": window })),
+        );
+    }
+    let session = client.session(world);
+    let id = client.prompt(&session, "go");
+    let message = client.find(|message| {
+        let method = message["method"].as_str().unwrap_or_default();
+        ["elicitation/create", "session/request_permission"].contains(&method)
+            || message["id"] == id
+    });
+    let is_asked = message.get("method").is_some();
+    match message["method"].as_str() {
+        Some("elicitation/create") => {
+            client.seen.push_front(message);
+            visit(&come_back(&page(&mut client).0, &[]));
+        }
+        Some(_) => {
+            let allow = json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } });
+            client.respond(&message, allow);
+            let shown = client.next("window/showDocument");
+            assert_eq!(shown["params"]["external"], true, "{shown}");
+            client.respond(&shown, json!({ "success": true }));
+            visit(&come_back(shown["params"]["uri"].as_str().unwrap(), &[]));
+        }
+        None => client.seen.push_back(message),
+    }
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    is_asked
+}
+
+#[cfg(unix)]
+#[test]
+fn a_login_in_one_place_holds_in_all() {
+    for first in ["terminal", "lsp", "acp"] {
+        let turn = [call("web__repeat", json!({})), json!([{ "text": "done" }])];
+        let world = World::new(std::iter::repeat_n(turn, 3).flatten().collect());
+        let (url, _) = serve(String::new());
+        let config =
+            format!("[permissions]\nallow = [\"web__repeat\"]\n[mcp.web]\nurl = {url:?}\n");
+        world.write(".home/config.toml", &config);
+        if first == "terminal" {
+            log_in_at_the_terminal(&world);
+        }
+        let is_asked = call_in(first, &world);
+        assert_eq!(is_asked, first != "terminal", "{first}");
+        assert_eq!(results(&world), ["you sent Bearer [secret]"], "{first}");
+        for place in ["terminal", "lsp", "acp"]
+            .into_iter()
+            .filter(|place| *place != first)
+        {
+            assert!(!call_in(place, &world), "{first}, then {place}");
+            assert_eq!(
+                results(&world),
+                ["you sent Bearer [secret]"],
+                "{first}, then {place}"
+            );
+        }
+    }
+}
