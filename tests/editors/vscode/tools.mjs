@@ -1,6 +1,7 @@
 // Tools that another extension gives VS Code's language models: offered to ours, approved, called. And what an MCP server offers the person.
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { serveWithLogin } from "./oauth.mjs";
 
 const CONFIG = ".config/tandem/config.toml";
 
@@ -61,7 +62,42 @@ export function toolChecks({ bench, model, picture }) {
     bench.write(CONFIG, "");
   }
 
+  /** The browser of the workbench is the person's own, too: it opens the page, which sends it back to tandem. */
+  async function loggedIn() {
+    const { chat, page } = bench;
+    const { url, close } = await serveWithLogin();
+    bench.write(CONFIG, `[mcp.web]\nurl = "${url}"\n`);
+    await bench.newSession();
+    await model.reset();
+    const call = [{ call: { id: "call_w1", name: "web__whoami", arguments: {} } }];
+    await model.script(call, [{ text: "You are Ada." }], call, [{ text: "Still Ada." }]);
+    await bench.say("Who am I?");
+    const open = chat.getByRole("button", { name: "Open in the Browser" });
+    await open.waitFor();
+    await picture("login");
+    const opened = page.context().waitForEvent("page");
+    await open.click();
+    await bench.answerDialog("open the external website", "Open");
+    await (await opened).getByText("You can close this page").waitFor();
+    for (const answer of ["You are Ada.", "Still Ada."]) {
+      if (answer === "Still Ada.") {
+        await bench.newSession();
+        await bench.say("And now?"); // nobody is asked to log in again
+      }
+      await chat.getByText("web: whoami").waitFor();
+      await chat.getByRole("button", { name: "Allow", exact: true }).click();
+      await chat.locator(".answer", { hasText: answer }).waitFor();
+      await bench.idle();
+    }
+    await picture("logged-in");
+    const { requests } = await model.state();
+    assert.equal(requests.at(-1).messages.findLast(({ role }) => role === "tool").content, "Ada");
+    bench.write(CONFIG, "");
+    close();
+  }
+
   return [
+    ["a server that requires a login gets one in the browser", loggedIn],
     ["prompts and resources of MCP servers are suggested and sent", offers],
     ["tools of other extensions are offered, approved and called", called],
   ];

@@ -6,8 +6,7 @@ use tandem::model::Api;
 pub type Row = (&'static str, &'static str);
 
 /// Every provider that has a row in tandem, with the models whose rules differ.
-pub const ROWS: [Row; 41] = [
-    ("vscode", "copilot/claude-sonnet-4.6"),
+pub const ROWS: [Row; 40] = [
     ("openai", "gpt-5.5"),
     ("openai", "gpt-4.1"),
     ("openai", "gpt-5.6-terra"),
