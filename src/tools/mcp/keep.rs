@@ -72,7 +72,9 @@ impl Status {
         match settled.await.map(|status| status.state.clone()) {
             Ok(State::Running(line)) => Ok(line),
             Ok(State::GivenUp(why)) => Err(why.to_string()),
-            Ok(_) => Err("requires a login: send a message to log in, or run `tandem mcp login`".to_owned()),
+            Ok(_) => Err(
+                "requires a login: send a message to log in, or run `tandem mcp login`".to_owned(),
+            ),
             Err(_keeper_gone) => Err("has ended".to_owned()),
         }
     }

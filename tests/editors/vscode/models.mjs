@@ -5,6 +5,7 @@ import { exactly } from "./workbench.mjs";
 export function modelChecks({ bench, model, picture }) {
   async function chosen() {
     const { chat } = bench;
+    bench.configure({}); // the form writes the person's settings, which the machine's come before
     await bench.command("tandem: Set Up Model");
     const form = chat.getByRole("form", { name: "Set up a model" });
     await form.locator("[name=provider]").selectOption("vscode");
@@ -44,6 +45,7 @@ export function modelChecks({ bench, model, picture }) {
     await bench.say("How often?");
     await chat.locator(".answer", { hasText: "Cancelled 1 times." }).waitFor();
     await bench.idle();
+    bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
   }
 
   return [

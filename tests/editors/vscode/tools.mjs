@@ -77,7 +77,6 @@ export function toolChecks({ bench, model, picture }) {
     await picture("login");
     const opened = page.context().waitForEvent("page");
     await open.click();
-    await bench.answerDialog("open the external website", "Open");
     await (await opened).getByText("You can close this page").waitFor();
     for (const answer of ["You are Ada.", "Still Ada."]) {
       if (answer === "Still Ada.") {
