@@ -144,10 +144,7 @@ export class Server implements Disposable {
     } catch (error) {
       this.log.error(error instanceof Error ? error : String(error));
       throw new StartError(
-        l10n.t(
-          "{0} did not start as a language server. See the log; `tandem doctor` in a terminal finds most causes.",
-          found.program,
-        ),
+        l10n.t("{0} did not start as a language server. See the log; `tandem doctor` in a terminal finds most causes.", found.program),
       );
     }
     return client;
