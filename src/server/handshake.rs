@@ -28,6 +28,10 @@ const LOGIN: &str = "login";
 
 /// What is known about the client.
 #[derive(Debug, Clone, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that a client offers"
+)]
 pub(super) struct Client {
     /// The editor's process.
     process_id: Option<u32>,
