@@ -83,7 +83,7 @@ export function toolChecks({ bench, model, picture }) {
         await bench.newSession();
         await bench.say("And now?"); // nobody is asked to log in again
       }
-      await chat.getByText("web: whoami").waitFor();
+      await chat.getByText("web: whoami {}", { exact: true }).last().waitFor();
       await chat.getByRole("button", { name: "Allow", exact: true }).click();
       await chat.locator(".answer", { hasText: answer }).waitFor();
       await bench.idle();
