@@ -68,6 +68,11 @@ impl Fragments {
         self.text.is_empty() && self.held.is_none()
     }
 
+    /// Whether the object began and is not closed. `{}` is closed, though a server may still send what belongs in it.
+    pub(super) fn is_cut(&self) -> bool {
+        self.whole.depth > 0
+    }
+
     /// Whether a fragment is the object again, which has ended; perhaps in another notation.
     pub(super) fn repeats(&self, fragment: &str) -> bool {
         let value = |text: &str| serde_json::from_str::<Value>(text).ok();

@@ -25,6 +25,11 @@ async function serving(model, flags, use) {
   const url = `http://127.0.0.1:${port}`;
   try {
     while (!await fetch(`${url}/health`).then((answer) => answer.ok, () => false)) {
+      // What PyPI has is compiled for newer CPUs than some machines have, and no flag of a CPU says for which.
+      if (server.signalCode === 'SIGILL') {
+        console.log('skipped real models: llama-server uses instructions that this CPU does not have');
+        finish();
+      }
       assert.equal(server.exitCode ?? server.signalCode, null, 'llama-server ended while it started');
       await pause(100);
     }

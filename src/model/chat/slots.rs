@@ -164,8 +164,9 @@ impl Slots {
 
     /// Whether the last call began and did not end.
     pub(super) fn is_cut(&self) -> bool {
-        let arguments = self.calls.last().map(|call| &call.arguments);
-        arguments.is_some_and(|arguments| !arguments.is_empty() && !arguments.ended())
+        self.calls
+            .last()
+            .is_some_and(|call| call.arguments.is_cut())
     }
 
     /// The call that would get the next fragment.

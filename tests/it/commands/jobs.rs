@@ -333,7 +333,9 @@ fn a_person_has_a_running_command_go_on_in_the_background() {
     let length = unique();
     let stage = Stage::new(
         Level::Best,
-        &[run(&format!("echo begun; sleep {length}; echo over"))],
+        &[run(&format!(
+            "sleep {length} & echo begun; wait; echo over"
+        ))],
     );
     let mut client = stage.client();
     let session = automatic(&mut client, &stage);
