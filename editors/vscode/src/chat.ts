@@ -33,8 +33,8 @@ import type { SessionEvent } from "./session";
 import { SetUp } from "./setup";
 
 export const CHAT_VIEW = "tandem.chat";
-/** The length of 5 MB in base64, which is what providers accept. */
-const MAX_IMAGE = 7_000_000;
+/** The maximum length of an image in base64, as on the server: providers accept 5 MB of base64. */
+const MAX_IMAGE = 5_000_000;
 const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
   undo: "tandem.undoLastTurn",
   redo: "tandem.redo",
@@ -134,7 +134,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   attach(attachment: Attachment): void {
     if (attachment.block.type === "image" && attachment.block.data.length > MAX_IMAGE) {
-      void window.showWarningMessage(l10n.t("{0} was not added: images can be at most 5 MB.", attachment.label));
+      void window.showWarningMessage(l10n.t("{0} was not added: images can be at most 3.7 MB.", attachment.label));
       return;
     }
     this.draft.attach(attachment);

@@ -52,7 +52,7 @@ class Origins implements HoverProvider {
       return undefined;
     }
     const canRevert = hunkAt(this.review, uri, line) !== undefined;
-    return new Hover(words(origin, canRevert ? link(l10n.t("Revert Hunk"), REVERT, [uri.toString(), line]) : ""));
+    return new Hover(words(origin, canRevert ? link(l10n.t("Reject This Change"), REVERT, [uri.toString(), line]) : ""));
   }
 }
 

@@ -141,7 +141,7 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.typeAtEndOf("The items in a shopping", " Mine.");
     await (await origin("Open Turn")).click();
     await until(bench.chat.locator(".user", { hasText: "Tidy up the cart." }), (said) => Math.abs(said.getBoundingClientRect().top) < innerHeight);
-    await (await origin("Revert Hunk")).click();
+    await (await origin("Reject This Change")).click();
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     await bench.editor.locator(".view-line", { hasText: "Mine." }).waitFor();
     await row("length").waitFor({ state: "detached" });

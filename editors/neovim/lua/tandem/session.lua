@@ -352,11 +352,11 @@ end
 ---@param next fun(asked: tandem.Asked)
 function Session:back_to(asked, next)
   if not asked then
-    return say('There is no prompt to go back to')
+    return say('No prompt to rewind to')
   elseif self:is_busy() then
     return
   elseif not asked.number then
-    return say('Cannot go back to this prompt: it was never answered')
+    return say('Cannot rewind to this prompt: it was never answered')
   end
   self.review:restore('restore', asked.number, function()
     next(asked)
