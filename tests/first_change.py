@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Follows "Your first change" of CONTRIBUTING.md in a copy of the repository: writes its files, makes its changes, runs its command.
 
-`--dry` stops before the command. The copy shares the build folder, so that only tandem itself is compiled."""
+`--dry` stops before the command. The copy is in the build folder and stays there, so that only what changed since the last time is compiled."""
 
 import os
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -26,46 +25,55 @@ def cut(line, indent):
     return line[indent:] if line.strip() else "\n"
 
 
-def change(path, diff):
-    """Replaces the lines that a diff shows without its `+` by those without its `-`. They must stand there once."""
+def changed(text, name, diff):
+    """The text with the lines that a diff shows without its `+` replaced by those without its `-`. They must stand there once."""
     lines = diff.splitlines(True)
     before = "".join(line[1:] for line in lines if line[:1] in " -")
     after = "".join(line[1:] for line in lines if line[:1] in " +")
-    text = path.read_text()
     if text.count(before) != 1:
-        sys.exit(f"FAILED: {path.name} has these lines {text.count(before)} times:\n{before}")
-    path.write_text(text.replace(before, after))
+        sys.exit(f"FAILED: {name} has these lines {text.count(before)} times:\n{before}")
+    return text.replace(before, after)
 
 
-def follow(copy, dry):
-    commands = 0
-    for language, name, text in blocks():
+def files():
+    """What the library and its unit tests are made of."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+    parts = ("src/", "tests/it", "tests/streams", "tests/hidden.json", "tests/slips", "benches/", "Cargo", "README", "editors/")
+    return {name: (ROOT / name).read_bytes() for name in listed if name.startswith(parts) and (ROOT / name).exists()}
+
+
+def write(copy, texts):
+    """Makes the copy consist of these files. One that is the same already stays untouched: nothing is compiled for it."""
+    for path in copy.rglob("*"):
+        if path.is_file() and str(path.relative_to(copy)) not in texts:
+            path.unlink()
+    for name, text in texts.items():
         path = copy / name
-        if language == "diff":
-            change(path, text)
-        elif language == "rust":
-            path.write_text(text)
-        elif not dry:
-            target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-            run = subprocess.run(text, shell=True, cwd=copy, env={**os.environ, "CARGO_TARGET_DIR": target}, text=True, capture_output=True)
-            print(run.stdout, run.stderr)
-            if run.returncode != 0 or "test result: ok. 1 passed" not in run.stdout:
-                sys.exit("FAILED: the command of the page")
-            commands += 1
-    if not dry and commands != 1:
-        sys.exit("FAILED: the page has no command")
+        if not path.exists() or path.read_bytes() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
 
 
 def main():
-    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
-    with tempfile.TemporaryDirectory() as folder:
-        copy = pathlib.Path(folder)
-        for name in filter(None, files):
-            if name.startswith(("src/", "tests/it", "tests/streams", "tests/hidden.json", "tests/slips", "benches/", "Cargo", "README", "editors/")):
-                target = copy / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes((ROOT / name).read_bytes())
-        follow(copy, "--dry" in sys.argv)
+    texts, commands = files(), []
+    for language, name, text in blocks():
+        if language == "diff":
+            texts[name] = changed(texts[name].decode(), name, text).encode()
+        elif language == "rust":
+            texts[name] = text.encode()
+        else:
+            commands.append(text)
+    if len(commands) != 1:
+        sys.exit(f"FAILED: the page has {len(commands)} commands")
+    if "--dry" not in sys.argv:
+        target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        copy = target / "first-change"
+        write(copy, texts)
+        environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
+        run = subprocess.run(commands[0], shell=True, cwd=copy, env=environment, text=True, capture_output=True)
+        print(run.stdout, run.stderr)
+        if run.returncode != 0 or "test result: ok. 1 passed" not in run.stdout:
+            sys.exit("FAILED: the command of the page")
     print("ok: the first change works as the page says")
 
 

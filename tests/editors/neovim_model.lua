@@ -56,7 +56,7 @@ function Model:call(method, path, body)
       finished = chunk == nil
     end)
   end)
-  vim.wait(25000, function()
+  vim.wait(65000, function()
     return finished
   end, 2)
   socket:close()

@@ -1,8 +1,9 @@
 // Drives the real extension with the real binary in the real VS Code workbench, clicking what a person would click, against a scripted model.
 //
-//   node tests/editors/vscode.mjs [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR] [--home DIR]
+//   node tests/editors/vscode.mjs [--part 1|2] [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR] [--home DIR]
 //
-// Each option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
+// A part is every other group of checks, in a workbench of its own: both can run side by side.
+// Each other option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
 // TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones.
 // TANDEM_PICTURES keeps a picture of the chat in each width and theme it is read in. Needs the Node of tests/editors/get-node24.sh. With --home
 // everything is in that folder, which is removed at the end: pictures then show no temporary path. The last line is `N passed, N failed`.
@@ -83,12 +84,12 @@ console.log(`${passed} passed, ${failures.length} failed`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
 async function inTheWorkbench() {
-  const played = groups();
-  const [setUp] = played;
-  const [group] = played.filter((checks) => checks.some(([name]) => name === again));
+  const [setUp, ...others] = groups();
+  const group = [setUp, ...others].find((checks) => checks.some(([name]) => name === again));
   const alone = group?.slice(0, group.findIndex(([name]) => name === again) + 1);
   const once = group === setUp ? [alone] : [setUp, alone];
-  for (const [[first, body], ...rest] of alone === undefined ? played : once) {
+  const part = [setUp, ...others.filter((_, index) => options.part === undefined || index % 2 === options.part - 1), ofAll()];
+  for (const [[first, body], ...rest] of alone === undefined ? part : once) {
     const begin = async () => {
       await bench.keepAll(); // what the group before left to review
       await body();
@@ -150,12 +151,15 @@ function groups() {
     ],
     besideChecks(tools),
     modelChecks(tools),
-    [
-      ["the installed package has what its page shows", packaged],
-      [LEGIBLE, () => legibility.report()],
-      [OF_ALL, noPolicyBreach],
-    ],
+    [["the installed package has what its page shows", packaged]],
     profileChecks({ model, start: startBench }),
+  ];
+}
+
+function ofAll() {
+  return [
+    [LEGIBLE, () => legibility.report()],
+    [OF_ALL, noPolicyBreach],
   ];
 }
 
@@ -310,7 +314,7 @@ async function quiet() {
   await model.script([{ text: "Let me think." }, { hang: true }]);
   await bench.say("Are you well?");
   await bench.chat.locator(".answer", { hasText: "Let me think." }).waitFor();
-  await bench.chat.locator(".activity", { hasText: /^Working… Nothing new for 1\d s$/ }).waitFor();
+  await bench.chat.locator(".activity", { hasText: /^Working… Nothing new for \d+ s$/ }).waitFor();
   await picture("quiet");
   await bench.chat.getByRole("button", { name: "Stop" }).click();
   await bench.chat.locator(".notice", { hasText: "Stopped." }).waitFor();
@@ -618,10 +622,11 @@ async function check(name, body) {
   if (name !== START && !new RegExp(process.env.TANDEM_TEST_ONLY ?? "").test(name)) {
     return;
   }
+  const began = performance.now();
   try {
     await body();
     passed++;
-    console.log(`ok - ${name}`);
+    console.log(`ok - ${name} # ${((performance.now() - began) / 1000).toFixed(1)} s`);
   } catch (error) {
     failures.push({ name, error });
     console.log(`not ok - ${name}\n${error.stack}`);
@@ -639,7 +644,7 @@ function playAgain(failure) {
   const env = { ...process.env, TANDEM_TEST_AGAIN: name, TANDEM_TEST_ONLY: "", TANDEM_TEST_OUT: join(options.out, "again") };
   const { status, stdout, stderr } = spawnSync(process.execPath, process.argv.slice(1), { env, encoding: "utf8" });
   console.log(`${stdout}${stderr}`.replace(/^/gm, "  "));
-  if (status === 0 && stdout.includes(`ok - ${name}\n`)) {
+  if (status === 0 && stdout.includes(`ok - ${name} #`)) {
     passed++;
     failures.splice(failures.indexOf(failure), 1);
     console.log(`WARNING: ${name}: failed, and passed when it was played once more: ${error.message.split("\n", 1)[0]}`);
@@ -667,19 +672,20 @@ function startBench(files = { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_T
 function readOptions() {
   const { env } = process;
   const text = { type: "string" };
-  const { values } = parseArgs({ options: { "code-server": text, vsix: text, tandem: text, out: text, home: text } });
+  const { values } = parseArgs({ options: { part: text, "code-server": text, vsix: text, tandem: text, out: text, home: text } });
   const required = (name, value) => {
     assert.ok(value, `give --${name} or its variable; see the head of this file`);
     return resolve(value);
   };
   const codeServer = required("code-server", values["code-server"] ?? env.CODE_SERVER);
   return {
+    part: values.part && Number(values.part),
     codeServer,
     playwright: env.PLAYWRIGHT_CORE ?? join(codeServer, "../playwright-core/index.mjs"),
     chromium: env.CHROMIUM ?? "/usr/bin/chromium",
     vsix: required("vsix", values.vsix ?? env.TANDEM_VSIX),
     tandem: required("tandem", values.tandem ?? env.TANDEM_BIN),
-    out: required("out", values.out ?? env.TANDEM_TEST_OUT),
+    out: join(required("out", values.out ?? env.TANDEM_TEST_OUT), values.part ? `vscode-${values.part}` : ""),
     home: values.home,
   };
 }

@@ -62,8 +62,7 @@ export function jobChecks({ bench, model, picture }) {
     await row("listening").getByRole("button", { name: "Hide output" }).and(chat.locator("[aria-expanded=true]")).waitFor();
     await picture("job");
     await chat.locator("main").evaluate((main) => main.firstElementChild.style.setProperty("min-height", "5000px")); // that of a long conversation
-    await chat.locator("main").evaluate((main) => main.scrollTo(0, 0));
-    await chat.locator(".jump:not([hidden])").waitFor();
+    await bench.scrollToTop();
     await until(chat.locator(".jump"), (jump) => jump.getBoundingClientRect().bottom <= document.querySelector(".jobs").getBoundingClientRect().top); // it covers nothing
     await chat.getByRole("button", { name: "Scroll to the end" }).click();
     await chat.locator("main").evaluate((main) => main.firstElementChild.style.removeProperty("min-height"));
@@ -146,18 +145,12 @@ export function jobChecks({ bench, model, picture }) {
     await question.getByRole("button", { name: "Cancel" }).click();
     await question.waitFor({ state: "detached" });
     await port.click();
-    const [tab] = await Promise.all([page.context().waitForEvent("page"), question.getByRole("button", { name: "Open", exact: true }).click(), confirmWebsite()]);
+    const tab = await bench.opened(() => question.getByRole("button", { name: "Open", exact: true }).click());
     await tab.waitForFunction(() => document.body?.textContent === "served");
     await tab.close();
     await row("http.server").locator(".output", { hasText: "GET / HTTP/1.1" }).waitFor();
     await row("http.server").getByRole("button", { name: "Stop this command" }).press("Enter");
     await row("http.server").locator(".age", { hasText: "stopped" }).waitFor();
-  }
-
-  /** VS Code itself asks before it opens an address it does not trust. */
-  async function confirmWebsite() {
-    const dialog = page.locator(".monaco-dialog-box", { hasText: "external website" }).getByRole("button", { name: "Open" });
-    await dialog.click({ timeout: 3000 }).catch(() => undefined);
   }
 
   async function moved() {

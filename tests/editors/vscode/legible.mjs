@@ -36,7 +36,7 @@ export class Legibility {
     const whole = await frame.evaluate(({ style }) => style.width);
     for (const width of WIDTHS_PX) {
       await frame.evaluate((element, px) => (element.style.width = `${px}px`), width);
-      await body.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+      await this.bench.drawn();
       for (const [theme, given] of Object.entries(this.#themes)) {
         await body.evaluate(wear, given);
         const found = await body.evaluate(illegible, { CONTRAST, SHORT });

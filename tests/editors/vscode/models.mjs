@@ -2,11 +2,16 @@
 import assert from "node:assert/strict";
 import { exactly } from "./workbench.mjs";
 
+/** What the model edits (linter/models.js); no other check knows the file. */
+const OFFER = "src/offer.ts";
+const TEXT = 'export const offer = "5 EUR";\n';
+
 export function modelChecks({ bench, model, picture }) {
   async function chosen() {
     const { chat } = bench;
-    bench.configure({}); // the form writes the person's settings, which the machine's come before
-    await bench.command("tandem: Set Up Model");
+    await bench.newSession();
+    bench.configure({}); // without a model: the one that is chosen is the only one
+    await chat.locator(".welcome .error").getByRole("button", { name: "Set Up Model" }).click();
     const form = chat.getByRole("form", { name: "Set up a model" });
     await form.locator("[name=provider]").selectOption("vscode");
     await form.getByText("1 model found.").waitFor();
@@ -19,18 +24,19 @@ export function modelChecks({ bench, model, picture }) {
   async function edited() {
     const { chat } = bench;
     await model.reset();
-    await bench.openFile("price.ts");
+    bench.write(`shop/${OFFER}`, TEXT);
+    await bench.openFile("offer.ts");
     await bench.newSession();
     await bench.say("Sell in dollars.");
     await chat.locator(".answer strong", { hasText: "pencil" }).waitFor();
     await chat.getByRole("button", { name: "Allow", exact: true }).click();
     await chat.locator(".answer", { hasText: "The result: " }).waitFor();
     await bench.idle();
-    await bench.editor.locator(".view-line", { hasText: "USD" }).waitFor();
+    await bench.bufferIs(TEXT.replace("EUR", "USD"));
     await picture("vscode-models-answer");
     assert.equal((await model.state()).requests.length, 0, "nothing went anywhere else");
     await bench.command("tandem: Undo Last Turn");
-    await bench.editor.locator(".view-line", { hasText: "EUR" }).waitFor();
+    await bench.bufferIs(TEXT);
   }
 
   async function cancelled() {
@@ -43,6 +49,7 @@ export function modelChecks({ bench, model, picture }) {
     await chat.locator(".answer", { hasText: "Cancelled 1 times." }).waitFor();
     await bench.idle();
     bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
+    await chat.locator(".notice", { hasText: "Settings changed: a new session has started" }).waitFor();
   }
 
   return [

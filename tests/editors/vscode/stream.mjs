@@ -4,8 +4,8 @@ import { until } from "./workbench.mjs";
 
 /** Most words come in two tokens, and the end of a line with the word before it, as from most models. */
 const TOKEN = /[^\n]{1,4}\n*/g;
-/** 90 tokens a second. */
-const TOKEN_MS = 11;
+/** After so many tokens the model waits until the chat was looked at. */
+const TOKENS = 7;
 
 const PROSE = `Stalling is what a server does that neither answers nor hangs up, and a conversation that waits for it looks as if it had ended. So every request has a limit.
 
@@ -26,7 +26,7 @@ This sentence is still of it, although the model wrote it in a line of its own, 
 ${"A long paragraph is parsed less often than a short one, because nothing of it may change any more. ".repeat(14).trim()}
 
 `;
-/** Behind a stall: the words after it are not in its font. */
+/** In a piece of its own: the words after it are not in its font. */
 const CODE = "`code`";
 const END = " in a line has a font of its own, and this is the end of the prose.";
 
@@ -38,24 +38,41 @@ export function streamChecks({ bench, model, picture }) {
   async function asFinished() {
     await model.reset();
     await bench.newSession();
-    const tokens = (text) => text.match(TOKEN).map((token) => ({ text: token, delay_ms: TOKEN_MS }));
-    await model.script([...tokens(PROSE), { gate: "stall" }, { text: CODE }, { gate: "code" }, ...tokens(END)]);
-    await chat.locator("body").evaluate(record, linesOnScreen.toString());
+    const body = chat.locator("body");
+    const pieces = [...cut(PROSE), [CODE], ...cut(END)];
+    await model.script(pieces.flatMap((tokens, index) => [...tokens.map((text) => ({ text })), { gate: `piece-${index}` }]));
+    await body.evaluate(record, linesOnScreen.toString());
     await bench.say("Say a lot.");
-    await model.state("gate:stall");
-    await until(streaming, ({ textContent }) => textContent.trimEnd().endsWith("any more."));
-    await picture("streaming");
-    await model.open("stall");
-    await streaming.locator("code").waitFor();
-    await model.open("code");
+    let text = "";
+    for (const [index, tokens] of pieces.entries()) {
+      text += tokens.join("");
+      await until(body, ({ letters }, count) => letters >= count, lettersOf(text));
+      if (text === PROSE) {
+        await picture("streaming");
+      } else if (tokens[0] === CODE) {
+        await streaming.locator("code").waitFor();
+      }
+      await model.open(`piece-${index}`);
+    }
     await bench.idle();
-    const samples = await chat.locator("body").evaluate(stopped);
+    const samples = await body.evaluate(stopped);
     const { seen, wrong } = await chat.locator(".answer").last().evaluate(compared, { samples, measure: linesOnScreen.toString() });
-    assert.ok(seen > 30, `the answer was seen ${seen} times as it grew`);
+    assert.ok(seen > pieces.length / 2, `${seen} of ${samples.length} looks at ${pieces.length} pieces were compared`);
     assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} of ${seen} times it looked unlike the finished text`);
   }
 
   return [["text that streams stands in the same lines as the finished text", asFinished]];
+}
+
+/** Pieces of a few tokens each. */
+function cut(text) {
+  const tokens = text.match(TOKEN);
+  return Array.from({ length: Math.ceil(tokens.length / TOKENS) }, (_, index) => tokens.slice(index * TOKENS, (index + 1) * TOKENS));
+}
+
+/** How many letters of a text are on the screen at least: no marks, and not yet what may begin an item. */
+function lettersOf(text) {
+  return text.replace(/^ *(?:[#>*-]+|\d+\.?)(?: +|$)/gm, "").replace(/[\s`]/g, "").length;
 }
 
 /** Runs in the browser: the text of each line and where it ends, by the boxes of its letters. */
@@ -80,16 +97,17 @@ function linesOnScreen(element) {
   return lines.map(({ text, right }) => ({ text, right: Math.round(right) }));
 }
 
-/** Runs in the browser: looks at the answer in each frame until `stopped` is called. */
+/** Runs in the browser: looks at the answer in each frame until `stopped` is called; `letters` are those it saw last. */
 function record(body, measure) {
   const look = new Function("element", `return (${measure})(element)`);
-  body.samples = [];
+  Object.assign(body, { samples: [], letters: 0 });
   let before = "";
   const frame = () => {
     const text = body.querySelector(".answer.streaming .markdown");
     if (text !== null && text.textContent !== before) {
       before = text.textContent;
       body.samples.push(look(text));
+      body.letters = before.replace(/\s/g, "").length;
     }
     body.frame = requestAnimationFrame(frame);
   };

@@ -64,7 +64,7 @@ export function toolChecks({ bench, model, picture }) {
 
   /** The browser of the workbench is the person's own, too: it opens the page, which sends it back to tandem. */
   async function loggedIn() {
-    const { chat, page } = bench;
+    const { chat } = bench;
     const { url, close } = await serveWithLogin();
     bench.write(CONFIG, `[mcp.web]\nurl = "${url}"\n`);
     await bench.newSession();
@@ -75,9 +75,7 @@ export function toolChecks({ bench, model, picture }) {
     const open = chat.getByRole("button", { name: "Open in the Browser" });
     await open.waitFor();
     await picture("login");
-    const opened = page.context().waitForEvent("page");
-    await open.click();
-    await (await opened).getByText("You can close this page").waitFor();
+    await (await bench.opened(() => open.click())).getByText("You can close this page").waitFor();
     for (const answer of ["You are Ada.", "Still Ada."]) {
       if (answer === "Still Ada.") {
         await bench.newSession();

@@ -73,8 +73,7 @@ export function undoChecks({ bench, model, picture }) {
     for (let left = await files.count(); left > 0; left--) {
       await files.first().click(); // until the conversation is longer than the view
     }
-    await chat.locator("main").evaluate((main) => main.scrollTo(0, 0));
-    await chat.locator(".jump").waitFor();
+    await bench.scrollToTop();
     await run("Remove the library.", "rm -rf lib", "Removed.");
     await until(chat.locator("main"), (main) => main.scrollHeight - main.scrollTop - main.clientHeight < 40);
     assert.ok(!existsSync(join(bench.project, "lib")));

@@ -218,6 +218,18 @@ export class Workbench {
     return ids.length;
   }
 
+  /** Two frames of the chat: what follows a change of its layout has happened then. */
+  async drawn() {
+    await this.chat.locator("body").evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  }
+
+  /** Scrolls the chat up. What has just grown is followed to its end first. */
+  async scrollToTop() {
+    await this.drawn();
+    await this.chat.locator("main").evaluate((main) => main.scrollTo(0, 0));
+    await this.chat.locator(".jump:not([hidden])").waitFor();
+  }
+
   /** Begins a session: what was shown before is gone, what the window remembers is restored, and the server is ready. */
   async newSession() {
     await this.command("tandem: New Session");
@@ -251,6 +263,17 @@ export class Workbench {
   /** The turn is over: there is something to send again and nothing to stop. */
   idle() {
     return this.chat.getByRole("button", { name: "Send", exact: true }).waitFor();
+  }
+
+  /** The page that this opens in the browser. VS Code itself asks first about an address it does not trust. */
+  async opened(open) {
+    const tab = this.page.context().waitForEvent("page", { timeout: STEP_MS });
+    const confirm = this.page.locator(".monaco-dialog-box", { hasText: "external website" }).getByRole("button", { name: "Open" });
+    await open();
+    if ((await Promise.race([tab, confirm.waitFor().catch(() => undefined)])) === undefined) {
+      await confirm.click();
+    }
+    return tab;
   }
 
   /** Answers a question that stands before everything else. */

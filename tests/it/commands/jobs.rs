@@ -359,7 +359,7 @@ fn a_person_has_a_running_command_go_on_in_the_background() {
     ] {
         assert!(told.contains(part), "{told}");
     }
-    assert_eq!(sleepers(&length), 1);
+    wait_for_sleepers(&length, 1);
     let listed = client.call("_tandem/jobs", json!({ "sessionId": session }));
     assert_eq!(listed["result"]["jobs"][0]["state"], "running", "{listed}");
     let again = client.call("_tandem/jobs/background", ask);

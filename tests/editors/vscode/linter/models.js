@@ -1,7 +1,7 @@
 // A provider of language models, as Copilot is one. Its model edits a file; asked for a story it talks until it is cancelled.
 const { LanguageModelTextPart, LanguageModelToolCallPart, LanguageModelToolResultPart } = require("vscode");
 
-const EDIT = { path: "src/price.ts", edits: [{ old_text: "EUR", new_text: "USD" }] };
+const EDIT = { path: "src/offer.ts", edits: [{ old_text: "EUR", new_text: "USD" }] };
 let cancelled = 0;
 
 const text = (parts) => parts.map(({ value }) => value ?? "").join("");
