@@ -78,6 +78,7 @@ export class SetupForm {
 
   private providerChosen(): void {
     const known = this.chosen();
+    this.provider.title = this.provider.selectedOptions[0]?.textContent ?? ""; // its name can be longer than the side bar is wide
     this.addressRow.hidden = known?.baseUrl != null;
     this.keyRow.hidden = known?.needsKey === false;
     this.model.value = "";
