@@ -1,6 +1,5 @@
 // What an answer looks like while it streams, by where its letters are on the screen.
 import assert from "node:assert/strict";
-import { until } from "./workbench.mjs";
 
 /** Most words come in two tokens, and the end of a line with the word before it, as from most models. */
 const TOKEN = /[^\n]{1,4}\n*/g;
@@ -46,7 +45,7 @@ export function streamChecks({ bench, model, picture }) {
     let text = "";
     for (const [index, tokens] of pieces.entries()) {
       text += tokens.join("");
-      await until(body, ({ letters }, count) => letters >= count, lettersOf(text));
+      await body.evaluate(({ seen }, count) => seen(count), lettersOf(text));
       if (text === PROSE) {
         await picture("streaming");
       } else if (tokens[0] === CODE) {
@@ -97,17 +96,25 @@ function linesOnScreen(element) {
   return lines.map(({ text, right }) => ({ text, right: Math.round(right) }));
 }
 
-/** Runs in the browser: looks at the answer in each frame until `stopped` is called; `letters` are those it saw last. */
+/** Runs in the browser: looks at the answer in each frame until `stopped` is called. `seen` waits until it saw so many letters. */
 function record(body, measure) {
   const look = new Function("element", `return (${measure})(element)`);
-  Object.assign(body, { samples: [], letters: 0 });
+  body.samples = [];
   let before = "";
+  let met = () => undefined;
+  body.seen = (count) =>
+    new Promise((resolve, reject) => {
+      const letters = () => before.replace(/\s/g, "").length;
+      const timer = setTimeout(() => reject(new Error(`${letters()} of ${count} letters, at the end ${before.slice(-40)}`)), 60_000);
+      met = () => letters() >= count && resolve(clearTimeout(timer));
+      met();
+    });
   const frame = () => {
     const text = body.querySelector(".answer.streaming .markdown");
     if (text !== null && text.textContent !== before) {
       before = text.textContent;
       body.samples.push(look(text));
-      body.letters = before.replace(/\s/g, "").length;
+      met();
     }
     body.frame = requestAnimationFrame(frame);
   };
