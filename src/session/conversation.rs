@@ -193,6 +193,11 @@ impl Conversation {
         Some((restored.turn, restored.undone))
     }
 
+    /// How many turns were undone by restores that stand.
+    pub fn undone_by_restores(&self) -> usize {
+        self.restored.iter().map(|restored| restored.undone).sum()
+    }
+
     /// The first turn that is cut.
     pub fn cut_from(&self) -> Option<u64> {
         self.restored.iter().map(|restored| restored.turn).min()

@@ -136,6 +136,10 @@ impl Actor {
         provider: &Provider,
     ) {
         let conversation = &mut self.conversation;
+        let undone = conversation.undone_by_restores();
+        self.changes
+            .checkpoints
+            .reject_undone(conversation.turns, undone);
         conversation.close_last_turn(provider);
         let parts = prompt::render(prompt, conversation.stage(self.questions.mode));
         conversation.begin_turn(words, attached, parts, provider, &self.models);

@@ -234,6 +234,21 @@ fn undone_turns_are_redone_in_reverse_order() {
     );
 }
 
+/// VS Code keeps the document of a removed file open.
+#[test]
+fn a_created_file_that_is_still_open_is_redone() {
+    let world = world(&[write("b.rs", "b\n")]);
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    client.open(&world.uri("b.rs"), "b\n");
+    undo(&mut client, &session);
+    assert!(!world.path().join("b.rs").exists());
+    let redone = redo(&mut client, &session);
+    assert_eq!(redone["result"]["message"], "redid turn 1: b.rs");
+    assert_eq!(world.read("b.rs"), "b\n");
+}
+
 #[test]
 fn a_new_change_clears_the_redo_history() {
     let world = world(&[write("a.rs", "a\n"), write("b.rs", "b\n")]);
@@ -816,6 +831,42 @@ fn turns_are_undone_around_lines_of_later_turns() {
     assert_eq!(world.read("a.rs"), "ONE\ntwo\nTHREE\n");
     undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "one\ntwo\nthree\n");
+}
+
+/// The session goes on from there, and what was reverted is not lost.
+#[test]
+fn undo_restores_what_a_restore_reverted_after_it_undid_the_next_turn() {
+    let world = world(&[
+        edit("a.rs", &[("one", "two")]),
+        edit("a.rs", &[("two", "three")]),
+        write("b.rs", "b\n"),
+        edit("a.rs", &[("two", "four")]),
+    ]);
+    world.write("a.rs", "one\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    for _ in 0..3 {
+        turn(&mut client, &session);
+    }
+    review(&mut client, &session, "restore", json!({ "turn": 2 }));
+    turn(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "four\n");
+
+    let undone = undo(&mut client, &session);
+    assert_eq!(undone["result"]["message"], "undid turn 4: a.rs");
+    assert_eq!(world.read("a.rs"), "two\n");
+    let restored = undo(&mut client, &session);
+    assert_eq!(
+        restored["result"]["message"],
+        "restored what was rejected: a.rs, b.rs"
+    );
+    assert_eq!(
+        (world.read("a.rs"), world.read("b.rs")),
+        ("three\n".into(), "b\n".into())
+    );
+    let turns = restored["result"]["turns"].as_array().unwrap().iter();
+    let turns: Vec<_> = turns.map(|turn| turn["turn"].as_u64().unwrap()).collect();
+    assert_eq!(turns, [2, 3], "they are under review again");
 }
 
 #[test]

@@ -29,6 +29,17 @@ impl Checkpoints {
         });
     }
 
+    /// The turns that a restore undid, the last `count`, count as rejected once the session goes on without them: undo
+    /// still restores them, after it undid what came later.
+    pub fn reject_undone(&mut self, last_turn: u64, count: usize) {
+        let first = self.undone.len().saturating_sub(count);
+        let undone = self.undone.split_off(first);
+        if !undone.is_empty() {
+            self.push_rejected(last_turn, undone);
+            self.publish();
+        }
+    }
+
     /// What was rejected last, if no turn changed something since.
     pub(super) fn to_unreject(&self) -> Option<&[Undone]> {
         let last = self.rejected.last()?;
