@@ -392,7 +392,7 @@ fn a_report_of_an_older_text_is_never_believed() {
         let new = usize::from(is_known && is_bad);
         let (files, unknown) = (usize::from(is_known), usize::from(!is_known));
         assert_eq!(counts, ended(new, 0, files, unknown), "play {play}: {line}");
-        assert!(is_known || line == "unknown in 1 file", "{line}");
+        assert!(is_known || line == "problems unknown in 1 file", "{line}");
     }
     let requests = world.rehearsal().requests();
     assert_eq!(requests.len(), expected);

@@ -335,7 +335,8 @@ impl State {
             parts.push(format!("{what} fixed by {}", display::escape_line(by)));
         }
         if unknown > 0 {
-            parts.push(format!("unknown in {}", counted(unknown, "file")));
+            let what = if parts.is_empty() { "problems " } else { "" };
+            parts.push(format!("{what}unknown in {}", counted(unknown, "file")));
         }
         if let (Some((succeeded, _)), Some(command)) = (&found.command, &self.ending.finish.command)
         {
