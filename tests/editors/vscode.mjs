@@ -314,7 +314,7 @@ async function quiet() {
   await model.script([{ text: "Let me think." }, { hang: true }]);
   await bench.say("Are you well?");
   await bench.chat.locator(".answer", { hasText: "Let me think." }).waitFor();
-  await bench.chat.locator(".activity", { hasText: /^Working… Nothing new for \d+ s$/ }).waitFor();
+  await bench.chat.locator(".activity", { hasText: /^Working… No output for \d+ s$/ }).waitFor();
   await picture("quiet");
   await bench.chat.getByRole("button", { name: "Stop" }).click();
   await bench.chat.locator(".notice", { hasText: "Stopped." }).waitFor();

@@ -99,7 +99,7 @@ export class Composer {
   /** The draft replaces an earlier message. */
   private drawEditing(): HTMLElement[] {
     const cancel = iconButton("close", t("Cancel (Escape)"), () => this.cancelEdit());
-    return [h("span", {}, t("Editing an earlier message: sending it restores files and session to before it.")), cancel];
+    return [h("span", {}, t("Editing an earlier message: sending it rewinds the files and the session to before it.")), cancel];
   }
 
   private cancelEdit(): void {

@@ -157,7 +157,7 @@ function drawState(state: ChatState): void {
 function drawActivity(): void {
   const isWaiting = document.body.dataset["phase"] === "waiting";
   const quiet = isWaiting ? 0 : Date.now() - received;
-  const words = quiet < QUIET_MS ? activityWords : t("{0} Nothing new for {1}", activityWords, age(quiet));
+  const words = quiet < QUIET_MS ? activityWords : t("{0} No output for {1}", activityWords, age(quiet));
   activity.set(activityWords === "" ? "" : words, (shown) =>
     shown === "" ? [] : [icon(isWaiting ? "question" : "loading", isWaiting ? "" : "spin"), visible(shown)],
   );
