@@ -95,6 +95,12 @@ function M.test(t, model, use)
     local buf, folder = use.project('restored')
     local file = folder .. '/main.rs'
     vim.cmd('Tandem mode auto')
+    -- What is read again is a state to undo to, without a write.
+    vim.o.autoread = true
+    vim.fn.writefile(vim.list_extend({ '// read again' }, vim.fn.readfile(file)), file)
+    vim.cmd('checktime')
+    t.contains(text_of(buf), '// read again')
+    vim.bo[buf].undolevels = vim.bo[buf].undolevels -- what follows is a step of its own, as if it were typed
     api.nvim_buf_set_lines(buf, 0, 0, false, { '// unsaved' })
     local text = text_of(buf)
     model:script(

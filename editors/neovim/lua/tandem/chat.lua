@@ -3,6 +3,7 @@
 local Flow = require('tandem.flow')
 local Input = require('tandem.input')
 local Transcript = require('tandem.transcript')
+local cells = require('tandem.cells')
 local chats = require('tandem.chats')
 local config = require('tandem.config')
 local context = require('tandem.context')
@@ -20,6 +21,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@class tandem.DrawnTool
 ---@field block? tandem.Block absent while there is nothing to draw
 ---@field call wire.ToolCall
+---@field choices? table<integer, wire.PermissionOption> the answers that its rows name
 
 ---@class tandem.Asked a question that stands in the transcript
 ---@field block tandem.Block
@@ -42,7 +44,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field private watch? integer group of the autocommands that look whether the question is in view
 ---@field input tandem.Input
 ---@field private after_tool boolean
----@field private last_line? string the last notice, not to be repeated
+---@field private last_line? { message: string, block: tandem.Block } the last notice, not to be repeated
 local Chat = {}
 Chat.__index = Chat
 
@@ -114,23 +116,16 @@ local hints = {
   waiting = { 'ga allow', 'gr reject', '<C-c> stop' },
 }
 
---- The first of these keys, as many as a window has room for.
----@param keys string[]
----@param win integer
-local function fitting(keys, win)
-  local words = table.concat(keys, ' · ')
-  local room = win == -1 and math.huge or api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff - #'You   '
-  return (#keys == 1 or vim.fn.strdisplaywidth(words) <= room) and words or fitting(vim.list_slice(keys, 1, #keys - 1), win)
-end
-
 --- The queued messages, as lines above the input.
 ---@param waiting tandem.Message[]
+---@param room number cells
 ---@return { [1]: string, [2]: string }[][]
-local function waiting_lines(waiting)
+local function waiting_lines(waiting, room)
   local lines = vim.tbl_map(function(message)
     local words = render.split(message.text)
     local first = words[1] .. (words[2] and ' …' or '')
-    return { { message.joins and 'joining  ' or 'queued  ', 'TandemDim' }, { first, 'TandemUser' } }
+    local how = message.joins and 'joining  ' or 'queued  '
+    return { { how, 'TandemDim' }, { cells.cut(first, room - #how), 'TandemUser' } }
   end, waiting)
   return lines
 end
@@ -140,21 +135,23 @@ function Chat:show_state()
   if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
     return
   end
-  local lines = waiting_lines(self.session.turns and self.session.turns:waiting() or {})
+  local room = decor.width(self.buf) or math.huge
+  local lines = waiting_lines(self.session.turns and self.session.turns:waiting() or {}, room)
   local jobs = self.session.jobs and self.session.jobs:count()
   if jobs then
-    lines[#lines + 1] = { { jobs .. ' running in the background: :Tandem jobs', 'TandemDim' } }
+    lines[#lines + 1] = { { jobs .. ': :Tandem jobs', 'TandemDim' } }
   end
   local changes = self.session.state == 'idle' and self.session.review and self.session.review:count() or ''
   if changes ~= '' then
-    lines[#lines + 1] = { { changes .. ' to review: :Tandem review', 'TandemDim' } }
+    lines[#lines + 1] = { { changes .. ': :Tandem review', 'TandemDim' } }
   end
   if #lines > 0 then
     lines[#lines + 1] = { { '', 'TandemDim' } }
   end
+  local keys = cells.first(hints[self.session.state], room - #'You   ')
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
-    virt_text = { { 'You   ', 'TandemUser' }, { fitting(hints[self.session.state], vim.fn.bufwinid(self.buf)), 'TandemDim' } },
+    virt_text = { { 'You   ', 'TandemUser' }, { keys, 'TandemDim' } },
     virt_text_pos = 'overlay',
     virt_lines = lines,
     virt_lines_above = true,
@@ -188,7 +185,10 @@ function Chat:show_cut(from)
       hl_group = 'TandemCut',
       hl_eol = true,
       priority = 300,
-      virt_lines = { { { 'No longer part of the session; :Tandem undo restores it', 'TandemNotice' } } },
+      virt_lines = { -- which do not wrap
+        { { 'No longer part of the session;', 'TandemNotice' } },
+        { { ':Tandem undo restores it', 'TandemNotice' } },
+      },
       virt_lines_above = true,
     })
   end
@@ -293,16 +293,26 @@ function Chat:notice(message)
 end
 
 ---@param message string
+---@return string
+local function without_numbers(message)
+  return (message:gsub('%d+', ''))
+end
+
+---@param message string
 ---@param highlight string
 ---@param sign? string
 function Chat:line(message, highlight, sign)
   local text = self:transcript()
-  if message == self.last_line then
+  local last = self.last_line
+  if last and message == last.message then
     return
+  elseif last and text:is_last(last.block) and without_numbers(last.message) == without_numbers(message) then
+    self.last_line = { message = message, block = last.block }
+    return text:set(last.block, render.split(message), false) -- such as the next try of a request
   end
-  self.last_line = message
   self:settle()
   local block = text:add(render.split(message), { highlight = highlight })
+  self.last_line = { message = message, block = block }
   if sign then
     decor.sign(self.buf, (text:rows(block)), sign, highlight)
   end
@@ -332,7 +342,7 @@ end
 function Chat:draw_tool(drawn)
   local question = self.question
   local asked = question and question.call.toolCallId == drawn.call.toolCallId
-  if drawn.call.kind == 'think' and drawn.call.status ~= 'failed' and not asked then
+  if drawn.call.kind == 'think' and drawn.call.status ~= 'failed' and not asked and not drawn.block then
     return self:settle() -- what it changes is drawn itself, such as the plan; what the model says next is another text
   elseif not drawn.block then
     self:settle()
@@ -342,6 +352,7 @@ function Chat:draw_tool(drawn)
   local job = self.session.jobs and self.session.jobs:of(drawn.call)
   local rendered = render.tool(drawn.call, asked and question.options or nil, decor.width(self.buf), job)
   rendered.marks[1].status = render.status(drawn.call, job)
+  drawn.choices = rendered.choices
   decor.draw(self.buf, self.text, drawn.block, rendered)
 end
 
@@ -378,6 +389,29 @@ function Chat:call_at(row)
     return self:covers(other.block, row)
   end)
   return drawn and drawn.call
+end
+
+--- The running command under a row, or the only one.
+---@param row integer zero-based
+---@return wire.ToolCall?
+function Chat:running_command(row)
+  local function runs(call)
+    return call and call.kind == 'execute' and call.status == 'in_progress'
+  end
+  local call = self:call_at(row)
+  local running = vim.tbl_filter(runs, vim.tbl_map(function(drawn)
+    return drawn.call
+  end, vim.tbl_values(self.tools)))
+  return runs(call) and call or #running == 1 and running[1] or nil
+end
+
+--- The answer to the open request that a row names.
+---@param row integer zero-based
+---@return wire.PermissionOption?
+function Chat:choice_at(row)
+  local drawn = self.question and self.tools[self.question.call.toolCallId]
+  local choices = drawn and drawn.choices or {}
+  return drawn and choices[row - self.text:rows(drawn.block)]
 end
 
 ---@param entries wire.PlanEntry[]

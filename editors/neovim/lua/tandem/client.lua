@@ -347,7 +347,12 @@ local function note_time(bufnr)
   api.nvim_buf_call(bufnr, function()
     local view, ignored = vim.fn.winsaveview(), vim.o.eventignore
     vim.o.eventignore = 'all'
-    vim.cmd('silent! earlier 1f')
+    -- Step by step, not `:earlier 1f`: that goes past a text that was read again.
+    local undone
+    while vim.bo.modified and undone ~= vim.fn.undotree().seq_cur do
+      undone = vim.fn.undotree().seq_cur
+      vim.cmd('silent! undo')
+    end
     local lines = vim.fn.readfile(name)
     if not vim.bo.modified and vim.deep_equal(lines, api.nvim_buf_get_lines(0, 0, -1, false)) then
       vim.cmd('silent! checktime %')

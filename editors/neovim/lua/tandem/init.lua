@@ -21,6 +21,7 @@ local function with_text(text, prompt, use)
     return use(vim.trim(text))
   end
   vim.ui.input({ prompt = prompt }, function(input)
+    vim.cmd.echo("''") -- Neovim's own leaves what was typed in the message line
     if input and vim.trim(input) ~= '' then
       use(vim.trim(input))
     end
@@ -40,26 +41,31 @@ local function visual()
   return chosen
 end
 
+--- Sends a message, about the selection if there is one.
+---@param how 'prompt'|'steer'
+---@param prompt string
+---@param text? string asked for when absent
+---@param selection? tandem.Selection default: the visual selection
+local function send(how, prompt, text, selection)
+  local current = session()
+  selection = selection or visual()
+  with_text(text, prompt, function(words)
+    current[how](current, words, selection)
+  end)
+end
+
 --- Asks a question, about the selection if there is one.
 ---@param question? string asked for when absent
 ---@param selection? tandem.Selection default: the visual selection
 function M.ask(question, selection)
-  local current = session()
-  selection = selection or visual()
-  with_text(question, 'Ask tandem: ', function(text)
-    current:prompt(text, selection)
-  end)
+  send('prompt', 'Ask tandem: ', question, selection)
 end
 
 --- Adds a message to the running turn, which reads it after its current step; without a turn, asks.
 ---@param text? string asked for when absent
 ---@param selection? tandem.Selection default: the visual selection
 function M.steer(text, selection)
-  local current = session()
-  selection = selection or visual()
-  with_text(text, 'Add to the running turn: ', function(words)
-    current:steer(words, selection)
-  end)
+  send('steer', 'Add to the running turn: ', text, selection)
 end
 
 --- Changes the selection in place: what comes is shown there, and made when it is accepted. Without a selection, asks

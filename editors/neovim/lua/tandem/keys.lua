@@ -3,7 +3,7 @@ local api = vim.api
 local M = {}
 
 ---@class tandem.Key
----@field mode 'n'|'i'
+---@field mode string|string[]
 ---@field lhs string
 ---@field desc string
 

@@ -126,6 +126,17 @@ function M.answers_of(options)
   end, options)
 end
 
+--- Answers the open request with one of its options.
+---@param option tandem.PermissionOption
+---@return string? problem why it was not answered
+function M.choose(option)
+  local question, problem = asked()
+  if question and vim.list_contains(question.options, option) then
+    return choose(question, option)
+  end
+  return problem or 'This request does not offer that answer'
+end
+
 --- Lets the user choose an answer. Opens only on request, so stray keys cannot answer.
 ---@param question tandem.Question
 ---@param answers tandem.PermissionOption[]
@@ -136,6 +147,7 @@ local function choose_answer(question, answers)
       return option.name
     end,
   }, function(option)
+    vim.cmd.redraw() -- what is said next would have to be confirmed below the list of Neovim's own vim.ui.select()
     if option then
       choose(question, option)
     end

@@ -1,4 +1,6 @@
 --- A permission request where the chat is not in sight: a small float that never takes the cursor, and a message.
+local cells = require('tandem.cells')
+
 local api = vim.api
 
 local M = {}
@@ -39,7 +41,7 @@ end
 ---@return string[]
 local function lines_of(question)
   return {
-    ' ' .. vim.fn.strcharpart(title_of(question), 0, math.max(20, vim.o.columns - 12)) .. ' ',
+    ' ' .. cells.cut(title_of(question), math.max(20, vim.o.columns - 12)) .. ' ',
     (' %s allow   %s reject   %s details '):format(key_for('allow'), key_for('reject'), key_for('chat')),
   }
 end

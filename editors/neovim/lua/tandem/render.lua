@@ -1,4 +1,6 @@
 --- What the server sends as lines of text with highlights. Pure: no buffer, no window.
+local cells = require('tandem.cells')
+
 local M = {}
 
 ---@class tandem.LineMark
@@ -13,8 +15,10 @@ local M = {}
 ---@field lines string[]
 ---@field marks tandem.LineMark[]
 ---@field fold boolean
+---@field choices? table<integer, wire.PermissionOption> the answers of a request, by row
 
 M.max_diff_lines = 400
+M.min_diff_lines = 20
 M.max_live_lines = 8
 M.max_context_bytes = 400
 
@@ -150,6 +154,7 @@ local function tool_body(content, status, live, asked)
   local files = #vim.tbl_filter(function(item)
     return item.type == 'diff'
   end, content)
+  local room = M.max_diff_lines -- of all files: the last of many is found without scrolling past the whole of the first
   for _, item in ipairs(content) do
     if item.type == 'diff' then
       local hunks = M.diff(item.oldText, item.newText or '')
@@ -158,7 +163,8 @@ local function tool_body(content, status, live, asked)
         local counts = { { ' +' .. hunks.added, 'TandemAdd' }, { ' ' }, { '−' .. hunks.removed, 'TandemDelete' } }
         add_line(body, vim.list_extend({ { vim.fn.fnamemodify(item.path, ':.'), 'TandemTool' } }, counts))
       end
-      add_fenced(body, 'diff', capped(hunks.lines, M.max_diff_lines))
+      add_fenced(body, 'diff', capped(hunks.lines, math.max(room, M.min_diff_lines)))
+      room = room - #hunks.lines
     elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' then
       local lines = M.split(item.content.text)
       output = output + #lines
@@ -201,7 +207,9 @@ local function add_question(out, options)
     return option.kind == 'allow_once'
   end)
   add_line(out, { { #answers > 0 and 'Answer?' or (allow and allow.name or 'Allow') .. '?', 'TandemQuestion' } })
+  out.choices = {}
   for _, answer in ipairs(answers) do
+    out.choices[#out.lines] = answer
     add_line(out, { { '- ' .. answer.name } })
   end
   local shown = {} ---@type table<string, true>
@@ -212,32 +220,10 @@ local function add_question(out, options)
     if key and not shown[key] then
       shown[key] = true
       local name = is_answer and 'Choose an answer' or option.name
+      out.choices[#out.lines] = not is_answer and option or nil
       add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. name } })
     end
   end
-end
-
----@param pieces { [1]: string }[]
----@return integer cells
-local function width_of(pieces)
-  local width = 0
-  for _, piece in ipairs(pieces) do
-    width = width + vim.fn.strdisplaywidth(piece[1])
-  end
-  return width
-end
-
----@param text string
----@param cells integer
----@return string
-local function cut(text, cells)
-  if vim.fn.strdisplaywidth(text) <= cells then
-    return text
-  end
-  while text ~= '' and vim.fn.strdisplaywidth(text) > cells - 1 do
-    text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
-  end
-  return text .. '…'
 end
 
 --- A tool call: its title, then its diffs (folded once they are settled) or its output (folded, unless the call failed),
@@ -251,13 +237,14 @@ function M.tool(call, options, width, job)
   local live = call.kind == 'execute' and call.status == 'in_progress'
   local body, summary = tool_body(call.content or {}, call.status, live, options ~= nil)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
-  local out = { lines = {}, marks = {}, fold = body.fold } ---@type tandem.Rendered
+  -- Of a question to the user, the answer is seen.
+  local out = { lines = {}, marks = {}, fold = body.fold and call.kind ~= 'think' } ---@type tandem.Rendered
   local command = call.kind == 'execute' and vim.tbl_get(call, 'rawInput', 'command')
   local ended = outcome(call, job)
   if ended then
     table.insert(summary, 1, { '  ' .. ended, M.status(call, job) == 'failed' and 'TandemFailed' or 'TandemRunning' })
   end
-  local shown = out.fold and width and cut(title, width - width_of(summary)) or title
+  local shown = out.fold and width and cells.cut(title, width - cells.width(summary)) or title
   add_line(out, vim.list_extend({ { shown, 'TandemTool' } }, summary))
   if shown ~= title and type(command) == 'string' then
     add_fenced(out, 'sh', M.split(command)) -- the whole of it, for whoever opens the fold

@@ -2,18 +2,15 @@
 --- the last line, so it gets what fits there (the chat has all of it); one that a plugin put there gets everything.
 
 local is_builtin = require('tandem.builtin')
+local cells = require('tandem.cells')
 
---- The first line of a text, cut to a number of cells.
+--- The first line of a text, as much of it as has room.
 ---@param text string
----@param cells integer
+---@param room integer cells
 ---@return string
-local function one_line(text, cells)
-  local line = vim.split(vim.trim(text), '\n', { plain = true })[1]
-  local cut = line ~= vim.trim(text)
-  while vim.fn.strdisplaywidth(line) > cells - (cut and 2 or 0) do
-    line, cut = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1), true
-  end
-  return cut and line .. ' …' or line
+local function one_line(text, room)
+  local line, more = vim.trim(text):match('^([^\n]*)(\n?)')
+  return cells.cut(more == '' and line or line .. ' …', room)
 end
 
 ---@param message string

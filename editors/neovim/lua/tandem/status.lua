@@ -1,4 +1,6 @@
 --- The state in words for status lines, and User autocommands for everything else.
+local cells = require('tandem.cells')
+
 local api = vim.api
 local M = {}
 
@@ -74,20 +76,9 @@ end
 ---@return string details
 function M.fit(state, title, parts, room)
   room = room - vim.fn.strdisplaywidth(state)
-  local kept = {} ---@type string[]
-  for _, part in ipairs(parts) do
-    kept[#kept + 1] = part
-    if vim.fn.strdisplaywidth(table.concat(kept, ' · ')) + 2 > room then
-      kept[#kept] = nil
-      break
-    end
-  end
-  local shown = table.concat(kept, ' · ')
+  local shown = cells.first(parts, room - 3)
   room = room - vim.fn.strdisplaywidth(shown) - 4
-  if vim.fn.strdisplaywidth(title) > room then
-    title = room > 4 and vim.fn.strcharpart(title, 0, room - 1) .. '…' or ''
-  end
-  return title, shown
+  return (room > 4 or vim.fn.strdisplaywidth(title) <= room) and cells.cut(title, room) or '', shown
 end
 
 --- The winbar of a chat window (evaluated by Neovim while it draws).

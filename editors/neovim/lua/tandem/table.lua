@@ -1,4 +1,5 @@
 --- Markdown tables, drawn over their text with aligned columns: the text stays what is yanked and searched.
+local cells = require('tandem.cells')
 local decor = require('tandem.decor')
 
 local api = vim.api
@@ -95,21 +96,19 @@ local function read(buf, namespace, row, line)
         piece[1] = piece[1] .. line:sub(byte, byte)
       end
     end
-    for _, piece in ipairs(cell.pieces) do
-      cell.width = cell.width + vim.fn.strdisplaywidth(piece[1])
-    end
+    cell.width = cells.width(cell.pieces)
     return cell
   end, spans(line))
 end
 
----@param cells tandem.Cell[]
+---@param row tandem.Cell[]
 ---@param widths integer[]
 ---@param rule string the line that says how columns are aligned
 ---@return tandem.Piece[]
-local function row_of(cells, widths, rule)
+local function row_of(row, widths, rule)
   local out, aligned = {}, spans(rule) ---@type tandem.Piece[]
   for column, width in ipairs(widths) do
-    local cell = cells[column] or { pieces = {}, width = 0 }
+    local cell = row[column] or { pieces = {}, width = 0 }
     local marks = rule:sub(aligned[column][1], aligned[column][2])
     local free = width - cell.width
     local left = not vim.endswith(marks, ':') and 0 or vim.startswith(marks, ':') and math.floor(free / 2) or free
@@ -128,16 +127,6 @@ local function rule_of(widths)
     return ('─'):rep(width + 2)
   end, widths)
   return { { '├' .. table.concat(parts, '┼') .. '┤', 'TandemRule' } }
-end
-
----@param pieces tandem.Piece[]
----@return integer
-local function width_of(pieces)
-  local width = 0
-  for _, piece in ipairs(pieces) do
-    width = width + vim.fn.strdisplaywidth(piece[1])
-  end
-  return width
 end
 
 --- Draws the tables among the rows of a buffer, but not one that has no room: a line that wraps cannot be drawn over.
@@ -167,10 +156,10 @@ function M.draw(buf, namespace, first, lines, fences)
     local drawn = vim.iter(vim.fn.range(found[1], found[2])):map(function(index)
       return rows[index] and row_of(rows[index], widths, rule) or rule_of(widths)
     end):totable()
-    widest = math.max(widest, width_of(drawn[1]))
+    widest = math.max(widest, cells.width(drawn[1]))
     for offset, pieces in ipairs(widest <= room and drawn or {}) do
       local row = first + found[1] + offset - 2
-      pieces[#pieces + 1] = { (' '):rep(widest - width_of(pieces)) }
+      pieces[#pieces + 1] = { (' '):rep(widest - cells.width(pieces)) }
       api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_text = pieces, virt_text_pos = 'overlay', priority = 210 })
     end
   end

@@ -171,6 +171,12 @@ function Transcript:add(lines, options)
   return block
 end
 
+---@param block tandem.Block
+---@return boolean
+function Transcript:is_last(block)
+  return self.last == block
+end
+
 --- Removes a block and all that follow it, but for the input.
 ---@param block tandem.Block
 function Transcript:cut(block)

@@ -60,12 +60,43 @@ local function go_to_place()
   end
 end
 
---- Sends from the input; elsewhere goes to the file under the cursor.
-local function enter()
-  if in_input() then
-    return session().chat.input:submit()
+--- The answer under the cursor, where a permission request waits for one.
+---@return tandem.PermissionOption?
+local function choice()
+  return session().chat:choice_at(api.nvim_win_get_cursor(0)[1] - 1)
+end
+
+---@param option tandem.PermissionOption
+local function choose(option)
+  local problem = require('tandem.permission').choose(option)
+  if problem then
+    say(problem)
   end
-  go_to_place()
+end
+
+--- Sends from the input; elsewhere gives the answer under the cursor, or goes to the file there.
+local function enter()
+  local option = choice()
+  if in_input() then
+    session().chat.input:submit()
+  elseif option then
+    choose(option)
+  else
+    go_to_place()
+  end
+end
+
+--- A double click on an answer gives it; elsewhere it does what it does in Neovim.
+---@return string keys
+local function double_click()
+  local option = choice()
+  if not option then
+    return '<2-LeftMouse>'
+  end
+  vim.schedule(function()
+    choose(option)
+  end)
+  return ''
 end
 
 --- Yanks the code block under the cursor, as `"xy` would.
@@ -78,11 +109,11 @@ local function yank_code()
   say(('Yanked %d line%s'):format(#lines, #lines == 1 and '' or 's'))
 end
 
---- Has the running command under the cursor go on in the background.
+--- Has the running command under the cursor go on in the background, or the only one.
 local function run_in_background()
   local current = session()
-  local call = current.chat:call_at(api.nvim_win_get_cursor(0)[1] - 1)
-  if not call or call.kind ~= 'execute' or call.status ~= 'in_progress' then
+  local call = current.chat:running_command(api.nvim_win_get_cursor(0)[1] - 1)
+  if not call then
     return say('No running command under the cursor')
   end
   current.jobs:run_in_background(call.toolCallId)
@@ -102,7 +133,8 @@ local function set_keys(buf)
       return in_input() and key or 'GA'
     end, 'write', true)
   end
-  map('n', '<CR>', enter, 'send, or go to the file')
+  map('n', '<CR>', enter, 'send, give the answer, or go to the file')
+  map({ 'n', 'i' }, '<2-LeftMouse>', double_click, 'give the answer', true)
   map('i', '<C-s>', function()
     session().chat.input:submit()
   end, 'send')
@@ -279,10 +311,27 @@ local function set_size(win)
   vim.w[win].tandem_size = wanted.width or wanted.height
 end
 
+--- Shows the keys that a window has room for.
+---@param win integer
+local function show_state(win)
+  local shown = require('tandem.chats').at(api.nvim_win_get_buf(win))
+  if shown then
+    shown.chat:show_state()
+  end
+end
+
 --- Keeps the part of the screen that the settings name when the screen changes its size, unless the window was resized.
 local function watch_size()
+  local group = api.nvim_create_augroup('tandem.size', {})
+  api.nvim_create_autocmd('WinResized', {
+    group = group,
+    desc = 'tandem: show the keys that a chat has room for',
+    callback = function()
+      vim.iter(vim.v.event.windows):filter(api.nvim_win_is_valid):each(show_state)
+    end,
+  })
   api.nvim_create_autocmd('VimResized', {
-    group = api.nvim_create_augroup('tandem.size', {}),
+    group = group,
     desc = 'tandem: keep the part of the screen that the chat has',
     callback = function()
       for _, win in ipairs(api.nvim_list_wins()) do
@@ -338,6 +387,8 @@ local function put(win, buf)
   vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
   vim.wo[win].winfixbuf = true -- what is opened from here is opened beside it
   api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
+  show_state(win)
+  watch_size()
 end
 
 --- A window where the settings want it; the cursor stays.
@@ -347,7 +398,6 @@ local function open_window(buf)
   if config.get().chat.position ~= 'tab' then
     local win = api.nvim_open_win(buf, false, placement())
     vim.w[win].tandem_size = is_beside() and api.nvim_win_get_width(win) or api.nvim_win_get_height(win)
-    watch_size()
     return win
   end
   local here = api.nvim_get_current_win()
