@@ -125,21 +125,32 @@ function Session:open(callback)
   end
 end
 
---- The saved conversations of this workspace, most recently used first.
----@param callback fun(kept: wire.SessionInfo[])
-function Session:list(callback)
+--- Sends a request once the session is open; says what fails.
+---@param method string
+---@param params table
+---@param callback fun(result: any)
+function Session:request(method, params, callback)
   self:open(function(problem)
     if problem then
       return say(problem, vim.log.levels.ERROR)
     end
-    client.request(self.connection, 'session/list', { cwd = self.root }, function(err, result)
+    params.sessionId = self.id
+    client.request(self.connection, method, params, function(err, result)
       if err then
         return say(err.message, vim.log.levels.ERROR)
       end
-      callback(vim.tbl_filter(function(kept)
-        return kept.sessionId ~= self.id
-      end, result.sessions))
+      callback(result)
     end)
+  end)
+end
+
+--- The saved conversations of this workspace, most recently used first.
+---@param callback fun(kept: wire.SessionInfo[])
+function Session:list(callback)
+  self:request('session/list', { cwd = self.root }, function(result)
+    callback(vim.tbl_filter(function(kept)
+      return kept.sessionId ~= self.id
+    end, result.sessions))
   end)
 end
 
@@ -418,19 +429,10 @@ end
 ---@param id string
 ---@param value string
 function Session:set_option(id, value)
-  self:open(function(problem)
-    if problem then
-      return say(problem, vim.log.levels.ERROR)
-    end
-    local params = { sessionId = self.id, configId = id, value = value }
-    client.request(self.connection, 'session/set_config_option', params, function(err, result)
-      if err then
-        return say(err.message, vim.log.levels.ERROR)
-      end
-      self:set_options(result.configOptions)
-      status.changed(self)
-      say(('%s %s'):format(id, self[id]))
-    end)
+  self:request('session/set_config_option', { configId = id, value = value }, function(result)
+    self:set_options(result.configOptions)
+    status.changed(self)
+    say(('%s %s'):format(id, self[id]))
   end)
 end
 
@@ -448,18 +450,10 @@ end
 --- Switches the mode (plan, ask, edit, auto).
 ---@param mode string
 function Session:set_mode(mode)
-  self:open(function(problem)
-    if problem then
-      return say(problem, vim.log.levels.ERROR)
-    end
-    client.request(self.connection, 'session/set_mode', { sessionId = self.id, modeId = mode }, function(err)
-      if err then
-        return say(err.message, vim.log.levels.ERROR)
-      end
-      self.mode = mode
-      status.changed(self)
-      say('Mode: ' .. self:mode_name())
-    end)
+  self:request('session/set_mode', { modeId = mode }, function()
+    self.mode = mode
+    status.changed(self)
+    say('Mode: ' .. self:mode_name())
   end)
 end
 
