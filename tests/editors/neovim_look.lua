@@ -193,6 +193,19 @@ function M.test(t, model, setup)
     t.contains(screen:text():match('✗[^\n]*none[^\n]*') or screen:text(), 'src/none.rs')
   end)
 
+  test('why a call failed is shown if it is short; what only the model needs is folded', function()
+    local function edit_of(id, path, old)
+      local arguments = { path = path, edits = { { old_text = old, new_text = 'x' } } }
+      return { call = { id = id, name = 'edit_file', arguments = arguments } }
+    end
+    model:script({ edit_of('look-short', 'src/none.rs', 'a'), edit_of('look-long', 'src/main.rs', 't') }, { { text = 'Neither.' } })
+    command('Tandem ask Edit badly')
+    shows('Neither.')
+    shows('src/none.rs does not exist')
+    shows('✗ Edit src/main.rs  ')
+    hides('Quote more lines')
+  end)
+
   test('an edit in place that fails says why, whole, in the chat', function()
     local long = 'Incorrect key.\nThe second line says what to do.'
     model:script({ { status = 401, body = { error = { message = long } } } })

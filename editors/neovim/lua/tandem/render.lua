@@ -20,6 +20,7 @@ local M = {}
 M.max_diff_lines = 400
 M.min_diff_lines = 20
 M.max_live_lines = 8
+M.max_reason_lines = 4
 M.max_context_bytes = 400
 
 local diff = vim.text and vim.text.diff or vim.diff
@@ -142,13 +143,13 @@ local function last(lines, count)
 end
 
 --- The body of a tool call: its diffs and its output.
----@param content wire.ToolCallContent[]
----@param status? wire.ToolCallStatus
+---@param call wire.ToolCall
 ---@param live boolean whether more output is to come: its last lines are shown
 ---@param asked boolean whether it is part of a permission request
 ---@return tandem.Rendered body
 ---@return { [1]: string, [2]?: string }[] summary what stands behind the title
-local function tool_body(content, status, live, asked)
+local function tool_body(call, live, asked)
+  local content, status = call.content or {}, call.status
   local body = { lines = {}, marks = {}, fold = false } ---@type tandem.Rendered
   local added, removed, diffs, output = 0, 0, 0, 0
   local files = #vim.tbl_filter(function(item)
@@ -175,7 +176,10 @@ local function tool_body(content, status, live, asked)
     body.fold = status == 'completed' or (status == 'failed' and output == 0)
     return body, { { '  ' }, { '+' .. added, 'TandemAdd' }, { ' ' }, { '−' .. removed, 'TandemDelete' } }
   elseif output > 0 and not asked then
-    body.fold = not live and status ~= 'failed'
+    -- Why a command failed is seen; a long reason for another call to fail tells the model what to do.
+    local is_seen = status == 'failed' and (call.kind == 'execute' or output <= M.max_reason_lines)
+    -- Of a question to the user, the answer is seen.
+    body.fold = not live and not is_seen and call.kind ~= 'think'
     return body, { { '  ' }, { output == 1 and '1 line' or output .. ' lines', 'TandemDim' } }
   end
   return body, {}
@@ -235,10 +239,9 @@ end
 ---@return tandem.Rendered
 function M.tool(call, options, width, job)
   local live = call.kind == 'execute' and call.status == 'in_progress'
-  local body, summary = tool_body(call.content or {}, call.status, live, options ~= nil)
+  local body, summary = tool_body(call, live, options ~= nil)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
-  -- Of a question to the user, the answer is seen.
-  local out = { lines = {}, marks = {}, fold = body.fold and call.kind ~= 'think' } ---@type tandem.Rendered
+  local out = { lines = {}, marks = {}, fold = body.fold } ---@type tandem.Rendered
   local command = call.kind == 'execute' and vim.tbl_get(call, 'rawInput', 'command')
   local ended = outcome(call, job)
   if ended then

@@ -16,6 +16,17 @@ return function(t)
     t.equal(render.diff(old, new).lines, { '-1', '+x', ' 2', ' 3', '…', ' 7', ' 8', '-9', '+y' })
   end)
 
+  t.test('a long file leaves room for those after it', function()
+    local function file(path)
+      return { type = 'diff', path = path, newText = ('x\n'):rep(500) }
+    end
+    local lines = render.tool({ kind = 'edit', title = 'Apply', content = { file('one'), file('two') } }).lines
+    local cut = vim.tbl_filter(function(line)
+      return vim.startswith(line, '…')
+    end, lines)
+    t.equal(cut, { '… 100 more lines', '… 480 more lines' })
+  end)
+
   t.test('details and the name of the workspace give way to the state, the least important first', function()
     local details = { '2 changes', 'Ask', 'sonnet' }
     local function fit(room)
