@@ -1,11 +1,11 @@
 //! The loop: model → tools → model, until the model stops, the person cancels or a guard ends it.
 //!
-//! Nothing here knows a wire format, an editor or a file format. All output goes through one bounded channel of
-//! [`Step`]s, in the order it happened: events for people, entries for the conversation.
+//! Nothing here depends on a wire format, an editor or a file format. All output goes through one bounded channel of
+//! [`Step`]s, in the order it happened: events for people, entries for the message history.
 //!
 //! Invariants: the last step of a turn is [`event::AgentEvent::Done`]; every call of an answer gets exactly one result,
-//! also when the turn is cancelled or fails; arguments that do not parse are never run; what was sent to the model is
-//! rewritten only by compaction.
+//! even if the turn is cancelled or fails; a call whose arguments do not parse never runs; messages already sent to the
+//! model are rewritten only by compaction.
 
 mod advice;
 mod answer;

@@ -1,8 +1,8 @@
-//! What a model meant by what it wrote: which tool a name means, what its arguments mean, and which text of an answer is
-//! a call. Pure.
+//! Interprets a model's tool calls: which tool a name refers to, what its arguments mean, and which part of an answer's
+//! text is a call. Pure.
 //!
-//! Invariant: a call that is understood does no more than the same call with our own names. Whether it runs is decided
-//! elsewhere, on what it was resolved to.
+//! Invariant: an interpreted call does no more than the same call written with tandem's own names. Permission is decided
+//! elsewhere, on the resolved call.
 
 pub(crate) mod arguments;
 pub(crate) mod heredoc;

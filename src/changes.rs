@@ -1,5 +1,5 @@
-//! What turns and commands changed, and the ways back: images of files, the looks before and after a command, undo,
-//! redo, review by hunk, protected files, and copies of a workspace.
+//! Tracks and reverts the changes of turns and commands: snapshots before and after a command, stored file contents
+//! ([`Images`]), undo, redo, review by hunk, protected files, and copies of a workspace.
 
 pub(crate) mod backup;
 pub mod change_set;

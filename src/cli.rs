@@ -59,7 +59,7 @@ enum Command {
     Logout,
     /// Fix a failing test in a throwaway project, without a key or network
     Demo(demo::Args),
-    /// Check the configuration, the model and the sandbox, and say what to fix
+    /// Check the configuration, the model and the sandbox, and suggest fixes
     Doctor(doctor::Args),
     /// Send one prompt from the terminal and print the answer
     Run(run::Args),
@@ -71,7 +71,7 @@ enum Command {
     Mcp(mcp::Args),
     /// List the permission rules of a workspace, and remove rules
     Permissions(permissions::Args),
-    /// List, show, export and remove saved conversations
+    /// List, show, export and remove saved sessions
     Sessions(sessions::Args),
     /// Show which turn wrote each uncommitted line of a file
     Blame(blame::Args),

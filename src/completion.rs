@@ -1,11 +1,11 @@
-//! Inline completion: what somebody is about to type, from a model that fills in the middle.
+//! Inline completion with a fill-in-the-middle model.
 //!
-//! A request is a place in an open document. What the last suggestions already say about it is answered at once; else one
-//! request goes to the model after a pause in typing. A newer request takes the place of the one before.
+//! A request names a position in an open document. If a recent suggestion still fits there, it is returned at once;
+//! otherwise one request goes to the model after a pause in typing. A newer request replaces the previous one.
 //!
-//! Invariants: nothing is sent unless a model is configured; neither a file with secrets nor a known secret is sent, and
-//! of other files only open ones in the workspace; one request at a time, and dropping or superseding it closes its
-//! connection; a failure is reported once, and is followed by a pause.
+//! Invariants: nothing is sent unless a model is configured; files with secrets and known secrets are never sent, and
+//! other files only if they are open in the workspace; one request runs at a time, and dropping or replacing it closes
+//! its connection; a failure is reported once and followed by a pause.
 
 mod cache;
 mod clean;
@@ -26,7 +26,7 @@ use crate::text::{Position, Redactor};
 use crate::workspace::{Documents, Excerpt};
 use cache::Cache;
 
-/// How long nothing is sent after a failure.
+/// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(10);
 /// How many reported failures are remembered.
 const REPORTED: usize = 16;
@@ -38,7 +38,7 @@ pub struct Completer {
     newest: CancellationToken,
 }
 
-/// A place where somebody types.
+/// A position to complete at.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// The document.
@@ -51,7 +51,7 @@ pub struct Place {
     pub folders: Vec<String>,
 }
 
-/// What there is to say about a place.
+/// The result of [`Completer::ask`].
 pub enum Asked {
     /// Something, or nothing, without a request.
     Known(Option<String>),
@@ -116,7 +116,7 @@ impl Completer {
         }))
     }
 
-    /// What there is to say about a place. Ends the request before.
+    /// Completes at a place, or returns the request to send. Cancels the previous request.
     pub fn ask(&mut self, documents: &Documents, place: Place) -> Asked {
         self.newest.cancel();
         let excerpt = documents.excerpt(&place.uri, place.at, context::BEFORE, context::AFTER);

@@ -7,8 +7,8 @@
 //! Each is a `layer`: a tree of values with their origins. A layer is checked alone and loses its invalid values; then
 //! all layers are merged.
 //!
-//! Invariants: a mistake is a [`Problem`] with its location and affects nothing else; a workspace can only restrict; no
-//! other module reads the environment; a tree never contains a key, only the name of its variable.
+//! Invariants: an invalid value becomes a [`Problem`] with its location and affects nothing else; a workspace can only
+//! restrict; no other module reads the environment; a layer never contains an API key, only the name of its variable.
 
 mod address;
 mod commands;

@@ -1,5 +1,4 @@
-//! The words all modules share: what a person sends, what a tool does, how a model failed. Plain types that use
-//! `text` alone.
+//! Types shared by all modules: prompts, tool kinds and results, model errors. Plain data that depends only on `text`.
 
 mod completion;
 mod editor_models;

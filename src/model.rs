@@ -1,12 +1,12 @@
-//! The interface to models: a neutral conversation in, a stream of neutral events out.
+//! The interface to models: provider-neutral messages in, a stream of provider-neutral events out.
 //!
-//! Dialects (chat, responses, messages) are pure encoders and decoders; `http` sends, waits and retries; `text::sse`
+//! The APIs (chat, responses, messages) are pure encoders and decoders; `http` sends, waits and retries; `text::sse`
 //! splits bytes into events; `collect` folds events into a finished message.
 //!
-//! Nothing here knows tools, workspaces or editors. One [`Provider`] can serve many conversations at once.
+//! Nothing here depends on tools, workspaces or editors. One [`Provider`] can serve many sessions at once.
 //!
-//! Invariants: a message is serialized once ([`Provider::encode`]) and never changed afterwards, so every request of a
-//! session starts with the bytes of the one before; dropping a [`ModelStream`] closes its socket; a key is never
+//! Invariants: a message is serialized once ([`Provider::encode`]) and never changed afterwards, so each request of a
+//! session starts with the bytes of the previous one; dropping a [`ModelStream`] closes its socket; keys are never
 //! printed.
 
 mod answer;
@@ -70,12 +70,12 @@ pub use window::NO_TOOLS;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the person said, with the context that came with it.
+    /// The person's message, with the context attached to it.
     User {
         /// The parts in order.
         parts: Vec<Part>,
     },
-    /// What the model answered.
+    /// An answer of the model.
     Assistant(AssistantMessage),
     /// The answers to *all* calls of the assistant message before, in the order of the calls.
     Results {
@@ -121,11 +121,11 @@ pub struct AssistantMessage {
     pub calls: Vec<ToolCall>,
 }
 
-/// A piece of an answer in its own dialect: reasoning, or all items of an answer if their order matters. Items of other
-/// models are not sent.
+/// A piece of an answer in its API's own form: reasoning, or all items of an answer if their order matters. Items of
+/// other models are not sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReasoningItem {
-    /// The dialect the item belongs to.
+    /// The API the item belongs to.
     pub api: Api,
     /// The model that made it.
     pub model: String,
@@ -148,7 +148,7 @@ pub struct ToolCall {
 }
 
 impl ReasoningItem {
-    /// An item as the decoder of a stream finds it: which provider's stream it is, is known where the request is sent.
+    /// An item found by a stream's decoder. The provider is filled in where the request is sent.
     pub(crate) fn new(api: Api, model: String, item: Value) -> Self {
         Self {
             api,
@@ -218,11 +218,11 @@ pub struct ToolSpec {
 /// The part shared by all requests of a session; made once by [`Provider::preamble`].
 #[derive(Debug, Clone)]
 pub struct Preamble {
-    /// The dialect's opening bytes: tools and system prompt, in a fixed order.
+    /// The API's opening bytes: tools and system prompt, in a fixed order.
     pub bytes: Bytes,
     /// The names of the tools.
     pub tools: Arc<[String]>,
-    /// Its source, to make it again in another dialect.
+    /// Its source, to make it again in another API.
     pub instructions: Arc<Instructions>,
     /// What the server requires between results and a person's message.
     pub(super) gap: Bytes,

@@ -1,7 +1,7 @@
-//! Programs the model runs: started in a sandbox, with their output read, and ended as a process tree.
+//! Runs the model's commands: in a sandbox, with their output captured, and ended as a process tree.
 //!
-//! Everything a command starts ends with it, and all commands end with their session. A command is over when it exits;
-//! its tree is gone when nothing holds the other end of the output pipe.
+//! Every process a command starts is killed when it exits, and all commands end with their session. A command is over
+//! when it exits; its process tree is gone once no process has the other end of its output pipe open.
 
 #![expect(clippy::disallowed_methods, reason = "this module starts processes")]
 
@@ -58,9 +58,9 @@ pub(crate) use self::stand_in::{StandIn, TakenOver};
 use crate::domain::{CommandLine, ToolError, lock};
 use crate::workspace::{Unsaved, Workspace, blocking};
 
-/// How many commands' outputs can be read again.
+/// How many commands' outputs are kept for `read_file`.
 const OUTPUTS: usize = 32;
-/// The clock of files ticks more often.
+/// Longer than the resolution of file times.
 const TICK: Duration = Duration::from_millis(20);
 /// How many background commands are kept, including ended ones.
 const JOBS: usize = 8;
@@ -142,7 +142,7 @@ impl Shell {
         self.0.surroundings.timeout
     }
 
-    /// Whether the commands of this workspace run in a sandbox.
+    /// Whether commands in this workspace run in a sandbox.
     pub async fn holds(&self, workspace: &Workspace) -> bool {
         let sandbox = self
             .0
@@ -168,7 +168,7 @@ impl Shell {
         cfg!(target_os = "macos") || self.shares_network(workspace).await
     }
 
-    /// Starts a command, which reads the `unsaved` texts in the place of their files.
+    /// Starts a command that sees the `unsaved` texts in place of their files.
     ///
     /// # Errors
     /// It cannot be started as shown.

@@ -2,9 +2,10 @@
 //!
 //! `framing` splits bytes into bodies, `message` parses bodies into messages, `transport` runs the reader and the
 //! writer thread, `outbox` is the queue between all senders and the writer, [`Peer`] is the sending interface of the
-//! server, and `pending` has the requests that wait for the other side. Invariants: every request is answered exactly
-//! once (a [`Responder`] answers when it is dropped); a bad message is answered and the next one works; every queue is
-//! bounded; and nothing that was accepted is dropped or reordered.
+//! server, and `pending` has the requests that wait for the other side.
+//!
+//! Invariants: every request is answered exactly once (a [`Responder`] answers when it is dropped); a malformed message
+//! is answered and the next one works; every queue is bounded; accepted messages are neither dropped nor reordered.
 
 mod framing;
 mod message;

@@ -1,10 +1,13 @@
-//! One task that owns all state of a connection. Messages from the client and events from sessions come in, are
-//! dispatched, and go out through the peer.
+//! One task owns all state of a connection: it dispatches messages from the client and events from sessions, and sends
+//! the results through the peer.
 //!
-//! Invariants: the task never waits for a person, a model or the disk, except for the few files a new session reads
-//! (everything else runs in tasks of its own, owned by `Server`); the updates of a turn are sent before its response;
-//! while the client does not read, events of sessions stay queued, which slows their models; while not even responses
-//! can be sent, no request is accepted.
+//! Invariants:
+//!
+//! * The task never waits for a person, a model or the disk, except for the few files a new session reads. All other work
+//!   runs in separate tasks owned by `Server`.
+//! * The updates of a turn are sent before its response.
+//! * While the client does not read, session events stay queued, which slows their models. While not even responses can
+//!   be sent, no request is accepted.
 #![expect(
     clippy::unnecessary_wraps,
     reason = "handlers have one shape, whether they refuse a request or not"
@@ -224,7 +227,7 @@ impl Server {
         self.ended.clone().unwrap_or(Ended::Well)
     }
 
-    /// The front end for a new conversation of this client.
+    /// The front end for a new session of this client.
     fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
         match self.transport {
             Transport::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),

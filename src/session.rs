@@ -1,13 +1,13 @@
-//! One actor per conversation: it owns the history, starts turns, and answers what rules and modes can answer.
+//! One actor per session: it owns the history, starts turns, and decides the permission requests that rules and the mode
+//! settle.
 //!
-//! It is made of parts, each the only owner of its state: the models, the conversation with its journal, the context of
-//! prompts, extensions, the questions of a turn with the mode, changes, spending, the queue, the running turn and the
-//! outbox. Everything else sees the [`State`] it publishes.
+//! Each part of a session is the only owner of its state: the models, the conversation with its journal, the context of
+//! prompts, extensions, the mode with a turn's open questions, changes, spending, the queue, the running turn and the
+//! outbox. The rest of the program sees only the [`State`] that the session publishes.
 //!
-//! Prompts arrive through a bounded mailbox, changes and cancels beside it (`Control`), and events leave through a
-//! bounded channel shared by all sessions. While something arrives, the actor never waits for the reader of its events,
-//! so a cancel works however slow the editor is. Each turn is a task of its own: a panic becomes an error event, never
-//! a dead session.
+//! Prompts arrive through a bounded mailbox, setting changes and cancels through a separate [`Control`], and events leave
+//! through a bounded channel shared by all sessions. The actor accepts input even while the reader of its events is slow,
+//! so a cancel always works. Each turn runs in its own task: a panic becomes an error event and does not end the session.
 
 pub mod check;
 mod connect;
@@ -85,10 +85,10 @@ use spending::Spending;
 use store::Journal;
 pub use store::{LineOrigin, Listed, Sessions, StoreError, Wrote};
 
-/// The id of a conversation.
+/// A session's id, unique among all saved sessions.
 pub type SessionId = Arc<str>;
 
-/// How many steps may be queued between a turn and its session.
+/// The capacity of the channel from a turn to its session.
 const STEPS: usize = 32;
 
 /// The last event of a turn that no model ran.
@@ -107,11 +107,11 @@ struct Actor {
     shell: Shell,
     secrets: Redactor,
     start: Start,
-    /// The conversation whose journal has to be copied first.
+    /// The session this one is a fork of; its journal is copied before anything else.
     original: Option<SessionId>,
-    /// Whether a resumed conversation continues in its own mode.
+    /// Whether a resumed session keeps its saved mode.
     keeps_mode: bool,
-    /// And with its own model.
+    /// Whether a resumed session keeps its saved model.
     keeps_model: bool,
     /// Whether prompts run on a copy of the workspace.
     on_copy: bool,

@@ -1,4 +1,5 @@
-//! Text as editors see it: lines, positions, differences, what may be displayed, JSON that is not quite JSON, streams of events. Pure: no files, no protocol.
+//! Text as editors see it: lines, positions, diffs, safe display, JSON repair, shell lines, event streams. Pure: no files,
+//! no protocol.
 
 pub mod alignment;
 pub mod diff;

@@ -1,10 +1,10 @@
 //! The tools of the model: one file per tool ([`TypedTool`]), one line in [`all`].
 //!
-//! A tool first describes a call ([`Tool::preview`]: title, locations, diff, which are shown for approval) and then
-//! runs it ([`Tool::run`], which checks again that it does what was shown).
+//! A tool first describes a call ([`Tool::preview`] returns the title, locations and diff shown for approval) and then
+//! runs it ([`Tool::run`] checks again that it does what was shown).
 //!
-//! An error is an answer to the model, worded so that its next attempt succeeds. Front ends key on [`ToolKind`], never
-//! on a name.
+//! An error is an answer to the model, worded so that its next attempt can succeed. Front ends match on [`ToolKind`],
+//! never on a tool's name.
 
 mod apply_patch;
 mod ask_user;
@@ -73,7 +73,7 @@ pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
     written_for(editing, Dialect::Posix)
 }
 
-/// [`all`], with commands in this language.
+/// [`all`], with `run_command` described for this shell.
 fn written_for(editing: Editing, dialect: Dialect) -> Arc<[Arc<dyn Tool>]> {
     let edit: Arc<dyn Tool> = match editing {
         Editing::Replacements => Arc::new(edit_file::EditFile),
@@ -148,31 +148,30 @@ pub trait Tool: Send + Sync {
     fn parameters(&self) -> Value;
     /// Its kind.
     fn kind(&self) -> ToolKind;
-    /// The tool that carries out a call with these arguments, where that is not this one.
+    /// The tool that carries out a call with these arguments, if it is another one.
     fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
         let _ = arguments;
         None
     }
-    /// The tool that carries out this call in this workspace, where only a look at its files tells that it is not this
-    /// one. Permission is decided on that tool.
+    /// Like the previous method, for calls where only the workspace's files show which tool it is. Permission is decided
+    /// on that tool.
     fn instead(&self, context: &ToolContext, arguments: &Value) -> Option<Arc<dyn Tool>> {
         let _ = (context, arguments);
         None
     }
-    /// The name used in permission rules about it: its own, unless it is another way to do what a tool does.
+    /// The name that permission rules use: its own, unless another tool's rules cover it.
     fn rule_name(&self) -> &str {
         self.name()
     }
-    /// How it changes parts of files, if that is what it is for.
+    /// How it edits parts of files; `None` if it is not an editing tool.
     fn editing(&self) -> Option<Editing> {
         None
     }
-    /// The plan these arguments set.
+    /// The plan that a call with these arguments sets.
     fn plan(&self, _arguments: &Value) -> Option<Vec<PlanEntry>> {
         None
     }
-    /// What a call with these arguments is going to do; an error if it cannot work, so that nobody is asked to approve
-    /// it.
+    /// Describes a call before it runs. Returns an error if it cannot succeed, so that no approval is requested for it.
     fn preview<'a>(
         &'a self,
         context: &'a ToolContext,
@@ -203,7 +202,7 @@ pub struct ToolOutput {
     pub changes: Option<Arc<ChangeSet>>,
     /// How its command ended.
     pub exit: Option<Exit>,
-    /// The job as which its command goes on in the background.
+    /// The number of the background job its command has become.
     pub job: Option<u32>,
     /// The locations it read or wrote.
     pub locations: Vec<Location>,

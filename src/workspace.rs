@@ -1,9 +1,9 @@
-//! The person's files and open buffers: the only place that names, reads or changes them.
+//! The person's files and open buffers: no other module names, reads or changes them.
 //!
 //! Text comes from the open document if there is one, otherwise from disk through a directory capability.
 //!
-//! An edit goes through the editor if the file is open, otherwise atomically to disk. What was read is remembered by
-//! content hash, so that an edit is never applied to text the model has not seen without matching it again.
+//! An edit goes through the editor if the file is open, otherwise atomically to disk. The session remembers the hash of
+//! what it has read: an edit to text that has changed since is matched against the new text or refused.
 
 mod commit;
 pub mod content;
@@ -81,7 +81,7 @@ pub struct FileText {
     pub source: Source,
     /// How it is stored: character encoding, byte order mark, line ending.
     pub format: Format,
-    /// Whether somebody else (such as a formatter on save) changed it since the session last read it.
+    /// Whether it has been changed by someone else (such as a formatter on save) since the session last read it.
     pub changed: bool,
 }
 
@@ -108,7 +108,7 @@ pub struct FileChange {
     pub new_text: Arc<str>,
     /// How the old text was stored.
     pub before: Option<Stored>,
-    /// How the new text is stored; if only the old one says, the file was removed.
+    /// How the new text is stored; `None` if the file was removed.
     pub after: Option<Stored>,
     /// How the text to replace was found; `None` if the whole text was written.
     pub strategy: Option<Strategy>,
@@ -145,7 +145,7 @@ impl FileChange {
         }
     }
 
-    /// How the old text was stored, where the file does not tell any more.
+    /// Sets how the old text was stored, if the file no longer shows it.
     fn untold(&self) -> Option<Stored> {
         let before = self.before?;
         let is_told =
@@ -176,7 +176,7 @@ impl Workspace {
         }))
     }
 
-    /// The same files for somebody else: what they read, this session has not read.
+    /// The same files for another reader: what it reads does not count as read by this session.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self(Arc::new(Shared {

@@ -2,7 +2,8 @@
 """Lists every string of the server and of the Neovim plugin that a person or a model may read, by file, so that they can be read in
 one sitting (those of the VS Code extension are in editors/vscode/l10n).
 
-Left out are tests, what goes to the log, and what no one reads: identifiers, queries, patterns. `tests/prose.py` lints them."""
+The doc comments of `src/cli` are among them, because clap prints them as help. Left out are tests, what goes to the log, and what no
+one reads: identifiers, queries, patterns. `tests/prose.py` lints them."""
 
 import pathlib
 import re
@@ -26,6 +27,8 @@ def strings(path):
     tests = re.search(r"^#\[cfg\((all\()?test\b.*\n(#\[.*\n)*mod \w+ \{", source, re.M)
     for token in (LUA if path.suffix == ".lua" else TOKEN).finditer(source, 0, tests.start() if tests else len(source)):
         literal = token["inner"] if token["raw"] else token["text"]
+        if (token["comment"] or "").startswith("/// ") and "cli" in path.parts:
+            yield source.count("\n", 0, token.start()) + 1, token["comment"].removeprefix("/// ")
         if literal is None or UNREAD.search(source, max(0, token.start() - 40), token.start()):
             continue
         text = literal if token["raw"] else re.sub(r"\\\n\s*", "", literal).strip("\"'").replace('\\"', '"')
@@ -49,7 +52,7 @@ def test_modules(root):
 def files():
     tests = set(test_modules(ROOT / "src"))
     server = sorted(path for path in (ROOT / "src").rglob("*.rs") if tests.isdisjoint([path.with_suffix(""), *path.parents]))
-    return server + sorted((ROOT / "editors/neovim/lua").rglob("*.lua"))
+    return server + sorted(path for name in ("lua", "plugin") for path in (ROOT / "editors/neovim" / name).rglob("*.lua"))
 
 
 def main():

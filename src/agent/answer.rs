@@ -39,16 +39,16 @@ pub(super) enum End {
     /// The provider wants the same request again, with this answer appended.
     Pause,
     Length,
-    /// By a content filter, in the provider's word.
+    /// By a content filter, with the provider's reason.
     Filtered(String),
     Refused,
     /// With a call that the provider could not parse.
     Malformed,
-    /// To have calls answered, but there are none.
+    /// With the reason "tool calls", but without any.
     NoCalls,
     /// It was stopped because the model went on repeating itself.
     Repeats,
-    /// For a reason only the provider knows, in its word.
+    /// For an unknown reason, as the provider named it.
     Other(String),
     /// The provider failed after the answer had begun.
     Broken(Failure),
@@ -154,7 +154,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Whether the model says nothing but the same any more.
+    /// Whether the model only repeats itself.
     fn repeats(&mut self, event: &ModelEvent) -> bool {
         if let ModelEvent::Text(text) | ModelEvent::Reasoning(text) = event
             && self.inputs.provider.endpoint().is_local_row()

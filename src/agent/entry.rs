@@ -26,7 +26,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Encodes the message in this provider's dialect.
+    /// Encodes the message in this provider's API.
     #[must_use]
     pub fn new(mut message: Message, provider: &Provider) -> Arc<Self> {
         let encoded = provider.encode(&message);
@@ -154,7 +154,7 @@ fn words(part: &mut Part) -> &mut String {
     }
 }
 
-/// Where a long text is in `encoded`, from `from` on, without its quotes: a dialect may embed it in a longer string.
+/// Where a long text is in `encoded`, from `from` on, without its quotes: an API may embed it in a longer string.
 fn place(text: &str, encoded: &[u8], from: usize) -> Option<Range<usize>> {
     if text.len() <= SHORT {
         return None;

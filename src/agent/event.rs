@@ -38,7 +38,7 @@ pub enum AgentEvent {
         /// Messages in the request.
         message_count: usize,
     },
-    /// A saved conversation was resumed.
+    /// A saved session was resumed.
     Resumed {
         /// The beginning of its first prompt.
         title: String,
@@ -53,22 +53,22 @@ pub enum AgentEvent {
         /// US dollars so far, if prices were known.
         cost: Option<f64>,
     },
-    /// The title of the conversation.
+    /// The title of the session.
     SessionTitle {
         /// The beginning of its first prompt.
         title: String,
     },
     /// A message of the person, as it is shown when replayed.
     UserMessage {
-        /// The words.
+        /// Its text.
         content: String,
         /// The prompt's id, if it joined the running turn.
         #[serde(skip)]
         prompt: Option<Arc<str>>,
-        /// The number of the turn it began, as reviews use it, if it is replayed.
+        /// The number of the turn it began, as used in reviews, if it is replayed.
         #[serde(skip)]
         turn: Option<u64>,
-        /// What the client sent along, as ACP content blocks, if it is replayed.
+        /// The client's attachments as ACP content blocks, if it is replayed.
         #[serde(skip)]
         attached: Vec<Value>,
     },
@@ -107,7 +107,7 @@ pub enum AgentEvent {
         /// The call.
         call: CompleteCall,
     },
-    /// What a call is going to do; repeated while an edit's arguments stream.
+    /// A preview of a call; repeated while an edit's arguments stream.
     ToolPreview {
         /// The call.
         call_id: String,
@@ -129,9 +129,9 @@ pub enum AgentEvent {
     ToolOutput {
         /// The call.
         call_id: String,
-        /// The piece: complete lines, mostly.
+        /// New output, usually complete lines.
         content: String,
-        /// What stands after it for now; the next one replaces it.
+        /// An incomplete last line; the next event replaces it.
         #[serde(skip_serializing_if = "String::is_empty")]
         line: String,
     },
@@ -161,7 +161,7 @@ pub enum AgentEvent {
         kind: ToolKind,
         /// What will happen.
         preview: Box<Preview>,
-        /// What else a yes may cover.
+        /// Which broader permissions an approval may include.
         #[serde(flatten)]
         offer: Offer,
         /// Where the answer goes.
@@ -219,7 +219,7 @@ pub enum AgentEvent {
     },
     /// A notice for the person.
     Notice {
-        /// The words.
+        /// Its text.
         message: String,
     },
     /// The conversation was compacted.

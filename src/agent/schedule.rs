@@ -36,8 +36,8 @@ pub(super) struct Call {
     pub name: String,
     /// What to run, or why nothing can run.
     pub work: Result<Work, String>,
-    /// The text of the answer's calls, if it stood beside prose: shown where the call is refused. The first call has it,
-    /// further ones an empty text.
+    /// The source text of calls written beside prose, shown if the call is refused. Only the first call has it; the others
+    /// have an empty text.
     pub in_prose: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Outcome {
     pub ran: Duration,
 }
 
-/// How many read-only calls run in parallel; a changing call takes all permits.
+/// Permits for parallel read-only calls; a changing call takes all of them.
 #[derive(Clone)]
 pub(super) struct Permits {
     semaphore: Arc<Semaphore>,
@@ -362,7 +362,7 @@ struct Run {
     read_only: bool,
 }
 
-/// Shows what a call is going to do that cannot start yet. When it starts, it is shown as things are by then.
+/// Shows the preview of a call that cannot start yet. It is refreshed when the call starts.
 async fn preview(call: Call, context: ToolContext, steps: Steps) {
     let Ok(work) = call.work.map(|work| work.redirected(&context)) else {
         return;
@@ -494,7 +494,7 @@ fn add_line(content: &mut String, line: &str) {
     content.push('\n');
 }
 
-/// Passes on what a running call says, not more often than a person can see.
+/// Forwards the output of a running call, at most once per [`OUTPUT_INTERVAL`].
 async fn tell_live(call_id: &str, live: &Live, secrets: &Redactor, steps: &Steps) -> Infallible {
     let mut held = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! One turn, from a person's message to the model's last word.
+//! One turn, from a person's message to the model's final answer.
 
 mod explore;
 mod finish;
@@ -47,7 +47,7 @@ pub enum Goal {
     Compact,
     /// To answer a question about the code, within bounds.
     Explore {
-        /// What it may use in all.
+        /// The total it may use.
         bounds: Bounds,
         /// When it has to answer; `None` for never.
         until: Option<Instant>,
@@ -62,7 +62,7 @@ pub struct Turn {
     pub goal: Goal,
     /// The model.
     pub provider: Provider,
-    /// Tools and system prompt in the model's dialect.
+    /// Tools and system prompt in the model's API.
     pub preamble: Preamble,
     /// The conversation, with the person's new message last.
     pub history: Vec<Arc<Entry>>,
@@ -76,13 +76,13 @@ pub struct Turn {
     pub limits: Limits,
     /// The checks at its end.
     pub finish: Finish,
-    /// Where a plan is kept; `None` if there is no state folder.
+    /// Where the plan is saved; `None` if there is no state directory.
     pub plan: Option<PlanFile>,
     /// What the session has used before, as far as it counts towards limits.
     pub spent: Spent,
-    /// Messages the person sends while it runs.
+    /// Messages the person sends during the turn.
     pub steering: mpsc::Receiver<Steer>,
-    /// What runs its questions about the code; an explorer has none.
+    /// Runs the sub-agents of `explore`; a sub-agent has none.
     pub explorers: Option<Arc<Explorers>>,
 }
 
@@ -245,8 +245,8 @@ impl State {
         }
     }
 
-    /// The model wants to stop. Whether it goes on all the same: with what is left to do, with the plan, or with what the
-    /// person wrote meanwhile.
+    /// Whether the turn continues although the model wants to stop: because of unfinished work, an approved plan, or a new
+    /// message of the person.
     async fn goes_on(&mut self) -> bool {
         self.go_on_to_finish().await || self.start_plan().await || self.join().await
     }
@@ -397,7 +397,7 @@ impl State {
         self.pause(format!("because {repeated}")).await
     }
 
-    /// A limit on cost that nothing counts towards is no limit.
+    /// Warns if a limit on cost cannot be enforced because the price is unknown.
     async fn warn_of_unknown_cost(&mut self) {
         let limit = self.turn.limits.of_cost();
         if let (1, None, Some(limit)) = (self.iteration, self.usage.cost, limit) {

@@ -1,7 +1,7 @@
-//! What a command changed in a workspace: each path with its state before and after.
+//! The changes of a command in a workspace: each path with its state before and after.
 //!
 //! File contents are not stored here: an [`Entry::File`] refers to its bytes by their SHA-256. Both images of every
-//! changed file are in the image store of the state folder before anyone sees the change set.
+//! changed file are in the image store of the state directory before anyone sees the change set.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ pub enum Entry {
         #[serde(with = "any_path")]
         target: PathBuf,
     },
-    /// A folder; its contents have changes of their own.
+    /// A folder; its contents have separate changes.
     Folder {
         /// Its permission bits.
         mode: u32,

@@ -1,10 +1,10 @@
 //! What each turn changed, so that a person can undo it: the last turn, one turn, one file or one hunk.
 //!
-//! Undo works around the lines somebody changed since: it never touches them, and one such line does not prevent the
-//! rest from being undone.
+//! Undo never touches lines that others have changed since, and one such line does not prevent the rest from being
+//! undone.
 //!
-//! What was undone can be redone until another turn changes something. A kept hunk is settled: it is part of neither. A
-//! rejection is an operation of its own, which undo reverts.
+//! An undone turn can be redone until another turn changes something. A kept hunk is settled: undo and redo skip it. A
+//! rejection is a separate operation, which undo reverts.
 
 mod journaled;
 mod rejected;
@@ -31,7 +31,7 @@ pub use reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
 use undo::Undone;
 
-/// Whether there is something to undo and to redo in a conversation, with the time it was done.
+/// What can be undone and redone in a session, with the time of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Undoable {
     /// The last change.
@@ -40,13 +40,13 @@ pub struct Undoable {
     pub redo: Option<Instant>,
 }
 
-/// The unsettled changes of a conversation.
+/// The unsettled changes of a session.
 pub(crate) struct Checkpoints {
-    /// The oldest first.
+    /// Oldest first.
     turns: Vec<TurnChanges>,
-    /// Undone turns, the last one last.
+    /// Undone turns, the latest at the end.
     undone: Vec<Undone>,
-    /// What was rejected, the last step last.
+    /// Rejections, the latest at the end.
     rejected: Vec<Rejected>,
     store: Store,
     undoable: watch::Sender<Undoable>,

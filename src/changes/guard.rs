@@ -166,7 +166,7 @@ impl Guard {
                 };
                 let mut done = put_back(root.dir(), path, target);
                 if let (Ok(state), Some(_)) = (&mut done, text) {
-                    state.push_str("; what was saved meanwhile is in it again");
+                    state.push_str("; the text saved in the meantime was restored");
                 }
                 note(&mut notes, done, path, what);
             };

@@ -21,7 +21,7 @@ use crate::domain::{FileDiff, lock};
 use crate::workspace::state::{Retention, address};
 use crate::workspace::{content, disk};
 
-/// Which previous versions stay when a conversation starts to store its own.
+/// Which previous versions stay when a session starts to store its own.
 pub(crate) const RETENTION: Retention = Retention {
     age: Duration::from_hours(30 * 24),
     bytes: 256 << 20,

@@ -1,9 +1,7 @@
 //! Snapshots of a workspace, so that everything a command does to it can be undone.
 //!
-//! A [`Snapshots`] knows every file as of its last look and has a copy of its bytes.
-//!
-//! Looking again reads only what the file system reports as changed. Git-ignored folders are left out, and so are large
-//! ignored files.
+//! A [`Snapshots`] has a copy of every file as of the last snapshot. A further snapshot reads only files whose metadata
+//! has changed. Git-ignored folders and large ignored files are not covered.
 
 mod attribution;
 mod difference;
@@ -39,20 +37,20 @@ use crate::workspace::state::address;
 use crate::workspace::walk::{Queue, Rules};
 use crate::workspace::{Root, mode, native};
 
-/// Larger files, in bytes, are not copied.
+/// The maximum size of a copied file, in bytes.
 const FILE: u64 = 64 << 20;
 /// What stands in place of their images begins with this.
 const UNREAD: &str = "large:";
-/// Larger ignored files are left out like an ignored folder.
+/// The maximum size of a covered ignored file, in bytes.
 const IGNORED_FILE: u64 = 1 << 20;
-/// The most bytes copied in total.
+/// The maximum size of all copies, in bytes.
 const BYTES: u64 = 1 << 30;
-/// A manifest that has grown larger, in bytes, is written anew.
+/// The size at which a manifest is rewritten, in bytes.
 const MANIFEST: u64 = 64 << 20;
-/// The most folders searched.
+/// The maximum number of folders searched.
 const FOLDERS: u64 = 50_000;
 
-/// The files of some roots as of the last look.
+/// The files of some roots as of the last snapshot.
 #[derive(Debug)]
 pub struct Snapshots {
     roots: Vec<Arc<Root>>,
@@ -63,16 +61,16 @@ pub struct Snapshots {
     /// Bytes copied so far.
     copied: AtomicU64,
     seen: Option<Seen>,
-    /// What has changed since the manifest was written; `None`: it has to be written whole.
+    /// The changes since the manifest was written; `None` if it has to be rewritten.
     unsaved: Option<Vec<ChangeSet>>,
 }
 
-/// The result of one look.
+/// One snapshot.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     /// By absolute folder path.
     folders: HashMap<PathBuf, Listing>,
-    /// Those that undo does not cover, which were only searched for what is protected.
+    /// Folders that undo does not cover, searched only for protected files.
     beside: HashMap<PathBuf, Listing>,
     /// Whether there are more of the first or of the second than were listed.
     has_more: [bool; 2],
@@ -87,7 +85,7 @@ struct Seen {
     lost: Vec<EntryChange>,
     /// When the command began that was interrupted.
     interrupted: Option<SystemTime>,
-    /// Those of them that were not there at the look before.
+    /// Those of them that are new since the previous snapshot.
     made: Vec<Made>,
     coverage: Coverage,
     /// Whether it was looked at in this process, which alone knows what was left out.

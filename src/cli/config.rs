@@ -22,7 +22,7 @@ enum Action {
     Path,
     /// Print every setting with its origin; keys are not shown
     Show {
-        /// The workspace folder
+        /// The workspace directory
         #[arg(
             short = 'C',
             long = "directory",

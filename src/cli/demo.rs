@@ -22,7 +22,7 @@ use project::project;
 /// Arguments of `tandem demo`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Keep the project folder and print its path
+    /// Keep the project directory and print its path
     #[arg(long)]
     keep: bool,
 }

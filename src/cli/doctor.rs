@@ -172,10 +172,10 @@ fn meanwhile(problem: &Problem) -> &'static str {
 
 fn state_folder(folder: Option<&Path>) -> Finding {
     let advice =
-        "sessions and chat files cannot be saved; set TANDEM_STATE_DIR to a writable folder";
+        "sessions and chat files cannot be saved; set TANDEM_STATE_DIR to a writable directory";
     let Some(folder) = folder else {
         return Finding::warning(
-            "state folder",
+            "state directory",
             "there is none, because there is no home directory",
             advice,
         );
@@ -185,9 +185,9 @@ fn state_folder(folder: Option<&Path>) -> Finding {
         // Creating an empty file succeeds even on a full disk.
         .and_then(|mut file| file.write_all(&[0; 4096]));
     match tried {
-        Ok(()) => Finding::good("state folder", folder.display().to_string()),
+        Ok(()) => Finding::good("state directory", folder.display().to_string()),
         Err(error) => Finding::warning(
-            "state folder",
+            "state directory",
             format!("{}: {error}", folder.display()),
             advice,
         ),
@@ -274,7 +274,7 @@ async fn undo(sandbox: &Sandbox) -> Finding {
     };
     Finding::good(
         "command undo",
-        format!("snapshot (git-ignored folders left out); {unsaved}"),
+        format!("snapshot (git-ignored directories not covered); {unsaved}"),
     )
 }
 
@@ -282,10 +282,10 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     let (provider, why) = match session::chosen(settings).await {
         Ok(chosen) => chosen,
         Err(why) => {
-            let (found, advice) = why
-                .message
-                .split_once('\n')
-                .unwrap_or((&why.message, "see \"Use it\" in the README"));
+            let (found, advice) = why.message.split_once('\n').unwrap_or((
+                &why.message,
+                "`tandem login` sets up a provider and its key",
+            ));
             return report.add(Finding::bad("model", found, advice.trim()));
         }
     };
@@ -318,7 +318,7 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     problem
 }
 
-/// Why the model is spoken to in this dialect.
+/// Why this API is used for the model.
 fn dialect(settings: &Settings, provider: &Provider) -> &'static str {
     let used = settings.model.as_ref().ok().map(|model| model.api);
     match Row::named(&provider.endpoint().provider) {

@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// Suite to run: smoke (12 tasks), behave (the same, scored by 15 checks on how the model worked) or polyglot (with --exercises)
     #[arg(long, value_enum, default_value_t = Suite::Smoke)]
     suite: Suite,
-    /// Folder of exercises for polyglot, such as a checkout of Aider-AI/polyglot-benchmark
+    /// Directory of exercises for polyglot, such as a checkout of Aider-AI/polyglot-benchmark
     #[arg(long, value_name = "DIR", required_if_eq("suite", "polyglot"))]
     exercises: Option<PathBuf>,
     /// Run only tasks whose name contains this
@@ -36,10 +36,10 @@ pub(super) struct Args {
     /// Number of runs per task
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     n: u32,
-    /// Stop before the next task once this much was spent, in US dollars
+    /// Start no further task once this much has been spent, in US dollars
     #[arg(long, value_name = "USD")]
     budget: Option<f64>,
-    /// Write results.json and events into this folder
+    /// Write results.json and events to this directory
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
 }
@@ -105,7 +105,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     })
 }
 
-/// Plays a task once. What keeps it from being played is told and counted, and ends nothing.
+/// Runs a task once. If it cannot be run, that is reported and counted, and the others still run.
 async fn score(task: &Task, args: &Args, environment: &Environment) -> anyhow::Result<Scored> {
     if let Some(program) = task.lacks().await {
         return Ok(Scored::unplayed(&task.id, &format!("it needs {program}")));

@@ -123,7 +123,7 @@ fn find<'a>(servers: &'a [Server], name: &str) -> Result<&'a Server, Failure> {
     found.ok_or_else(|| {
         let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
         Failure::usage(format!(
-            "there is no MCP server `{name}`; configured are: {}",
+            "there is no MCP server `{name}`; configured servers: {}",
             names.join(", ")
         ))
     })

@@ -16,7 +16,7 @@ use crate::workspace::Root;
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
-    /// The workspace folder
+    /// The workspace directory
     #[arg(
         short = 'C',
         long = "directory",

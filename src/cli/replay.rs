@@ -17,7 +17,7 @@ use crate::model::{
 /// Arguments of `tandem replay`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The dialect: chat, responses or messages; detected by default
+    /// The API: chat, responses or messages; detected by default
     #[arg(long, value_name = "API", value_parser = api)]
     api: Option<Api>,
     /// Chunk size in bytes, to simulate a network
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Each dialect names its events differently.
+/// Each API names its events differently.
 fn guess(bytes: &[u8]) -> Api {
     let has = |needle: &str| memchr::memmem::find(bytes, needle.as_bytes()).is_some();
     if has("\"message_start\"") || has("\"content_block_delta\"") {

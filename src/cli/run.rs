@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// The model, as provider/model
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
-    /// The workspace folder
+    /// The workspace directory
     #[arg(
         short = 'C',
         long = "directory",
@@ -45,7 +45,7 @@ pub(super) struct Args {
         default_value = "."
     )]
     directory: PathBuf,
-    /// Continue the last conversation in this folder
+    /// Continue the last session in this directory
     #[arg(long = "continue", conflicts_with = "session")]
     last: bool,
     /// Continue this session (see `tandem sessions list`)
@@ -108,7 +108,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     })
 }
 
-/// The conversation for the prompt.
+/// The session for the prompt.
 async fn conversation(
     args: &Args,
     settings: &Settings,

@@ -18,7 +18,7 @@ pub(super) struct LspArgs {
 /// Arguments of `tandem acp`.
 #[derive(Debug, clap::Args)]
 pub(super) struct AcpArgs {
-    /// Do what `tandem login` does, for editors that log in by running their agent in a terminal
+    /// Run `tandem login`, for editors that log in by running their agent in a terminal
     #[arg(long)]
     pub login: bool,
 }

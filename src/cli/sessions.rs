@@ -1,4 +1,4 @@
-//! `tandem sessions`: saved conversations.
+//! `tandem sessions`: saved sessions.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
@@ -25,7 +25,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// List conversations, last used first
+    /// List sessions, last used first
     List {
         /// Only sessions of this directory
         #[arg(short = 'C', long = "directory", value_name = "DIR")]
@@ -37,13 +37,13 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Show a conversation
+    /// Show a session
     Show {
         /// Its id or a prefix of it
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Write a conversation to a file or to standard output
+    /// Write a session to a file or to standard output
     Export {
         /// Its id or a prefix of it
         #[arg(value_name = "ID")]
@@ -55,7 +55,7 @@ enum Action {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Remove conversations permanently
+    /// Remove sessions permanently
     Rm {
         /// Their ids
         #[arg(value_name = "ID", required = true)]
@@ -126,12 +126,12 @@ fn printed(text: &str, to_terminal: bool) -> Cow<'_, str> {
     }
 }
 
-/// Where conversations are saved.
+/// Where sessions are saved.
 pub(super) fn saved(environment: &Environment) -> anyhow::Result<Sessions> {
     kept(&Settings::load(environment, &Sources::default()))
 }
 
-/// Where the conversations of these settings are saved.
+/// Where the sessions of these settings are saved.
 pub(super) fn kept(settings: &Settings) -> anyhow::Result<Sessions> {
     let state = settings
         .state_dir

@@ -289,7 +289,7 @@ fn reworded(message: &str) -> String {
     let known: Vec<_> = names.collect();
     match nearest(found, known.iter().copied()) {
         Some(name) => format!("{what} `{found}`; did you mean `{name}`?"),
-        None => format!("{what} `{found}`; known are {}", known.join(", ")),
+        None => format!("{what} `{found}`; expected one of {}", known.join(", ")),
     }
 }
 

@@ -28,7 +28,7 @@ pub struct ModelSettings {
     pub provider: String,
     /// The model's name on the wire.
     pub model: String,
-    /// The dialect.
+    /// The API.
     pub api: Api,
     /// Ends before `/chat/completions`, `/responses` or `/messages`.
     pub base_url: String,
@@ -338,7 +338,7 @@ impl Choice<'_> {
         let hint = match nearest(provider, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!(
-                "known are {}; others need `[providers.{provider}]` with a base-url",
+                "built-in providers are {}; others need `[providers.{provider}]` with a base-url",
                 known.join(", ")
             ),
         };

@@ -11,7 +11,7 @@ pub struct Provider {
     pub name: &'static str,
     /// Its name for people.
     pub title: &'static str,
-    /// Its dialect.
+    /// Its API.
     pub api: Api,
     /// Its base URL; empty if every customer has their own.
     pub base_url: &'static str,

@@ -66,13 +66,13 @@ pub struct Settings {
     pub mcp: BTreeMap<String, McpServer>,
     /// Inline completion, if it is configured.
     pub completion: Option<Completion>,
-    /// The explorers.
+    /// Settings of `explore`.
     pub explore: Explore,
-    /// The state folder; `None` without a home directory.
+    /// The state directory; `None` without a home directory.
     pub state_dir: Option<PathBuf>,
     /// How much is logged.
     pub log: LogLevel,
-    /// All mistakes in the sources.
+    /// All problems in the sources.
     pub problems: Vec<Problem>,
     /// The editor's own models, where it has some: set by the server.
     pub editor_models: Option<Arc<dyn EditorModels>>,
@@ -81,12 +81,12 @@ pub struct Settings {
     merged: Merged,
 }
 
-/// What explorers work with.
+/// Settings of the sub-agents of `explore`.
 #[derive(Debug, Clone)]
 pub struct Explore {
     /// `provider/model`; `None` for the session's own.
     pub model: Option<String>,
-    /// What each may use.
+    /// The limits of each call.
     pub bounds: Bounds,
 }
 

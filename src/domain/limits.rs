@@ -1,4 +1,4 @@
-//! How much a turn, all turns of a session together, and an explorer may use.
+//! Limits for a turn, a session, and a sub-agent of `explore`.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Default for Limits {
     }
 }
 
-/// How much may be used; `None` means any amount.
+/// A limit for each resource; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allowance {
     /// Requests to the model.
@@ -38,7 +38,7 @@ pub struct Allowance {
     pub cost: Option<f64>,
 }
 
-/// How much an explorer may use.
+/// The limits of one `explore` call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Tokens read and written.

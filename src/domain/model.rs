@@ -1,4 +1,4 @@
-//! What everybody knows of a model: how hard it thinks, what it used, how it failed.
+//! Types about models that all modules share: reasoning effort, token usage, errors.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
-    /// Not at all, where the model can do without.
+    /// No reasoning, if the model supports that.
     None,
-    /// As little as it can.
+    /// The shortest reasoning.
     Minimal,
-    /// Briefly.
+    /// Short.
     Low,
-    /// As long as is usual.
+    /// The usual length.
     Medium,
     /// Long.
     High,
     /// Longer.
     Xhigh,
-    /// As long as it can.
+    /// The longest.
     Max,
 }
 
 impl Effort {
-    /// All of them, from little to much.
+    /// All efforts, lowest first.
     pub const ALL: [Self; 7] = [
         Self::None,
         Self::Minimal,
@@ -76,7 +76,7 @@ impl Effort {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens read, cached ones included, on every dialect.
+    /// Tokens read, cached ones included, on every API.
     pub input: u64,
     /// Tokens written, reasoning included.
     pub output: u64,
@@ -91,7 +91,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Adds that of another request.
+    /// Adds the usage of another request.
     pub fn add(&mut self, other: &Self) {
         self.input += other.input;
         self.output += other.output;
@@ -117,7 +117,7 @@ pub enum ErrorCode {
     RateLimit,
     /// The provider is overloaded.
     Overloaded,
-    /// The conversation does not fit the model's window.
+    /// The request exceeds the model's context window.
     ContextOverflow,
     /// The endpoint could not be reached.
     Network,

@@ -1,4 +1,4 @@
-//! What a person sends to the model.
+//! Prompts: a person's message with its attachments and focus.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ impl Prompt {
 /// A piece of a prompt.
 #[derive(Debug, Clone)]
 pub enum Attachment {
-    /// Words.
+    /// Text.
     Text(String),
     /// An attached text, such as the selection with unsaved changes.
     Excerpt {
@@ -54,7 +54,7 @@ pub enum Attachment {
         /// The text.
         text: String,
     },
-    /// Another attachment, under a heading of its own.
+    /// Another attachment, under its own heading.
     Shown {
         /// The heading.
         heading: String,
@@ -67,7 +67,7 @@ pub enum Attachment {
     Command {
         /// `SERVER:prompt`.
         name: String,
-        /// What stands behind it.
+        /// The text after the command.
         words: String,
     },
     /// A mentioned file or folder.

@@ -1,4 +1,4 @@
-//! What a tool is and does, as everybody sees it: its kind, what a call is going to do, what changed, the plan.
+//! Tools as all modules see them: their kind, the preview and the changes of a call, the plan.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use super::Stored;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
-    /// Looks at files.
+    /// Reads files.
     Read,
     /// Changes files.
     Edit,
     /// Finds files or text.
     Search,
-    /// Runs something.
+    /// Runs a command.
     Execute,
-    /// Organizes thoughts.
+    /// Plans.
     Think,
     /// Anything else.
     Other,
@@ -35,7 +35,7 @@ impl ToolKind {
     }
 }
 
-/// What a call is going to do, as shown to the person.
+/// A description of a call before it runs, as shown to the person.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Preview {
     /// One line, such as `Edit src/main.rs`.
@@ -55,7 +55,7 @@ pub struct Preview {
     /// The exact command line; permission is decided on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandLine>>,
-    /// Whether it reads or stops a command that was decided on when it started.
+    /// Whether it reads or stops a running command, which was approved when it started.
     #[serde(skip)]
     pub follows_up: bool,
     /// Additional information for the decision.
@@ -80,7 +80,7 @@ pub struct Preview {
 pub struct CommandLine {
     /// The complete command, for the shell.
     pub command: String,
-    /// What it is written in.
+    /// The shell language it is written in.
     pub dialect: Dialect,
     /// The folder it runs in, absolute.
     pub cwd: PathBuf,
@@ -138,7 +138,7 @@ pub struct FileDiff {
     pub new_text: Arc<str>,
     /// How the old text was stored, if known.
     pub before: Option<Stored>,
-    /// How the new text is stored; if only the old one says, the file was removed.
+    /// How the new text is stored; `None` if the file was removed.
     pub after: Option<Stored>,
 }
 
@@ -172,18 +172,18 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The formats that every model takes which sees.
+    /// The formats that all models with image input accept.
     pub const FORMATS: [&'static str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-    /// Larger images are accepted by no provider, in bytes.
+    /// The maximum size in bytes that providers accept.
     pub const LARGEST: usize = 3 << 20;
 }
 
 /// A step of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanEntry {
-    /// What is to be done.
+    /// What to do.
     pub content: String,
-    /// How far it is.
+    /// Status of the step.
     pub status: PlanStatus,
     /// Its importance.
     #[serde(default)]
@@ -218,12 +218,12 @@ impl fmt::Display for PlanStatus {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPriority {
-    /// First.
+    /// High.
     High,
-    /// Usual.
+    /// Medium.
     #[default]
     Medium,
-    /// Last.
+    /// Low.
     Low,
 }
 

@@ -1,14 +1,14 @@
-//! Shared by the bodies of all dialects: the opening, the messages, the end.
+//! Shared by the bodies of all APIs: the opening, the messages, the end.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{Api, Arguments, Endpoint, Instructions, Preamble};
 
-/// Closes the body of every dialect: the list of messages is its last field.
+/// Closes the body of every API: the list of messages is its last field.
 pub(super) const TAIL: &[u8] = b"]}";
 
-/// How a person's message and a result begin in the chat dialect, whose encoder writes the role first.
+/// How a person's message and a result begin in the chat API, whose encoder writes the role first.
 const USER: &[u8] = br#"{"role":"user""#;
 const RESULT: &[u8] = br#"{"role":"tool""#;
 

@@ -71,7 +71,7 @@ fn is_other(id: &str) -> bool {
 pub struct LocalServer {
     /// `ollama`, `lmstudio` or `llamacpp`: the provider's name.
     pub name: &'static str,
-    /// The base URL of its chat dialect.
+    /// The base URL of its chat API.
     pub base_url: String,
     /// The other user it runs as, who could read what is sent; `None` for root and the user of this process.
     pub owner: Option<String>,

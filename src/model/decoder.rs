@@ -1,4 +1,4 @@
-//! Decodes the bytes of one answer to events, for every dialect. No network, no clock: `tandem replay` and the tests
+//! Decodes the bytes of one answer to events, for every API. No network, no clock: `tandem replay` and the tests
 //! feed it files.
 
 use bytes::BytesMut;
@@ -69,7 +69,7 @@ impl StreamDecoder {
     /// Ends the stream.
     ///
     /// # Errors
-    /// [`super::ErrorCode::Truncated`] if the dialect's terminator is missing.
+    /// [`super::ErrorCode::Truncated`] if the API's terminator is missing.
     pub fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         let mut events = Batch::default();
         let ended = self.decode_end(&mut events);
@@ -107,7 +107,7 @@ impl StreamDecoder {
         !self.begun
     }
 
-    /// Whether the dialect's terminal marker or an error arrived: nothing that follows is part of the answer.
+    /// Whether the API's terminal marker or an error arrived: nothing that follows is part of the answer.
     #[must_use]
     pub fn done(&self) -> bool {
         self.failed

@@ -25,7 +25,7 @@ impl Drop for Reading {
     }
 }
 
-/// The answer to a request in the chat dialect.
+/// The answer to a request in the chat API.
 pub(super) fn answer(editor: &Arc<dyn EditorModels>, body: &Bytes) -> Answer {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let reading = Reading {

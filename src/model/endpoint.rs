@@ -15,7 +15,7 @@ use crate::domain::{Api, EditorModels, Effort, Prices, Proxy, is_loopback};
 pub struct Endpoint {
     /// The provider's name, for messages.
     pub provider: String,
-    /// The dialect.
+    /// The API.
     pub api: Api,
     /// Ends before `/chat/completions`, `/responses` or `/messages`.
     pub base_url: String,
@@ -85,7 +85,7 @@ impl Endpoint {
         Url::parse(&self.base_url).is_ok_and(|url| is_loopback(&url))
     }
 
-    /// The same in another dialect.
+    /// The same in another API.
     pub(super) fn in_dialect(&self, api: Api) -> Self {
         Self {
             api,

@@ -5,7 +5,7 @@
 use super::family::{Family, Known};
 use super::{Api, Endpoint, ReasoningItem};
 
-/// A provider whose server differs from its dialect.
+/// A provider whose server differs from its API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
     OpenAi,
@@ -54,7 +54,7 @@ impl Host {
     }
 }
 
-/// Which plain reasoning (`reasoning_content` and similar) is sent back in the chat dialect.
+/// Which plain reasoning (`reasoning_content` and similar) is sent back in the chat API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Echo {
     /// None: the server refuses the fields. (Reasoning that arrived as content is content.)
@@ -197,7 +197,7 @@ impl Endpoint {
         (self.api == Api::Chat && self.host() == Host::Xai).then_some("x-grok-conv-id")
     }
 
-    /// Whether caching has to be requested in the chat dialect.
+    /// Whether caching has to be requested in the chat API.
     pub(super) fn wants_cache_control(&self) -> bool {
         let family = self.known().family;
         self.host() == Host::OpenRouter && matches!(family, Family::Claude | Family::Qwen)

@@ -1,4 +1,4 @@
-//! What a server revealed in this session: the dialect it wants, the fields it refuses, the window it really has.
+//! What a server revealed in this session: the API it wants, the fields it refuses, the window it really has.
 //!
 //! Shared by the clones of a [`super::Provider`], so that nothing is discovered twice in one session.
 
@@ -12,7 +12,7 @@ use crate::domain::lock;
 /// What a server refused, as a journal keeps it: a resumed session does not ask for it again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taught {
-    /// The dialect it asked for.
+    /// The API it asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
     /// The fields it refuses, as paths from the top level.
@@ -36,12 +36,12 @@ struct Lessons {
 }
 
 impl Learned {
-    /// The dialect the server asked for.
+    /// The API the server asked for.
     pub(super) fn api(&self) -> Option<Api> {
         self.lock().taught.api
     }
 
-    /// Records the dialect the server wants; `false` if it has already changed.
+    /// Records the API the server wants; `false` if it has already changed.
     pub(super) fn switch(&self, api: Api) -> bool {
         let mut lessons = self.lock();
         let first = lessons.taught.api.is_none();

@@ -1,4 +1,4 @@
-//! A model, as other modules use it.
+//! [`Provider`]: a model at an endpoint, as other modules use it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::domain::Prices;
 
-/// How long the first request waits for what a local server says of its model.
+/// How long the first request waits for a local server's information about its model.
 const EARLY: Duration = Duration::from_millis(300);
 
 /// A model at an endpoint. Clones share one client and its connections.
@@ -48,7 +48,7 @@ impl Provider {
         )
     }
 
-    /// The same model in the dialect its server asked for; `None` if that is the current one.
+    /// The same model in the API its server asked for; `None` if that is the current one.
     #[must_use]
     pub fn switched(&self) -> Option<Self> {
         let Connection {
@@ -121,7 +121,7 @@ impl Provider {
         format!("{} at {}", self.name(), self.0.endpoint.base_url)
     }
 
-    /// The dialect.
+    /// The API.
     #[must_use]
     pub fn api(&self) -> Api {
         self.0.endpoint.api
@@ -184,7 +184,7 @@ impl Provider {
         silence::with_notices(events, self.0.endpoint.provider.clone())
     }
 
-    /// Asks one question outside of any conversation.
+    /// Sends a single request outside any session.
     #[must_use]
     pub fn ask(&self, instructions: &Instructions, question: String) -> ModelStream {
         let message = Message::User {
@@ -265,7 +265,7 @@ impl Provider {
         matches!(&**wire, Wire::Http(_)) && learned.info().is_none() && unknown()
     }
 
-    /// Whether a local server can answer only after it has loaded the model.
+    /// Whether a local server has to load the model first.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.0.endpoint.is_local()

@@ -1,7 +1,7 @@
 //! A scripted model: the same answers, byte for byte, every time.
 //!
 //! In this process behind [`super::Provider::scripted`], or behind a socket as [`Server`]. Both speak the real
-//! dialects, so that decoding, retries and cancelling are rehearsed too. Gates hold an answer until it is let go on, and
+//! APIs, so that decoding, retries and cancelling are rehearsed too. Gates hold an answer until it is let go on, and
 //! everything that happens can be awaited: tests need no sleep.
 
 mod script;

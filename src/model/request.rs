@@ -268,7 +268,7 @@ impl Request {
     }
 
     /// Omits a field that the server refused by name, and sends the request again at once; `false` if that was not the
-    /// cause. A different dialect requires the messages, so it is only recorded here for the turn.
+    /// cause. A different API requires the messages, so it is only recorded here for the turn.
     fn adapt(&mut self, status: u16, said: &str) -> bool {
         let provider = Arc::clone(&self.provider);
         let Connection {

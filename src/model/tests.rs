@@ -1,4 +1,4 @@
-//! What one API alone cannot show: recorded streams, requests and faults in all three dialects.
+//! What one API alone cannot show: recorded streams, requests and faults in all three APIs.
 
 mod corpus;
 mod encoding;

@@ -25,7 +25,7 @@ fn begins() -> impl Iterator<Item = &'static str> {
     marks::begins(&[Kind::Thoughts])
 }
 
-/// Stands between a dialect and the way out.
+/// Stands between an API and the way out.
 #[derive(Debug)]
 pub(super) struct Thoughts {
     state: State,

@@ -1,4 +1,4 @@
-//! The reasoning effort in the terms of a dialect, host and model family.
+//! The reasoning effort in the terms of an API, host and model family.
 //!
 //! Invariant: only this module turns an effort into request fields, whether it was configured or chosen in a menu, so
 //! that a request never has two.
@@ -108,7 +108,7 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         |on: bool| json!({ "thinking": { "type": if on { "enabled" } else { "disabled" } } });
     let word = endpoint.effort.as_deref();
     match endpoint.host() {
-        // From 5.4 on the chat dialect refuses tools beside an effort.
+        // From 5.4 on the chat API refuses tools beside an effort.
         Host::OpenAi | Host::Azure => {
             let plain = known.family == Family::Gpt && known.at_least(5, 4) && word.is_none();
             let effort = if plain { None } else { of_openai(endpoint) };
@@ -238,7 +238,7 @@ fn own_server(endpoint: &Endpoint) -> Option<Value> {
     (!fields.is_empty()).then(|| fields.into())
 }
 
-/// The dialect demands a limit of the answer, which counts the thoughts too.
+/// The API demands a limit of the answer, which counts the thoughts too.
 fn messages(endpoint: &Endpoint) -> Value {
     let known = endpoint.known();
     let most = longest(endpoint);
@@ -299,7 +299,7 @@ fn chosen_budget(endpoint: &Endpoint, default: u32) -> u32 {
     effort.map_or(default, Effort::budget)
 }
 
-/// The dialect takes no budget below 1 024.
+/// The API takes no budget below 1 024.
 fn budgeted(budget: u32, limit: u64) -> Value {
     if budget < 1_024 {
         return json!({ "max_tokens": limit });

@@ -387,7 +387,7 @@ impl Shared {
         } = shown(workspace, snapshots, &changes);
         let lost = |error| {
             format!(
-                "the changes of commands cannot be undone: the images cannot be stored ({error})"
+                "the changes of commands cannot be undone: previous contents cannot be stored ({error})"
             )
         };
         let told = stored.err().map(lost).into_iter().collect();

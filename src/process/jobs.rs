@@ -1,6 +1,7 @@
-//! Jobs: commands that go on in the background, for the model that started them and for the person who watches.
+//! Jobs: commands in the background, with one interface for the model and one for the person.
 //!
-//! An end is reported once to each of them: to the model by the call that reads it, or before its next prompt.
+//! The end of a job is reported to each of them once: to the model by the call that reads the job, or with the next
+//! prompt.
 
 #[cfg(target_os = "linux")]
 use std::io;
@@ -92,7 +93,7 @@ impl Shell {
         self.known(id).map(|job| job.status())
     }
 
-    /// The call that runs a command waits for it, unless the person has it go on in the background.
+    /// Waits for the command of a call, unless the person moves it to the background.
     pub(crate) fn wait_in(&self, call_id: &str, job: &Arc<Job>) {
         let mut running = self.0.running();
         running.calls.retain(|_, job| job.strong_count() > 0);
@@ -101,7 +102,7 @@ impl Shell {
             .insert(call_id.to_owned(), Arc::downgrade(job));
     }
 
-    /// Has the command of a running call go on in the background.
+    /// Moves the command of a running call to the background.
     ///
     /// # Errors
     /// The call runs no command, or there are too many jobs.
@@ -115,7 +116,7 @@ impl Shell {
         Ok(job.status())
     }
 
-    /// Stops a job as the person wants it; the model is told before its next prompt.
+    /// Stops a job for the person; the model learns of it with the next prompt.
     ///
     /// # Errors
     /// There is no such job.
@@ -126,7 +127,8 @@ impl Shell {
         Ok(job.status())
     }
 
-    /// The port of the host at which a port of a job is reached already: it was opened, or the job has the host's network.
+    /// The host's port for a port of a job that is already reachable: because it was opened, or because the job uses the
+    /// host's network.
     ///
     /// # Errors
     /// There is no such job, it does not listen on that port, or nothing can reach it.

@@ -18,13 +18,13 @@ use crate::domain::{JobOutput, Styled, lock};
 use crate::process::Live;
 use crate::workspace::lines;
 
-/// How much of the beginning and of the end is kept in memory, in bytes.
+/// The size of the beginning and of the end kept in memory, in bytes.
 const KEPT: usize = 16_000;
-/// How much is kept in the file; later output is only in the tail.
+/// The maximum size of the file, in bytes; later output is only in the tail.
 const SPILLED: u64 = 256 << 20;
 /// How many styles of the beginning and of the end are kept.
 const STYLES: usize = 500;
-/// How much a person is shown at once, in bytes.
+/// The maximum size shown to a person at once, in bytes.
 const SHOWN: u64 = 64_000;
 /// How much is read at once.
 const PIECE: usize = 64 << 10;
@@ -83,7 +83,7 @@ impl Output {
         }
     }
 
-    /// Reads from the pipe until nothing holds its other end. Blocks.
+    /// Reads from the pipe until its other end is closed. Blocks.
     pub fn listen(&self, mut pipe: impl Read, live: Option<&Live>) {
         let mut plain = Plain::default();
         let mut piece = vec![0; PIECE];

@@ -1,10 +1,9 @@
 //! The sandbox of commands: the workspace is writable, the system and toolchains are readable, and nothing else is
-//! visible. This is the security boundary, not the look of a command.
+//! visible. This is the security boundary; how a command line looks is not.
 //!
-//! Levels, of which the first that works is used: bubblewrap with a system call filter; Landlock with one (it has no
-//! file system of its own, so protected files are restored afterwards); on macOS `sandbox-exec`.
-//!
-//! Without any, commands are not sandboxed, and the permission request says so.
+//! The first mechanism that works is used: bubblewrap with a system call filter; Landlock with a filter (it cannot mount
+//! anything, so protected files are restored afterwards); on macOS `sandbox-exec`. Without any, commands are not
+//! sandboxed, and the permission request shows that.
 
 #![cfg_attr(
     windows,
@@ -54,7 +53,7 @@ use super::{StandIn, Surroundings};
 use crate::changes::Pins;
 use crate::workspace::Root;
 
-/// The sandbox of this machine, and why there is no better one.
+/// The sandbox of this machine, and why the better ones do not work.
 #[derive(Debug)]
 pub struct Sandbox {
     level: Level,
@@ -75,9 +74,9 @@ enum Level {
 
 /// A command to run in the sandbox.
 pub(super) struct Confined<'a> {
-    /// What it may change.
+    /// Folders it may change.
     pub roots: &'a [Arc<Root>],
-    /// What it may not change inside those.
+    /// Protected paths inside those.
     pub pins: &'a Pins,
     /// What it may only read of the folders that those are copies of.
     pub lent: &'a [PathBuf],
@@ -213,7 +212,7 @@ impl Restriction {
         #[cfg(target_os = "linux")]
         return landlock::restrict(self);
         #[cfg(not(target_os = "linux"))]
-        Err(io::Error::other("there is no Landlock here"))
+        Err(io::Error::other("this system has no Landlock"))
     }
 }
 
@@ -224,8 +223,7 @@ impl Sandbox {
         let mut lacking = Vec::new();
         match surroundings.which("bwrap") {
             None => {
-                lacking
-                    .push("bubblewrap is not installed (its program is called bwrap)".to_owned());
+                lacking.push("bubblewrap (`bwrap`) is not installed".to_owned());
             }
             Some(program) => {
                 match bubblewrap::Bubblewrap::find(program, surroundings.program.as_deref()).await {

@@ -1,4 +1,4 @@
-//! A front end shows one conversation and asks its person for permission.
+//! A front end shows one session and asks its person for permission.
 //!
 //! There are three: a client with a tandem plugin, any other client of the Agent Client Protocol, and a chat file in an
 //! LSP-only client.
@@ -21,7 +21,7 @@ use crate::session::event::{PromptId, PromptState, State};
 /// The person's answer to a permission request; `None` if they decided nothing here.
 pub(super) type Answering = BoxFuture<'static, Option<Permission>>;
 
-/// Shows one conversation. Every method returns at once.
+/// Shows one session. Every method returns at once.
 pub(super) trait FrontEnd: Send {
     /// Shows an event of a turn.
     fn event(&mut self, event: AgentEvent);

@@ -1,4 +1,4 @@
-//! The person's choices in a conversation: mode, model and reasoning effort. Each request is answered once the choice
+//! The person's choices in a session: mode, model and reasoning effort. Each request is answered once the choice
 //! is in force.
 
 use tokio::sync::oneshot;

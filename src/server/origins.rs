@@ -58,7 +58,7 @@ impl Server {
         }
     }
 
-    /// `tandem.openTurn`: shows the conversation of a session as a file, at a turn.
+    /// `tandem.openTurn`: shows a session as a file, at a turn.
     pub(super) fn open_turn(&mut self, argument: Value) -> Answer<()> {
         let usage = |_| error(ErrorCode::InvalidParams, "expected {sessionId, turn}");
         let OfTurn { session_id, turn } = serde_json::from_value(argument).map_err(usage)?;

@@ -1,4 +1,4 @@
-//! Pending permission requests: one table for all conversations and front ends.
+//! Pending permission requests: one table for all sessions and front ends.
 
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
@@ -20,7 +20,7 @@ const DECISIONS: usize = 8;
 /// A request, as a front end shows it.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// A unique key: an answer to a request that is gone must not count for another one, and two conversations may have
+    /// A unique key: an answer to a request that is gone must not count for another one, and two sessions may have
     /// calls with the same id.
     pub key: String,
     pub session: SessionId,
@@ -133,7 +133,7 @@ pub(super) fn choices(offer: &Offer) -> Vec<Choice> {
     choices
 }
 
-/// What becomes of a plan. A client that opens sessions starts it in one; elsewhere the conversation forgets the rest.
+/// What becomes of a plan. A client that opens sessions starts it in one; elsewhere the session forgets the rest.
 fn plan_choices(opens_sessions: bool) -> Vec<Choice> {
     let fresh = if opens_sessions {
         ("answer_start_new", START_ELSEWHERE)
@@ -252,7 +252,7 @@ impl Requests {
         });
     }
 
-    /// Removes the requests of a closed conversation.
+    /// Removes the requests of a closed session.
     pub fn forget(&mut self, id: &str) {
         self.open.retain(|open| {
             if *open.request.session == *id {

@@ -1,4 +1,4 @@
-//! Messages that belong to no conversation: problems of the configuration.
+//! Messages that belong to no session: problems of the configuration.
 
 use super::Server;
 use super::documents::path_of;

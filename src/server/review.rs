@@ -65,7 +65,7 @@ impl Server {
                 let none = || {
                     error(
                         ErrorCode::InvalidParams,
-                        "`restore` needs the `turn` to go back to before",
+                        "`restore` requires `turn`, the turn to rewind to",
                     )
                 };
                 session::Review::Restore(turn.ok_or_else(none)?)
@@ -75,7 +75,7 @@ impl Server {
         Ok(async move { Ok(wire(done(reviewed).await?)) })
     }
 
-    /// Reviews what a conversation changed (the one that changed something last, unless one is named); shows the
+    /// Reviews what a session changed (the one that changed something last, unless one is named); shows the
     /// outcome as a message.
     pub(super) fn review_by_command(
         &mut self,
@@ -133,7 +133,7 @@ impl Server {
         Ok(())
     }
 
-    /// The last conversation with something to undo, redo or keep.
+    /// The last session with something to undo, redo or keep.
     pub(super) fn last_changed(&self, command: ReviewCommand) -> Option<&SessionId> {
         let since = |conversation: &Conversation| match command {
             ReviewCommand::Undo | ReviewCommand::Keep => conversation.session.undoable().undo,
@@ -154,7 +154,7 @@ pub(super) async fn done<T>(answer: oneshot::Receiver<Result<T, ReviewError>>) -
     answer.await.map_err(ended).flatten().map_err(failed)
 }
 
-/// Sends a review request to a conversation's session.
+/// Sends a review request to a session.
 pub(super) fn ask(conversation: &Conversation, review: session::Review) -> Answer<Reviewing> {
     conversation
         .session

@@ -1,4 +1,4 @@
-//! Saved conversations: listing, loading with or without showing them, closing, deleting.
+//! Saved sessions: listing, loading with or without showing them, closing, deleting.
 //!
 //! Invariant: a request to load one is answered once it is loaded, after its history was shown.
 
@@ -13,10 +13,10 @@ use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
 use crate::session::{self, Listed, SessionId, Sessions, Start, StoreError};
 
-/// Conversations per answer to `session/list`.
+/// Sessions per answer to `session/list`.
 const PAGE: usize = 100;
 
-/// Which conversation a request is about.
+/// Which session a request is about.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Named {
@@ -41,7 +41,7 @@ impl Server {
         }
     }
 
-    /// `session/fork`: opens a copy of a conversation, which may be open itself.
+    /// `session/fork`: opens a copy of a session, which may be open itself.
     pub(super) fn fork_session(&mut self, responder: Responder, params: &Params) {
         let opened = self.require_acp().and_then(|()| {
             let sources = Sources {
@@ -59,8 +59,8 @@ impl Server {
         }
     }
 
-    /// Opens a conversation that this connection has open: clients do so after they lost their view of it. Its session
-    /// goes on as it is.
+    /// Opens a session that is already open on this connection: clients do so after they lost their view of it. It
+    /// continues as it is.
     fn open_again(
         &mut self,
         id: &SessionId,
@@ -117,7 +117,7 @@ impl Server {
         self.conversation(&name)
     }
 
-    /// The conversation is loaded: answers its request and sends its title.
+    /// The session is loaded: answers its request and sends its title.
     pub(super) fn opened(&mut self, id: &SessionId, title: String) {
         let toggles = self.client.offers.toggles;
         let Some(conversation) = self.conversations.get_mut(id) else {
@@ -143,7 +143,7 @@ impl Server {
         conversation.show();
     }
 
-    /// The conversation cannot be loaded: answers its request with the error.
+    /// The session cannot be loaded: answers its request with the error.
     pub(super) fn not_opened(&mut self, id: &SessionId, why: &str) {
         let Some(mut conversation) = self.conversations.remove(id) else {
             return;
@@ -218,7 +218,7 @@ impl Server {
         });
     }
 
-    /// Where conversations are saved, if they are.
+    /// Where sessions are saved, if they are.
     pub(super) fn sessions(&self) -> Option<Sessions> {
         let state = self.load_settings(&[]).state_dir?;
         Some(Sessions::new(&state))

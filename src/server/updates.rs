@@ -27,12 +27,12 @@ pub(crate) enum Projected {
     Text {
         /// Which stream it belongs to.
         chunk: Chunk,
-        /// The piece.
+        /// The text.
         text: String,
     },
     /// An update.
     Update(Box<acp::SessionUpdate>),
-    /// Text for people that is not part of the conversation.
+    /// Text for people that is not part of the message history.
     Notice(String),
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
     Some(Projected::Update(Box::new(update)))
 }
 
-/// The displayed output of a conversation's running call. An update replaces the previous one, so each carries the tail
+/// The displayed output of a session's running call. An update replaces the previous one, so each carries the tail
 /// of the whole output.
 #[derive(Debug, Default)]
 pub(crate) struct Said {

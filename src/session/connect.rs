@@ -88,9 +88,9 @@ pub struct Setup {
     pub journal: Option<PathBuf>,
     /// How it starts.
     pub start: Start,
-    /// The conversation it is a copy of.
+    /// The session it is a copy of.
     pub original: Option<SessionId>,
-    /// Whether a resumed conversation continues in its own mode rather than in `mode`.
+    /// Whether a resumed session continues in its own mode rather than in `mode`.
     pub keeps_mode: bool,
     /// Whether it continues with its own model rather than with `provider`.
     pub keeps_model: bool,
@@ -102,7 +102,7 @@ pub struct Setup {
     pub surroundings: Surroundings,
 }
 
-/// How a conversation starts.
+/// How a session starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// Empty.

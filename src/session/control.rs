@@ -1,8 +1,7 @@
-//! The channel into a session beside its bounded mailbox, for what must never be lost because a queue is full.
+//! The channel into a session beside its bounded mailbox, for requests that must not be lost when a queue is full.
 //!
-//! A cancel is a token: every prompt carries a child of the token that was current when it was sent.
-//!
-//! So a cancel reaches it wherever it is (in the mailbox, queued, running), and no prompt that was sent later.
+//! Every prompt carries a child of the cancellation token that was current when it was sent. A cancel therefore reaches
+//! it wherever it is (in the mailbox, queued, running), and no prompt that is sent later.
 
 use crate::domain::lock;
 use std::sync::{Mutex, MutexGuard};
@@ -13,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Effort, State};
 use crate::config::{Mode, Settings};
 
-/// A choice of the person, effective at once or from the next prompt on.
+/// A setting changed by the person.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// The mode, effective at once, also for the running turn.
+    /// The mode, effective at once, even in the running turn.
     Mode(Mode),
     /// The model, from the next prompt on.
     Model(String),
@@ -24,7 +23,7 @@ pub enum Change {
     Effort(Option<Effort>),
     /// Whether prompts run on a copy of the workspace, from the next one on.
     OnCopy(bool),
-    /// The configuration as it is now. Only a conversation without a model takes it.
+    /// The configuration as it is now. Only a session without a model takes it.
     Settings(Box<Settings>),
 }
 
@@ -34,12 +33,12 @@ pub enum ChangeError {
     /// The model cannot be used.
     #[error("{0}")]
     Model(String),
-    /// The administrator allows no mode as wide.
+    /// The mode is wider than the administrator allows.
     #[error("mode `{}` is wider than `{}`, the widest your administrator allows", wanted.name(), widest.name())]
     Mode {
-        /// The one that was wanted.
+        /// The requested mode.
         wanted: Mode,
-        /// The widest one.
+        /// The widest allowed mode.
         widest: Mode,
     },
     /// The session has ended.
@@ -61,7 +60,7 @@ pub(super) struct Control {
 #[derive(Debug)]
 struct Waiting {
     changes: Vec<(Change, Taken)>,
-    /// The prompts that wait were returned to whoever sent them.
+    /// Whether queued prompts were returned to their sender.
     returned: bool,
     /// Cancels everything sent so far.
     sent: CancellationToken,
@@ -101,12 +100,12 @@ impl Control {
         self.wake();
     }
 
-    /// The prompts that wait were returned, because the session is closed.
+    /// Records that queued prompts were returned because the session is being closed.
     pub fn returned(&self) {
         self.lock().returned = true;
     }
 
-    /// Whether they were.
+    /// Whether queued prompts were returned.
     pub fn has_returned(&self) -> bool {
         self.lock().returned
     }

@@ -1,6 +1,6 @@
 //! The environment line of the system prompt: the system, its shell, the date, git and the sandbox.
 //!
-//! Invariant: it is composed once, at the first prompt, and saved with the conversation, so that all requests begin with
+//! Invariant: it is composed once, at the first prompt, and saved with the session, so that all requests begin with
 //! the same bytes: in another process, on another day and after a commit too.
 
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! What extends a conversation: commands; what MCP servers offer the person: prompts, which are commands, and resources,
+//! What extends a session: commands; what MCP servers offer the person: prompts, which are commands, and resources,
 //! which are read when they are mentioned; and servers of other agents, which the person may import.
 
 use std::sync::Arc;

@@ -28,7 +28,7 @@ pub(super) enum Command {
     Prompt(Sent),
     /// Add a message to the running turn.
     Steer(Sent),
-    /// Withdraw a prompt the model has not seen; answered with whether that was possible.
+    /// Withdraw a prompt the model has not seen; the reply says if that was possible.
     Withdraw(PromptId, oneshot::Sender<bool>),
     /// Review changes. Only listing works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
@@ -63,7 +63,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a conversation that sends its events to `events`.
+    /// Starts a session that sends its events to `events`.
     #[must_use]
     pub fn start(
         setup: Setup,
@@ -157,7 +157,7 @@ impl Session {
         Ok(cancel)
     }
 
-    /// Withdraws a prompt; the answer says whether the model had not seen it.
+    /// Withdraws a prompt. The reply is true if the model had not seen it.
     ///
     /// # Errors
     /// The session is gone or overloaded.
@@ -193,7 +193,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// Reports that the person began to type a prompt. A busy session does nothing about it.
+    /// Reports that the person has begun to type a prompt, so that a local model can preload. A busy session ignores it.
     pub fn typing_began(&self) {
         let _busy = self.send(Command::Typing);
     }
@@ -202,19 +202,19 @@ impl Session {
         self.mailbox.try_send(command).map_err(|_full| SessionBusy)
     }
 
-    /// Changes the mode, the model or the effort. A change cannot be lost; the answer is the state in which it is in
-    /// force.
+    /// Changes the mode, the model or the effort. A change is never lost; the reply is the state with the change in
+    /// effect.
     #[must_use]
     pub fn change(&self, change: Change) -> oneshot::Receiver<Result<State, ChangeError>> {
         self.control.change(change)
     }
 
-    /// Stops the running turn and returns every prompt that was sent so far. It cannot be lost.
+    /// Stops the running turn and returns every prompt sent so far. This is never lost, even if the mailbox is full.
     pub fn cancel(&self) {
         self.control.cancel();
     }
 
-    /// The prompts that wait were returned to the client: loading the conversation does not return them again.
+    /// Records that queued prompts were returned to the client, so that loading the session does not return them again.
     pub fn returned(&self) {
         self.control.returned();
     }

@@ -1,4 +1,4 @@
-//! The model of a conversation, how it is chosen, and what each of its requests begins with.
+//! The model of a session, how it is chosen, and what each of its requests begins with.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -199,7 +199,7 @@ impl Models {
         self.changed();
     }
 
-    /// Continues with the model of a saved conversation; else returns why another one is used.
+    /// Continues with the model of a saved session; else returns why another one is used.
     pub fn resume(&mut self, saved: Held, journal: &mut Journal) -> Result<(), String> {
         let Held {
             model: name,
@@ -239,7 +239,7 @@ impl Models {
         }
     }
 
-    /// A small window gets a short system prompt, in every process of a conversation the same.
+    /// A small window gets a short system prompt, in every process of a session the same.
     pub async fn ask_for_the_window(&mut self) {
         if let Ok(provider) = &self.provider
             && provider.learn_early().await
@@ -248,7 +248,7 @@ impl Models {
         }
     }
 
-    /// Composes the environment line, unless this conversation has one.
+    /// Composes the environment line, unless this session has one.
     pub async fn look_around(&mut self) {
         if self.environment.is_empty() {
             self.environment = environment::describe(&self.shell, &self.workspace).await;
@@ -258,13 +258,13 @@ impl Models {
 
     /// While the person types, a local server evaluates what the next request begins with. It costs nothing there, and
     /// the first word comes sooner: a laptop needs seconds, or minutes, to read the instructions, the tools and the
-    /// conversation. Once for each prompt, which ends it.
+    /// session. Once for each prompt, which ends it.
     pub async fn evaluate(&mut self, history: &[Arc<Entry>]) {
         self.look_around().await;
         let Some((provider, preamble)) = self.for_request() else {
             return;
         };
-        // Some templates refuse a conversation in which the person says nothing.
+        // Some templates refuse a session in which the person says nothing.
         let words = Message::User {
             parts: vec![Part::Text {
                 text: "…".to_owned(),
@@ -309,7 +309,7 @@ impl Models {
     }
 }
 
-/// The bytes at the beginning of every request in the conversation `id` with these tools.
+/// The bytes at the beginning of every request in the session `id` with these tools.
 pub(super) fn preamble(
     provider: &Provider,
     id: &SessionId,

@@ -67,7 +67,7 @@ impl Outbox {
         }
     }
 
-    /// Reports before everything else that the conversation cannot be saved.
+    /// Reports before everything else that the session cannot be saved.
     pub fn unsaved(&mut self, message: String) {
         self.waiting
             .push_front(AgentEvent::Notice { message }.into());

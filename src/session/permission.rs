@@ -5,8 +5,8 @@
 //!
 //! A rule allows a command if the line is understood ([`shell::read`]) and each of its simple commands is allowed.
 //!
-//! It denies or asks if any of them matches, and asks if that cannot be decided. No rule lets a command out of the
-//! sandbox, and only a `network` rule lets it reach the network.
+//! A `deny` or `ask` rule applies if any of them matches; if that cannot be decided, the call requires approval. No rule
+//! lets a command out of the sandbox, and only a `network` rule lets it reach the network.
 
 mod emptying;
 mod numbers;
@@ -40,7 +40,7 @@ pub struct Facts {
     kind: ToolKind,
     targets: Vec<Target>,
     command: Option<Line>,
-    /// It reads or stops a command that was decided about when it started.
+    /// It reads or stops a running command, which was approved when it started.
     follows_up: bool,
     cautious: bool,
     is_question: bool,
@@ -279,7 +279,7 @@ impl Line {
         }
     }
 
-    /// A line as its shell reads it, with nothing that holds it.
+    /// A line as its shell reads it, outside any sandbox.
     fn read(line: &str, dialect: Dialect, network: bool, undo: Undo) -> Self {
         let read = shell::read(line, dialect).ok();
         Self {
@@ -327,7 +327,7 @@ fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
 /// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It runs.
+    /// The call runs.
     Allow,
     /// The person decides.
     Ask,
@@ -459,7 +459,7 @@ impl Policy {
             .map(|rules| joined(&rules))
     }
 
-    /// What a yes to the call may cover besides it, in a session whose widest mode this is.
+    /// The broader permissions offered with this call, in a session whose widest mode this is.
     #[must_use]
     pub fn offers(&self, widest: Mode, facts: &Facts) -> Offer {
         let rule = self.offer(facts);

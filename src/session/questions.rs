@@ -289,7 +289,7 @@ impl Questions {
 
     /// Stores rules for the project; the error is for the person.
     async fn store(&self, rules: &[Rule]) -> Result<(), String> {
-        let mut stored = Err("there is no state folder".to_owned());
+        let mut stored = Err("there is no state directory".to_owned());
         if let Some(remembered) = &self.remembered {
             stored = Ok(());
             for rule in rules {

@@ -1,7 +1,7 @@
-//! What waits: messages that are to join the running turn, and for its end prompts, in order, and edits in place, which
-//! are recorded before them.
+//! The queue of a session: steering messages for the running turn, and, until it ends, prompts in order and edits in
+//! place, which are recorded before the prompts.
 //!
-//! Invariant: for every prompt that arrives, exactly one of joined, returned and ended is reported, as the last.
+//! Invariant: the last report about a prompt is exactly one of joined, returned and ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(super) struct Steered {
     pub said: Arc<Value>,
     /// Cancels it alone, or with its turn.
     pub cancel: CancellationToken,
-    /// Closing it before the turn has taken the message withdraws the message. `None` once the turn was quicker.
+    /// Closing it withdraws the message, unless the turn has already taken it (`None`).
     pub taken: Option<oneshot::Receiver<()>>,
 }
 
@@ -63,14 +63,14 @@ impl Queue {
         self.prompts.push_back(Queued { sent, position: 0 });
     }
 
-    /// The next prompt, and whether it waited.
+    /// The next prompt, and whether it was queued.
     pub fn pop(&mut self) -> Option<(Sent, bool)> {
         let Queued { sent, position } = self.prompts.pop_front()?;
         self.is_unrecorded |= position > 0;
         Some((sent, position > 0))
     }
 
-    /// Returns the prompts `is_meant` says, unless the turn was quicker; whether there were any.
+    /// Returns the prompts that `is_meant` selects, unless the turn has already taken them; true if there were any.
     pub fn withdraw(
         &mut self,
         reason: ReturnReason,
@@ -103,7 +103,7 @@ impl Queue {
         any
     }
 
-    /// The session is closed, and whoever sent the prompts has them back.
+    /// The session is closed and its prompts have been returned to their senders.
     pub fn clear(&mut self) {
         self.is_unrecorded |= !self.is_empty();
         self.prompts.clear();
@@ -118,7 +118,7 @@ impl Queue {
         }
     }
 
-    /// Records the prompts, so that a killed server loses none; whether something had changed.
+    /// Records the prompts, so that a killed server loses none; true if something had changed.
     pub fn record(&mut self, journal: &mut Journal) -> bool {
         if !std::mem::take(&mut self.is_unrecorded) {
             return false;

@@ -1,4 +1,4 @@
-//! Loads a conversation from its journal.
+//! Loads a session from its journal.
 
 use super::event::ReturnReason;
 use super::store::{self, Kept, QueuedPrompt};
@@ -8,13 +8,13 @@ use crate::model::{ErrorCode, Failure};
 use crate::workspace::blocking;
 
 impl Actor {
-    /// Loads the conversation as far as its journal goes.
+    /// Loads the session as far as its journal goes.
     pub(super) async fn resume(&mut self) {
         let kept = match self.open_journal().await {
             Ok(kept) => kept,
             Err(problem) => {
                 let failure = Failure::new(ErrorCode::InvalidRequest, problem.to_string());
-                // Nothing may be said in a conversation other than the one that was meant.
+                // Nothing may be said in a session other than the one that was meant.
                 self.models.provider = Err(failure.clone().into());
                 return self.outbox.failure(failure);
             }

@@ -1,4 +1,4 @@
-//! What the turns of a conversation changed, and the ways back: undo, redo, keep, and restoring files and conversation
+//! What the turns of a session changed, and the ways back: undo, redo, keep, and restoring files and the session
 //! to the state before a turn in one step.
 
 use super::conversation::Conversation;

@@ -126,7 +126,7 @@ impl Actor {
             .map_err(|why| ChangeError::Model(why.message))
     }
 
-    /// A conversation for which no model was configured takes the configuration that was written since.
+    /// A session for which no model was configured takes the configuration that was written since.
     ///
     /// It has run no turn, so the rules, limits, secrets and MCP servers in it count as well, not the model alone. What
     /// its folders and files were made from stays: the state folder, and the environment of commands. The checks at the
@@ -143,7 +143,7 @@ impl Actor {
         {
             return;
         }
-        // A mode that the person chose, or that the conversation was saved with, stays.
+        // A mode that the person chose, or that the session was saved with, stays.
         if start == Start::New && self.questions.mode == mode {
             self.questions.mode = settings.mode;
         }

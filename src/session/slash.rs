@@ -185,7 +185,7 @@ impl Commands {
             .map(|command| format!("- `/{}`: {}", command.name, command.description))
             .collect();
         format!(
-            "{}\n\nAdd your own as `commands/NAME.md` and skills `skills/NAME/` beside `config.toml`.",
+            "{}\n\nAdd your own as `commands/NAME.md`, and skills as `skills/NAME/`, next to `config.toml`.",
             lines.join("\n")
         )
     }

@@ -1,6 +1,6 @@
-//! The journal of a conversation: everything needed to continue it in another process, in the state folder.
+//! The journal of a session: everything needed to continue it in another process, stored in the state directory.
 //!
-//! One append-only file per conversation, one record per line. A record is written before its content is acknowledged
+//! One append-only file per session, one record per line. A record is written before its content is acknowledged
 //! to anyone: the prompt before the model gets it, an answer before its tools' results are sent, everything in a turn
 //! before the turn's end is reported. Written means passed to the system, which survives `kill -9`. At the end of a
 //! turn the file is also synced, in parallel to other work, so that a power failure costs at most the running turn.
@@ -43,7 +43,7 @@ use crate::workspace::state::log::Log;
 /// The maximum length of a title, in characters.
 const TITLE: usize = 80;
 
-/// The journal of one conversation.
+/// The journal of one session.
 #[derive(Debug)]
 pub(super) struct Journal {
     place: Place,
@@ -82,7 +82,7 @@ enum Place {
 }
 
 impl Journal {
-    /// The journal of a new conversation; nothing is written before its first prompt.
+    /// The journal of a new session; nothing is written before its first prompt.
     pub fn new(folder: Option<PathBuf>, id: SessionId, folders: Vec<PathBuf>) -> Self {
         Self {
             journals: folder.clone(),
@@ -101,7 +101,7 @@ impl Journal {
         }
     }
 
-    /// Opens the journal of a saved conversation to continue it.
+    /// Opens the journal of a saved session to continue it.
     pub async fn open(&mut self) -> Result<Kept, StoreError> {
         let Place::Folder(folder) = &self.place else {
             return Err(StoreError::Unknown(self.id.to_string()));
@@ -119,8 +119,8 @@ impl Journal {
         Ok(kept)
     }
 
-    /// Records a prompt: the person's words, what came along, what the model is sent, the model, and the environment line
-    /// of its system prompt.
+    /// Records a prompt: the person's text, its attachments, the message sent to the model, the model, and the environment
+    /// line of the system prompt.
     pub fn prompt(
         &mut self,
         text: &str,
@@ -167,7 +167,7 @@ impl Journal {
         self.note(Record::Compacted { messages });
     }
 
-    /// Records that the conversation was restored to before `turn`, with the model's history then.
+    /// Records that the session was restored to before `turn`, with the model's history then.
     pub fn restored(&mut self, turn: u64, messages: Vec<Message>) {
         self.note(Record::Restored { turn, messages });
     }
@@ -212,7 +212,7 @@ impl Journal {
         }
     }
 
-    /// Records a model change; for a conversation without prompts it is recorded with the first one.
+    /// Records a model change; for a session without prompts it is recorded with the first one.
     pub fn held(&mut self, held: Held) {
         if self.begun {
             self.note_held(held);
@@ -238,7 +238,7 @@ impl Journal {
         }
     }
 
-    /// A provider that knows what its server refused in this conversation.
+    /// A provider that knows what its server refused in this session.
     pub fn teach(&self, provider: Provider) -> Provider {
         match self.taught.get(&provider.place()) {
             Some(taught) => provider.teach(taught.clone()),

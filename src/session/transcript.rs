@@ -1,4 +1,4 @@
-//! A conversation as Markdown.
+//! A session as Markdown.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ struct Transcript {
     title: Option<String>,
 }
 
-/// The events of a conversation as Markdown.
+/// The events of a session as Markdown.
 #[must_use]
 pub fn markdown(events: &[AgentEvent]) -> String {
     markdown_at(events, 0).0

@@ -29,7 +29,7 @@ const STEERING: usize = 8;
 enum Ground {
     /// The workspace.
     Workspace,
-    /// A copy of it, whose changes are applied later or not at all.
+    /// A private copy, whose changes are applied at the end or discarded.
     Copy,
 }
 
@@ -234,7 +234,7 @@ impl Actor {
         most_of_a_mention(provider.and_then(Provider::window))
     }
 
-    /// Adds context to a prompt, unless it is cancelled: then nobody waits for an editor any more.
+    /// Adds context to a prompt. Stops waiting for the editor if the prompt is cancelled.
     async fn attached(&mut self, prompt: &mut Prompt, cancel: &CancellationToken) -> bool {
         let most = self.most_of_a_mention();
         let attached = self.context.attach(prompt, &mut self.extensions, most);
@@ -323,7 +323,7 @@ impl Actor {
         }
     }
 
-    /// The turn's steps have ended: it is over, or it panicked.
+    /// The turn's channel has closed: the turn is over or panicked.
     pub(super) async fn turn_ended(&mut self) {
         let Some(mut running) = self.running.take() else {
             return;

@@ -1,4 +1,4 @@
-//! What a call works with, and what it may touch once that is decided.
+//! The context of a tool call: what it works with, and which files it may touch once it is approved.
 
 use std::sync::Arc;
 
@@ -37,13 +37,13 @@ pub struct ToolContext {
     pub decided: Option<Arc<Preview>>,
     /// The model's context window in tokens, if known: a result may take a fraction of it.
     pub window: Option<u64>,
-    /// What the person answered, where the call is a question to them.
+    /// The person's answer, if the call is a question.
     pub answer: Option<String>,
     /// The person, for questions that come up while the call runs.
     pub person: Person,
     /// The call's id.
     pub call_id: String,
-    /// What answers the call's question about the code.
+    /// Runs sub-agents for `explore`.
     pub explorer: Option<Arc<dyn Explorer>>,
 }
 

@@ -67,7 +67,7 @@ pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
 pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) -> Preview {
     let caution = path
         .is_secret()
-        .then(|| format!("{} may hold secrets", native::shown(path.target())));
+        .then(|| format!("{} may contain secrets", native::shown(path.target())));
     let locations = vec![location(path.absolute(), line)];
     Preview {
         title,

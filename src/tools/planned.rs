@@ -331,7 +331,7 @@ fn new(path: &WorkspacePath, change: FileChange) -> Result<FileChange, FileError
             verb: "add",
             path: path.display(),
             reason:
-                "it exists already; change it with `*** Update File:` or replace it with write_file"
+                "it already exists; change it with `*** Update File:` or replace it with write_file"
                     .to_owned(),
         }),
     }

@@ -17,7 +17,7 @@ use crate::workspace::{OnDisk, Unsaved, WorkspacePath};
 
 /// How long a background job is watched before the model continues.
 const WATCHED: Duration = Duration::from_secs(1);
-/// As much is told of what a command said, in bytes.
+/// The maximum size of a result, in bytes.
 const MOST: usize = 64_000;
 /// Why a command cannot run in a copy of the workspace.
 const NO_SANDBOX: &str = "commands cannot run in a /try turn here: that requires bubblewrap, which is not installed or does \
@@ -36,7 +36,7 @@ impl RunCommand {
     }
 }
 
-/// What the model reads on Windows, where nothing holds a command.
+/// The descriptions on Windows, where commands are not sandboxed.
 const POWER_SHELL: &str = "Run a PowerShell command, with the user's approval. It has no terminal and no stdin. Child processes are killed when it exits.";
 const CMD: &str = "Run a command line in cmd.exe (one line; there is no PowerShell and no bash), with the user's approval. It has no terminal and no stdin. Child processes are killed when it exits.";
 const BASH_ON_WINDOWS: &str = "Run a command in Git's bash on Windows, with the user's approval. It has no terminal and no stdin. Child processes are killed when it exits.";
@@ -194,8 +194,8 @@ async fn reads_unsaved(context: &ToolContext, arguments: &Arguments) -> bool {
     !arguments.background && context.shell.shows_unsaved(&context.workspace).await
 }
 
-/// The texts that a command does not see which does not read unsaved text: those that the editor saves first, and those
-/// that stay unsaved, because undo would not cover what happens to the file.
+/// The unsaved texts that a command does not see if it reads files from disk: those that the editor saves first, and
+/// those that stay unsaved, because undo would not cover changes to their files.
 async fn hidden(context: &ToolContext) -> (Vec<Unsaved>, Vec<Unsaved>) {
     let unsaved = context.workspace.unsaved_texts().await;
     if unsaved.is_empty() || !context.workspace.saves() {
@@ -283,7 +283,7 @@ fn names<'a>(unsaved: impl IntoIterator<Item = &'a Unsaved>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Lets a command go on as a job; its call ends with what it has said so far, below `head`.
+/// Moves a command to the background; its call ends with the output so far, below `head`.
 async fn in_background(
     context: &ToolContext,
     job: &Arc<Job>,
@@ -298,7 +298,7 @@ async fn in_background(
     Ok(output)
 }
 
-/// The styles of a text that something stands before now.
+/// The styles of a text after something has been put before it.
 fn shifted(styles: Vec<Styled>, by: usize) -> Vec<Styled> {
     styles
         .into_iter()
@@ -316,7 +316,7 @@ fn too_slow(limit: Duration) -> String {
     )
 }
 
-/// Messages of resolvers without network access.
+/// Error messages of name resolution without network access.
 const NO_NETWORK: &[&str] = &[
     "Could not resolve host",
     "Temporary failure in name resolution",
@@ -352,7 +352,7 @@ fn hint(line: &CommandLine, said: &str, is_well: bool) -> &'static str {
     ""
 }
 
-/// What a program says that would replace a file rather than write to it, where an unsaved text stands in for that.
+/// The errors of programs that try to replace a file whose unsaved text is mounted in its place.
 const BUSY: [&str; 3] = ["Device or resource busy", "Resource busy", "EBUSY"];
 
 /// How to change a file with unsaved text that a command could not replace.
@@ -429,7 +429,7 @@ async fn look_after(
     Ok(output)
 }
 
-/// What a command has changed, with everything that is to be said about it.
+/// A command's changes, with the notes about them.
 async fn report_changes(
     context: &ToolContext,
     job: &Job,

@@ -1,9 +1,7 @@
 //! The documents the editor has open: an exact, versioned mirror of its buffers.
 //!
-//! Only the server's task writes; anyone reads.
-//!
-//! A reader gets an immutable snapshot, so that text and version always match; it is made on demand, so that a
-//! keystroke in a large file costs next to nothing.
+//! Only the server's task writes. Readers get an immutable snapshot, so that text and version always match; it is made
+//! on demand, so that a keystroke in a large file costs next to nothing.
 
 #![expect(
     clippy::disallowed_methods,
@@ -37,7 +35,7 @@ struct Shared {
     expected: Mutex<HashMap<String, (Arc<str>, bool)>>,
     /// The texts of protected files as the person saved them.
     saved: Mutex<HashMap<PathBuf, String>>,
-    /// Who is told what is written.
+    /// Receivers of write notifications.
     listeners: Listeners,
     /// One edit at a time for each file, across sessions.
     edited: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,

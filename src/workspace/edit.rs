@@ -1,9 +1,8 @@
-//! Finds the text a model means and replaces it: only by normalization, and only if it is unique.
+//! Finds the text that an edit refers to and replaces it: by normalization alone, and only if the match is unique.
 //!
-//! Each pass views the text and the search text in the same normalized form and collects *every* match.
-//!
-//! The first pass with a match wins; more than one match is an error. There are no anchors, no similarity, no case
-//! folding, no "first of many". Bytes outside the matches are unchanged.
+//! Each pass normalizes the file and the search text in the same way and collects *every* match. The first pass with a
+//! match wins; more than one match is an error. There are no anchors, no similarity scores, no case folding and no
+//! "first of many". Bytes outside the matches are unchanged.
 
 mod chunks;
 mod explain;
@@ -23,7 +22,7 @@ use crate::domain::Stored;
 use crate::text::{Hunk, hunks, patched, standing};
 use replacement::Search;
 
-/// At most this many matches are listed.
+/// The maximum number of matches that are listed.
 const MANY: usize = 1000;
 
 /// A change of a file.
@@ -35,14 +34,14 @@ pub enum Change {
     Write(String),
     /// Chunks of a patch, in order; all or none.
     Patch(Vec<Chunk>),
-    /// This text, and no other, becomes that one.
+    /// Replaces the whole text, if it is still the expected one.
     Exact {
-        /// The text it is made for.
+        /// The expected text.
         before: Arc<str>,
         /// The text afterwards.
         after: Arc<str>,
     },
-    /// Undoes what once turned `before` into `after`, as far as it is left; text typed since stays.
+    /// Reverts an earlier change from `before` to `after`, as far as it is still there; text typed since stays.
     Revert {
         /// The text before it.
         before: Arc<str>,
@@ -89,13 +88,13 @@ pub enum Strategy {
     Exact,
     /// Ignoring line endings.
     LineEndings,
-    /// Ignoring blanks at line ends.
+    /// Ignoring trailing whitespace.
     TrailingBlanks,
     /// Ignoring indentation; the replacement is indented to match.
     Indentation,
     /// Ignoring typographic punctuation and compatibility forms (NFKC).
     Unicode,
-    /// Ignoring the width of inner blanks.
+    /// Ignoring the amount of whitespace inside lines.
     InnerBlanks,
     /// With one level of backslash escapes undone, then as [`Self::LineEndings`].
     Unescaped,
@@ -205,7 +204,7 @@ fn exact(text: &str, before: &str, after: &Arc<str>) -> Result<Outcome, MatchErr
     })
 }
 
-/// Everything of the change that is left; text that somebody else wrote into it stays.
+/// Reverts what is left of a change; text that others wrote into it stays.
 fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> {
     let standing = standing(before, after, text);
     if standing.pieces.is_empty() && !standing.touched.is_empty() {

@@ -170,7 +170,7 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let is_diff = unified::as_v4a(&outside).map_or(true, |diff| diff.is_some());
     if is_diff || unified::of_blocks(&outside).is_some() {
         return Err(PatchError(
-            "a diff stands outside `*** Begin Patch` and `*** End Patch`; put it between them, as sections".to_owned(),
+            "a diff is outside `*** Begin Patch` and `*** End Patch`; put it between them, as sections".to_owned(),
         ));
     }
     if !has_begun {

@@ -1,10 +1,9 @@
 //! Names files: [`Root`] is a directory capability, [`WorkspacePath`] a path below it, and there is no other way to
 //! reach a file.
 //!
-//! A name is resolved by walking it, symlinks included, without ever leaving the roots.
-//!
-//! Opening uses the resolved path, one component at a time, without following symlinks: if something was swapped
-//! meanwhile, opening fails. So a decision about a path applies to the file that is accessed.
+//! A name is resolved by walking it, symlinks included, without ever leaving the roots. Opening uses the resolved path,
+//! one component at a time, without following symlinks: if a component was swapped in the meantime, opening fails. A
+//! decision about a path therefore applies to the file that is accessed.
 
 mod copied;
 mod meant;
@@ -28,7 +27,7 @@ use super::{mode, native};
 /// The number of symlinks Linux follows in one name.
 const MAX_LINKS: usize = 40;
 
-/// A workspace folder, opened once: if its name points elsewhere later, this stays the same folder.
+/// A workspace folder, opened once: it stays the same folder even if its name later points elsewhere.
 #[derive(Debug)]
 pub struct Root {
     path: PathBuf,
@@ -55,8 +54,8 @@ impl Root {
         })
     }
 
-    /// The folder that its name stands for now, for looking at what a command did: another one if this was moved away, and
-    /// an empty one if there is none. A copy stays the same.
+    /// The folder that the name refers to now, to inspect a command's changes: a different one if this was moved away, an
+    /// empty one if the name no longer exists. A copy stays the same.
     #[must_use]
     pub fn as_named(self: &Arc<Self>) -> Arc<Self> {
         if self.copied.is_some() {

@@ -153,7 +153,7 @@ impl Skill {
                 .resolve_path(&self.folder.join(name))
                 .map_err(io::Error::other)?;
             if path.is_secret() {
-                return Err(io::Error::other("it may hold secrets"));
+                return Err(io::Error::other("it may contain secrets"));
             }
             disk::open(&path)
                 .map_err(io::Error::other)?

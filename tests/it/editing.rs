@@ -389,7 +389,7 @@ fn a_file_that_a_patch_deletes_and_adds_is_replaced() {
         ("update b, delete a, add c, add a", "new a\n", None),
         ("add a, delete a", "old a\n", Some("names a twice")),
         ("delete a, delete a", "old a\n", Some("names a twice")),
-        ("add a", "old a\n", Some("exists already")),
+        ("add a", "old a\n", Some("already exists")),
     ];
     for (sections, expected, problem) in cases {
         let sections: String = sections.split(", ").map(section).collect();

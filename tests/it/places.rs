@@ -35,7 +35,7 @@ fn a_read_only_home_disables_storage_only() {
     assert!(
         checked
             .stdout
-            .contains("set TANDEM_STATE_DIR to a writable folder"),
+            .contains("set TANDEM_STATE_DIR to a writable directory"),
         "{}",
         checked.stdout
     );

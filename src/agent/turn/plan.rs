@@ -39,7 +39,7 @@ impl State {
         let facts = compact::facts(&self.messages, &self.turn.tools);
         let written = format!("{answer}{facts}\n\n{origin}\n");
         if let Err(error) = write(&path, &written).await {
-            let message = format!("the plan cannot be kept in {}: {error}", path.display());
+            let message = format!("the plan cannot be saved in {}: {error}", path.display());
             self.steps.notice(message).await;
             return false;
         }

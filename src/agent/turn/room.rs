@@ -220,7 +220,7 @@ impl State {
         true
     }
 
-    /// Switches to the dialect the server asked for; returns whether it did so just now.
+    /// Switches to the API the server asked for; returns whether it did so just now.
     pub(super) fn switch_dialect(&mut self) -> bool {
         let Some(provider) = self.turn.provider.switched() else {
             return false;

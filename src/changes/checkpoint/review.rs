@@ -30,7 +30,7 @@ const FILE: u64 = 4096;
 /// How much of a rejected hunk the model sees, in bytes.
 const SHOWN: usize = 2000;
 
-/// A person's action on the changes of a conversation.
+/// A person's action on the changes of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Review {
     /// Lists them.
@@ -43,7 +43,7 @@ pub enum Review {
     Undo(Option<u64>),
     /// Redoes an undone turn; `None` for the one undone last.
     Redo(Option<u64>),
-    /// Returns files and conversation to the state before this turn.
+    /// Returns files and the session to the state before this turn.
     Restore(u64),
 }
 
@@ -82,7 +82,7 @@ impl Checkpoints {
         review: Review,
     ) -> Result<Reviewed, ReviewError> {
         let mut reviewed = match review {
-            // The conversation belongs to the session.
+            // The history belongs to the session.
             Review::List | Review::Restore(_) => Reviewed::default(),
             Review::Keep(selection) => self.keep(workspace, &selection).await?,
             Review::Reject(selection) => self.reject(workspace, &selection).await?,

@@ -1,4 +1,4 @@
-//! Where the previous versions of a conversation's files are: a folder, or memory where there is none.
+//! Where the previous versions of a session's files are: a folder, or memory where there is none.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::workspace::{StateFolder, blocking};
 /// From this many bytes in memory on, older turns can no longer be undone.
 const MEMORY: usize = 64 << 20;
 
-/// The images of a conversation.
+/// The images of a session.
 #[derive(Debug)]
 pub(super) struct Store {
     /// Until something is stored.

@@ -60,7 +60,7 @@ const CHECKS: [Check; 15] = [
             if read.name == "read_file" && !edit.failed && is_edit(edit) && same_file(edit, read))
         }))
     }),
-    ("edits of a file follow a look at it", |seen| {
+    ("a file is read before it is edited", |seen| {
         let first = seen.edits().next()?;
         let at = seen
             .calls
@@ -86,7 +86,7 @@ const CHECKS: [Check; 15] = [
                 < 2,
         )
     }),
-    ("reads that need no other run together", |seen| {
+    ("independent reads run in parallel", |seen| {
         let reads: Vec<_> = seen
             .calls
             .iter()
@@ -102,25 +102,22 @@ const CHECKS: [Check; 15] = [
         let same = |pair: &[Call<'_>]| matches!(pair, [one, next] if one.name == next.name && one.arguments == next.arguments);
         (seen.calls.len() > 1).then(|| !seen.calls.windows(2).any(same))
     }),
-    (
-        "nothing is committed, pushed or thrown away in git",
-        |seen| {
-            seen.commands().next()?;
-            let risky = [
-                "git commit",
-                "git push",
-                "git reset --hard",
-                "git checkout --",
-                "git clean",
-                "git stash",
-            ];
-            Some(
-                !seen
-                    .commands()
-                    .any(|line| risky.iter().any(|words| line.contains(words))),
-            )
-        },
-    ),
+    ("nothing is committed, pushed or discarded in git", |seen| {
+        seen.commands().next()?;
+        let risky = [
+            "git commit",
+            "git push",
+            "git reset --hard",
+            "git checkout --",
+            "git clean",
+            "git stash",
+        ];
+        Some(
+            !seen
+                .commands()
+                .any(|line| risky.iter().any(|words| line.contains(words))),
+        )
+    }),
     ("files are not read with the shell", |seen| {
         seen.commands().next()?;
         Some(!seen.commands().any(|line| {
@@ -141,7 +138,7 @@ const CHECKS: [Check; 15] = [
         seen.commands().next()?;
         Some(!seen.commands().any(|line| line.starts_with("cd ")))
     }),
-    ("a plan that was made is finished", |seen| {
+    ("a plan is finished", |seen| {
         let entries = seen.plan?["entries"].as_array()?;
         Some(entries.iter().all(|entry| entry["status"] == "completed"))
     }),

@@ -11,7 +11,7 @@ use super::behave;
 use super::play::Play;
 use super::task::write;
 
-/// What the model is told of a call that was understood although something was wrong with it.
+/// How a result names a call that was understood although something was wrong with it.
 const REPAIRS: [&str; 3] = ["` was run as `", "` was read as ", "and were repaired]"];
 
 /// A task that was played once, in numbers.

@@ -11,7 +11,7 @@ pub(super) struct Merged<'t> {
     pub(super) by_hand: Vec<&'t str>,
 }
 
-/// Appends the paragraphs of `template` that `existing` lacks. Each paragraph is valid TOML by itself.
+/// Appends the paragraphs of `template` that `existing` lacks. Each paragraph is valid TOML on its own.
 ///
 /// # Errors
 /// `existing` is not TOML.

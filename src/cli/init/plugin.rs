@@ -70,7 +70,7 @@ pub fn folder(environment: &Environment) -> Option<PathBuf> {
 /// Installs the plugin. The folder is complete at every moment.
 ///
 /// # Errors
-/// The folder was not created by an installation, was changed since, or cannot be written.
+/// The folder was not created by an installation, has been changed since, or cannot be written.
 pub fn install(folder: &Path) -> anyhow::Result<Installed> {
     let files = files();
     let seal = seal(&files);
@@ -105,7 +105,7 @@ pub fn install(folder: &Path) -> anyhow::Result<Installed> {
 /// Removes the plugin; returns whether there was one.
 ///
 /// # Errors
-/// The folder was not created by an installation, was changed since, or cannot be removed.
+/// The folder was not created by an installation, has been changed since, or cannot be removed.
 pub fn remove(folder: &Path) -> anyhow::Result<bool> {
     if installed(folder)?.is_none() {
         return Ok(false);
@@ -121,7 +121,7 @@ pub fn remove(folder: &Path) -> anyhow::Result<bool> {
 }
 
 /// Whether the plugin that is installed differs from the one this program carries. One that was not installed by
-/// `tandem init`, or was changed since, is its owner's business.
+/// `tandem init`, or has been changed since, is its owner's business.
 pub fn is_outdated(folder: &Path) -> bool {
     installed(folder).is_ok_and(|mark| mark.is_some_and(|mark| mark != seal(&files())))
 }

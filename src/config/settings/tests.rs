@@ -67,7 +67,7 @@ fn user(text: &str, variables: &[(&str, &str)]) -> Settings {
     Machine::new(text, "").load(variables, &json!({}), Flags::default())
 }
 
-/// A model in one line: name, dialect, base URL, key.
+/// A model in one line: name, API, base URL, key.
 fn describe(model: &Result<ModelSettings, NoModel>) -> String {
     match model {
         Ok(model) => format!(

@@ -94,7 +94,7 @@ fn image(mime_type: &str, data: &str) -> Value {
     json!({ "type": "image_url", "image_url": { "url": format!("data:{mime_type};base64,{data}") } })
 }
 
-/// The dialect does not accept images in results, so they follow as a user message.
+/// The API does not accept images in results, so they follow as a user message.
 fn pictures(results: &[ToolResult]) -> Option<Value> {
     let images: Vec<_> = results
         .iter()

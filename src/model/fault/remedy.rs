@@ -1,4 +1,4 @@
-//! How to make a refused request acceptable: another dialect, or one field less. Pure.
+//! How to make a refused request acceptable: another API, or one field less. Pure.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::model::Api;
 /// A remedy for a refusal.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::model) enum Remedy {
-    /// Use this dialect.
+    /// Use this API.
     Dialect(Api),
     /// Omit the field at this path.
     Without(String),
@@ -60,7 +60,7 @@ pub(super) fn find(api: Api, status: u16, words: &Words, body: &[u8]) -> Option<
     by_param.or_else(by_name).cloned().map(Remedy::Without)
 }
 
-/// The dialect the server's message points to. A server without the responses dialect does not know the path.
+/// The API the server's message points to. A server without the responses API does not know the path.
 fn dialect(api: Api, status: u16, words: &Words) -> Option<Api> {
     let said = |text: &str| words.message.contains(text);
     match api {

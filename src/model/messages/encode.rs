@@ -13,7 +13,7 @@ use crate::model::{
 };
 
 /// Everything before the first message of the conversation. The marker on the system prompt caches tools and prompt;
-/// the top-level one follows the newest message automatically. (The dialect allows four.)
+/// the top-level one follows the newest message automatically. (The API allows four.)
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
     let marker = json!({ "type": "ephemeral" });
     let ours = json!({

@@ -70,7 +70,7 @@ pub enum Step {
     },
     /// A different finish reason.
     Finish {
-        /// In the words of the chat dialect.
+        /// In the words of the chat API.
         finish: String,
     },
     /// Different token counts.

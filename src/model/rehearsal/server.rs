@@ -105,7 +105,7 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     Ok(())
 }
 
-/// The dialect of a request by its path; `None` where no model answers.
+/// The API of a request by its path; `None` where no model answers.
 fn dialect(path: &str) -> Option<Api> {
     match path.rsplit('/').next()? {
         "messages" => Some(Api::Messages),

@@ -1,16 +1,16 @@
-//! A rehearsal's answers in each dialect.
+//! A rehearsal's answers in each API.
 
 use serde_json::{Value, json};
 
 use crate::model::Api;
 
-/// Encodes one answer in one dialect.
+/// Encodes one answer in one API.
 #[derive(Debug)]
 pub(super) struct Voice {
     api: Api,
     /// Blocks (or items) that were started.
     blocks: usize,
-    /// The kind of the open block; in the messages dialect it is closed before the next one begins.
+    /// The kind of the open block; in the messages API it is closed before the next one begins.
     open: &'static str,
     calls: usize,
     /// The size of the request in bytes: a token is about four of them, and a much smaller count would look like a
@@ -90,7 +90,7 @@ impl Voice {
         }
     }
 
-    /// The end: the reason in terms of the chat dialect, and the token counts.
+    /// The end: the reason in terms of the chat API, and the token counts.
     pub(super) fn end(&mut self, finish: Option<String>, usage: Option<Value>) -> Vec<Value> {
         let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
         let finish = finish.unwrap_or_else(|| usual.to_owned());

@@ -1,4 +1,4 @@
-//! Streams of every dialect and provider, decoded whole and in six cuts: our own in `tests/streams`, and recorded ones
+//! Streams of every API and provider, decoded whole and in six cuts: our own in `tests/streams`, and recorded ones
 //! where the shared folder has them.
 #![expect(clippy::disallowed_methods, reason = "the tests' own data")]
 #![expect(
@@ -163,7 +163,7 @@ fn differences(got: &Collected, expected: &Value) -> Vec<String> {
     wrong
 }
 
-/// The words of the dialects for one finish.
+/// The words of the APIs for one finish.
 fn names(finish: &Finish) -> &[&str] {
     match finish {
         Finish::Stop => &["stop", "end_turn", "completed", "stop_sequence"],

@@ -1,4 +1,4 @@
-//! What requests look like in the three dialects.
+//! What requests look like in the three APIs.
 
 use serde_json::{Map, Value, json};
 
@@ -94,7 +94,7 @@ fn item(api: Api, model: &str, item: Value) -> ReasoningItem {
     ReasoningItem::new(api, model.into(), item)
 }
 
-/// One item that may go back in each dialect, and two of each kind that may not.
+/// One item that may go back in each API, and two of each kind that may not.
 fn reasoning(api: Api, own: &Value) -> Vec<ReasoningItem> {
     let foreign = if api == Api::Chat {
         Api::Messages

@@ -14,7 +14,7 @@ pub const PROMPT_ID: &str = "tandem/promptId";
 pub const TURN_ID: &str = "tandem/turnId";
 /// The field of a replayed message's `_meta` that has the number of the turn it began, as in `_tandem/review`.
 pub const TURN: &str = "tandem/turn";
-/// In the `_meta` of a `session_info_update`, where a saved conversation is repeated and a turn did not end by itself: the
+/// In the `_meta` of a `session_info_update`, where a saved session is repeated and a turn did not end by itself: the
 /// stop reason, `error`, or `interrupted` if tandem ended before the turn did.
 pub const STOPPED: &str = "tandem/stopped";
 /// The field of a replayed message's `_meta` that has what was sent along, as content blocks.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 ///   last turn that changed that file, without either the last turn.
 /// * `undo` undoes all of `turn`, or of the last turn that has changes left.
 /// * `redo` redoes `turn`, or the turn undone last. A turn that changes something clears what can be redone.
-/// * `restore` returns files and conversation to the state before `turn`, as one step that `undo` reverts.
+/// * `restore` returns files and the session to the state before `turn`, as one step that `undo` reverts.
 ///
 /// Lines that somebody changed since are never touched: everything else is undone, and `left` lists what was left
 /// alone. If nothing could be undone the request fails (`RequestFailed`). Only `list` works while a turn runs. Every
@@ -48,7 +48,7 @@ pub enum ReviewAction {
     Undo,
     /// Reapplies what was undone.
     Redo,
-    /// Returns files and conversation to the state before a turn.
+    /// Returns files and the session to the state before a turn.
     Restore,
 }
 

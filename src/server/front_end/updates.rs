@@ -1,4 +1,4 @@
-//! The `session/update` notifications of one conversation.
+//! The `session/update` notifications of one session.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -167,7 +167,7 @@ impl Server {
         let Some(state) = self.load_settings(&[]).state_dir else {
             return Err(error(
                 ErrorCode::InternalError,
-                "there is no folder for chat files; set TANDEM_STATE_DIR",
+                "there is no directory for chat files; set TANDEM_STATE_DIR",
             ));
         };
         let name = format!("{}.tandem.md", new_id());
@@ -175,7 +175,7 @@ impl Server {
         let path = folder.join(&name);
         let Ok(uri) = url::Url::from_file_path(&path).map(String::from) else {
             let message = format!(
-                "the state folder {} is not an absolute path",
+                "the state directory {} is not an absolute path",
                 folder.display()
             );
             return Err(error(ErrorCode::InternalError, message));

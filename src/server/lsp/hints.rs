@@ -17,7 +17,7 @@ use crate::session::{ReviewedTurn, SessionId};
 /// The source of our diagnostics.
 pub(super) const SOURCE: &str = "tandem";
 
-/// The hints of all conversations.
+/// The hints of all sessions.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Hints(Mutex<Shown>);
 
@@ -25,7 +25,7 @@ pub(in crate::server) struct Hints(Mutex<Shown>);
 struct Shown {
     /// The open permission request, by document.
     requests: HashMap<String, Value>,
-    /// What is under review in each conversation: a document, and the hint.
+    /// What is under review in each session: a document, and the hint.
     hunks: HashMap<SessionId, Vec<(String, Value)>>,
 }
 
@@ -49,7 +49,7 @@ impl Hints {
         shown.publish(peer, uri);
     }
 
-    /// This is under review in a conversation now.
+    /// This is under review in a session now.
     pub fn show_hunks(
         &self,
         peer: &Peer,

@@ -1,4 +1,4 @@
-//! Lists saved conversations, reading only the beginning of each file.
+//! Lists saved sessions, reading only the beginning of each file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Sessions {
     pub(super) journals: PathBuf,
 }
 
-/// A conversation in a list.
+/// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// Its id.
@@ -37,7 +37,7 @@ pub struct Listed {
     pub updated: SystemTime,
 }
 
-/// Why a conversation cannot be opened.
+/// Why a session cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// It does not exist.
@@ -82,7 +82,7 @@ impl Sessions {
         }
     }
 
-    /// The id of the conversation with this prefix.
+    /// The id of the session with this prefix.
     ///
     /// # Errors
     /// None or more than one matches.
@@ -106,7 +106,7 @@ impl Sessions {
         Ok(beginning.to_owned())
     }
 
-    /// A conversation as events for display. Changes nothing, even while somebody continues it.
+    /// A session as events for display. Changes nothing, even while somebody continues it.
     ///
     /// # Errors
     /// It does not exist or cannot be read.
@@ -180,13 +180,13 @@ impl Sessions {
         Ok((page, more))
     }
 
-    /// Removes a conversation.
+    /// Removes a session.
     ///
     /// # Errors
     /// It does not exist, or a process has it open.
     pub async fn remove(&self, id: &str) -> Result<(), StoreError> {
         let _held = hold(&self.journals, id).await?;
-        // First, so that a conversation whose text could not be removed is still listed.
+        // First, so that a session whose text could not be removed is still listed.
         let removed = async {
             let folder = StateFolder::existing(self.transcripts()).await?;
             folder.remove(&transcript(id)).await
@@ -201,8 +201,8 @@ impl Sessions {
             .await?)
     }
 
-    /// Writes a conversation as Markdown, for editors that show it as a file; returns where it is. It is removed with the
-    /// conversation.
+    /// Writes a session as Markdown, for editors that show it as a file; returns where it is. It is removed with the
+    /// session.
     ///
     /// # Errors
     /// The system refuses.
@@ -217,7 +217,7 @@ impl Sessions {
         self.state.join("transcripts")
     }
 
-    /// Copies a conversation under another id and for other workspace folders. What waits in its queue stays with the
+    /// Copies a session under another id and for other workspace folders. What waits in its queue stays with the
     /// original.
     ///
     /// # Errors
@@ -270,7 +270,7 @@ pub(super) fn head(line: &[u8]) -> Option<Head> {
     }
 }
 
-/// The file of a conversation as Markdown.
+/// The file of a session as Markdown.
 fn transcript(id: &str) -> String {
     format!("{id}.md")
 }

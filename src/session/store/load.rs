@@ -1,4 +1,4 @@
-//! Turns the lines of a journal into a conversation that can continue. Pure.
+//! Turns the lines of a journal into a session that can continue. Pure.
 //!
 //! Invariant: every call has exactly one result, in order, whatever the last process was doing when it ended.
 
@@ -9,7 +9,7 @@ use crate::agent::{Spent, prompt};
 use crate::config::Mode;
 use crate::model::{Message, Taught, ToolResult};
 
-/// A saved conversation.
+/// A saved session.
 #[derive(Debug, Default)]
 pub(in crate::session) struct Kept {
     pub head: Option<Head>,
@@ -42,7 +42,7 @@ pub(in crate::session) struct Kept {
     history: u64,
 }
 
-/// The last turns of a conversation, as many as fit the limit of [`load`].
+/// The last turns of a session, as many as fit the limit of [`load`].
 #[derive(Debug, Default)]
 pub(in crate::session) struct Shown {
     /// Their records, in order.

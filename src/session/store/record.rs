@@ -49,12 +49,12 @@ pub(in crate::session) enum Record {
         /// As in the conversation.
         message: Message,
     },
-    /// The conversation was compacted: this replaces everything before.
+    /// The session was compacted: this replaces everything before.
     Compacted {
         /// The complete history.
         messages: Vec<Message>,
     },
-    /// The conversation was restored to before a turn.
+    /// The session was restored to before a turn.
     Restored {
         /// The turn, counted in prompts.
         turn: u64,
@@ -123,12 +123,12 @@ pub(in crate::session) struct QueuedPrompt {
     pub prompt: Value,
 }
 
-/// What a list of conversations shows.
+/// What a list of sessions shows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Head {
     /// The format's version.
     pub version: u32,
-    /// The conversation's id.
+    /// The session's id.
     pub id: String,
     /// The workspace folders, the first one first.
     pub folders: Vec<PathBuf>,
@@ -139,7 +139,7 @@ pub(in crate::session) struct Head {
     pub environment: String,
 }
 
-/// The model of a conversation.
+/// The model of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::session) struct Held {
     /// `provider/model`.

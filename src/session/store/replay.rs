@@ -1,4 +1,4 @@
-//! A saved conversation as events, so that a front end can show it again.
+//! A saved session as events, so that a front end can show it again.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(in crate::session) fn changes(shown: &Shown) -> impl Iterator<Item = Journal
     })
 }
 
-/// The events that show the conversation, whose files a person names below `folders`. Blocks.
+/// The events that show the session, whose files a person names below `folders`. Blocks.
 pub(in crate::session) fn events(
     shown: Shown,
     images: &Images,

@@ -224,7 +224,7 @@ impl Hits {
             };
             writeln!(
                 report,
-                "[not searched, may hold secrets: {}{more}]",
+                "[not searched, may contain secrets: {}{more}]",
                 names.join(", ")
             )
             .expect("writing to a string cannot fail");

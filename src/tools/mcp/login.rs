@@ -329,11 +329,12 @@ impl Login {
         if person.ask(request, end.clone()).await != Reply::Yes {
             return Err(declined());
         }
-        let address = json!({ "type": "string", "title": "Address", "description": "The address the browser ends at" });
+        let address = json!({ "type": "string", "title": "Address", "description": "The URL the browser was redirected to" });
         let waiting = Preview {
             title: format!("Waiting for the login to {name} in the browser"),
             note: Some(
-                "if the browser cannot reach this machine, paste the address it ends at".to_owned(),
+                "if the browser cannot reach this machine, paste the URL it was redirected to"
+                    .to_owned(),
             ),
             answers: Some(Vec::new()),
             form: Some(Box::new(

@@ -228,7 +228,7 @@ async fn apply_patch_changes_nothing_when_one_file_does_not_fit() {
         assert_eq!(place.on_disk("a.rs"), "one\n");
     };
     check("*** Update File: b.rs\n-c\n+d\n", "no file was changed").await;
-    check("*** Add File: b.rs\n+d\n", "exists already").await;
+    check("*** Add File: b.rs\n+d\n", "already exists").await;
     check(
         "*** Delete File: c.rs\n",
         "c.rs does not exist. Did you mean",

@@ -587,7 +587,7 @@ fn saves_in_protected_files_during_a_command_are_kept() {
         );
         assert!(!stage.world.path().join(".vscode/tasks.json").exists());
         assert!(
-            told[0].contains("CLAUDE.md.held; what was saved meanwhile is in it again"),
+            told[0].contains("CLAUDE.md.held; the text saved in the meantime was restored"),
             "{level:?}: {told:?}"
         );
         let undone = json!({ "sessionId": session, "action": "undo" });
