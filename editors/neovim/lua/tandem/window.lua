@@ -133,8 +133,8 @@ local function set_keys(buf)
       return in_input() and key or 'GA'
     end, 'write', true)
   end
-  map('n', '<CR>', enter, 'send, give the answer, or go to the file')
-  map({ 'n', 'i' }, '<2-LeftMouse>', double_click, 'give the answer', true)
+  map('n', '<CR>', enter, 'send, choose the answer, or go to the file')
+  map({ 'n', 'i' }, '<2-LeftMouse>', double_click, 'choose the answer', true)
   map('i', '<C-s>', function()
     session().chat.input:submit()
   end, 'send')
