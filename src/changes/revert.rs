@@ -29,9 +29,9 @@ const THREADS: usize = 8;
 /// The result of a revert.
 #[derive(Debug, Default)]
 pub struct Reverted {
-    /// What was reverted, as a change set of its own: reverting that reapplies the changes.
+    /// The reverted changes as a change set; reverting it reapplies them.
     pub done: ChangeSet,
-    /// What was left alone.
+    /// The changes that were not reverted.
     pub left: Vec<Left>,
 }
 

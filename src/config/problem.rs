@@ -53,7 +53,7 @@ pub struct Problem {
     pub place: Place,
     /// The key, such as `providers.openrouter.api`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong, and what would be right.
+    /// The problem and its fix.
     pub message: String,
 }
 

@@ -15,7 +15,7 @@ pub struct Provider {
     pub api: Api,
     /// Its base URL; empty if every customer has their own.
     pub base_url: &'static str,
-    /// What the base URL of a customer looks like; empty if all have the same.
+    /// An example of a customer's base URL; empty if all customers share one.
     pub example_url: &'static str,
     /// The well-known variable of its key; empty for local servers.
     pub key_variable: &'static str,

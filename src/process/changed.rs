@@ -37,7 +37,7 @@ pub(super) struct Watched {
     snapshots: Snapshots,
     /// What people and tools write.
     written: Written,
-    /// What jobs in the background changed that no call has reported yet.
+    /// The changes of background jobs that no call has reported yet.
     by_jobs: ChangeSet,
     /// What a look at the end of a command found that nobody has asked for yet, and what undo covered before it.
     ended: Option<(Coverage, ChangeSet)>,
@@ -103,7 +103,7 @@ pub struct Changed {
     pub diffs: Vec<FileDiff>,
     /// Notes for the model and the person.
     pub notes: Vec<String>,
-    /// What the person should know too.
+    /// Notices for the person.
     pub told: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ impl Shell {
         blocking(move || shared.reach(&workspace)).await
     }
 
-    /// What a command of this session changed that was interrupted when tandem was killed.
+    /// The changes of a command that was interrupted when tandem was killed.
     pub async fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
         blocking(move || shared.interrupted(&workspace)).await
@@ -153,7 +153,7 @@ impl Shell {
         blocking(move || shared.recorded()).await;
     }
 
-    /// What jobs in the background changed that no call has reported yet.
+    /// The changes of background jobs that no call has reported yet.
     pub async fn changed_by_jobs(&self, workspace: &Workspace) -> Option<Changed> {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
         blocking(move || shared.changed_by_jobs(&workspace)).await
@@ -167,7 +167,7 @@ impl Shell {
         }
     }
 
-    /// What was done to the workspace until now was not done by a job in the background.
+    /// Attributes all changes up to now to something other than background jobs.
     pub async fn look_past(&self, workspace: &Workspace) {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
         blocking(move || shared.look_past(&workspace)).await;

@@ -39,9 +39,9 @@ pub(crate) struct Job {
     pub told: AtomicBool,
     /// Its ports that are open on the host, and the ports they have there.
     pub opened: Mutex<BTreeMap<u16, u16>>,
-    /// Who stopped it, if anybody did.
+    /// Who stopped it; `None` if it ended on its own.
     pub stopped: OnceLock<StoppedBy>,
-    /// Cancelled when the person has it go on in the background.
+    /// Cancelled when the person moves it to the background.
     pub background: CancellationToken,
     stop: CancellationToken,
     _stop: DropGuard,
@@ -61,7 +61,7 @@ pub(crate) struct Ended {
     status: Option<ExitStatus>,
     /// How long it ran.
     pub ran: Duration,
-    /// What was restored after it, for the model.
+    /// Notes for the model about files restored after it.
     pub notes: Vec<String>,
 }
 

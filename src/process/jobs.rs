@@ -195,7 +195,7 @@ impl Shell {
         }
     }
 
-    /// What is started from now on belongs to this turn.
+    /// Sets the turn that commands started from now on belong to.
     pub fn begin_turn(&self, turn: u64) {
         self.0.turn.store(turn, Ordering::Relaxed);
     }

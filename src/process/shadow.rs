@@ -39,11 +39,11 @@ pub struct Shadow {
 /// What became of changes that were applied.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// What was changed on the disk.
+    /// The changes on disk.
     pub changes: ChangeSet,
-    /// The texts that changed, on the disk and in the editor.
+    /// The changed texts, on disk and in the editor.
     pub diffs: Vec<FileDiff>,
-    /// What was not applied, with the reason.
+    /// The changes that were not applied, with the reason.
     pub left: Vec<(PathBuf, Reason)>,
 }
 

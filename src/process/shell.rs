@@ -10,7 +10,7 @@ pub use crate::text::shell::Dialect;
 /// A shell that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellProgram {
-    /// What it reads.
+    /// The language of its command lines.
     pub dialect: Dialect,
     /// The program.
     pub program: PathBuf,

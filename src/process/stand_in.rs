@@ -33,7 +33,7 @@ pub(crate) struct StandIn {
 pub(crate) struct TakenOver {
     /// The edit of the document.
     pub diff: Option<FileDiff>,
-    /// What the editor or the disk lacks, and why.
+    /// Changes missing in the editor or on disk, with the reason.
     pub note: Option<String>,
 }
 

@@ -29,7 +29,7 @@ const OVERHEAD: usize = 128;
 pub struct TextSource {
     /// The ACP session.
     pub session_id: Arc<str>,
-    /// Whose text it is.
+    /// The kind of text.
     pub kind: TextKind,
     /// The message the piece belongs to.
     pub message_id: Option<Arc<str>>,

@@ -60,7 +60,7 @@ pub struct Setup {
     pub provider: Result<Provider, NoProvider>,
     /// The files.
     pub workspace: Workspace,
-    /// What the client adds to the system prompt.
+    /// The client's addition to the system prompt.
     pub instructions: String,
     /// The tools the model is offered.
     pub tools: Arc<[Arc<dyn Tool>]>,
@@ -76,7 +76,7 @@ pub struct Setup {
     pub policy: Policy,
     /// Whether the MCP servers of other agents are offered for import.
     pub offers_import: bool,
-    /// What was allowed for this project in earlier sessions; `None` if nothing is stored.
+    /// The rules allowed for this project in earlier sessions; `None` if nothing is stored.
     pub remembered: Option<Remembered>,
     /// Values that must not reach a model, a client or a file.
     pub secrets: Redactor,

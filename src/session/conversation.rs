@@ -167,7 +167,7 @@ impl Conversation {
         messages
     }
 
-    /// What the model was told of instructions is in its messages, and nothing else is.
+    /// Restores which instructions the model has seen, from its messages alone.
     pub fn reset_guidance(&self) {
         self.guidance.reset_to(self.messages().iter());
     }

@@ -32,7 +32,7 @@ pub enum SessionEvent {
     Panicked(Failure),
 }
 
-/// Where the number of an edit's turn goes, or why it has none.
+/// Takes the number of an edit's turn, or the reason why it has none.
 pub type Recorded = oneshot::Sender<Result<u64, ReviewError>>;
 
 impl From<AgentEvent> for SessionEvent {

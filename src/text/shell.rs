@@ -64,7 +64,7 @@ pub struct Command {
     pub redirections: Vec<Redirection>,
     /// The commands within a compound one.
     pub body: Vec<Command>,
-    /// What stands between it and the next one.
+    /// The operator between it and the next one.
     pub end: End,
 }
 
@@ -241,7 +241,7 @@ impl Word {
         matches!(self.pieces.as_slice(), [Piece::Pattern(pattern)] if pattern == "*")
     }
 
-    /// What of it a shell expands.
+    /// The parts that a shell expands.
     pub fn expansions(&self) -> impl Iterator<Item = &Expansion> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Expansion(expansion) => Some(expansion),

@@ -47,7 +47,7 @@ pub enum Fate {
 pub struct Replaced {
     /// What the command put there.
     pub bytes: Vec<u8>,
-    /// What the person saved meanwhile, which the file should have instead of what it had.
+    /// The text the person saved in the meantime, which the file should get.
     saved: Option<Vec<u8>>,
 }
 

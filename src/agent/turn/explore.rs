@@ -29,7 +29,7 @@ const STEPS: usize = 32;
 /// The longest answer, in bytes.
 const ANSWER: usize = 16_000;
 
-/// What the explorers of a turn share.
+/// State shared by the explorers of a turn.
 pub struct Explorers {
     model: Result<(Provider, Preamble), String>,
     tools: Arc<[Arc<dyn Tool>]>,

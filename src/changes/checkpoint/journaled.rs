@@ -24,12 +24,12 @@ pub(crate) enum Journaled {
 pub(crate) struct TurnReview {
     /// The turn, counted in prompts.
     pub turn: u64,
-    /// What is under review now of each path that it changed; a change without a difference: nothing.
+    /// What is under review now for each path that it changed; empty if nothing differs.
     pub left: ChangeSet,
 }
 
 impl Checkpoints {
-    /// What is under review.
+    /// The changes under review.
     pub fn under_review(&self) -> Vec<TurnChanges> {
         self.turns.clone()
     }

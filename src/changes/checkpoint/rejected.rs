@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 
 /// What a person rejected in one step.
 pub(super) struct Rejected {
-    /// When.
+    /// The time of the rejection.
     pub since: Instant,
     /// The last turn that was under review then: what later ones changed is undone first.
     last_turn: u64,

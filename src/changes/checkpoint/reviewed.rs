@@ -18,13 +18,13 @@ const WORDS: [(&str, &str); 5] = [
 /// The result of a review.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reviewed {
-    /// What can be reviewed now.
+    /// The changes under review now.
     pub turns: Vec<ReviewedTurn>,
     /// A message for the person.
     pub message: Option<String>,
-    /// What was not undone or redone.
+    /// The changes that were not undone or redone.
     pub left: Vec<Left>,
-    /// The first turn cut from the conversation: undo restores it until the next prompt.
+    /// The first turn removed from the history; undo restores it until the next prompt.
     pub cut_from: Option<u64>,
     /// Whether this was an undo that `Redo` reverts.
     pub can_redo: bool,

@@ -57,7 +57,7 @@ impl Store {
         is_full
     }
 
-    /// What the person is told the first time previous versions are in memory only.
+    /// The notice shown the first time previous versions are kept only in memory.
     pub fn notice(&mut self, problem: Option<io::Error>) -> Option<String> {
         let error = self.problem.take().or(problem)?;
         let is_known = std::mem::replace(&mut self.is_reported, true);

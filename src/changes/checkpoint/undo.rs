@@ -21,7 +21,7 @@ pub(super) struct Undone {
     pub paths: Vec<PathBuf>,
     /// The turn's changes.
     pub changes: ChangeSet,
-    /// What undoing them changed; to redo them, that is reverted.
+    /// The changes made by the undo; a redo reverts them.
     pub reverted: ChangeSet,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Undone {
 pub(super) struct Reapplied {
     pub paths: Vec<PathBuf>,
     pub left: Vec<Left>,
-    /// What the system refused.
+    /// The changes that failed with an error of the system.
     pub rest: Option<Undone>,
 }
 

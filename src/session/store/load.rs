@@ -13,7 +13,7 @@ use crate::model::{Message, Taught, ToolResult};
 #[derive(Debug, Default)]
 pub(in crate::session) struct Kept {
     pub head: Option<Head>,
-    /// What can be shown and undone again.
+    /// The turns that can be shown and undone.
     pub shown: Shown,
     /// The model's history.
     pub messages: Vec<Message>,
@@ -21,7 +21,7 @@ pub(in crate::session) struct Kept {
     pub repair: Option<Message>,
     pub mode: Option<Mode>,
     pub held: Option<Held>,
-    /// What the servers of its models refused, by `provider/model at URL`.
+    /// The options that its models' servers refused, by `provider/model at URL`.
     pub taught: BTreeMap<String, Taught>,
     /// How many prompts there were.
     pub turns: u64,

@@ -45,9 +45,9 @@ pub struct Wrote {
 /// The turn that a line is from.
 #[derive(Debug, Clone)]
 pub struct LineOrigin {
-    /// What wrote it.
+    /// The tool call or command that wrote it.
     pub wrote: Arc<Wrote>,
-    /// Somebody edited the line since.
+    /// The line has been edited since.
     pub is_edited: bool,
 }
 
