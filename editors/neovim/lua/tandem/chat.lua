@@ -113,8 +113,20 @@ end
 local hints = {
   idle = { '<CR> send' },
   running = { '<CR> queue', 'g<CR> send now', '<C-c> stop' },
-  waiting = { 'ga allow', 'gr reject', '<C-c> stop' },
 }
+
+--- The keys for what is asked, as its answers are called.
+---@param question tandem.Question
+---@return string[]
+local function question_keys(question)
+  local names = {} ---@type table<string, string>
+  for _, answer in ipairs(render.answers(question.options)) do
+    names[answer.key] = answer.key .. ' ' .. answer.name:lower()
+  end
+  return vim.iter({ names.ga or '', names.gr or '', '<C-c> stop' }):filter(function(key)
+    return key ~= ''
+  end):totable()
+end
 
 --- The queued messages, as lines above the input.
 ---@param waiting tandem.Message[]
@@ -148,7 +160,8 @@ function Chat:show_state()
   if #lines > 0 then
     lines[#lines + 1] = { { '', 'TandemDim' } }
   end
-  local keys = cells.first(hints[self.session.state], room - #'You   ')
+  local all = self.question and question_keys(self.question) or hints[self.session.state] or hints.running
+  local keys = cells.first(all, room - #'You   ')
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
     virt_text = { { 'You   ', 'TandemUser' }, { keys, 'TandemDim' } },
@@ -460,6 +473,7 @@ end
 ---@param question tandem.Question
 function Chat:ask_permission(question)
   self.question = question
+  self:show_state()
   self:tool(question.call)
   self.clear_preview = require('tandem.preview').show_call(question.call)
   local window, prompt = require('tandem.window'), require('tandem.prompt')

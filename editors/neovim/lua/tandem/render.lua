@@ -203,6 +203,25 @@ end
 
 local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_turn = 'g.', allow_always = 'gA' }
 
+--- The keys that answer a request, with what they do, in the order of its answers.
+---@param options wire.PermissionOption[]
+---@return { key: string, name: string, option?: wire.PermissionOption }[]
+function M.answers(options)
+  local answers = require('tandem.permission').answers_of(options)
+  local found, shown = {}, {} ---@type table[], table<string, true>
+  for _, option in ipairs(options) do
+    local is_answer = vim.list_contains(answers, option)
+    local key = is_answer and answer_keys.allow_once or answer_keys[option.optionId] or answer_keys[option.kind]
+    -- A key takes the first of its kind.
+    if key and not shown[key] then
+      shown[key] = true
+      local name = is_answer and 'Choose an answer' or option.name
+      found[#found + 1] = { key = key, name = name, option = not is_answer and option or nil }
+    end
+  end
+  return found
+end
+
 ---@param out tandem.Rendered
 ---@param options wire.PermissionOption[]
 local function add_question(out, options)
@@ -216,17 +235,9 @@ local function add_question(out, options)
     out.choices[#out.lines] = answer
     add_line(out, { { '- ' .. answer.name } })
   end
-  local shown = {} ---@type table<string, true>
-  for _, option in ipairs(options) do
-    local is_answer = vim.list_contains(answers, option)
-    local key = is_answer and answer_keys.allow_once or answer_keys[option.optionId] or answer_keys[option.kind]
-    -- A key takes the first of its kind.
-    if key and not shown[key] then
-      shown[key] = true
-      local name = is_answer and 'Choose an answer' or option.name
-      out.choices[#out.lines] = not is_answer and option or nil
-      add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. name } })
-    end
+  for _, answer in ipairs(M.answers(options)) do
+    out.choices[#out.lines] = answer.option
+    add_line(out, { { ' ' .. answer.key .. ' ', 'TandemKey' }, { '  ' .. answer.name } })
   end
 end
 
