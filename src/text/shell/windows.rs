@@ -38,7 +38,9 @@ impl Reader<'_> {
                     let text = self.since(before);
                     let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
                     if text.is_empty() || !text.chars().all(is_plain) {
-                        return Err(Unclear("contains what PowerShell and cmd read differently"));
+                        return Err(Unclear(
+                            "contains syntax that PowerShell and cmd interpret differently",
+                        ));
                     }
                     word.push(text);
                 }
@@ -59,7 +61,9 @@ impl Reader<'_> {
             .is_none_or(|next| next.is_whitespace() || SEPARATORS.contains(&next));
         // A backslash would take the closing quote into the text.
         if text.contains(is_special) || text.ends_with('\\') || !ends {
-            return Err(Unclear("contains what PowerShell and cmd read differently"));
+            return Err(Unclear(
+                "contains syntax that PowerShell and cmd interpret differently",
+            ));
         }
         word.push(text);
         Ok(())
