@@ -57,10 +57,12 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private wantsTrial = false;
   /** The turn to scroll to. */
   private wantsTurn: number | undefined;
-  /** The draft that the input has; none before the view was ready the first time. */
+  /** The draft that the input has; none before the view is ready. */
   private shown: Draft | undefined;
   private readonly subscriptions: Disposable[];
   private readonly form: SetUp;
+  /** It was shown to somebody who has no model yet. */
+  private wasOffered = false;
 
   constructor(
     private readonly extension: Uri,
@@ -197,17 +199,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
     switch (message.type) {
       case "ready":
         this.listening = true;
-        if (this.shown === undefined && this.draft.isEmpty) {
-          this.draft.text = message.draft; // from before the window was loaded again
-        }
-        this.shown = this.draft.text === message.draft ? this.draft : undefined;
+        this.shown = undefined;
         this.reset();
         this.giveTurn();
+        this.offerSetUp();
         return this.giveFocus();
       case "draft":
         if (this.shown !== undefined) {
           const { isEmpty } = this.shown;
           this.shown.text = message.text;
+          this.conversations.rememberSoon();
           if (isEmpty && !this.shown.isEmpty) {
             await this.session.typingBegan();
           }
@@ -393,7 +394,17 @@ export class ChatView implements WebviewViewProvider, Disposable {
     this.stateTimer ??= setTimeout(() => {
       this.stateTimer = undefined;
       this.post({ type: "state", state: this.state() });
+      this.offerSetUp();
     });
+  }
+
+  /** Who has no model yet needs one before anything else. */
+  private offerSetUp(): void {
+    const { state, transcript } = this.session;
+    if (state.phase === "no_model" && transcript.isEmpty && this.listening && !this.wasOffered) {
+      this.wasOffered = true;
+      void this.form.open(false).catch(() => undefined); // without a server there is another thing to do, which the view says
+    }
   }
 
   private postChanges(): boolean {

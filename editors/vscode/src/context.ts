@@ -60,10 +60,12 @@ export function rangeAttachment(document: TextDocument, range: Range): Attachmen
   const where = first === last ? `${first}` : `${first}-${last}`;
   const fragment = first === last ? `L${first}` : `L${first}-L${last}`;
   const uri = document.uri.with({ fragment }).toString();
-  return {
-    label: `${basename(document.fileName)}:${where}`,
-    block: { type: "resource", resource: { uri, mimeType: "text/plain", text: document.getText(range) } },
-  };
+  return textAttachment(`${basename(document.fileName)}:${where}`, document.getText(range), uri);
+}
+
+/** A text that is sent along, and is no part of what the person wrote. What is no file has its label for an address, from which it is shown again. */
+export function textAttachment(label: string, text: string, uri = label.replaceAll("%", "%25")): Attachment {
+  return { label, block: { type: "resource", resource: { uri, mimeType: "text/plain", text } } };
 }
 
 /** The code editor the user works in, also while the focus is in the chat. */

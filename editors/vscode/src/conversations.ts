@@ -19,9 +19,14 @@ const NAMES = "tandem.names";
 /** At most this many stay open; then the least recently used one is closed, and stays saved. */
 const MAX_OPEN = 8;
 
+/** How long after the last keystroke a draft is written down, in milliseconds. */
+const REST_MS = 200;
+
 interface Remembered {
   readonly current?: string;
-  readonly open: readonly { readonly id: string; readonly title: string; readonly pending?: boolean }[];
+  /** What was written in a new conversation that was shown. */
+  readonly draft?: string;
+  readonly open: readonly { readonly id: string; readonly title: string; readonly pending?: boolean; readonly draft?: string }[];
 }
 
 /** An open conversation; one restored after a reload has no session until it is shown. */
@@ -33,6 +38,8 @@ interface Open {
   isNews: boolean;
   /** It has something to review. */
   pending?: boolean;
+  /** What was written in it before the window was loaded again. */
+  readonly draft?: string;
 }
 
 export class Conversations implements Disposable {
@@ -55,12 +62,14 @@ export class Conversations implements Disposable {
   private restored: Promise<void> | undefined;
   private restoring = false;
   private switching: Promise<void> = Promise.resolve();
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly server: Server,
     private readonly memory: Memory,
   ) {
     this.current = this.begin();
+    this.current.draft.text = this.remembered().draft ?? "";
     this.open = [{ session: this.current, title: "", isNews: false }];
     server.askPermission = async (params, token) => {
       const answer = (await this.find(params.sessionId)?.askPermission(params, token)) ?? cancelled;
@@ -202,17 +211,30 @@ export class Conversations implements Disposable {
     }
   }
 
-  /** Remembers what is open, and where there is something to review. */
+  /** A draft was changed. */
+  rememberSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.remember(), REST_MS);
+  }
+
+  /** Remembers what is open, what is written there, and where there is something to review. */
   remember(): void {
-    const open = this.open.flatMap(({ session, id, title, pending }) => {
+    clearTimeout(this.timer);
+    const open = this.open.flatMap(({ session, id, title, pending, draft: before = "" }) => {
       const known = session === undefined ? id : session.transcript.isEmpty ? undefined : session.savedId;
-      return known === undefined ? [] : [{ id: known, title: (session?.title || title).slice(0, 200), ...(pending && { pending }) }];
+      const draft = session?.draft.text ?? before;
+      const isDraft = draft !== "";
+      return known === undefined
+        ? []
+        : [{ id: known, title: (session?.title || title).slice(0, 200), ...(pending && { pending }), ...(isDraft && { draft }) }];
     });
-    const current = this.current.transcript.isEmpty ? undefined : this.current.savedId;
-    this.memory.update(OPEN, { open, ...(current !== undefined && { current }) } satisfies Remembered);
+    const { transcript, savedId, draft } = this.current;
+    const current = transcript.isEmpty ? { draft: draft.text } : savedId === undefined ? {} : { current: savedId };
+    this.memory.update(OPEN, { open, ...current } satisfies Remembered);
   }
 
   dispose(): void {
+    clearTimeout(this.timer);
     this.sessions.forEach((session) => session.dispose());
     this.happened.dispose();
     this.any.dispose();
@@ -244,8 +266,8 @@ export class Conversations implements Disposable {
     }
     const session = await this.bringIn(known ?? { id: sessionId, title: "", isNews: false });
     if (session !== undefined) {
-      if (this.restoring) {
-        session.draft = this.current.draft; // what was written before the window was loaded again, and since
+      if (this.restoring && session.draft.isEmpty) {
+        session.draft = this.current.draft; // what was written since the window was loaded
         this.current.draft = new Draft();
       }
       this.show(session);
@@ -255,6 +277,7 @@ export class Conversations implements Disposable {
   /** Loads a saved conversation, which is open then; one that cannot be loaded is not. */
   private async bringIn(one: Open): Promise<Session | undefined> {
     const session = this.begin();
+    session.draft.text = one.draft ?? "";
     try {
       await session.load(one.id ?? "");
     } catch (error) {

@@ -15,7 +15,7 @@ import {
   window,
   workspace,
 } from "vscode";
-import { type Attachment, currentEditor, linesOf } from "./context";
+import { type Attachment, currentEditor, linesOf, textAttachment } from "./context";
 import type { Looking } from "./messages";
 import { didFocus } from "./protocol";
 import type { Server } from "./server";
@@ -74,7 +74,7 @@ export class Focus implements Disposable {
     const path = workspace.asRelativePath(editor.document.uri);
     const lines = found.map((problem) => described(path, problem));
     const text = `Problems that the editor shows in ${path}:\n${lines.join("\n")}`;
-    return [{ label: counted(found.length), block: { type: "text", text } }];
+    return [textAttachment(counted(found.length), text)];
   }
 
   /** Tells the server the place now. */

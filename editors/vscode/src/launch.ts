@@ -17,6 +17,8 @@ export interface Settings {
   readonly baseUrl: string;
   readonly api: string;
   readonly mode: string;
+  /** The model that completes what is typed. */
+  readonly completion: string;
   /** Whether changes are checked at the end of a turn. */
   readonly finish: boolean;
 }

@@ -70,7 +70,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
       if (concerns("finish")) {
         void server?.configure();
       }
-      return (isOther || concerns("server")) && renewal.soon(!isOther);
+      return (isOther || concerns("server", "completion")) && renewal.soon(!isOther);
     }),
   );
   if (conversations.hadPending) {

@@ -180,7 +180,7 @@ export type ToView =
   | { readonly type: "state"; readonly state: ChatState }
   /** What the input shows now. */
   | { readonly type: "draft"; readonly text: string }
-  | { readonly type: "setup"; readonly providers: readonly wire.ProviderInfo[] }
+  | { readonly type: "setup"; readonly providers: readonly wire.ProviderInfo[]; readonly isAsked: boolean }
   | { readonly type: "setupModels"; readonly request: number; readonly models: readonly wire.ModelInfo[]; readonly problem?: string }
   | { readonly type: "setupChecked"; readonly request: number; readonly findings: readonly wire.Finding[]; readonly problem?: string }
   | { readonly type: "setupDone" }
@@ -192,8 +192,7 @@ export type ToView =
   | { readonly type: "try" };
 
 export type FromView =
-  /** With the draft that the view had before. */
-  | { readonly type: "ready"; readonly draft: string }
+  | { readonly type: "ready" }
   | { readonly type: "draft"; readonly text: string }
   | { readonly type: "drawn" }
   /** `now`: to the running turn. */

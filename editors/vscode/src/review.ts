@@ -111,7 +111,8 @@ export class Review implements Disposable {
   /** Takes files and conversation back to before a turn, which an undo reverts until the next message. */
   async restore(session: Session, turn: number): Promise<boolean> {
     const turns = this.lists.get(session)?.filter((one) => one.turn >= turn) ?? [];
-    return (await mayRevert(turns.flatMap(({ files }) => files))) && this.decide(session, { action: "restore", turn });
+    const files = turns.flatMap((one) => one.files);
+    return (await mayRevert(files, restoring)) && this.decide(session, { action: "restore", turn });
   }
 
   dispose(): void {
@@ -199,15 +200,22 @@ export class Review implements Disposable {
 }
 
 /** Asks before changes in several files are reverted. */
-async function mayRevert(files: readonly ReviewedFile[]): Promise<boolean> {
+async function mayRevert(files: readonly ReviewedFile[], ask = rejecting): Promise<boolean> {
   const count = new Set(files.map(({ path }) => path)).size;
   if (count < 2) {
     return true;
   }
-  const yes = l10n.t("Reject {0} Files", count);
+  const [words, yes] = ask(count);
   const detail = l10n.t("Undo restores them.");
-  const words = l10n.t("Are you sure you want to reject the changes in {0} files?", count);
   return (await window.showWarningMessage(words, { modal: true, detail }, yes)) === yes;
+}
+
+function rejecting(count: number): [words: string, yes: string] {
+  return [l10n.t("Are you sure you want to reject the changes in {0} files?", count), l10n.t("Reject {0} Files", count)];
+}
+
+function restoring(count: number): [words: string, yes: string] {
+  return [l10n.t("Going back to before this message reverts the changes in {0} files.", count), l10n.t("Revert {0} Files", count)];
 }
 
 function named({ turn, file, hunk }: Part): Pick<ReviewParams, "turn" | "path" | "hunk"> {

@@ -2,8 +2,9 @@
 import { constants, accessSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { l10n, type CancellationToken, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
+import { l10n, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
 import {
+  CancellationToken,
   CloseAction,
   ErrorAction,
   LanguageClient,
@@ -19,6 +20,7 @@ import { cloneToBuild, environment, findServer, type Settings } from "./launch";
 import * as protocol from "./protocol";
 import { Answers, hasModels, listModels } from "./models";
 import { answerMcp } from "./tools";
+import { savingUnseen } from "./unseen";
 
 /** Of any model, and of a provider's. */
 const KEY = "tandem.apiKey";
@@ -165,6 +167,7 @@ export class Server implements Disposable {
           closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
         },
         initializationFailedHandler: () => false,
+        middleware: { workspace: { handleApplyEdit: (params, next) => savingUnseen(() => next(params, CancellationToken.None)) } },
       },
     );
     client.registerFeature(sessionMethods);
@@ -229,15 +232,26 @@ export function folder(): string {
 }
 
 /** What the server reads of the settings, under the names of its `config.toml`. */
-function options({ mode, finish }: Settings): object {
-  return { ...(mode !== "" && { mode }), ...(!finish && { finish: { diagnostics: false } }) };
+function options({ mode, completion, finish }: Settings): object {
+  return {
+    ...(mode !== "" && { mode }),
+    ...(completion !== "" && { completion: { model: completion } }),
+    ...(!finish && { finish: { diagnostics: false } }),
+  };
 }
 
 function readSettings(): Settings {
   const config = workspace.getConfiguration("tandem");
   const text = (key: string) => config.get<string>(key, "").trim();
-  const finish = config.get<boolean>("finish", true);
-  return { serverPath: text("server.path"), model: text("model"), baseUrl: text("baseUrl"), api: text("api"), mode: text("mode"), finish };
+  return {
+    serverPath: text("server.path"),
+    model: text("model"),
+    baseUrl: text("baseUrl"),
+    api: text("api"),
+    mode: text("mode"),
+    completion: text("completion.model"),
+    finish: config.get<boolean>("finish", true),
+  };
 }
 
 function isExecutable(path: string): boolean {

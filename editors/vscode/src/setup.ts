@@ -14,9 +14,10 @@ export class SetUp {
     private readonly post: (message: ToView) => void,
   ) {}
 
-  async open(): Promise<void> {
+  /** Unasked, it leaves the focus where somebody writes. */
+  async open(isAsked = true): Promise<void> {
     const { providers } = await this.server.request(protocol.providers, {});
-    this.post({ type: "setup", providers });
+    this.post({ type: "setup", providers, isAsked });
   }
 
   async models(request: number, { provider, apiKey, baseUrl }: Setup): Promise<void> {

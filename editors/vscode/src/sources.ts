@@ -2,9 +2,8 @@
 import { basename } from "node:path";
 import { commands, env, l10n, window } from "vscode";
 import { repositoryOf } from "./commit";
-import type { Attachment } from "./context";
+import { type Attachment, textAttachment } from "./context";
 import type { Completion } from "./protocol";
-import { fenced } from "./transcript";
 
 /** The most of one, in characters: the end of a terminal, the beginning of a diff. */
 const MAX = 60_000;
@@ -49,7 +48,7 @@ export async function terminalAttachment(): Promise<Attachment | undefined> {
     await env.clipboard.writeText(before);
   }
   const shown = text.trim().slice(-MAX);
-  return shown === "" ? undefined : attachment(terminal.name, `Text of the terminal ${terminal.name}:\n\n${fenced(shown, "")}`);
+  return shown === "" ? undefined : textAttachment(terminal.name, `Text of the terminal ${terminal.name}:\n\n${shown}`);
 }
 
 /** The selection in the notebook cell that has the cursor, or the cell; `undefined` elsewhere. */
@@ -62,16 +61,12 @@ export function cellAttachment(): Attachment | undefined {
   const { document, selection } = editor;
   const place = `${basename(cell.notebook.uri.path)}, cell ${cell.index + 1}`;
   const text = document.getText(selection.isEmpty ? undefined : selection);
-  return attachment(place, `From ${place}:\n\n${fenced(text, document.languageId)}`);
+  return textAttachment(place, `From ${place}:\n\n${text}`);
 }
 
 async function gitAttachment(): Promise<Attachment | undefined> {
   const repository = await repositoryOf(undefined);
   const [staged = "", other = ""] = repository === undefined ? [] : await Promise.all([repository.diff(true), repository.diff(false)]);
   const diff = [staged, other].filter((text) => text.trim() !== "").join("\n");
-  return diff === "" ? undefined : attachment("git", `Changes that are not committed:\n\n${fenced(diff.slice(0, MAX), "diff")}`);
-}
-
-function attachment(label: string, text: string): Attachment {
-  return { label, block: { type: "text", text } };
+  return diff === "" ? undefined : textAttachment("git", `Changes that are not committed:\n\n${diff.slice(0, MAX)}`);
 }

@@ -34,6 +34,8 @@ export class Transcript {
   private readonly tools = new Map<string, number>();
   private last: Entry | undefined;
   private plan: number | undefined;
+  /** What was asked, by turn; also in turns that were cut off, whose changes can be under review again. */
+  private readonly prompts = new Map<number, string>();
   /** Ids that changed; for text that only grew, how much of it the view has. */
   private readonly changed = new Map<number, "whole" | { shown: number }>();
   private readonly removed: number[] = [];
@@ -65,6 +67,7 @@ export class Transcript {
     const asked = this.messages().at(-1);
     if (asked !== undefined && asked.turn === undefined) {
       asked.turn = turn;
+      this.prompts.set(turn, asked.text);
       this.touch(asked);
     }
   }
@@ -77,7 +80,7 @@ export class Transcript {
 
   /** What was asked in a turn; tried again, a message has several. */
   asked(turn: number): string | undefined {
-    return this.messages().findLast((asked) => asked.turn !== undefined && asked.turn <= turn)?.text;
+    return [...this.prompts].findLast(([number]) => number <= turn)?.[1];
   }
 
   /** The conversation went back to before this turn, or returned from there. */

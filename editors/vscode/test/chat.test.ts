@@ -16,6 +16,7 @@ import { Transcript } from "../src/transcript";
 /** Conversations that the test speaks for. */
 class Stage {
   readonly draft = new Draft();
+  readonly rememberSoon = () => undefined;
   began = 0;
   current = { transcript: new Transcript(), state: { phase: "ready" }, draft: this.draft, typingBegan: async () => void (this.began += 1) };
   asking = 0;
@@ -50,7 +51,7 @@ class Pane {
     this.visible = true;
     this.visibility.fire();
     this.received.length = 0;
-    return () => this.sent.fire({ type: "ready", draft: "" });
+    return () => this.sent.fire({ type: "ready" });
   }
 
   hide() {

@@ -1,8 +1,8 @@
-/** The input with its attachments, mode and model. Keeps the draft when the view is hidden. */
+/** The input with its attachments, mode and model. */
 import type { ChatState, Looking, Picker } from "../src/messages";
 import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";
-import { h, Slot } from "./dom";
+import { focus, h, Slot } from "./dom";
 import { icon } from "./icons";
 import { takeFiles } from "./drop";
 import { iconButton, type Send } from "./items";
@@ -25,6 +25,8 @@ export class Composer {
   private readonly suggestions: Suggestions;
   /** What was asked in this conversation, the latest last. */
   prompts: () => readonly string[] = () => [];
+  /** Scrolls the conversation by a page, up or down. */
+  page: (step: 1 | -1) => void = () => {};
   /** How far back the recalled prompt is; 0 is the draft, kept in `kept` meanwhile. */
   private recalled = 0;
   private kept = "";
@@ -33,10 +35,7 @@ export class Composer {
   private isEditing = false;
   private readonly editing = new Slot("editing");
 
-  constructor(
-    private readonly send: Send,
-    draft: string,
-  ) {
+  constructor(private readonly send: Send) {
     this.input = h("textarea", {
       rows: "1",
       "aria-label": t("Message to tandem"),
@@ -44,7 +43,6 @@ export class Composer {
       blur: () => this.suggestions.close(),
       keydown: (event) => this.key(event as KeyboardEvent),
     });
-    this.input.value = draft;
     const give = (event: Event, data: DataTransfer | null) => data !== null && takeFiles(data, send) && event.preventDefault();
     this.input.addEventListener("paste", (event) => give(event, event.clipboardData));
     addEventListener("dragover", (event) => event.preventDefault());
@@ -57,13 +55,8 @@ export class Composer {
     this.element = h("div", { class: "composer" }, list, status, this.editing.element, this.chips.element, this.input, bar);
   }
 
-  /** Focuses the input once the view has the focus; never takes it from the rest of the window. */
   focus(): void {
-    if (document.hasFocus()) {
-      this.input.focus();
-    } else {
-      addEventListener("focus", () => this.input.focus(), { once: true });
-    }
+    focus(this.input);
   }
 
   get text(): string {
@@ -196,6 +189,9 @@ export class Composer {
       this.cancelEdit();
     } else if ((event.key === "ArrowUp" || event.key === "ArrowDown") && this.recall(event.key === "ArrowUp" ? 1 : -1)) {
       event.preventDefault();
+    } else if ((event.key === "PageUp" || event.key === "PageDown") && this.input.scrollHeight <= this.input.clientHeight) {
+      event.preventDefault();
+      this.page(event.key === "PageUp" ? -1 : 1);
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.submit(event.altKey && this.isBusy);

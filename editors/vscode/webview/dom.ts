@@ -17,6 +17,15 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
+/** Focuses an element once the view has the focus; never takes it from the rest of the window. */
+export function focus(element: HTMLElement): void {
+  if (document.hasFocus()) {
+    element.focus();
+  } else {
+    addEventListener("focus", () => element.focus(), { once: true });
+  }
+}
+
 const FOCUSABLE = "button, select, [tabindex]";
 const nameOf = (element: HTMLElement) => element.ariaLabel ?? element.textContent;
 

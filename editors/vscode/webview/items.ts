@@ -280,16 +280,25 @@ class ToolView implements ItemView {
             { type: "button", class: "title link", title: visible(location.path), click: () => this.send({ type: "open", location }) },
             words,
           ),
-      added + removed > 0 && lineCounts(added, removed),
-      diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
-      command !== undefined && iconButton("play", t("Run in Terminal"), () => this.send(inTerminal(command))),
-      this.isLive() &&
-        question === undefined &&
-        iconButton("arrowDown", t("Run in Background"), () => this.send({ type: "runInBackground", id })),
-      this.hasBody() && this.drawFold(),
-      background !== undefined && exit === undefined && h("span", { class: "exit" }, question ? t("in the background") : says),
-      exit !== undefined && h("span", { class: "exit" }, hasFailed(exit) ? `${says} · ${duration(exit)}` : duration(exit)),
-      h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
+      h(
+        "span",
+        { class: "ends" },
+        added + removed > 0 && lineCounts(added, removed),
+        diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
+        command !== undefined && iconButton("play", t("Run in Terminal"), () => this.send(inTerminal(command))),
+        this.isLive() &&
+          question === undefined &&
+          iconButton("arrowDown", t("Run in Background"), () => this.send({ type: "runInBackground", id })),
+        background !== undefined && exit === undefined && h("span", { class: "exit" }, question ? t("in the background") : says),
+        exit !== undefined && h("span", { class: "exit" }, hasFailed(exit) ? `${says} · ${duration(exit)}` : duration(exit)),
+        h(
+          "span",
+          { class: "status", title: says },
+          icon(name, name === "loading" ? "spin" : ""),
+          h("span", { class: "hidden-text" }, says),
+        ),
+        this.hasBody() && this.drawFold(),
+      ),
     ];
   }
 

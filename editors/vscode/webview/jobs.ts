@@ -1,7 +1,7 @@
 /** The background commands of the conversation, above the input: what runs, for how long, on which ports, and what it printed last. */
 import type { JobView } from "../src/messages";
 import { visible } from "../src/safe";
-import { h, Slot } from "./dom";
+import { type Child, h, Slot } from "./dom";
 import { icon } from "./icons";
 import { iconButton, look, type Send } from "./items";
 import { t } from "./words";
@@ -65,7 +65,7 @@ class Row {
     }
   }
 
-  private drawHead(job: JobView): HTMLElement[] {
+  private drawHead(job: JobView): Child[] {
     const { id, command, state, ports } = job;
     const words = visible(command);
     const { name, says } = look(job);
@@ -77,11 +77,15 @@ class Row {
     return [
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : "")),
       h("code", { class: "title", title: words }, words),
-      h("span", { class: "ports" }, ...ports.map((port) => this.drawPort(id, port))),
-      state === "running" ? h("span", {}, h("span", { class: "hidden-text" }, says), this.age) : end,
-      fold,
-      iconButton("terminal", t("Open in Terminal"), act("terminal")),
-      ...(state === "running" ? [iconButton("stop", t("Stop this command"), act("stop"))] : []),
+      h(
+        "span",
+        { class: "ends" },
+        h("span", { class: "ports" }, ...ports.map((port) => this.drawPort(id, port))),
+        state === "running" ? h("span", {}, h("span", { class: "hidden-text" }, says), this.age) : end,
+        iconButton("terminal", t("Open in Terminal"), act("terminal")),
+        state === "running" && iconButton("stop", t("Stop this command"), act("stop")),
+        fold,
+      ),
     ];
   }
 

@@ -1,5 +1,5 @@
 /**
- * The chat view: draws the extension's state and reports user input. It owns only the draft. Changes are applied once per frame, and only to the
+ * The chat view: draws the extension's state and reports user input. It owns nothing. Changes are applied once per frame, and only to the
  * items they name; the view follows the end of the conversation unless the user scrolled away.
  */
 import type { ChatState, FromView, ToView } from "../src/messages";
@@ -18,19 +18,16 @@ import { t } from "./words";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: FromView): void;
-  getState(): { draft: string } | undefined;
-  setState(state: { draft: string }): void;
 };
 
 /** How near the end still counts as at the end. */
 const FOLLOW_PX = 40;
+/** Between a permission request and the edge of the view. */
+const GAP_PX = 8;
 
 const vscode = acquireVsCodeApi();
 const send = (message: FromView) => {
   following ||= message.type === "send"; // whoever sends a message wants to see what comes of it
-  if (message.type === "draft") {
-    vscode.setState({ draft: message.text });
-  }
   vscode.postMessage(message);
 };
 let following = true;
@@ -49,13 +46,18 @@ const jump = h(
   { type: "button", class: "jump", title: t("Scroll to the end"), "aria-label": t("Scroll to the end"), click: () => jumpToEnd() },
   icon("arrowDown"),
 );
-const composer = new Composer(send, vscode.getState()?.draft ?? "");
-const setup = new SetupForm(send, () => composer.focus());
+const composer = new Composer(send);
+const setup = new SetupForm(
+  send,
+  () => composer.focus(),
+  () => composer.text !== "",
+);
 const tabs = new Tabs(send);
 const jobs = new JobStrip(send);
 /** The scroll position and sizes at the last check. */
 let last = { top: 0, height: 0, shown: 0 };
 composer.prompts = () => list.prompts;
+composer.page = (step) => scroller.scrollBy(0, step * 0.9 * scroller.clientHeight);
 document.body.append(
   announcements,
   tabs.element,
@@ -75,6 +77,8 @@ let activityWords = "";
 const QUIET_MS = 10_000;
 setInterval(() => drawActivity(), 1000);
 
+/** The extension has not said yet what is in the input. */
+let isFresh = true;
 let queue: ToView[] = [];
 addEventListener("message", ({ data }: MessageEvent<ToView>) => {
   if (queue.push(data) === 1) {
@@ -84,7 +88,7 @@ addEventListener("message", ({ data }: MessageEvent<ToView>) => {
 list.element.addEventListener("click", (event) => follow(event));
 list.element.addEventListener("keydown", (event) => event.key === "Enter" && follow(event));
 addEventListener("keydown", ({ key, isComposing }) => key === "Escape" && !isComposing && composer.isBusy && send({ type: "stop" }));
-send({ type: "ready", draft: composer.text });
+send({ type: "ready" });
 
 function drawQueue(): void {
   const messages = queue;
@@ -114,7 +118,7 @@ function receive(message: ToView): void {
     case "state":
       return drawState(message.state);
     case "draft":
-      return showDraft(message.text);
+      return composer.show(message.text);
     case "setup":
     case "setupModels":
     case "setupChecked":
@@ -133,9 +137,14 @@ function receive(message: ToView): void {
   }
 }
 
+/** What was typed while the page was loaded comes behind the draft. */
 function showDraft(draft: string): void {
-  vscode.setState({ draft });
-  composer.show(draft);
+  const typed = isFresh ? composer.text : "";
+  isFresh = false;
+  composer.show([draft, typed].filter(Boolean).join("\n\n"));
+  if (typed !== "") {
+    send({ type: "draft", text: composer.text });
+  }
 }
 
 function drawState(state: ChatState): void {
@@ -164,7 +173,8 @@ function drawActivity(): void {
 }
 
 function greeting({ phase, message, remedies }: ChatState): Node[] {
-  const head = [icon("tandem", "logo"), h("h1", {}, "tandem")];
+  const about = h("p", {}, t("tandem edits your open files, unsaved changes included. Ctrl+Z undoes."));
+  const head = [icon("tandem", "logo"), h("h1", {}, "tandem"), about];
   if (phase === "no_model") {
     const text = t(
       "No model is set up yet. Choose a provider and a model; a running Ollama, LM Studio or llama.cpp is detected automatically.",
@@ -178,7 +188,6 @@ function greeting({ phase, message, remedies }: ChatState): Node[] {
   const keys = (key: string) => h("span", { class: "keys" }, h("kbd", {}, chord), h("kbd", {}, key));
   return [
     ...head,
-    h("p", {}, t("tandem edits your open files, unsaved changes included. Ctrl+Z undoes.")),
     h(
       "ul",
       {},
@@ -209,14 +218,26 @@ function jumpToEnd(): void {
 
 function toEnd(): void {
   following = true;
-  scroller.scrollTop = scroller.scrollHeight;
+  scroller.scrollTop = end();
   scrolled();
+}
+
+/** Where the view stands while it follows: at the end, or where a permission request is seen from its head to its buttons. */
+function end(): number {
+  const { scrollHeight, scrollTop, clientHeight } = scroller;
+  const asking = document.body.dataset["phase"] === "waiting" ? list.element.querySelector(".asking") : null;
+  if (asking === null) {
+    return scrollHeight - clientHeight;
+  }
+  const card = asking.getBoundingClientRect();
+  const above = scroller.getBoundingClientRect().top - scrollTop + GAP_PX;
+  return Math.min(scrollHeight - clientHeight, Math.max(card.top - above, card.bottom - above - clientHeight + 2 * GAP_PX));
 }
 
 /** Stops following only when the user scrolls up, not when the view or the text changes size. */
 function scrolled(): void {
   const now = { top: scroller.scrollTop, height: scroller.scrollHeight, shown: scroller.clientHeight };
-  const isAtEnd = now.height - now.top - now.shown < FOLLOW_PX;
+  const isAtEnd = end() - now.top < FOLLOW_PX;
   const wentUp = now.top < last.top && now.height >= last.height && now.shown <= last.shown;
   following = isAtEnd || (following && !wentUp);
   jump.hidden = following;

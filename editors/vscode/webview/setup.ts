@@ -2,7 +2,7 @@
 import type { Setup, ToView } from "../src/messages";
 import { visible } from "../src/safe";
 import type * as wire from "../src/wire-types";
-import { h } from "./dom";
+import { focus, h } from "./dom";
 import type { Send } from "./items";
 import { t } from "./words";
 
@@ -29,6 +29,8 @@ export class SetupForm {
   constructor(
     private readonly send: Send,
     private readonly done: () => void,
+    /** Whether there is a draft. */
+    private readonly isWriting: () => boolean,
   ) {
     const button = (name: string, click: () => void, look = "") => h("button", { type: "button", class: `button ${look}`, click }, name);
     this.element.append(
@@ -54,6 +56,9 @@ export class SetupForm {
   take(answer: Answer): void {
     if (answer.type === "setup") {
       this.open(answer.providers);
+      if (answer.isAsked || !this.isWriting()) {
+        focus(this.provider);
+      }
     } else if (answer.request === this.request) {
       this.status.replaceChildren(...(answer.type === "setupModels" ? this.offer(answer) : findings(answer)));
     }
@@ -66,13 +71,15 @@ export class SetupForm {
   }
 
   private open(providers: readonly wire.ProviderInfo[]): void {
+    if (!this.element.hidden) {
+      return; // what is in it stays
+    }
     this.providers = providers;
     const names = providers.map(({ name, title, foundLocally }) =>
       h("option", { value: name }, foundLocally ? t("{0} (running on this machine)", visible(title)) : visible(title)),
     );
     this.provider.replaceChildren(...names, h("option", { value: CUSTOM }, t("Other endpoint…")));
     this.element.hidden = false;
-    this.provider.focus();
     this.providerChosen();
   }
 

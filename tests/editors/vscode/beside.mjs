@@ -63,6 +63,10 @@ export function besideChecks({ bench, model, picture }) {
     await bench.idle();
     assert.match(await lastMessage(), /From sums\.ipynb, cell 2:[\s\S]*sum\(\[1, 2\]\)/);
     await bench.command("View: Close Editor");
+    await bench.reload();
+    const said = chat.locator(".list .user", { hasText: "What is it?" }).last();
+    await said.locator(".chip", { hasText: "sums.ipynb, cell 2" }).waitFor();
+    assert.equal(await said.locator(".user-text").innerText(), "What is it?", "what was sent along is no part of what was written");
   }
 
   async function unfocused() {
@@ -116,11 +120,15 @@ export function besideChecks({ bench, model, picture }) {
     await bench.command("Notifications: Clear All Notifications");
   }
 
-  /** With a model for it in the configuration; in one input event, so that there is one request for it. */
+  /** From the setting on, without another start; in one input event, so that there is one request for it. */
   async function suggested() {
-    bench.write(".config/tandem/config.toml", `[completion]\nmodel = "mine/coder"\n\n[providers.mine]\nbase-url = "${model.baseUrl}"\n`);
+    bench.write(".config/tandem/config.toml", `[providers.mine]\nbase-url = "${model.baseUrl}"\n`);
     await bench.open();
     await bench.command("tandem: Open Chat");
+    await chat.locator("body[data-phase=ready]").waitFor();
+    const settings = { "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" };
+    bench.configure({ ...settings, "tandem.completion.model": "mine/coder" });
+    await chat.locator("body:not([data-phase=ready])").waitFor(); // the server starts again
     await chat.locator("body[data-phase=ready]").waitFor();
     await bench.openFile("README.md");
     await model.reset();

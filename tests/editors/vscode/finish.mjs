@@ -1,6 +1,8 @@
 // The end of a turn with VS Code's own TypeScript server: it imports what is missing, the model corrects its type error, and the old error stays.
 import assert from "node:assert/strict";
-import { USER_SETTINGS } from "./workbench.mjs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { USER_SETTINGS, exactly } from "./workbench.mjs";
 
 const ORDER = "src/order.ts";
 const TEXT = `export const old = missing;
@@ -48,6 +50,35 @@ export function finishChecks({ bench, model, picture }) {
     await bench.bufferIs(TEXT);
   }
 
+  /** At the end of the turn that creates a file, it is opened to find its problems. */
+  async function unseen() {
+    const { chat, page } = bench;
+    const made = (text) => ({ path: "src/made.ts", content: `export const made = "${text}";\n` });
+    const write = (id, text) => [{ call: { id, name: "write_file", arguments: made(text) } }];
+    const read = () => readFileSync(join(bench.project, "src/made.ts"), "utf8");
+    await bench.newSession();
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+    await model.reset();
+    await model.script(write("call_f4", "one"), [{ text: "It is made." }], write("call_f5", "two"), [{ text: "It is changed." }]);
+    await bench.say("Make it.");
+    await chat.locator(".answer", { hasText: "It is made." }).waitFor();
+    await bench.idle();
+    await bench.say("Change it.");
+    await chat.locator(".answer", { hasText: "It is changed." }).waitFor();
+    await bench.idle();
+    assert.equal(read(), made("two").content, "nobody has it open: it changes on the disk");
+    await bench.command("tandem: Undo Last Turn");
+    await chat.locator(".notice", { hasText: "Undid turn 2" }).waitFor();
+    assert.equal(read(), made("one").content);
+    await bench.command("tandem: Undo Last Turn");
+    await chat.locator(".notice", { hasText: "Undid turn 1" }).waitFor();
+    assert.ok(!existsSync(join(bench.project, "src/made.ts")));
+    await bench.command("tandem: Redo Last Undo");
+    await chat.locator(".notice", { hasText: "Redid turn 1" }).waitFor();
+    assert.equal(read(), made("one").content, "although VS Code still has the text of the file that was gone");
+    await exactly(page.locator(".tab", { hasText: "made.ts" }), 0);
+  }
+
   async function off() {
     await settings({});
     await bench.openFile("order.ts");
@@ -82,6 +113,7 @@ export function finishChecks({ bench, model, picture }) {
 
   return [
     ["a turn ends without new problems: TypeScript imports, the model corrects, the old error stays", clean],
+    ["a file that no tab shows is changed on the disk", unseen],
     ["the checks at the end of a turn are off with their setting", off],
     ["a plan starts in a new session, which has read nothing else", plan],
   ];

@@ -65,13 +65,13 @@ export function looksChecks({ bench, model, picture }) {
     await bench.command("tandem: Reject All");
   }
 
-  /** Who scrolls up reads: what is written below moves nothing, and a button leads back. */
+  /** Who scrolls up reads, also by keyboard from the input: what is written below moves nothing, and a button leads back. */
   async function scrolledUp() {
     await model.script([{ text: "It begins here.\n\n" }, { gate: "more" }, { text: "More and more.\n\n".repeat(40) }, { text: "Now it ends." }]);
     await bench.say("And once more.");
     await model.state("gate:more");
     await answer("It begins here.").waitFor();
-    await chat.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight / 3));
+    await chat.locator("textarea").press("PageUp");
     await chat.locator(".jump:not([hidden])").waitFor();
     const before = await chat.locator("main").evaluate((main) => main.scrollTop);
     await model.open("more");

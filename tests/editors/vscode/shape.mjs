@@ -71,18 +71,27 @@ export function shapeChecks({ bench, model, picture }) {
     await said("Write two.").getByRole("button", { name: /^Edit/ }).click();
     await shows("Write two.");
     await picture("editing");
-    await model.script([{ text: "Three it is." }]);
+    await model.script([write("three")], [{ text: "Three it is." }]);
     await box.fill("Say three.");
     await box.press("Enter");
+    await chat.locator(".asking .question button.allow_once").waitFor();
+    assert.equal(notes(), "one", "the file is as it was before the edited message");
+    await chat.locator(".asking .question button.allow_once").click();
     await answer("Three it is.").waitFor();
     await bench.idle();
-    assert.equal(notes(), "one", "the file is as it was before the edited message");
     await shows("A draft.");
     await box.fill("");
     await exactly(answer("Two is written."), 0);
     const { requests } = await model.state();
     const sent = JSON.stringify(requests.at(-1).messages);
     assert.ok(sent.includes("Write one.") && !sent.includes("Write two."), "the model does not see it any more");
+    await bench.command("tandem: Undo Last Turn");
+    await chat.locator(".notice", { hasText: /Undid turn \d+ \(“Say three\.”\)/ }).waitFor();
+    assert.equal(notes(), "one");
+    await bench.command("tandem: Undo Last Turn");
+    await chat.locator(".notice", { hasText: "Restored what was rejected: notes.txt" }).waitFor();
+    assert.equal(notes(), "two", "what the edited message took back is not lost");
+    await bench.page.locator(".pane .monaco-list-row", { hasText: "Write two." }).waitFor();
   }
 
   async function again() {

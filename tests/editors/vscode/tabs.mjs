@@ -122,6 +122,12 @@ export function tabChecks({ bench, model, picture }) {
     await bench.reload();
     await changes("Write the first.").waitFor();
     await changes("Write the second.").waitFor();
+    await shows("For the second.");
+    await tab(/Write the first/).click();
+    await shows("For the first.");
+    await box.fill("");
+    await tab(/Write the second/).click();
+    await shows("For the second.");
     await box.fill("");
     await bench.command("tandem: Reject All");
     await bench.answerDialog("in 2 files?", "Reject 2 Files");

@@ -101,7 +101,7 @@ export class Workbench {
   async #browse() {
     const { playwright, chromium } = this.options;
     const { chromium: launcher } = await import(pathToFileURL(playwright));
-    this.browser = await launcher.launch({ executablePath: chromium, args: BROWSER_FLAGS });
+    this.browser = await launcher.launch({ executablePath: chromium, args: BROWSER_FLAGS, ignoreDefaultArgs: ["--hide-scrollbars"] });
     const context = await this.browser.newContext(this.options.view);
     this.page = await context.newPage();
     this.page.setDefaultTimeout(STEP_MS);
