@@ -32,7 +32,7 @@
 
 (defun tandem-wait (what fits)
   "Wait until FITS returns something; WHAT is said when it does not."
-  (let ((until (+ (float-time) 30)) result)
+  (let ((until (+ (float-time) 60)) result)
     (while (not (setq result (funcall fits)))
       (when (> (float-time) until)
         (error "Waited in vain for %s in:\n%s" what (buffer-string)))

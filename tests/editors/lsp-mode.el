@@ -30,7 +30,7 @@
 
 (defun tandem-wait (what fits)
   "Wait until FITS returns something; WHAT is said when it does not."
-  (let ((until (+ (float-time) 30)) result)
+  (let ((until (+ (float-time) 60)) result)
     (while (not (setq result (funcall fits)))
       (when (> (float-time) until)
         (message "%s" (buffer-substring-no-properties (point-min) (point-max)))

@@ -191,7 +191,7 @@ local replies = {
 ---@param here string
 local function picture(name, screen, here)
   local folder = vim.env.TANDEM_TEST_OUT
-  if not folder then
+  if not (folder and vim.env.TANDEM_PICTURES) then
     return
   end
   vim.fn.mkdir(folder, 'p')

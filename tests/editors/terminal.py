@@ -8,7 +8,7 @@ import tempfile
 import time
 
 # Long enough for a busy machine; nothing ever waits this long when it works.
-PATIENCE = 20
+PATIENCE = 60
 
 CONFIG = """
 set -g default-terminal tmux-256color

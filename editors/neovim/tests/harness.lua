@@ -68,7 +68,7 @@ function M.wait(what, condition, timeout_ms)
     value = condition()
     return value
   end
-  if not vim.wait(timeout_ms or 30000, met, 5) then
+  if not vim.wait(timeout_ms or 60000, met, 5) then
     error('waited in vain for: ' .. what, 2)
   end
   return value
