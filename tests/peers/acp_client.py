@@ -63,7 +63,8 @@ async def talk(folder, port):
     client = Client()
     program = os.environ["TANDEM_BIN"]
     home = f"{folder}/.home"
-    async with spawn_agent_process(client, program, "acp", env=environment(home, port)) as (agent, _process):
+    patient = {"shutdown_timeout": 60}  # after it the SDK ends a process that may have ended in this moment, and fails
+    async with spawn_agent_process(client, program, "acp", env=environment(home, port), transport_kwargs=patient) as (agent, _process):
         hello = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
         assert hello.agent_info.name == "tandem", hello
         session = await agent.new_session(cwd=folder, mcp_servers=[])
@@ -83,7 +84,7 @@ def main():
             script = json.dumps(SCRIPT).encode()
             urllib.request.urlopen(f"http://127.0.0.1:{port}/ctl/script", script).close()
             with tempfile.TemporaryDirectory(prefix="tandem-peers-") as folder:
-                asyncio.run(asyncio.wait_for(talk(os.path.realpath(folder), port), 60))
+                asyncio.run(asyncio.wait_for(talk(os.path.realpath(folder), port), 120))
         finally:
             model.kill()
     print("ok acp python sdk: a file is written with permission\n1 passed, 0 failed")

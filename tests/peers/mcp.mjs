@@ -54,7 +54,7 @@ async function ask(folder, server, words, answer = /^Called\.$/) {
   const names = [...CALLS.map(([name]) => name), 'trigger-long-running-operation', 'get-env'];
   const allow = JSON.stringify([...new Set(names)].map((name) => `every-thing__${name}`));
   await mkdir(path.join(folder, '.home'));
-  const config = `[permissions]\nallow = ${allow}\n[limits]\ncommand-timeout = 2\n[mcp.every-thing]\n${server}\n`;
+  const config = `[permissions]\nallow = ${allow}\n[limits]\ncommand-timeout = 2\nconnect-timeout = 60\n[mcp.every-thing]\n${server}\n`;
   await writeFile(path.join(folder, '.home/config.toml'), config);
   const settings = { TANDEM_BASE_URL: `${model.url}/v1`, TANDEM_MODEL: 'gpt-4o', TANDEM_API_KEY: KEY };
   const heard = await run(folder, settings, words);

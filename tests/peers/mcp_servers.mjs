@@ -102,7 +102,7 @@ for (const [name, { command, http, calls: [before, after = before] }] of Object.
     let server = http && await listening(port, started);
     const config = http ? `url = "http://127.0.0.1:${port}/mcp"`
       : `command = ${JSON.stringify(started)}\nenv = { MEMORY_FILE_PATH = "${folder}/memory.jsonl" }`;
-    await writeFile(path.join(folder, '.home/config.toml'), `[mcp.other]\n${config}\n`);
+    await writeFile(path.join(folder, '.home/config.toml'), `[limits]\nconnect-timeout = 60\n[mcp.other]\n${config}\n`);
     try {
       await converse(folder, settings, 'allow_once', async (agentSide, sessionId, heard) => {
         const call = async (when, [tool, given, expected]) => {
