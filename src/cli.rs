@@ -6,7 +6,6 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
-mod eval;
 mod init;
 mod logging;
 mod login;
@@ -63,8 +62,6 @@ enum Command {
     Doctor(doctor::Args),
     /// Send one prompt from the terminal and print the answer
     Run(run::Args),
-    /// Run benchmark tasks against a model and report the results
-    Eval(eval::Args),
     /// List the models you can use
     Models(models::Args),
     /// List the MCP servers, log in and out, and check them
@@ -110,7 +107,6 @@ impl Failure {
     }
 
     /// The exit code.
-    #[must_use]
     pub fn code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }
@@ -152,7 +148,6 @@ impl Cli {
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => shown(doctor::run(args, &environment).await),
             Command::Run(args) => run::run(args, &environment).await,
-            Command::Eval(args) => shown(eval::run(args, &environment).await),
             Command::Sessions(args) => done(sessions::run(args, &environment).await),
             Command::Blame(args) => done(blame::run(args, &environment).await),
             Command::Models(args) => shown(models::run(args, &environment).await),
@@ -193,7 +188,6 @@ fn shown(outcome: Outcome) -> Outcome {
 }
 
 /// Loads the settings of a process with this environment, separately for every connection and workspace.
-#[must_use]
 pub fn settings_loader(environment: Environment) -> LoadSettings {
     Box::new(move |options, workspaces| {
         let editor = options.is_object().then_some(options);

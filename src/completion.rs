@@ -19,9 +19,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, Settings};
-use crate::domain::{CompletionApi, Effort, lock};
+use crate::domain::{CompletionApi, Effort, Failure, lock};
 use crate::model::{Gap, Provider};
-use crate::session::{NoProvider, provider_named};
+use crate::session::provider_named;
 use crate::text::{Position, Redactor};
 use crate::workspace::{Documents, Excerpt};
 use cache::Cache;
@@ -98,7 +98,7 @@ impl Completer {
     ///
     /// # Errors
     /// The key of its provider is missing.
-    pub fn new(settings: &Settings) -> Result<Option<Self>, NoProvider> {
+    pub fn new(settings: &Settings) -> Result<Option<Self>, Failure> {
         let Some(completion) = settings.completion.clone() else {
             return Ok(None);
         };

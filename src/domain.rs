@@ -20,7 +20,7 @@ pub use completion::{Completion, CompletionKind};
 pub use editor_models::{EditorAnswer, EditorModels};
 pub use endpoint::{Api, CompletionApi, Prices, Proxy, without_password};
 pub use finding::{Finding, Verdict};
-pub use finish::Finish;
+pub use finish::{Counts, Finish};
 pub use host::{is_loopback, same_origin};
 pub use job::{JobOutput, JobState, JobStatus};
 pub use language::Operation;

@@ -57,7 +57,7 @@ use crate::text::redact::Redactor;
 use crate::tools::mcp;
 use crate::workspace::Workspace;
 pub use connect::{
-    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered,
+    Setup, Start, mcp_servers, new_id, provider, provider_named, provider_or_local, remembered,
     rule_problems, setup, surroundings,
 };
 use context::Context;
@@ -74,7 +74,7 @@ pub use in_place::EditInPlace;
 pub use inline::Rewrite;
 pub use login::{LoggedIn, by_readiness, change_configuration, log_out};
 use models::Models;
-pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
+pub use offers::{Candidate, chosen, providers};
 use outbox::Outbox;
 use questions::Questions;
 use queue::Queue;

@@ -21,6 +21,7 @@ mod glob;
 mod grep;
 mod list_files;
 pub mod mcp;
+pub mod output;
 mod pattern;
 mod person;
 mod planned;
@@ -42,12 +43,11 @@ pub use self::context::{Explorer, ToolContext};
 pub use self::diagnostics::{list as list_problems, problems};
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
+pub use self::output::ToolOutput;
 pub use self::person::{Ask, Person, Reply};
 pub use self::resolve::{Resolved, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
-use crate::changes::ChangeSet;
-use crate::domain::Styled;
 pub use crate::domain::{
     CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview,
     ToolError, ToolKind, Undo,
@@ -68,7 +68,6 @@ pub enum Editing {
 }
 
 /// The built-in tools, in the order every request lists them (a request's beginning never changes).
-#[must_use]
 pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
     written_for(editing, Dialect::Posix)
 }
@@ -94,7 +93,6 @@ fn written_for(editing: Editing, dialect: Dialect) -> Arc<[Arc<dyn Tool>]> {
 }
 
 /// The tools useful in `workspace`: [`all`], plus those that only some editors or people need.
-#[must_use]
 pub fn offered(
     editing: Editing,
     dialect: Dialect,
@@ -121,7 +119,6 @@ pub fn offered(
 pub const COMMAND: &str = <run_command::RunCommand as TypedTool>::NAME;
 
 /// The name of the tool that changes parts of files.
-#[must_use]
 pub fn edit_name(tools: &[Arc<dyn Tool>]) -> Option<&str> {
     tools
         .iter()
@@ -130,7 +127,6 @@ pub fn edit_name(tools: &[Arc<dyn Tool>]) -> Option<&str> {
 }
 
 /// The tool called `name`.
-#[must_use]
 pub fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>> {
     tools.iter().find(|tool| tool.name() == name)
 }
@@ -189,33 +185,6 @@ pub trait Tool: Send + Sync {
     /// Runs the call.
     fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value)
     -> Pending<'a, ToolOutput>;
-}
-
-/// The result of a call.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToolOutput {
-    /// What the model reads.
-    pub content: String,
-    /// The actual changes (they may differ from the preview if the person typed meanwhile).
-    pub diffs: Vec<FileDiff>,
-    /// Everything a command changed; its text files are in `diffs` too, unless there are too many to show.
-    pub changes: Option<Arc<ChangeSet>>,
-    /// How its command ended.
-    pub exit: Option<Exit>,
-    /// The number of the background job its command has become.
-    pub job: Option<u32>,
-    /// The locations it read or wrote.
-    pub locations: Vec<Location>,
-    /// Its images, for models that accept images.
-    pub images: Vec<Picture>,
-    /// The plan, when the tool sets it.
-    pub plan: Option<Vec<PlanEntry>>,
-    /// Notices for the person.
-    pub notices: Vec<String>,
-    /// How a terminal would show parts of the content.
-    pub styles: Vec<Styled>,
-    /// Whether the call failed although it changed something, such as a command that was killed.
-    pub failed: bool,
 }
 
 impl From<FileError> for ToolError {

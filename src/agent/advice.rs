@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::event::ExecutionResult;
 use super::guidance::Guidance;
 use crate::text::display::escape_line;
+use crate::tools::ToolOutput;
 use crate::workspace::Workspace;
 
 /// What the model should know of a path that was not quite one: which file it was taken for.
 pub(super) fn another_path(
     arguments: &Value,
-    result: &ExecutionResult,
+    result: &ToolOutput,
     workspace: &Workspace,
 ) -> Option<String> {
     let (name, root) = (arguments.get("path")?.as_str()?, workspace.roots().first()?);
@@ -36,11 +36,7 @@ pub(super) fn another_path(
 
 /// Appends the instructions of the folders of a file that was read or changed, if they are new to the model. They
 /// become part of the new result, so nothing that was sent before changes.
-pub(super) async fn advise(
-    result: &mut ExecutionResult,
-    workspace: &Workspace,
-    guidance: &Guidance,
-) {
+pub(super) async fn advise(result: &mut ToolOutput, workspace: &Workspace, guidance: &Guidance) {
     for location in &result.locations {
         let Ok(file) = workspace.resolve_path(&location.path) else {
             continue;

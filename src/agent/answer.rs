@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Entry;
 use super::event::{AgentEvent, CompleteCall};
@@ -370,50 +370,31 @@ impl<'a> Listener<'a> {
         {
             (call.arguments, repaired) = (Arguments::Object(arguments), true);
         }
-        let (work, raw) =
-            match std::mem::replace(&mut call.arguments, Arguments::Object(Map::new())) {
-                Arguments::Object(arguments) => {
-                    let resolved = tools::resolve(
-                        self.inputs.tools,
-                        &call.name,
-                        Value::Object(arguments.clone()),
-                    );
-                    if let Ok(Resolved {
-                        tool,
-                        arguments: Value::Object(arguments),
-                        ..
-                    }) = &resolved
-                    {
-                        tool.name().clone_into(&mut call.name);
-                        call.arguments = Arguments::Object(arguments.clone());
-                    } else {
-                        call.arguments = Arguments::Object(arguments);
-                    }
-                    (resolved.map(|resolved| work(resolved, repaired)), None)
+        let work = match &call.arguments {
+            Arguments::Object(arguments) => {
+                let written = Value::Object(arguments.clone());
+                let resolved = tools::resolve(self.inputs.tools, &call.name, written);
+                if let Ok(Resolved {
+                    tool,
+                    arguments: Value::Object(arguments),
+                    ..
+                }) = &resolved
+                {
+                    tool.name().clone_into(&mut call.name);
+                    call.arguments = Arguments::Object(arguments.clone());
                 }
-                Arguments::Unparsable(raw) => {
-                    call.arguments = Arguments::Unparsable(raw.clone());
-                    let known = tools::resolve(self.inputs.tools, &call.name, Value::Null);
-                    if let Ok(known) = &known {
-                        known.tool.name().clone_into(&mut call.name);
-                    }
-                    (
-                        Err(known.err().unwrap_or_else(|| self.unreadable())),
-                        Some(raw),
-                    )
+                resolved.map(|resolved| work(resolved, repaired))
+            }
+            Arguments::Unparsable(_) => {
+                let known = tools::resolve(self.inputs.tools, &call.name, Value::Null);
+                if let Ok(known) = &known {
+                    known.tool.name().clone_into(&mut call.name);
                 }
-            };
+                Err(known.err().unwrap_or_else(|| self.unreadable()))
+            }
+        };
         self.announce(slot, &call).await;
-        let arguments = match &call.arguments {
-            Arguments::Object(arguments) => Value::Object(arguments.clone()),
-            Arguments::Unparsable(_) => Value::Null,
-        };
-        let complete = CompleteCall {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            arguments,
-            raw,
-        };
+        let complete = CompleteCall::from(&call);
         self.inputs
             .steps
             .event(AgentEvent::ToolCallComplete { call: complete })

@@ -216,7 +216,6 @@ pub async fn whether_to_apply(
 }
 
 /// The person of a turn, for questions named after `place`, which is unique in its session.
-#[must_use]
 pub fn person(place: &str, cancel: &CancellationToken, steps: Steps) -> Person {
     Person::new(Asking {
         place: place.to_owned(),

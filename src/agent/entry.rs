@@ -27,7 +27,6 @@ pub struct Entry {
 
 impl Entry {
     /// Encodes the message in this provider's API.
-    #[must_use]
     pub fn new(mut message: Message, provider: &Provider) -> Arc<Self> {
         let encoded = provider.encode(&message);
         let mut end = 0;
@@ -46,13 +45,11 @@ impl Entry {
     }
 
     /// The message without the long texts of a person or a tool.
-    #[must_use]
     pub fn outline(&self) -> &Message {
         &self.outline
     }
 
     /// The complete message.
-    #[must_use]
     pub fn message(&self) -> Cow<'_, Message> {
         if self.places.iter().all(Option::is_none) {
             return Cow::Borrowed(&self.outline);
@@ -67,7 +64,6 @@ impl Entry {
     }
 
     /// The texts that an answer may quote: of a person, a file, a tool, and what the model wrote into files.
-    #[must_use]
     pub fn read_texts(&self) -> Vec<String> {
         match self.message().into_owned() {
             Message::User { parts } => {
@@ -93,7 +89,6 @@ impl Entry {
     }
 
     /// The encoded bytes.
-    #[must_use]
     pub fn encoded(&self) -> &Bytes {
         &self.encoded
     }

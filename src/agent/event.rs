@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 use tokio::sync::oneshot;
 
-use crate::changes::ChangeSet;
-use crate::domain::{
-    Effort, Exit, Failure, FileDiff, Location, Picture, PlanEntry, Preview, Styled, ToolKind, Usage,
-};
+use crate::domain::{Counts, Effort, Failure, PlanEntry, Preview, ToolKind, Usage};
+use crate::model::{Arguments, ToolCall};
+use crate::tools::output::ToolOutput;
 
 /// An event. Consumers ignore types they do not know.
 #[derive(Debug, Serialize)]
@@ -142,7 +142,7 @@ pub enum AgentEvent {
         /// The tool's name.
         name: String,
         /// The result.
-        result: ExecutionResult,
+        result: ToolOutput,
         /// How long it waited to run.
         wait_ms: f64,
         /// How long it ran.
@@ -261,7 +261,6 @@ pub enum AgentEvent {
 
 impl AgentEvent {
     /// Its words for a person, if it has nothing else.
-    #[must_use]
     pub fn notice(&self) -> Option<&str> {
         match self {
             Self::Notice { message } | Self::Finish { message, .. } => Some(message),
@@ -272,20 +271,8 @@ impl AgentEvent {
     }
 }
 
-/// What the checks at the end of a turn counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Errors and warnings that were not there before the turn.
-    pub new: usize,
-    /// How many were fixed without the model.
-    pub fixed: usize,
-    /// In how many of the changed files the editor looked for them.
-    pub files: usize,
-    /// How many changed files changed since the editor's last report.
-    pub unknown: usize,
-}
-
 /// A finished call.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CompleteCall {
     /// The provider's id.
@@ -295,8 +282,22 @@ pub struct CompleteCall {
     /// An object, or `null` when unparsable.
     pub arguments: Value,
     /// The text as it arrived, when unparsable.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
+}
+
+impl From<&ToolCall> for CompleteCall {
+    fn from(call: &ToolCall) -> Self {
+        let (arguments, raw) = match &call.arguments {
+            Arguments::Object(object) => (Value::Object(object.clone()), None),
+            Arguments::Unparsable(raw) => (Value::Null, Some(raw.clone())),
+        };
+        Self {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments,
+            raw,
+        }
+    }
 }
 
 impl AgentEvent {
@@ -310,7 +311,7 @@ impl AgentEvent {
     }
 
     /// The end of a call whose times are unknown, or of no interest.
-    pub(crate) fn ended(call_id: &str, name: &str, result: ExecutionResult) -> Self {
+    pub(crate) fn ended(call_id: &str, name: &str, result: ToolOutput) -> Self {
         Self::ToolExecutionEnd {
             call_id: call_id.to_owned(),
             name: name.to_owned(),
@@ -330,36 +331,6 @@ impl AgentEvent {
         };
         [start, Self::preview(id, kind, preview)]
     }
-}
-
-/// The result of a call, as shown.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct ExecutionResult {
-    /// What the model reads.
-    pub content: String,
-    /// Whether it failed.
-    pub is_error: bool,
-    /// How a terminal would show parts of that.
-    #[serde(skip)]
-    pub styles: Vec<Styled>,
-    /// What changed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub diffs: Vec<FileDiff>,
-    /// Everything a command changed, text files or not.
-    #[serde(skip)]
-    pub changes: Option<Arc<ChangeSet>>,
-    /// How its command ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
-    /// The job as which its command goes on in the background.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub job: Option<u32>,
-    /// The locations it concerns.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub locations: Vec<Location>,
-    /// Its images, for models that accept images.
-    #[serde(skip)]
-    pub images: Vec<Picture>,
 }
 
 /// What a permission request is about.
@@ -413,20 +384,18 @@ pub enum Permission {
 
 impl Permission {
     /// Whether the call may run.
-    #[must_use]
     pub fn allows(&self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways(_))
     }
 }
 
 /// What a yes to a permission request may cover besides the call.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Offer {
     /// The rule that "always" would add; `None` if this requires approval every time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The rule for the same subcommand with any arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     /// Whether the rest of the turn can be allowed with it.
     #[serde(skip)]
@@ -455,7 +424,6 @@ pub enum Scope {
 
 impl Scope {
     /// As in commands and choices.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Turn => "turn",

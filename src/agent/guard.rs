@@ -121,8 +121,8 @@ impl Track {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::ExecutionResult;
     use crate::model::Arguments;
+    use crate::tools::ToolOutput;
     use std::time::Duration;
 
     /// The first round that is too many, and the loop detected there. Each item is a call, its result and the words
@@ -138,15 +138,14 @@ mod tests {
                     name: (*name).into(),
                     arguments: Arguments::Object(serde_json::Map::new()),
                 };
-                let result = ExecutionResult {
+                let result = ToolOutput {
                     content: (*content).into(),
-                    ..ExecutionResult::default()
+                    ..ToolOutput::default()
                 };
                 let outcome = Outcome {
                     id: "1".into(),
                     name: (*name).into(),
                     result,
-                    plan: None,
                     wait: Duration::ZERO,
                     ran: Duration::ZERO,
                 };

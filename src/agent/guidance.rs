@@ -46,7 +46,6 @@ pub struct Rules {
 
 impl Rules {
     /// The text of the file at `path`, cut if it is too long.
-    #[must_use]
     pub fn new(path: &Path, text: &str) -> Self {
         let text = cut(text, LONGEST, "it exceeds the limit");
         Self {
@@ -94,7 +93,6 @@ impl Guidance {
     }
 
     /// Marks the file at `path` as seen; returns whether it was new.
-    #[must_use]
     pub fn is_new(&self, path: &Path) -> bool {
         self.lock().insert(path.display().to_string())
     }

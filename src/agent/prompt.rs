@@ -17,7 +17,6 @@ use crate::workspace::{Workspace, native};
 const SMALL_WINDOW: u64 = 16_384;
 
 /// The system prompt of a session: the same for the same model, workspace and environment line, in every process.
-#[must_use]
 pub fn system(
     provider: &Provider,
     workspace: &Workspace,
@@ -49,7 +48,6 @@ pub fn system(
 }
 
 /// The system prompt of an explorer.
-#[must_use]
 pub fn explorer(workspace: &Workspace, bounds: Bounds) -> String {
     let mut text = include_str!("explore.md")
         .replace("{calls}", &bounds.calls.to_string())
@@ -92,7 +90,6 @@ pub(super) const GO: &str =
     "(the mode is no longer plan: tools that change files can be called again)";
 
 /// Whether this message told the model to plan only.
-#[must_use]
 pub fn plans_only(message: &Message) -> bool {
     let Message::User { parts } = message else {
         return false;
@@ -103,7 +100,6 @@ pub fn plans_only(message: &Message) -> bool {
 }
 
 /// The parts of the user message for a prompt.
-#[must_use]
 pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
     let mut text = String::new();
     let mut parts = Vec::new();
@@ -191,7 +187,6 @@ fn span(first: u32, last: u32) -> String {
 }
 
 /// The missing results of an interrupted turn: one for every call of the last message.
-#[must_use]
 pub fn missing_results(last: &Message) -> Option<Message> {
     let Message::Assistant(answer) = last else {
         return None;

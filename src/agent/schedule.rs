@@ -17,10 +17,10 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::advice::{advise, another_path};
 use super::ask::{Wish, ask, person, show};
-use super::event::{AgentEvent, ExecutionResult};
+use super::event::AgentEvent;
 use super::guidance::Guidance;
 use super::steps::Steps;
-use crate::tools::{Live, PlanEntry, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Live, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// The shortest time between two pieces of a running call's output.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
@@ -73,8 +73,7 @@ impl Work {
 pub(super) struct Outcome {
     pub id: String,
     pub name: String,
-    pub result: ExecutionResult,
-    pub plan: Option<Vec<PlanEntry>>,
+    pub result: ToolOutput,
     pub wait: Duration,
     pub ran: Duration,
 }
@@ -326,7 +325,7 @@ impl Schedule {
                 execute_duration_ms: millis(outcome.ran),
             })
             .await;
-        if let Some(entries) = outcome.plan.clone() {
+        if let Some(entries) = outcome.result.plan.clone() {
             self.steps.event(AgentEvent::Plan { entries }).await;
         }
     }
@@ -336,16 +335,10 @@ const CANCELLED: &str = "cancelled by the user before it finished";
 
 impl Outcome {
     fn failed(id: String, name: String, why: String) -> Self {
-        let result = ExecutionResult {
-            content: why,
-            is_error: true,
-            ..ExecutionResult::default()
-        };
         Self {
             id,
             name,
-            result,
-            plan: None,
+            result: ToolError(why).into(),
             wait: Duration::ZERO,
             ran: Duration::ZERO,
         }
@@ -426,8 +419,8 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         never = tell_live(&call.id, &context.live, &context.secrets, &steps) => match never {},
     };
     drop(permit);
-    let (mut result, plan, notices) = outcome_of(answer);
-    for message in notices {
+    let mut result = answer.unwrap_or_else(ToolOutput::from);
+    for message in std::mem::take(&mut result.notices) {
         steps.notice(message).await;
     }
     if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
@@ -449,39 +442,8 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         id: call.id,
         name: call.name,
         result,
-        plan,
         wait,
         ran: begun.elapsed(),
-    }
-}
-
-/// A call's result, its plan, and its notices for the person.
-fn outcome_of(
-    answer: Result<ToolOutput, ToolError>,
-) -> (ExecutionResult, Option<Vec<PlanEntry>>, Vec<String>) {
-    match answer {
-        Ok(output) => {
-            let result = ExecutionResult {
-                content: output.content,
-                styles: output.styles,
-                is_error: output.failed,
-                diffs: output.diffs,
-                changes: output.changes,
-                exit: output.exit,
-                job: output.job,
-                locations: output.locations,
-                images: output.images,
-            };
-            (result, output.plan, output.notices)
-        }
-        Err(ToolError(why)) => {
-            let result = ExecutionResult {
-                content: why,
-                is_error: true,
-                ..ExecutionResult::default()
-            };
-            (result, None, Vec::new())
-        }
     }
 }
 

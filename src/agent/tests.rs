@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{About, AgentEvent, ExecutionResult, Permission, Termination};
+use super::event::{About, AgentEvent, Permission, Termination};
 use super::{Entry, Goal, Guidance, Spent, Steer, Step, Steps, Turn, run_turn};
 use crate::domain::{Allowance, Finish, Limits};
 use crate::model::rehearsal::{Rehearsal, Script};
@@ -73,7 +73,7 @@ struct Play {
     steps: mpsc::Receiver<Step>,
     /// The events of calls, abbreviated.
     log: Vec<String>,
-    ends: Vec<(String, ExecutionResult, f64, f64)>,
+    ends: Vec<(String, ToolOutput, f64, f64)>,
     entries: Vec<Arc<Entry>>,
     notices: Vec<String>,
     /// The requests to continue the turn, and how often the answer is yes.

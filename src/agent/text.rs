@@ -1,7 +1,6 @@
 //! Texts inside other texts: truncated, fenced so that they cannot break out, and found again.
 
 /// The first `limit` bytes of a text, with a note of how much is missing and why.
-#[must_use]
 pub fn cut(text: &str, limit: usize, why: &str) -> String {
     let (head, rest) = text.split_at(text.floor_char_boundary(limit));
     if rest.is_empty() {

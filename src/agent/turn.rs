@@ -23,7 +23,7 @@ use self::room::Cause;
 use super::Entry;
 use super::answer::{Answer, End, Inputs, listen};
 use super::ask;
-use super::event::{AgentEvent, ExecutionResult, Termination};
+use super::event::{AgentEvent, Termination};
 use super::guard::{Guard, Loop};
 use super::guidance::Guidance;
 use super::schedule::{Outcome, Permits, Schedule};
@@ -33,7 +33,7 @@ use crate::model::{
     ErrorCode, Failure, Image, Message, ModelRequest, Part, Preamble, Provider, ToolCall,
     ToolResult, Usage,
 };
-use crate::tools::{Tool, ToolContext};
+use crate::tools::{Tool, ToolContext, ToolOutput};
 
 /// How many overflows in a row are answered by compaction: the size of a request is an estimate.
 const RECOVERIES: u32 = 2;
@@ -474,7 +474,7 @@ impl State {
     async fn record(&mut self, calls: &[ToolCall], outcomes: Vec<Outcome>) {
         let is_blind = self.turn.provider.sees() == Some(false);
         let result = |(call, outcome): (&ToolCall, Outcome)| {
-            let ExecutionResult {
+            let ToolOutput {
                 mut content,
                 is_error,
                 mut images,

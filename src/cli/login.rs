@@ -8,9 +8,9 @@ use anyhow::{Context as _, anyhow};
 use super::{Failure, Outcome};
 use crate::config::{Environment, Provider as Row, ProviderEntry, Settings, Sources};
 use crate::domain::Verdict;
-use crate::model::{ErrorCode, Provider};
+use crate::model::{ErrorCode, Failure as ModelFailure, ModelInfo, Provider};
 use crate::session::check;
-use crate::session::{self, Candidate, LoggedIn, NoProvider, OfferedModel, OfferedProvider};
+use crate::session::{self, Candidate, LoggedIn};
 use crate::text::display;
 
 /// How often a key or an address may be wrong.
@@ -35,10 +35,7 @@ pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
     }?;
     let (candidate, models) = reach(&settings, &entry).await?;
     let model = choose_model(&models)?;
-    let provider = candidate
-        .chosen(&settings, &model)
-        .await
-        .map_err(|why| anyhow!(why.message))?;
+    let provider = candidate.chosen(&settings, &model).await?;
     if !test(&provider).await? && !ask("Save it anyway? [y/N] ")?.eq_ignore_ascii_case("y") {
         return Err(anyhow!("nothing was saved").into());
     }
@@ -70,27 +67,22 @@ pub(super) async fn log_out(environment: &Environment) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn named(providers: &[OfferedProvider], name: &str) -> Option<ProviderEntry> {
-    let found = providers.iter().find(|offered| offered.entry.name == name);
-    found.map(|offered| offered.entry.clone())
+fn named(providers: &[ProviderEntry], name: &str) -> Option<ProviderEntry> {
+    let found = providers.iter().find(|entry| entry.name == name);
+    found.cloned()
 }
 
-fn choose_provider(providers: &[OfferedProvider]) -> Result<ProviderEntry, Failure> {
-    for (number, OfferedProvider { entry, is_running }) in (1..).zip(providers) {
+fn choose_provider(providers: &[ProviderEntry]) -> Result<ProviderEntry, Failure> {
+    for (number, entry) in (1..).zip(providers) {
         let ready = match &entry.key_variable {
-            _ if *is_running => " (running)".to_owned(),
+            _ if entry.is_running => " (running)".to_owned(),
             Some(name) if entry.has_key => format!(" ({name} is set)"),
             _ => String::new(),
         };
-        say(&format!(
-            "{number:>3}  {:<14} {}{ready}",
-            entry.name, entry.title
-        ))?;
+        let ProviderEntry { name, title, .. } = entry;
+        say(&format!("{number:>3}  {name:<14} {title}{ready}"))?;
     }
-    let names: Vec<_> = providers
-        .iter()
-        .map(|offered| offered.entry.name.as_str())
-        .collect();
+    let names: Vec<_> = providers.iter().map(|entry| entry.name.as_str()).collect();
     let name = choose("Provider", &names, false)?;
     named(providers, &name).ok_or_else(|| anyhow!("no provider can be used").into())
 }
@@ -99,7 +91,7 @@ fn choose_provider(providers: &[OfferedProvider]) -> Result<ProviderEntry, Failu
 async fn reach(
     settings: &Settings,
     entry: &ProviderEntry,
-) -> Result<(Candidate, Vec<OfferedModel>), Failure> {
+) -> Result<(Candidate, Vec<ModelInfo>), Failure> {
     let mut why = String::new();
     for _ in 0..TRIES {
         let mut url = None;
@@ -116,7 +108,7 @@ async fn reach(
         match candidate.models(settings).await {
             Ok(models) => return Ok((candidate, models)),
             // Not every endpoint has a list; the test says whether the rest works.
-            Err(NoProvider {
+            Err(ModelFailure {
                 code: ErrorCode::InvalidRequest,
                 ..
             }) => {
@@ -142,7 +134,7 @@ fn ask_for_key(entry: &ProviderEntry) -> Result<String, Failure> {
     Ok(key)
 }
 
-fn choose_model(models: &[OfferedModel]) -> Result<String, Failure> {
+fn choose_model(models: &[ModelInfo]) -> Result<String, Failure> {
     let names: Vec<_> = models.iter().map(|model| model.id.as_str()).collect();
     for (number, model) in (1..=LISTED).zip(models) {
         let window = model

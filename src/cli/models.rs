@@ -43,8 +43,8 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
             );
             Some((provider.name(), why))
         }
-        Err(why) if why.unset => None,
-        Err(why) => return Err(anyhow::anyhow!(why.message).into()),
+        Err(_) if settings.names_no_model() => None,
+        Err(why) => return Err(why.into()),
     };
     for server in detect().await {
         let new = offers.iter().all(|(name, _)| name != server.name);

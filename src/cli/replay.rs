@@ -6,13 +6,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::agent::event::{AgentEvent, CompleteCall, Termination};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::domain::ToolKind;
-use crate::model::{
-    Api, Arguments, Batch, Collector, Finish, ModelEvent, Outcome, StreamDecoder, ToolCall,
-};
+use crate::model::{Api, Batch, Collector, Finish, ModelEvent, Outcome, StreamDecoder};
 
 /// Arguments of `tandem replay`.
 #[derive(Debug, clap::Args)]
@@ -89,7 +87,7 @@ fn replay<'a>(
     let problem = end.as_ref().err().cloned();
     let collected = collector.finish(end);
     for call in collected.message.calls.iter().skip(printed) {
-        print(out, &complete(call))?;
+        print(out, &AgentEvent::ToolCallComplete { call: call.into() })?;
     }
     if let Some(usage) = collected.usage {
         print(out, &AgentEvent::Usage(usage))?;
@@ -143,7 +141,8 @@ fn drain(
             ModelEvent::CallEnd { .. } => {
                 let Some(call) = call else { continue };
                 *printed += 1;
-                complete(&call)
+                let call = (&call).into();
+                AgentEvent::ToolCallComplete { call }
             }
             ModelEvent::Notice(message) => AgentEvent::Notice { message },
             _ => continue,
@@ -151,21 +150,6 @@ fn drain(
         print(out, &event)?;
     }
     Ok(())
-}
-
-fn complete(call: &ToolCall) -> AgentEvent {
-    let (arguments, raw) = match &call.arguments {
-        Arguments::Object(object) => (Value::Object(object.clone()), None),
-        Arguments::Unparsable(raw) => (Value::Null, Some(raw.clone())),
-    };
-    AgentEvent::ToolCallComplete {
-        call: CompleteCall {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            arguments,
-            raw,
-        },
-    }
 }
 
 fn print(out: &mut dyn Write, event: &impl serde::Serialize) -> anyhow::Result<()> {

@@ -21,7 +21,6 @@ pub struct UserCommand {
 
 impl UserCommand {
     /// Its first line, as a description.
-    #[must_use]
     pub fn description(&self) -> &str {
         let mut lines = self
             .text
@@ -31,13 +30,11 @@ impl UserCommand {
     }
 
     /// Whether it contains `$ARGUMENTS`.
-    #[must_use]
     pub fn takes_arguments(&self) -> bool {
         self.text.contains(ARGUMENTS)
     }
 
     /// The prompt with the arguments inserted, or appended if it has no placeholder.
-    #[must_use]
     pub fn prompt(&self, arguments: &str) -> String {
         if self.takes_arguments() {
             self.text.replace(ARGUMENTS, arguments)

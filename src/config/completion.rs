@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::model::{Choice, NoModel};
+use super::model::Choice;
 use super::options::CompletionOptions;
 use super::providers::Provider;
-use crate::domain::CompletionApi;
+use crate::domain::{CompletionApi, Failure};
 
 /// How long typing has to pause before a request is sent.
 pub(super) const DEBOUNCE: u64 = 75;
@@ -27,7 +27,7 @@ pub struct Completion {
 
 impl Choice<'_> {
     /// The inline completion, if one is configured.
-    pub(super) fn completion(&self) -> Result<Option<Completion>, NoModel> {
+    pub(super) fn completion(&self) -> Result<Option<Completion>, Failure> {
         let CompletionOptions {
             model,
             api,

@@ -8,7 +8,6 @@ pub type Key<'a> = &'a [&'a str];
 
 /// The text with `key` set to `value` (removed if `None`); `None` if the text is not valid, or written in a way in which
 /// that key cannot be set.
-#[must_use]
 pub fn with(text: &str, key: Key<'_>, value: Option<&toml::Value>) -> Option<String> {
     let table = DeTable::parse(text).ok()?;
     let mut expected = toml::from_str(text).ok()?;

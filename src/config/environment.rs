@@ -119,7 +119,6 @@ struct Inner {
 
 impl Environment {
     /// The environment of this process. Variables that are not Unicode count as unset.
-    #[must_use]
     pub fn of_process() -> Self {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -146,7 +145,6 @@ impl Environment {
     }
 
     /// A made-up environment: these variables, and the folders `config`, `state` and `platform` inside `home`.
-    #[must_use]
     pub fn made_up(home: &Path, variables: &[(&str, &str)]) -> Self {
         let variables = variables
             .iter()
@@ -183,13 +181,11 @@ impl Environment {
     }
 
     /// The path of this program, to start it again.
-    #[must_use]
     pub fn program(&self) -> Option<&Path> {
         self.0.program.as_deref()
     }
 
     /// The variables for the model's commands.
-    #[must_use]
     pub fn for_commands(&self) -> BTreeMap<String, String> {
         self.those(|name| {
             FOR_COMMANDS.contains(&name)
@@ -206,7 +202,6 @@ impl Environment {
     }
 
     /// A variable; an empty one counts as unset.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         let upper = if cfg!(windows) {
             name.to_ascii_uppercase()
@@ -259,7 +254,6 @@ impl Environment {
     }
 
     /// The user's configuration file, whether it exists or not; `None` without a home directory.
-    #[must_use]
     pub fn config_file(&self) -> Option<PathBuf> {
         match self.get("TANDEM_CONFIG") {
             Some(path) => Some(PathBuf::from(path)),
@@ -272,19 +266,16 @@ impl Environment {
     }
 
     /// The administrator's file, whether it exists or not.
-    #[must_use]
     pub fn managed_file(&self) -> Option<&Path> {
         self.0.managed.as_deref()
     }
 
     /// The platform's folder for configuration, where other programs keep theirs.
-    #[must_use]
     pub fn config_home(&self) -> Option<&Path> {
         self.0.platform.as_deref()
     }
 
     /// The platform's state folder.
-    #[must_use]
     pub fn state_folder(&self) -> Option<&Path> {
         self.0.state.as_deref()
     }

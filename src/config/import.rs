@@ -38,7 +38,6 @@ pub struct Importable {
 }
 
 /// The servers of all files; of several with one name, the first, which is the person's own if they have one.
-#[must_use]
 pub fn importable(settings: &Settings, workspace: &Path) -> Vec<Importable> {
     let environment = settings.harmless_environment();
     let home = ["HOME", "USERPROFILE"]

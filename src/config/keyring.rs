@@ -4,7 +4,6 @@
 use super::options::CommandLine;
 
 /// The program that prints the key stored under `service`.
-#[must_use]
 pub fn lookup(service: &str) -> CommandLine {
     command(
         &["secret-tool", "lookup", "service", service],
@@ -17,7 +16,6 @@ pub fn lookup(service: &str) -> CommandLine {
 }
 
 /// The program that asks for a key and stores it under `service`.
-#[must_use]
 pub fn store(service: &str) -> CommandLine {
     let label = format!("--label=tandem-{service}");
     command(

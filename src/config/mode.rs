@@ -9,7 +9,6 @@ impl Mode {
     pub const ALL: [Self; 4] = [Self::Plan, Self::Ask, Self::Edit, Self::Auto];
 
     /// Its name in configuration and protocol.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -20,7 +19,6 @@ impl Mode {
     }
 
     /// Its title in a menu.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Plan => "Plan",
@@ -31,7 +29,6 @@ impl Mode {
     }
 
     /// Its description.
-    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::Plan => "Reads only",

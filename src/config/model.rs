@@ -14,7 +14,7 @@ use super::keyring;
 use super::layer::{nearest, overlay};
 use super::options::{BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, ProviderOptions};
 use super::providers::{PROVIDERS, Provider};
-use crate::domain::{Api, Effort, Prices, Proxy, without_password};
+use crate::domain::{Api, Effort, ErrorCode, Failure, Prices, Proxy, without_password};
 
 /// The provider name for an endpoint given as a bare `base-url`.
 const CUSTOM: &str = "custom";
@@ -60,19 +60,16 @@ pub struct ModelSettings {
 
 impl ModelSettings {
     /// `provider/model`.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
     }
 
     /// Whether requests stay on this machine, without TLS.
-    #[must_use]
     pub fn is_plain_loopback(&self) -> bool {
         self.base_url.starts_with("http://") && is_local(&self.base_url)
     }
 
     /// The base URL without a password, for display.
-    #[must_use]
     pub fn shown_url(&self) -> String {
         without_password(&self.base_url)
     }
@@ -130,16 +127,8 @@ pub struct ProviderEntry {
     pub has_key: bool,
     /// Whether it is a server on this machine.
     pub is_local: bool,
-}
-
-/// Why there is no model, and how to configure one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct NoModel {
-    /// The message for the person.
-    pub message: String,
-    /// Whether nothing at all is configured, so that a local server may be used.
-    pub unset: bool,
+    /// Whether that was found to run.
+    pub is_running: bool,
 }
 
 /// Everything a model is chosen from.
@@ -161,7 +150,7 @@ struct Wanted<'a> {
 
 impl Choice<'_> {
     /// The configured model, or else the default one of a well-known key.
-    pub(super) fn default_model(&self) -> Result<ModelSettings, NoModel> {
+    pub(super) fn default_model(&self) -> Result<ModelSettings, Failure> {
         let (provider, model) = match (self.options.model.as_deref(), &self.options.base_url) {
             (Some(name), None) => self.split(name)?,
             (Some(name), Some(url)) => self
@@ -171,16 +160,15 @@ impl Choice<'_> {
                 let what = format!("an endpoint is configured ({}), but no model", url.as_str());
                 return Err(wrong(self.explain(&what)));
             }
-            (None, None) => self.model_of_a_key().ok_or_else(|| NoModel {
-                message: self.explain("no model configured"),
-                unset: true,
-            })?,
+            (None, None) => self
+                .model_of_a_key()
+                .ok_or_else(|| wrong(self.explain("no model configured")))?,
         };
         self.resolve(&self.wanted(provider, model))
     }
 
     /// Another model, by `provider/model`.
-    pub(super) fn model_named(&self, name: &str) -> Result<ModelSettings, NoModel> {
+    pub(super) fn model_named(&self, name: &str) -> Result<ModelSettings, Failure> {
         match self.default_model() {
             Ok(model) if model.name() == name => Ok(model),
             _ => self.model_at(name, None),
@@ -192,7 +180,7 @@ impl Choice<'_> {
         &self,
         name: &str,
         base_url: Option<&str>,
-    ) -> Result<ModelSettings, NoModel> {
+    ) -> Result<ModelSettings, Failure> {
         let url = base_url
             .map(|url| BaseUrl::try_from(url.to_owned()))
             .transpose();
@@ -256,6 +244,7 @@ impl Choice<'_> {
             key_variable: Some(row.key_variable.to_owned()).filter(|name| !name.is_empty()),
             has_key: self.environment.get(row.key_variable).is_some(),
             is_local: row.is_local(),
+            is_running: false,
         });
         let own = configured.map(|(name, options)| ProviderEntry {
             name: name.clone(),
@@ -267,6 +256,7 @@ impl Choice<'_> {
                 .as_ref()
                 .is_some_and(|name| self.environment.get(name).is_some()),
             is_local: false,
+            is_running: false,
         });
         built_in.chain(own).collect()
     }
@@ -320,7 +310,7 @@ impl Choice<'_> {
     }
 
     /// Splits `provider/model` where the provider is known.
-    fn split<'n>(&self, name: &'n str) -> Result<(&'n str, &'n str), NoModel> {
+    fn split<'n>(&self, name: &'n str) -> Result<(&'n str, &'n str), Failure> {
         let Some((provider, model)) = name.split_once('/') else {
             return Err(wrong(format!(
                 "model `{name}` has no provider; write `provider/{name}`, such as `openai/{name}`"
@@ -347,7 +337,7 @@ impl Choice<'_> {
         )))
     }
 
-    fn resolve(&self, wanted: &Wanted<'_>) -> Result<ModelSettings, NoModel> {
+    fn resolve(&self, wanted: &Wanted<'_>) -> Result<ModelSettings, Failure> {
         let (no_provider, no_model) = (ProviderOptions::default(), ModelOptions::default());
         let provider = self
             .options
@@ -464,12 +454,8 @@ impl Choice<'_> {
     }
 }
 
-/// Something is configured, but wrong.
-fn wrong(message: String) -> NoModel {
-    NoModel {
-        message,
-        unset: false,
-    }
+fn wrong(message: String) -> Failure {
+    Failure::new(ErrorCode::NoModel, message)
 }
 
 /// The provider's fields, then the model's own.

@@ -249,7 +249,6 @@ pub struct BaseUrl(String);
 
 impl BaseUrl {
     /// The URL.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -288,7 +287,6 @@ impl CommandLine {
     }
 
     /// The words; the first one is the program.
-    #[must_use]
     pub fn words(&self) -> &[String] {
         &self.0
     }

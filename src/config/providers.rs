@@ -31,13 +31,11 @@ pub struct Provider {
 
 impl Provider {
     /// Whether it is a server on this machine, which needs no key.
-    #[must_use]
     pub fn is_local(&self) -> bool {
         self.key_variable.is_empty()
     }
 
     /// The row with this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name == name)
     }
@@ -172,7 +170,6 @@ pub const PROVIDERS: &[Provider] = &[
 ];
 
 /// The best of `offered` by the patterns of `preferred`, if any matches.
-#[must_use]
 pub fn best<'a>(
     preferred: &[&str],
     offered: &(impl Iterator<Item = &'a str> + Clone),

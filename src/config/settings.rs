@@ -13,7 +13,7 @@ use super::completion::Completion;
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::managed;
-use super::model::{Choice, ModelSettings, NoModel, ProviderEntry};
+use super::model::{Choice, ModelSettings, ProviderEntry};
 use super::options::{
     CommandLine, ExploreOptions, FinishOptions, LimitOptions, LogLevel, McpOptions, Mode, Options,
     Permissions, QuickFixes,
@@ -21,7 +21,7 @@ use super::options::{
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
-use crate::domain::{Allowance, Bounds, EditorModels, Finish, Limits, without_password};
+use crate::domain::{Allowance, Bounds, EditorModels, Failure, Finish, Limits, without_password};
 
 /// Sources besides the user's file and the environment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,7 +47,7 @@ pub struct Flags<'a> {
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The model new sessions use.
-    pub model: Result<ModelSettings, NoModel>,
+    pub model: Result<ModelSettings, Failure>,
     /// The mode new sessions start in.
     pub mode: Mode,
     /// The widest mode a session may be put in.
@@ -142,7 +142,6 @@ struct Merged {
 
 impl Settings {
     /// Reads all sources. Never fails: mistakes are in [`Self::problems`].
-    #[must_use]
     pub fn load(environment: &Environment, sources: &Sources<'_>) -> Self {
         let mut problems = Vec::new();
         let mut merged = Merged {
@@ -184,7 +183,6 @@ impl Settings {
     }
 
     /// The environment the process was started with.
-    #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
@@ -197,7 +195,7 @@ impl Settings {
             environment,
         };
         let model = choice.default_model();
-        let mut no_model = |section: &str, why: NoModel| {
+        let mut no_model = |section: &str, why: Failure| {
             let path = [section.to_owned(), "model".to_owned()];
             problems.push(Problem {
                 place: merged.place(&path),
@@ -259,11 +257,19 @@ impl Settings {
         }
     }
 
+    /// Whether nothing at all says which model to use, so that one of a local server may be used.
+    pub fn names_no_model(&self) -> bool {
+        let Options {
+            model, base_url, ..
+        } = &self.options;
+        self.model.is_err() && model.is_none() && base_url.is_none()
+    }
+
     /// Another model than the configured one, by `provider/model`.
     ///
     /// # Errors
     /// The provider is unknown or has no base URL.
-    pub fn model_named(&self, name: &str) -> Result<ModelSettings, NoModel> {
+    pub fn model_named(&self, name: &str) -> Result<ModelSettings, Failure> {
         self.choice().model_named(name)
     }
 
@@ -271,30 +277,26 @@ impl Settings {
     ///
     /// # Errors
     /// The provider is unknown, or its base URL is missing or invalid.
-    pub fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, NoModel> {
+    pub fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, Failure> {
         self.choice().model_at(name, base_url)
     }
 
     /// All known providers with their base URLs: the built-in ones, then the configured ones.
-    #[must_use]
     pub fn providers(&self) -> Vec<ProviderEntry> {
         self.choice().providers()
     }
 
     /// The models known without asking a server, as `provider/model`, the configured one first.
-    #[must_use]
     pub fn known_models(&self) -> Vec<String> {
         self.choice().known_models()
     }
 
     /// The user's configuration file, whether it exists or not.
-    #[must_use]
     pub fn config_file(&self) -> Option<PathBuf> {
         self.environment.config_file()
     }
 
     /// The person's own slash commands, read from their files now.
-    #[must_use]
     pub fn commands(&self) -> Vec<UserCommand> {
         let file = self.environment.config_file();
         let folder = file.as_deref().and_then(Path::parent);
@@ -304,13 +306,11 @@ impl Settings {
     }
 
     /// The environment for programs that work for the model: without keys.
-    #[must_use]
     pub fn harmless_environment(&self) -> BTreeMap<String, String> {
         self.environment.harmless()
     }
 
     /// Whether the person is in a session of a desktop, which has a keyring.
-    #[must_use]
     pub fn has_keyring(&self) -> bool {
         ["DBUS_SESSION_BUS_ADDRESS", "SECURITYSESSIONID"]
             .iter()
@@ -318,7 +318,6 @@ impl Settings {
     }
 
     /// Every value that is set, with its origin.
-    #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         collect(
@@ -331,7 +330,6 @@ impl Settings {
     }
 
     /// Where a permission rule was written: the one at `index` of the list `allow`, `ask` or `deny`.
-    #[must_use]
     pub fn rule_place(&self, list: &str, index: usize) -> Place {
         self.merged
             .place(&["permissions".to_owned(), list.to_owned(), index.to_string()])
@@ -339,7 +337,6 @@ impl Settings {
 
     /// The values that must not be logged, stored, shown or sent: variables whose names look like keys or that the
     /// configuration names as keys, HTTP headers, and variables of MCP servers.
-    #[must_use]
     pub fn secrets(&self) -> Vec<String> {
         let Options {
             providers,

@@ -46,7 +46,6 @@ pub(super) fn built_in() -> Layer {
 }
 
 /// The JSON Schema of `config.toml`, with the defaults.
-#[must_use]
 pub fn schema() -> Schema {
     let mut schema = schemars::schema_for!(Options);
     add_defaults(&mut schema, "", &built_in().tree);

@@ -67,7 +67,6 @@ pub struct Prices {
 
 impl Prices {
     /// The cost of these tokens. Cached ones are part of those read.
-    #[must_use]
     pub fn cost(&self, usage: &Usage) -> f64 {
         let cached = usage.cached.min(usage.input);
         let written = usage.written.min(usage.input - cached);
@@ -111,7 +110,6 @@ impl fmt::Display for Proxy {
 }
 
 /// A URL without its password, for display; any other text unchanged.
-#[must_use]
 pub fn without_password(text: &str) -> String {
     match Url::parse(text) {
         Ok(mut url) if url.password().is_some() => url

@@ -31,7 +31,6 @@ pub enum Verdict {
 
 impl Finding {
     /// A check that passed.
-    #[must_use]
     pub fn good(check: &'static str, found: impl Into<String>) -> Self {
         Self {
             check,
@@ -42,7 +41,6 @@ impl Finding {
     }
 
     /// Something that works but could be better, and how.
-    #[must_use]
     pub fn warning(
         check: &'static str,
         found: impl Into<String>,
@@ -57,7 +55,6 @@ impl Finding {
     }
 
     /// Something that does not work, and what to do.
-    #[must_use]
     pub fn bad(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self {
             check,

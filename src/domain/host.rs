@@ -4,7 +4,6 @@ use reqwest::redirect;
 use url::{Host, Url};
 
 /// Whether a URL leads to this machine.
-#[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -15,7 +14,6 @@ pub fn is_loopback(url: &Url) -> bool {
 }
 
 /// Follows what keeps method, body and origin; anything else comes back as an answer that says where it points.
-#[must_use]
 pub fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);
     let same = attempt

@@ -1,12 +1,14 @@
 //! Background commands, as a person sees them.
 
-use std::time::SystemTime;
-
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
-/// A job as a person sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A background command.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Job")]
 pub struct JobStatus {
     /// Its number in the session.
     pub id: u32,
@@ -14,19 +16,22 @@ pub struct JobStatus {
     pub command: String,
     /// Whether it runs.
     pub state: JobState,
-    /// When it was started.
-    pub started: SystemTime,
-    /// The TCP ports it listens on, as far as the system tells.
+    /// Its exit code, if it ended by itself and the code is known.
+    pub exit_code: Option<i32>,
+    /// When it was started, in milliseconds since 1970 (UTC).
+    pub started_at: u64,
+    /// The TCP ports it listens on. Empty where the system does not tell.
     pub ports: Vec<u16>,
 }
 
-/// Whether a job runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether a background command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum JobState {
     /// It does.
     Running,
-    /// It ended by itself, with this exit code if that is known.
-    Exited(Option<i32>),
+    /// It ended by itself.
+    Exited,
     /// The person or the model stopped it.
     Stopped,
 }

@@ -26,13 +26,11 @@ pub enum Operation {
 
 impl Operation {
     /// Whether it answers with edits.
-    #[must_use]
     pub fn edits(self) -> bool {
         matches!(self, Self::Rename | Self::QuickFixes | Self::Format)
     }
 
     /// In words, before `of` and what it is about.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Definition => "definition",

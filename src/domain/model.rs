@@ -38,7 +38,6 @@ impl Effort {
     pub const FIELDS: [&str; 4] = ["reasoning_effort", "reasoning", "thinking", "output_config"];
 
     /// Its name, as most providers have it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -52,13 +51,11 @@ impl Effort {
     }
 
     /// The effort of this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|effort| effort.name() == name)
     }
 
     /// Its name in a menu.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::None => "None",
@@ -160,7 +157,6 @@ impl Failure {
     }
 
     /// The same, where it may work later.
-    #[must_use]
     pub fn passing(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             retryable: true,

@@ -13,7 +13,6 @@ pub struct Prompt {
 
 impl Prompt {
     /// A message of text alone.
-    #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             parts: vec![Attachment::Text(text.into())],
@@ -22,7 +21,6 @@ impl Prompt {
     }
 
     /// The person's own text, without attachments.
-    #[must_use]
     pub fn words(&self) -> String {
         let words = self.parts.iter().filter_map(|part| match part {
             Attachment::Text(text) => Some(text.as_str()),
@@ -32,7 +30,6 @@ impl Prompt {
     }
 
     /// Whether it is empty.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         self.parts
             .iter()

@@ -49,7 +49,6 @@ pub struct Styled {
 
 impl Styled {
     /// As much of it as is in `part` of the text, when that begins at `at`.
-    #[must_use]
     pub fn within(&self, part: &Range<usize>, at: usize) -> Option<Self> {
         let (start, end) = (
             self.range.start.max(part.start),
@@ -93,7 +92,6 @@ impl Style {
     }
 
     /// The numbers that select it after none, as [`Style::select`] reads them.
-    #[must_use]
     pub fn numbers(self) -> String {
         let weight = match self.weight {
             Weight::Usual => None,

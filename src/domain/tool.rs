@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::text::shell::Dialect;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::Stored;
 
@@ -29,13 +30,13 @@ pub enum ToolKind {
 
 impl ToolKind {
     /// Whether calls of this kind change nothing, so that they may run in parallel and in every mode.
-    #[must_use]
     pub fn is_read_only(self) -> bool {
         matches!(self, Self::Read | Self::Search | Self::Think)
     }
 }
 
 /// A description of a call before it runs, as shown to the person.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Preview {
     /// One line, such as `Edit src/main.rs`.
@@ -53,25 +54,19 @@ pub struct Preview {
     #[serde(skip)]
     pub origin: Option<String>,
     /// The exact command line; permission is decided on it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandLine>>,
     /// Whether it reads or stops a running command, which was approved when it started.
     #[serde(skip)]
     pub follows_up: bool,
     /// Additional information for the decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Why this requires approval in every mode, even for reading: a protected path or a file with secrets.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
     /// The title is a question to the person, with these answers to choose from: nothing is to be allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Vec<String>>,
     /// The JSON Schema of a form to fill in. A front end without forms asks for its first field, as in `answers`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Box<serde_json::Value>>,
     /// The address the person is asked to open in a browser.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
 }
 
@@ -118,12 +113,12 @@ pub struct Exit {
 }
 
 /// A location in a file.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Absolute path.
     pub path: PathBuf,
     /// 1-based line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
@@ -144,7 +139,6 @@ pub struct FileDiff {
 
 impl FileDiff {
     /// A change of a file whose encoding and permissions stay.
-    #[must_use]
     pub fn new(path: PathBuf, old_text: Option<Arc<str>>, new_text: Arc<str>) -> Self {
         Self {
             path,
@@ -156,7 +150,6 @@ impl FileDiff {
     }
 
     /// Whether the file stays as it is. An empty file that is removed has the same text, but does not stay.
-    #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.old_text.as_ref() == Some(&self.new_text) && self.before == self.after
     }

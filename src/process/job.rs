@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -122,15 +122,18 @@ impl Job {
     /// As a person sees it.
     pub fn status(&self) -> JobStatus {
         let ended = self.ended.borrow().clone();
+        let (state, exit_code) = match (ended, self.stopped.get()) {
+            (None, _) => (JobState::Running, None),
+            (Some(_), Some(_)) => (JobState::Stopped, None),
+            (Some(ended), None) => (JobState::Exited, ended.code()),
+        };
+        let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         JobStatus {
             id: self.id,
             command: self.command.clone(),
-            state: match (ended, self.stopped.get()) {
-                (None, _) => JobState::Running,
-                (Some(_), Some(_)) => JobState::Stopped,
-                (Some(ended), None) => JobState::Exited(ended.code()),
-            },
-            started: self.started,
+            state,
+            exit_code,
+            started_at: u64::try_from(started.as_millis()).unwrap_or(u64::MAX),
             ports: Vec::new(),
         }
     }

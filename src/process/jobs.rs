@@ -208,10 +208,11 @@ impl Shell {
             if !job.has_ended() || job.told.swap(true, Ordering::Relaxed) {
                 continue;
             }
-            let how = match job.status().state {
-                JobState::Running | JobState::Exited(None) => "has ended".to_owned(),
-                JobState::Exited(Some(code)) => format!("has ended with exit code {code}"),
-                JobState::Stopped => "was stopped by the user".to_owned(),
+            let status = job.status();
+            let how = match (status.state, status.exit_code) {
+                (JobState::Stopped, _) => "was stopped by the user".to_owned(),
+                (_, Some(code)) => format!("has ended with exit code {code}"),
+                (_, None) => "has ended".to_owned(),
             };
             lines.push(format!("(job {} {how}: `{}`)", job.id, job.command));
         }

@@ -8,6 +8,8 @@ pub use gen_lsp_types::*;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::text;
+
 /// The fields of `initialize` that tandem reads.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -30,6 +32,21 @@ pub struct Handshake {
     pub capabilities: Value,
 }
 
+impl From<Position> for text::Position {
+    fn from(Position { line, character }: Position) -> Self {
+        Self { line, character }
+    }
+}
+
+impl From<Range> for text::Range {
+    fn from(Range { start, end }: Range) -> Self {
+        Self {
+            start: start.into(),
+            end: end.into(),
+        }
+    }
+}
+
 /// A client.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Client {
@@ -49,7 +66,6 @@ pub struct Folder {
 
 impl Handshake {
     /// The capability at a path such as `window.workDoneProgress`.
-    #[must_use]
     pub fn capability(&self, path: &str) -> Option<&Value> {
         path.split('.')
             .try_fold(&self.capabilities, |value, key| value.get(key))
@@ -57,7 +73,6 @@ impl Handshake {
     }
 
     /// Whether the client sets a capability to `true`.
-    #[must_use]
     pub fn can(&self, path: &str) -> bool {
         self.capability(path)
             .and_then(Value::as_bool)
@@ -65,7 +80,6 @@ impl Handshake {
     }
 
     /// The URIs of all folders, the older field included.
-    #[must_use]
     pub fn folders(&self) -> Vec<String> {
         match &self.workspace_folders {
             Some(folders) if !folders.is_empty() => {

@@ -106,7 +106,6 @@ struct HeaderSection {
 
 impl FrameReader {
     /// A reader at the start of a stream.
-    #[must_use]
     pub fn new(framing: Framing) -> Self {
         Self {
             framing,
@@ -128,7 +127,6 @@ impl FrameReader {
     }
 
     /// The last line of a stream that ended without a line feed.
-    #[must_use]
     pub fn finish(self) -> Option<Frame> {
         match self.state {
             State::Line(line) => line_frame(line),

@@ -80,13 +80,11 @@ impl Peer {
     }
 
     /// Whether updates may be sent; if not, wait for [`Self::drained`].
-    #[must_use]
     pub fn accepts_updates(&self) -> bool {
         self.outbox().accepts_updates()
     }
 
     /// Whether requests may be accepted and answered; if not, wait for [`Self::drained`].
-    #[must_use]
     pub fn accepts_answers(&self) -> bool {
         self.outbox().accepts_answers()
     }
@@ -152,7 +150,6 @@ pub enum RequestError {
 
 impl PendingResponse {
     /// The id of the request.
-    #[must_use]
     pub fn id(&self) -> i32 {
         self.id
     }

@@ -25,7 +25,6 @@ impl Responder {
     }
 
     /// The request's id.
-    #[must_use]
     pub fn id(&self) -> &RequestId {
         &self.id
     }

@@ -1,5 +1,7 @@
 //! The table of contents of the server: one line a method.
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -10,6 +12,12 @@ use crate::session::Start;
 
 /// A handler's answer: a result, or an error that says what to do.
 pub(super) type Answer<T> = Result<T, ResponseError>;
+/// An answer that takes a while: what is wrong with the request is said at once.
+pub(super) type Later<T> = Answer<BoxFuture<'static, Answer<T>>>;
+
+pub(super) fn later<T>(answer: impl Future<Output = Answer<T>> + Send + 'static) -> Later<T> {
+    Ok(answer.boxed())
+}
 
 impl Server {
     /// Answers a request, at once or when its turn has ended.
@@ -26,51 +34,53 @@ impl Server {
                 reply(responder, &params, |params| self.initialize_acp(&params));
             }
             ("shutdown", Transport::Lsp) => self.shutdown(responder),
-            ("authenticate", _) => self.later(responder, &params, Self::authenticate),
+            ("authenticate", _) => self.reply_later(responder, &params, Self::authenticate),
             ("logout", _) => self.log_out(responder),
             ("session/new", _) => self.new_session(responder, &params),
             ("session/prompt", _) => self.prompt(responder, &params),
-            ("session/set_mode", _) => self.later(responder, &params, Self::set_mode),
+            ("session/set_mode", _) => self.reply_later(responder, &params, Self::set_mode),
             ("session/set_config_option", _) => {
-                self.later(responder, &params, Self::set_config_option);
+                self.reply_later(responder, &params, Self::set_config_option);
             }
             ("session/load", _) => self.open_session(responder, &params, Start::Replay),
             ("session/resume", _) => self.open_session(responder, &params, Start::Resume),
             ("session/fork", _) => self.fork_session(responder, &params),
-            ("session/list", _) => self.later(responder, &params, Self::list_sessions),
+            ("session/list", _) => self.reply_later(responder, &params, Self::list_sessions),
             ("session/delete", _) => self.delete_session(responder, &params),
             ("session/close", _) => self.close_session(responder, &params),
             ("_tandem/session/steer", _) => self.steer(responder, &params),
-            ("_tandem/turn/withdraw", _) => self.later(responder, &params, Self::withdraw),
-            ("_tandem/complete", _) => self.later(responder, &params, Self::complete),
-            ("_tandem/review", _) => self.later(responder, &params, Self::review),
-            ("_tandem/origins", Transport::Lsp) => self.later(responder, &params, Self::origins),
-            ("_tandem/jobs", _) => self.later(responder, &params, Self::jobs),
-            ("_tandem/jobs/output", _) => self.later(responder, &params, Self::job_output),
-            ("_tandem/jobs/stop", _) => self.later(responder, &params, Self::stop_job),
-            ("_tandem/jobs/open", _) => self.later(responder, &params, Self::open_port),
+            ("_tandem/turn/withdraw", _) => self.reply_later(responder, &params, Self::withdraw),
+            ("_tandem/complete", _) => self.reply_later(responder, &params, Self::complete),
+            ("_tandem/review", _) => self.reply_later(responder, &params, Self::review),
+            ("_tandem/origins", Transport::Lsp) => {
+                self.reply_later(responder, &params, Self::origins);
+            }
+            ("_tandem/jobs", _) => self.reply_later(responder, &params, Self::jobs),
+            ("_tandem/jobs/output", _) => self.reply_later(responder, &params, Self::job_output),
+            ("_tandem/jobs/stop", _) => self.reply_later(responder, &params, Self::stop_job),
+            ("_tandem/jobs/open", _) => self.reply_later(responder, &params, Self::open_port),
             ("_tandem/jobs/background", _) => {
-                self.later(responder, &params, Self::run_in_background);
+                self.reply_later(responder, &params, Self::run_in_background);
             }
             ("_tandem/providers", _) => self.providers(responder),
-            ("_tandem/models", _) => self.later(responder, &params, Self::models),
-            ("_tandem/check", _) => self.later(responder, &params, Self::check),
+            ("_tandem/models", _) => self.reply_later(responder, &params, Self::models),
+            ("_tandem/check", _) => self.reply_later(responder, &params, Self::check),
             ("_tandem/inline", _) => self.inline(responder, &params),
-            ("_tandem/inline/keep", _) => self.later(responder, &params, Self::keep_inline),
+            ("_tandem/inline/keep", _) => self.reply_later(responder, &params, Self::keep_inline),
             ("textDocument/codeAction", Transport::Lsp) => {
-                self.later(responder, &params, Self::code_actions);
+                self.reply_later(responder, &params, Self::code_actions);
             }
             ("textDocument/codeLens", Transport::Lsp) => {
-                self.later(responder, &params, Self::code_lenses);
+                self.reply_later(responder, &params, Self::code_lenses);
             }
             ("textDocument/completion", Transport::Lsp) => {
-                self.later(responder, &params, Self::chat_completion);
+                self.reply_later(responder, &params, Self::chat_completion);
             }
             ("textDocument/definition", Transport::Lsp) => {
-                self.later(responder, &params, Self::chat_definition);
+                self.reply_later(responder, &params, Self::chat_definition);
             }
             ("textDocument/documentLink", Transport::Lsp) => {
-                self.later(responder, &params, Self::chat_links);
+                self.reply_later(responder, &params, Self::chat_links);
             }
             ("textDocument/documentSymbol", Transport::Lsp) => {
                 reply(responder, &params, |params| Ok(self.chat_symbols(&params)));
@@ -81,7 +91,9 @@ impl Server {
             ("textDocument/inlineCompletion", Transport::Lsp) => {
                 self.inline_completion(responder, &params);
             }
-            ("textDocument/hover", Transport::Lsp) => self.later(responder, &params, Self::hover),
+            ("textDocument/hover", Transport::Lsp) => {
+                self.reply_later(responder, &params, Self::hover);
+            }
             ("workspace/executeCommand", Transport::Lsp) => {
                 reply(responder, &params, |params| self.execute(params));
             }
@@ -145,14 +157,12 @@ impl Server {
     }
 
     /// Answers with what a handler's future comes to, beside everything else.
-    fn later<P: DeserializeOwned, F, R: Serialize>(
+    fn reply_later<P: DeserializeOwned, R: Serialize + 'static>(
         &mut self,
         responder: Responder,
         params: &Params,
-        handler: impl FnOnce(&mut Self, P) -> Answer<F>,
-    ) where
-        F: Future<Output = Answer<R>> + Send + 'static,
-    {
+        handler: impl FnOnce(&mut Self, P) -> Later<R>,
+    ) {
         match read(params).and_then(|params| handler(self, params)) {
             Ok(answer) => {
                 self.tasks

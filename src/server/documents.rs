@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::Server;
 use crate::domain::Focus;
 use crate::protocol::{ext, lsp};
-use crate::text;
 use crate::workspace::ContentChange;
 
 impl Server {
@@ -82,7 +81,7 @@ impl Server {
         let selection = &params.selection;
         let lines = (
             selection.start.line.saturating_add(1),
-            last_line(selection).saturating_add(1),
+            selection.last_line().saturating_add(1),
         );
         self.focus = path_of(&params.text_document.uri.0).map(|path| Focus { path, lines });
     }
@@ -92,47 +91,13 @@ fn content_change(event: lsp::TextDocumentContentChangeEvent) -> ContentChange {
     use lsp::TextDocumentContentChangeEvent as Event;
     match event {
         Event::TextDocumentContentChangePartial(part) => ContentChange {
-            range: Some(range(part.range)),
+            range: Some(part.range.into()),
             text: part.text,
         },
         Event::TextDocumentContentChangeWholeDocument(whole) => ContentChange {
             range: None,
             text: whole.text,
         },
-    }
-}
-
-/// The last line of a range; a range that ends before the first character of a line does not include that line.
-pub(super) fn last_line(range: &lsp::Range) -> u32 {
-    let last = if range.end.character == 0 {
-        range.end.line.saturating_sub(1)
-    } else {
-        range.end.line
-    };
-    last.max(range.start.line)
-}
-
-/// Converts a range of the protocol to ours.
-pub(super) fn range(range: lsp::Range) -> text::Range {
-    let position = |at: lsp::Position| text::Position {
-        line: at.line,
-        character: at.character,
-    };
-    text::Range {
-        start: position(range.start),
-        end: position(range.end),
-    }
-}
-
-/// Converts one of our ranges to the protocol's.
-pub(super) fn wire_range(range: text::Range) -> lsp::Range {
-    let position = |at: text::Position| lsp::Position {
-        line: at.line,
-        character: at.character,
-    };
-    lsp::Range {
-        start: position(range.start),
-        end: position(range.end),
     }
 }
 

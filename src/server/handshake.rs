@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::capabilities::Capabilities;
 use super::client_files::FileAccess;
-use super::dispatch::{Answer, error};
+use super::dispatch::{Answer, Later, error, later};
 use super::front_end::Offers;
 use super::lsp::{Abilities, LspEditor, operations};
 use super::wire::failure;
@@ -181,7 +181,7 @@ impl Server {
     pub(super) fn authenticate(
         &mut self,
         acp::AuthenticateRequest { method_id, .. }: acp::AuthenticateRequest,
-    ) -> Answer<impl Future<Output = Answer<acp::AuthenticateResponse>> + use<>> {
+    ) -> Later<acp::AuthenticateResponse> {
         if ![CONFIGURATION, LOGIN].contains(&&*method_id.0) {
             let message =
                 format!("unknown authentication method `{method_id}`; expected `{CONFIGURATION}`");
@@ -189,10 +189,10 @@ impl Server {
         }
         let needs_nothing = &*method_id.0 == CONFIGURATION && self.conversations.is_empty();
         let settings = self.load_settings(&[]);
-        Ok(async move {
+        later(async move {
             if !needs_nothing {
-                let ready = session::ready(&settings).await;
-                ready.map_err(|why| failure(&why.into()))?;
+                let ready = session::provider_or_local(&settings).await;
+                ready.map_err(|why| failure(&why))?;
             }
             Ok(acp::AuthenticateResponse::new())
         })

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
-use super::dispatch::{Answer, error, read};
-use super::documents::{path_of, range};
+use super::dispatch::{Answer, Later, error, later, read};
+use super::documents::path_of;
 use super::review::done;
 use super::wire::failure;
 use crate::protocol::ext;
@@ -61,10 +61,7 @@ impl Server {
     }
 
     /// `_tandem/inline/keep`.
-    pub(super) fn keep_inline(
-        &mut self,
-        params: ext::KeepInline,
-    ) -> Answer<impl Future<Output = Answer<ext::KeptInline>> + use<>> {
+    pub(super) fn keep_inline(&mut self, params: ext::KeepInline) -> Later<ext::KeptInline> {
         let ext::KeepInline {
             session_id,
             text_document,
@@ -85,7 +82,7 @@ impl Server {
         let turn = session
             .edited(edit)
             .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))?;
-        Ok(async move {
+        later(async move {
             let turn = done(turn).await?;
             Ok(ext::KeptInline { turn })
         })
@@ -128,9 +125,7 @@ impl Server {
             ));
         }
         let text = document.text.clone();
-        let span = document
-            .lines
-            .span(&text, range(at), self.documents.encoding());
+        let span = document.lines.span(&text, at, self.documents.encoding());
         let name =
             path_of(uri).and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
         Ok(Rewrite {

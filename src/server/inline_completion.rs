@@ -8,7 +8,6 @@ use super::problems::show_message;
 use crate::completion::{Answer, Asked, Completer, Place};
 use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Peer, Responder};
-use crate::text::Position;
 
 impl Server {
     /// Reads how to complete from the settings.
@@ -61,14 +60,10 @@ fn place(params: lsp::InlineCompletionParams, folders: Vec<String>) -> Place {
         text_document,
         position,
     } = params.text_document_position_params;
-    let at = Position {
-        line: position.line,
-        character: position.character,
-    };
     let invoked = params.context.trigger_kind == lsp::InlineCompletionTriggerKind::Invoked;
     Place {
         uri: text_document.uri.0,
-        at,
+        at: position.into(),
         invoked,
         folders,
     }

@@ -1,12 +1,10 @@
 //! `_tandem/jobs` and what begins with that: what runs in the background of a session.
 
-use std::time::UNIX_EPOCH;
-
 use serde_json::json;
 
-use super::dispatch::{Answer, error};
+use super::dispatch::{Answer, Later, error, later};
 use super::{Server, Transport};
-use crate::domain::{JobState, JobStatus, ToolError};
+use crate::domain::{JobStatus, ToolError};
 use crate::process::Shell;
 use crate::protocol::ext;
 use crate::rpc::{ErrorCode, Peer, ResponseError};
@@ -16,9 +14,12 @@ impl Server {
     pub(super) fn jobs(
         &mut self,
         ext::JobsParams { session_id }: ext::JobsParams,
-    ) -> Answer<impl Future<Output = Answer<ext::Jobs>> + use<>> {
+    ) -> Later<ext::Jobs> {
         let shell = self.shell_of(&session_id)?;
-        Ok(async move { Ok(wire(session_id, shell.jobs().await)) })
+        later(async move {
+            let jobs = shell.jobs().await;
+            Ok(ext::Jobs { session_id, jobs })
+        })
     }
 
     pub(super) fn job_output(
@@ -29,23 +30,20 @@ impl Server {
             offset,
             colors,
         }: ext::JobOutputParams,
-    ) -> Answer<impl Future<Output = Answer<ext::JobOutput>> + use<>> {
+    ) -> Later<ext::JobOutput> {
         let shell = self.shell_of(&session_id)?;
-        Ok(async move { shell.job_output(id, offset, colors).map_err(failed) })
+        later(async move { shell.job_output(id, offset, colors).map_err(failed) })
     }
 
     pub(super) fn stop_job(
         &mut self,
         ext::StopJob { session_id, id }: ext::StopJob,
-    ) -> Answer<impl Future<Output = Answer<ext::Job>> + use<>> {
+    ) -> Later<JobStatus> {
         let shell = self.shell_of(&session_id)?;
-        Ok(async move { shell.stop_job(id).await.map(job).map_err(failed) })
+        later(async move { shell.stop_job(id).await.map_err(failed) })
     }
 
-    pub(super) fn open_port(
-        &mut self,
-        asked: ext::OpenPort,
-    ) -> Answer<impl Future<Output = Answer<ext::OpenedPort>> + use<>> {
+    pub(super) fn open_port(&mut self, asked: ext::OpenPort) -> Later<ext::OpenedPort> {
         let shell = self.shell_of(&asked.session_id)?;
         let asking = Asking {
             peer: self.peer.clone(),
@@ -68,7 +66,7 @@ impl Server {
             };
             Ok(ext::OpenedPort { url })
         };
-        Ok(async move { opened.await.map_err(failed) })
+        later(async move { opened.await.map_err(failed) })
     }
 
     pub(super) fn run_in_background(
@@ -77,10 +75,10 @@ impl Server {
             session_id,
             tool_call_id,
         }: ext::RunInBackground,
-    ) -> Answer<impl Future<Output = Answer<ext::Job>> + use<>> {
+    ) -> Later<JobStatus> {
         let shell = self.shell_of(&session_id)?;
         let started = shell.run_in_background(&tool_call_id);
-        Ok(async move { started.map(job).map_err(failed) })
+        later(async move { started.map_err(failed) })
     }
 
     fn shell_of(&mut self, session: &str) -> Answer<Shell> {
@@ -134,37 +132,5 @@ impl Asking {
         }
         let answered = self.peer.request(method, &params).await;
         Ok(answered.is_ok_and(|it| it.pointer(answer).is_some_and(|said| said == OPEN)))
-    }
-}
-
-/// The jobs of a session as its clients see them.
-pub(super) fn wire(session_id: String, jobs: Vec<JobStatus>) -> ext::Jobs {
-    ext::Jobs {
-        session_id,
-        jobs: jobs.into_iter().map(job).collect(),
-    }
-}
-
-fn job(status: JobStatus) -> ext::Job {
-    let JobStatus {
-        id,
-        command,
-        state,
-        started,
-        ports,
-    } = status;
-    let (state, exit_code) = match state {
-        JobState::Running => (ext::JobState::Running, None),
-        JobState::Exited(code) => (ext::JobState::Exited, code),
-        JobState::Stopped => (ext::JobState::Stopped, None),
-    };
-    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    ext::Job {
-        id,
-        command,
-        state,
-        exit_code,
-        started_at: u64::try_from(started.as_millis()).unwrap_or(u64::MAX),
-        ports,
     }
 }

@@ -5,18 +5,18 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, from_value};
 
 use super::Server;
-use super::dispatch::Answer;
+use super::dispatch::{Later, later};
 use super::wire::failure;
-use crate::config::Settings;
+use crate::config::ProviderEntry;
 use crate::domain::{EditorAnswer, EditorModels, ErrorCode, Failure};
 use crate::protocol::ext;
 use crate::rpc::{Peer, PendingResponse, RequestError, Responder};
 use crate::session::check;
-use crate::session::{self, Candidate, OfferedModel, OfferedProvider};
+use crate::session::{self, Candidate};
 
 impl Server {
     pub(super) fn providers(&mut self, responder: Responder) {
-        let settings = self.setup_settings();
+        let settings = self.load_settings(&[]);
         self.tasks.spawn(async move {
             let mut providers: Vec<_> = session::providers(&settings)
                 .await
@@ -28,29 +28,31 @@ impl Server {
         });
     }
 
-    pub(super) fn models(
-        &mut self,
-        request: ext::ModelsParams,
-    ) -> Answer<impl Future<Output = Answer<ext::Models>> + use<>> {
-        let settings = self.setup_settings();
-        Ok(async move {
+    pub(super) fn models(&mut self, request: ext::ModelsParams) -> Later<ext::Models> {
+        let settings = self.load_settings(&[]);
+        later(async move {
             let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
             let models = candidate.models(&settings).await;
-            let models = models.map_err(|why| failure(&why.into()))?;
-            let models = models.into_iter().map(model).collect();
+            let models = models.map_err(|why| failure(&why))?;
+            let info = models.into_iter().map(|model| ext::ModelInfo {
+                id: model.id,
+                context_window: model.context_window,
+                price: model.prices.map(|prices| ext::ModelPrice {
+                    input: prices.input,
+                    output: prices.output,
+                }),
+            });
+            let models = info.collect();
             Ok(ext::Models { models })
         })
     }
 
-    pub(super) fn check(
-        &mut self,
-        request: ext::CheckParams,
-    ) -> Answer<impl Future<Output = Answer<ext::Checked>> + use<>> {
-        let settings = self.setup_settings();
-        Ok(async move {
+    pub(super) fn check(&mut self, request: ext::CheckParams) -> Later<ext::Checked> {
+        let settings = self.load_settings(&[]);
+        later(async move {
             let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
             let provider = candidate.chosen(&settings, &request.model).await;
-            let provider = provider.map_err(|why| failure(&why.into()))?;
+            let provider = provider.map_err(|why| failure(&why))?;
             let mut findings = Vec::new();
             check::check(&provider, |finding| findings.push(finding)).await;
             let ok = findings
@@ -59,31 +61,15 @@ impl Server {
             Ok(ext::Checked { ok, findings })
         })
     }
-
-    /// The settings outside of any session.
-    fn setup_settings(&self) -> Settings {
-        self.load_settings(&[])
-    }
 }
 
-fn provider(OfferedProvider { entry, is_running }: OfferedProvider) -> ext::ProviderInfo {
+fn provider(entry: ProviderEntry) -> ext::ProviderInfo {
     ext::ProviderInfo {
         needs_key: entry.key_variable.is_some(),
         name: entry.name,
         title: entry.title,
         base_url: entry.base_url,
-        found_locally: is_running,
-    }
-}
-
-fn model(model: OfferedModel) -> ext::ModelInfo {
-    let price = model
-        .price
-        .map(|(input, output)| ext::ModelPrice { input, output });
-    ext::ModelInfo {
-        id: model.id,
-        context_window: model.context_window,
-        price,
+        found_locally: entry.is_running,
     }
 }
 

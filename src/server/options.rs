@@ -4,7 +4,7 @@
 use tokio::sync::oneshot;
 
 use super::Server;
-use super::dispatch::{Answer, error};
+use super::dispatch::{Answer, Later, error, later};
 use super::wire::{config_options, parse_effort, parse_mode};
 use crate::protocol::acp;
 use crate::rpc::ErrorCode;
@@ -21,11 +21,11 @@ impl Server {
             mode_id,
             ..
         }: acp::SetSessionModeRequest,
-    ) -> Answer<impl Future<Output = Answer<acp::SetSessionModeResponse>> + use<>> {
+    ) -> Later<acp::SetSessionModeResponse> {
         let mode = parse_mode(&mode_id.0)?;
         let conversation = self.conversation(&session_id.0)?;
         let taken = conversation.session.change(Change::Mode(mode));
-        Ok(async move {
+        later(async move {
             in_force(taken).await?;
             Ok(acp::SetSessionModeResponse::new())
         })
@@ -39,10 +39,10 @@ impl Server {
             value,
             ..
         }: acp::SetSessionConfigOptionRequest,
-    ) -> Answer<impl Future<Output = Answer<acp::SetSessionConfigOptionResponse>> + use<>> {
+    ) -> Later<acp::SetSessionConfigOptionResponse> {
         let taken = self.set_option(&session_id.0, &config_id.0, &value)?;
         let toggles = self.client.offers.toggles;
-        Ok(async move {
+        later(async move {
             let options = config_options(&in_force(taken).await?, toggles);
             Ok(acp::SetSessionConfigOptionResponse::new(options))
         })

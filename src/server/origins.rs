@@ -4,15 +4,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
-use super::dispatch::{Answer, error};
-use super::documents::{last_line, path_of};
+use super::dispatch::{Answer, Later, error, later};
+use super::documents::path_of;
 use super::problems::show_message;
 use crate::protocol::ext::{Lines, Origin, OriginsParams};
-use crate::protocol::lsp::{MessageType, Range};
+use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
 use crate::session::transcript::markdown_at;
 use crate::session::{LineOrigin, Sessions};
-use crate::text::display;
+use crate::text::{Range, display};
 
 /// The argument of `tandem.openTurn`.
 #[derive(Debug, Deserialize)]
@@ -30,9 +30,9 @@ impl Server {
             text_document,
             range,
         }: OriginsParams,
-    ) -> Answer<impl Future<Output = Answer<Vec<Origin>>> + use<>> {
+    ) -> Later<Vec<Origin>> {
         let origins = self.origins_of(&text_document.uri.0, range);
-        Ok(async move { Ok(origins.await) })
+        later(async move { Ok(origins.await) })
     }
 
     /// The origins of lines of an open document.
@@ -53,7 +53,7 @@ impl Server {
                 Vec::new()
             });
             let (first, last) =
-                range.map_or((0, u32::MAX), |range| (range.start.line, last_line(&range)));
+                range.map_or((0, u32::MAX), |range| (range.start.line, range.last_line()));
             runs(&lines, first as usize, last as usize)
         }
     }
@@ -76,12 +76,11 @@ impl Server {
             };
             let message = match shown.await {
                 Ok((path, line)) if can.shows_documents => {
-                    let at = json!({ "line": line, "character": 0 });
                     let params = json!({
                         "uri": url::Url::from_file_path(&path).map(String::from).unwrap_or_default(),
                         "external": false,
                         "takeFocus": true,
-                        "selection": { "start": at, "end": at },
+                        "selection": Range::of_lines(line..line),
                     });
                     drop(peer.request("window/showDocument", &params).await);
                     return;

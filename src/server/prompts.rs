@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
-use super::dispatch::{Answer, error, read};
+use super::dispatch::{Answer, Later, error, later, read};
 use super::front_end::FrontEnd;
 use super::wire::{attachment, failure, stop_reason};
 use crate::agent::event::Termination;
@@ -281,15 +281,12 @@ impl Server {
     }
 
     /// `_tandem/turn/withdraw`.
-    pub(super) fn withdraw(
-        &mut self,
-        request: ext::Withdraw,
-    ) -> Answer<impl Future<Output = Answer<Value>> + use<>> {
+    pub(super) fn withdraw(&mut self, request: ext::Withdraw) -> Later<Value> {
         let session = &self.conversation(&request.session_id)?.session;
         let withdrawn = session
             .withdraw(request.prompt_id.into())
             .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))?;
-        Ok(async move {
+        later(async move {
             if withdrawn.await.unwrap_or_default() {
                 return Ok(json!({}));
             }

@@ -8,14 +8,14 @@ use tokio::sync::oneshot;
 
 use super::Server;
 use super::conversation::Conversation;
-use super::dispatch::{Answer, error};
+use super::dispatch::{Answer, Later, error, later};
 use super::problems::show_message;
 use crate::changes::revert::{Left, Reason};
 use crate::changes::review::PendingHunk;
-use crate::protocol::ext;
+use crate::protocol::ext::{self, ReviewAction};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
-use crate::session::{self, ReviewError, Selection, SessionId};
+use crate::session::{self, Review, ReviewError, Selection, SessionId};
 use crate::text::display;
 
 /// The future answer of a session.
@@ -31,22 +31,8 @@ struct Which {
     hunk: Option<usize>,
 }
 
-/// A review command of an LSP-only client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReviewCommand {
-    /// Undoes a turn, or with a path a file or hunk of it.
-    Undo,
-    /// Redoes a turn.
-    Redo,
-    /// Settles changes.
-    Keep,
-}
-
 impl Server {
-    pub(super) fn review(
-        &mut self,
-        request: ext::Review,
-    ) -> Answer<impl Future<Output = Answer<ext::Reviewed>> + use<>> {
+    pub(super) fn review(&mut self, request: ext::Review) -> Later<ext::Reviewed> {
         let ext::Review {
             session_id,
             action,
@@ -54,25 +40,9 @@ impl Server {
             path,
             hunk,
         } = request;
-        let selection = Selection { turn, path, hunk };
-        let review = match action {
-            ext::ReviewAction::List => session::Review::List,
-            ext::ReviewAction::Keep => session::Review::Keep(selection),
-            ext::ReviewAction::Reject => session::Review::Reject(selection),
-            ext::ReviewAction::Undo => session::Review::Undo(turn),
-            ext::ReviewAction::Redo => session::Review::Redo(turn),
-            ext::ReviewAction::Restore => {
-                let none = || {
-                    error(
-                        ErrorCode::InvalidParams,
-                        "`restore` requires `turn`, the turn to rewind to",
-                    )
-                };
-                session::Review::Restore(turn.ok_or_else(none)?)
-            }
-        };
+        let review = of(action, Selection { turn, path, hunk })?;
         let reviewed = ask(self.conversation(&session_id)?, review)?;
-        Ok(async move { Ok(wire(done(reviewed).await?)) })
+        later(async move { Ok(wire(done(reviewed).await?)) })
     }
 
     /// Reviews what a session changed (the one that changed something last, unless one is named); shows the
@@ -80,7 +50,7 @@ impl Server {
     pub(super) fn review_by_command(
         &mut self,
         argument: Value,
-        command: ReviewCommand,
+        action: ReviewAction,
     ) -> Answer<()> {
         let usage = || {
             error(
@@ -96,8 +66,8 @@ impl Server {
             hunk,
         } = which.unwrap_or_default();
         let named = session_id.map(SessionId::from);
-        let Some(id) = named.or_else(|| self.last_changed(command).cloned()) else {
-            let what = if command == ReviewCommand::Redo {
+        let Some(id) = named.or_else(|| self.last_changed(action).cloned()) else {
+            let what = if action == ReviewAction::Redo {
                 "redo"
             } else {
                 "undo"
@@ -109,14 +79,11 @@ impl Server {
             );
             return Ok(());
         };
-        let review = match command {
-            ReviewCommand::Undo if path.is_some() => {
-                session::Review::Reject(Selection { turn, path, hunk })
-            }
-            ReviewCommand::Undo => session::Review::Undo(turn),
-            ReviewCommand::Redo => session::Review::Redo(turn),
-            ReviewCommand::Keep => session::Review::Keep(Selection { turn, path, hunk }),
+        let action = match action {
+            ReviewAction::Undo if path.is_some() => ReviewAction::Reject,
+            action => action,
         };
+        let review = of(action, Selection { turn, path, hunk })?;
         let answer = ask(self.conversation(&id)?, review)?;
         let (peer, can, hints) = (self.peer.clone(), self.client.can, self.chats.hints());
         self.tasks.spawn(async move {
@@ -134,10 +101,14 @@ impl Server {
     }
 
     /// The last session with something to undo, redo or keep.
-    pub(super) fn last_changed(&self, command: ReviewCommand) -> Option<&SessionId> {
-        let since = |conversation: &Conversation| match command {
-            ReviewCommand::Undo | ReviewCommand::Keep => conversation.session.undoable().undo,
-            ReviewCommand::Redo => conversation.session.undoable().redo,
+    pub(super) fn last_changed(&self, action: ReviewAction) -> Option<&SessionId> {
+        let since = |conversation: &Conversation| {
+            let undoable = conversation.session.undoable();
+            if action == ReviewAction::Redo {
+                undoable.redo
+            } else {
+                undoable.undo
+            }
         };
         let changed = self
             .conversations
@@ -145,6 +116,23 @@ impl Server {
             .filter_map(|(id, conversation)| Some((id, since(conversation)?)));
         changed.max_by_key(|(_, since)| *since).map(|(id, _)| id)
     }
+}
+
+fn of(action: ReviewAction, selection: Selection) -> Answer<Review> {
+    let none = || {
+        error(
+            ErrorCode::InvalidParams,
+            "`restore` requires `turn`, the turn to rewind to",
+        )
+    };
+    Ok(match action {
+        ReviewAction::List => Review::List,
+        ReviewAction::Keep => Review::Keep(selection),
+        ReviewAction::Reject => Review::Reject(selection),
+        ReviewAction::Undo => Review::Undo(selection.turn),
+        ReviewAction::Redo => Review::Redo(selection.turn),
+        ReviewAction::Restore => Review::Restore(selection.turn.ok_or_else(none)?),
+    })
 }
 
 /// What a session says later.
@@ -155,7 +143,7 @@ pub(super) async fn done<T>(answer: oneshot::Receiver<Result<T, ReviewError>>) -
 }
 
 /// Sends a review request to a session.
-pub(super) fn ask(conversation: &Conversation, review: session::Review) -> Answer<Reviewing> {
+pub(super) fn ask(conversation: &Conversation, review: Review) -> Answer<Reviewing> {
     conversation
         .session
         .review(review)

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Server;
 use super::conversation::{Conversation, Opening, Sources, unknown};
-use super::dispatch::{Answer, error, read};
+use super::dispatch::{Answer, Later, error, later, read};
 use super::wire::{config_options, modes};
 use crate::agent::event::AgentEvent;
 use crate::protocol::acp;
@@ -157,9 +157,9 @@ impl Server {
     pub(super) fn list_sessions(
         &mut self,
         request: acp::ListSessionsRequest,
-    ) -> Answer<impl Future<Output = Answer<acp::ListSessionsResponse>> + use<>> {
+    ) -> Later<acp::ListSessionsResponse> {
         let sessions = self.sessions();
-        Ok(async move {
+        later(async move {
             let Some(sessions) = sessions else {
                 return Ok(acp::ListSessionsResponse::new(Vec::new()));
             };

@@ -10,12 +10,13 @@ use std::path::Path;
 use serde_json::{Map, json};
 
 use super::styles;
-use crate::agent::event::{AgentEvent, Counts, ExecutionResult};
+use crate::agent::event::AgentEvent;
 use crate::domain::{
-    Exit, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
+    Counts, Exit, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
 };
 use crate::protocol::{acp, ext};
 use crate::text::{display, without_middle};
+use crate::tools::output::ToolOutput;
 
 /// The longest result shown in full; the model reads all of it, a person can open the file.
 const SHOWN: usize = 4000;
@@ -162,19 +163,7 @@ fn text(chunk: Chunk, content: String) -> Projected {
 }
 
 fn finished(message: &str, counts: Counts) -> acp::SessionUpdate {
-    let Counts {
-        new,
-        fixed,
-        files,
-        unknown,
-    } = counts;
-    let finish = ext::Finish {
-        new,
-        fixed,
-        files,
-        unknown,
-    };
-    let meta = Map::from_iter([(ext::FINISH.to_owned(), json!(finish))]);
+    let meta = Map::from_iter([(ext::FINISH.to_owned(), json!(counts))]);
     // Clients that do not know it show it below the answer.
     let line = format!("\n\n{}\n", display::escape(message));
     acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(line.into()).meta(meta))
@@ -219,7 +208,7 @@ fn change(call_id: String, fields: acp::ToolCallUpdateFields) -> acp::SessionUpd
 }
 
 /// How a command ended, and how a terminal would show its output.
-fn ended_meta(result: &ExecutionResult) -> Option<acp::Meta> {
+fn ended_meta(result: &ToolOutput) -> Option<acp::Meta> {
     let exit = result.exit.map(|Exit { code, ran_ms }| {
         (
             ext::EXIT.to_owned(),
@@ -268,7 +257,7 @@ fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
     }
 }
 
-fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpdateFields {
+fn executed(result: ToolOutput, proposed: &[FileDiff]) -> acp::ToolCallUpdateFields {
     let exited_badly = result.exit.is_some_and(|exit| exit.code != Some(0));
     let status = if result.is_error || exited_badly {
         acp::ToolCallStatus::Failed

@@ -105,7 +105,6 @@ fn window(provider: &Provider) -> Finding {
 }
 
 /// Advice for a model that does not answer.
-#[must_use]
 pub fn unreachable(error: &Failure) -> Finding {
     let advice = match error.status {
         Some(401 | 403) => "the key is not accepted: check its variable or api-key-command",

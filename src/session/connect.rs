@@ -15,49 +15,12 @@ use crate::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::{Editor, Skill, Workspace, skills};
 
-/// Why there is no model.
-#[derive(Debug, Clone)]
-pub struct NoProvider {
-    /// The cause and the ways out, for the person.
-    pub message: String,
-    /// The kind.
-    pub code: ErrorCode,
-    /// Whether nothing at all is configured, so that a local model server may be used.
-    pub unset: bool,
-}
-
-impl From<Failure> for NoProvider {
-    fn from(Failure { message, code, .. }: Failure) -> Self {
-        Self {
-            message,
-            code,
-            unset: false,
-        }
-    }
-}
-
-impl From<NoProvider> for Failure {
-    fn from(NoProvider { message, code, .. }: NoProvider) -> Self {
-        Self::new(code, message)
-    }
-}
-
-impl From<config::NoModel> for NoProvider {
-    fn from(config::NoModel { message, unset }: config::NoModel) -> Self {
-        Self {
-            message,
-            code: ErrorCode::NoModel,
-            unset,
-        }
-    }
-}
-
 /// Everything a session is made of.
 pub struct Setup {
     /// Its name.
     pub id: SessionId,
     /// The model, or why there is none.
-    pub provider: Result<Provider, NoProvider>,
+    pub provider: Result<Provider, Failure>,
     /// The files.
     pub workspace: Workspace,
     /// The client's addition to the system prompt.
@@ -117,7 +80,6 @@ pub enum Start {
 }
 
 /// A unique id: start time, process id and a counter.
-#[must_use]
 pub fn new_id() -> SessionId {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -129,7 +91,6 @@ pub fn new_id() -> SessionId {
 }
 
 /// A session on `workspace` with these settings.
-#[must_use]
 pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
     // Whoever configured a command for the end of each turn approved it.
@@ -183,7 +144,6 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
 }
 
 /// The environment of a session's commands.
-#[must_use]
 pub fn surroundings(settings: &Settings) -> Surroundings {
     let environment = settings.environment();
     Surroundings {
@@ -205,7 +165,6 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
 ///
 /// A configured program runs in the home directory unless its `cwd` says otherwise: in the workspace, a repository
 /// could shadow it. `secrets` learns the tokens of logins.
-#[must_use]
 pub fn mcp_servers(
     settings: &Settings,
     roots: &[PathBuf],
@@ -277,7 +236,6 @@ fn editing(model: &str) -> Editing {
 }
 
 /// The stored permissions for the first folder of `workspace`.
-#[must_use]
 pub fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remembered> {
     Some(Remembered::of(
         settings.state_dir.as_ref()?,
@@ -286,7 +244,6 @@ pub fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remember
 }
 
 /// Problems with the permission rules, with their locations.
-#[must_use]
 pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
     let config::Permissions { allow, ask, deny } = &settings.permissions;
     let mut problems = Vec::new();
@@ -312,19 +269,19 @@ pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
 ///
 /// # Errors
 /// No model is configured, or its key is missing.
-pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
+pub fn provider(settings: &Settings) -> Result<Provider, Failure> {
     let model = settings.model.as_ref().map_err(Clone::clone)?;
     endpoint(settings, model).map(Provider::http)
 }
 
-/// Checks that there is a model: the configured one, or with nothing configured a local one.
+/// The configured model, or with nothing configured one of a local server.
 ///
 /// # Errors
 /// There is none, or its key is missing.
-pub async fn ready(settings: &Settings) -> Result<(), NoProvider> {
+pub async fn provider_or_local(settings: &Settings) -> Result<Provider, Failure> {
     match provider(settings) {
-        Err(why) if why.unset => local(settings, why).await.map(drop),
-        configured => configured.map(drop),
+        Err(why) if settings.names_no_model() => local(settings, why).await,
+        configured => configured,
     }
 }
 
@@ -336,7 +293,7 @@ pub fn provider_named(
     settings: &Settings,
     name: &str,
     effort: Option<Effort>,
-) -> Result<Provider, NoProvider> {
+) -> Result<Provider, Failure> {
     let endpoint = endpoint(settings, &settings.model_named(name)?)?;
     Ok(Provider::http(match effort {
         Some(effort) => endpoint.with_effort(effort),
@@ -354,7 +311,7 @@ pub(super) fn offered(
     tools::offered(editing(model), dialect, workspace, skills)
 }
 
-pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<Endpoint, NoProvider> {
+pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<Endpoint, Failure> {
     let editor = settings
         .editor_models
         .clone()
@@ -362,7 +319,7 @@ pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<End
     if editor.is_none() && model.base_url == config::EDITOR {
         let message = "the models of VS Code work only in VS Code 1.95 or later, in tandem's extension; choose another \
                        model here";
-        return Err(Failure::new(ErrorCode::NoModel, message).into());
+        return Err(Failure::new(ErrorCode::NoModel, message));
     }
 
     let key = match &model.key {
@@ -377,7 +334,7 @@ pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<End
                 model.name(),
                 config::keyring::store(provider)
             );
-            return Err(Failure::new(ErrorCode::Auth, message).into());
+            return Err(Failure::new(ErrorCode::Auth, message));
         }
     };
     Ok(Endpoint {
@@ -408,7 +365,7 @@ pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<End
 ///
 /// # Errors
 /// There is none.
-pub(super) async fn local(settings: &Settings, why: NoProvider) -> Result<Provider, NoProvider> {
+async fn local(settings: &Settings, why: Failure) -> Result<Provider, Failure> {
     let chats = |model: &ModelInfo| !model.is_other;
     let mut foreign = None;
     for server in crate::model::detect().await {
@@ -438,7 +395,7 @@ pub(super) async fn local(settings: &Settings, why: NoProvider) -> Result<Provid
         }));
     }
     Err(match foreign {
-        Some((server, name, url, owner)) => NoProvider {
+        Some((server, name, url, owner)) => Failure {
             message: format!(
                 "the server at {url} runs as user `{owner}`, who could read your code, so tandem uses it only if you \
                  choose it. Do one of these:\n- if you trust `{owner}`, choose it in your editor's setup or with \

@@ -97,7 +97,6 @@ pub enum ReturnReason {
 
 impl ReturnReason {
     /// Its name on the wire.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled",

@@ -64,7 +64,6 @@ pub struct Session {
 
 impl Session {
     /// Starts a session that sends its events to `events`.
-    #[must_use]
     pub fn start(
         setup: Setup,
         events: mpsc::Sender<(SessionId, SessionEvent)>,
@@ -107,7 +106,6 @@ impl Session {
     }
 
     /// Its id.
-    #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
     }
@@ -204,7 +202,6 @@ impl Session {
 
     /// Changes the mode, the model or the effort. A change is never lost; the reply is the state with the change in
     /// effect.
-    #[must_use]
     pub fn change(&self, change: Change) -> oneshot::Receiver<Result<State, ChangeError>> {
         self.control.change(change)
     }
@@ -225,25 +222,21 @@ impl Session {
     }
 
     /// The last published state.
-    #[must_use]
     pub fn state(&self) -> State {
         self.state.borrow().clone()
     }
 
     /// Whether there is something to undo and to redo.
-    #[must_use]
     pub fn undoable(&self) -> Undoable {
         *self.undoable.borrow()
     }
 
     /// Completes mentions.
-    #[must_use]
     pub fn completer(&self) -> Completer {
         self.completer.clone()
     }
 
     /// Its commands and jobs.
-    #[must_use]
     pub fn shell(&self) -> &Shell {
         &self.shell
     }

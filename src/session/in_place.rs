@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::event::{Recorded, SessionEvent};
 use super::{Actor, Attachment, Prompt, ReviewError};
 use crate::agent::Step;
-use crate::agent::event::{AgentEvent, ExecutionResult, Termination};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::domain::{FileDiff, Location, Preview, ToolKind};
 use crate::model::Usage;
 use crate::text::diff::unified;
+use crate::tools::ToolOutput;
 
 /// How many edits may wait for the running turn; more are refused.
 const WAITING: usize = 32;
@@ -124,10 +125,10 @@ impl Actor {
             locations: locations.clone(),
             ..Preview::default()
         };
-        let result = ExecutionResult {
+        let result = ToolOutput {
             diffs: vec![diff],
             locations,
-            ..ExecutionResult::default()
+            ..ToolOutput::default()
         };
         let [start, shown] = AgentEvent::own_call(call_id, NAME, ToolKind::Edit, preview);
         for event in [start, shown, AgentEvent::ended(call_id, NAME, result)] {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use futures_util::StreamExt as _;
 
-use super::connect::{local, provider};
+use super::connect::provider_or_local;
 use crate::config::Settings;
 use crate::model::{ErrorCode, Failure, Instructions, ModelEvent};
 use crate::text::unfenced;
@@ -43,10 +43,7 @@ impl Rewrite {
         settings: &Settings,
         mut progress: impl FnMut(&str),
     ) -> Result<String, Failure> {
-        let provider = match provider(settings) {
-            Err(why) if why.unset => local(settings, why).await?,
-            configured => configured?,
-        };
+        let provider = provider_or_local(settings).await?;
         let instructions = Instructions {
             system: SYSTEM.to_owned(),
             tools: [].into(),

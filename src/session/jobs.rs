@@ -1,6 +1,6 @@
 //! `/jobs`: what runs in the background, in a client that has no place of its own for it.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::sync::watch::{Receiver, error::RecvError};
 use tokio::time::{Instant, sleep_until};
@@ -66,15 +66,16 @@ fn list(jobs: &[JobStatus]) -> String {
 }
 
 fn line(job: &JobStatus) -> String {
-    let mut state = match job.state {
-        JobState::Running => {
-            let age = job.started.elapsed().unwrap_or_default();
+    let mut state = match (job.state, job.exit_code) {
+        (JobState::Running, _) => {
+            let started = UNIX_EPOCH + Duration::from_millis(job.started_at);
+            let age = started.elapsed().unwrap_or_default();
             let age = humantime::format_duration(Duration::from_secs(age.as_secs()));
             format!("running for {age}")
         }
-        JobState::Exited(Some(code)) => format!("exit code {code}"),
-        JobState::Exited(None) => "exit status unknown".to_owned(),
-        JobState::Stopped => "stopped".to_owned(),
+        (JobState::Stopped, _) => "stopped".to_owned(),
+        (JobState::Exited, Some(code)) => format!("exit code {code}"),
+        (JobState::Exited, None) => "exit status unknown".to_owned(),
     };
     for port in &job.ports {
         state = format!("{state}, port {port}");

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use secrecy::ExposeSecret as _;
 
-use super::{Candidate, OfferedProvider};
-use crate::config::{Settings, edit};
+use super::Candidate;
+use crate::config::{ProviderEntry, Settings, edit};
 use crate::model::Provider;
 use crate::process::keyring;
 use crate::workspace::StateFolder;
@@ -110,10 +110,9 @@ pub async fn log_out(settings: &Settings) -> Result<String, String> {
 }
 
 /// The providers that can be logged in to, the ones that are ready first.
-#[must_use]
-pub fn by_readiness(mut providers: Vec<OfferedProvider>) -> Vec<OfferedProvider> {
-    providers.retain(|provider| !provider.entry.is_local || provider.is_running);
-    providers.sort_by_key(|provider| !(provider.is_running || provider.entry.has_key));
+pub fn by_readiness(mut providers: Vec<ProviderEntry>) -> Vec<ProviderEntry> {
+    providers.retain(|provider| !provider.is_local || provider.is_running);
+    providers.sort_by_key(|provider| !(provider.is_running || provider.has_key));
     providers
 }
 

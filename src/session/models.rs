@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::store::{Held, Journal};
-use super::{NoProvider, SessionId, Setup, Start, connect, environment, offers};
+use super::{SessionId, Setup, Start, connect, environment, offers};
 use crate::agent::{Entry, Explorers, prompt};
 use crate::config::Settings;
-use crate::domain::{Effort, ToolKind};
+use crate::domain::{Effort, ErrorCode, Failure, ToolKind};
 use crate::model::{Instructions, Message, Part, Preamble, Provider, ToolSpec};
 use crate::process::Shell;
 use crate::tools::Tool;
@@ -21,7 +21,7 @@ pub(super) struct Models {
     workspace: Workspace,
     shell: Shell,
     skills: Arc<[Skill]>,
-    pub provider: Result<Provider, NoProvider>,
+    pub provider: Result<Provider, Failure>,
     /// The models used before, for what their servers revealed.
     former: Vec<Provider>,
     /// The reasoning effort; `None` for the configured one.
@@ -72,7 +72,7 @@ impl Models {
     pub fn configure(
         &mut self,
         settings: Settings,
-        provider: Result<Provider, NoProvider>,
+        provider: Result<Provider, Failure>,
         start: Start,
         journal: &mut Journal,
     ) {
@@ -120,7 +120,7 @@ impl Models {
     }
 
     /// The model for the next request, and whether the history may be encoded for another one.
-    pub fn ready(&mut self) -> Result<(Provider, bool), NoProvider> {
+    pub fn ready(&mut self) -> Result<(Provider, bool), Failure> {
         let mut provider = self.provider.clone()?;
         if let Some(switched) = provider.switched() {
             provider = switched;
@@ -152,7 +152,7 @@ impl Models {
         name: &str,
         effort: Option<Effort>,
         journal: &mut Journal,
-    ) -> Result<(), NoProvider> {
+    ) -> Result<(), Failure> {
         let provider = connect::provider_named(&self.settings, name, effort)?;
         self.set(provider, effort, journal);
         Ok(())
@@ -231,10 +231,9 @@ impl Models {
 
     /// With nothing configured, a local model server is used, even one that was started only now.
     pub async fn look_for_a_server(&mut self) {
-        if self.provider.as_ref().is_err_and(|why| why.unset)
-            && let Err(why) = connect::provider(&self.settings)
-        {
-            self.provider = connect::local(&self.settings, why).await;
+        let is_missing = |why: &Failure| why.code == ErrorCode::NoModel;
+        if self.settings.names_no_model() && self.provider.as_ref().is_err_and(is_missing) {
+            self.provider = connect::provider_or_local(&self.settings).await;
             self.changed();
         }
     }

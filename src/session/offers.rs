@@ -6,37 +6,26 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::time::timeout;
 
-use super::connect::{self, NoProvider, endpoint};
+use super::connect::{self, endpoint};
 use crate::config::{self, KeySource, ProviderEntry, Settings};
 use crate::model::{Endpoint, ErrorCode, Failure, Key, ModelInfo, Provider, detect};
 
-/// A provider, and whether it can be used at once.
-#[derive(Debug, Clone)]
-pub struct OfferedProvider {
-    /// Its configuration.
-    pub entry: ProviderEntry,
-    /// Whether it is a local server that answers.
-    pub is_running: bool,
-}
-
 /// All known providers; probes the well-known local ports, which takes less than half a second. Whoever chooses the
 /// server of another user reads that user's name first.
-pub async fn providers(settings: &Settings) -> Vec<OfferedProvider> {
+pub async fn providers(settings: &Settings) -> Vec<ProviderEntry> {
     let running = detect().await;
-    let offered = |mut entry: ProviderEntry| {
-        let server = running.iter().find(|server| server.name == entry.name);
-        if let Some(owner) = server.and_then(|server| server.owner.as_ref()) {
-            entry.title = format!("{}, run by user {owner}", entry.title);
-        }
-        OfferedProvider {
-            is_running: server.is_some(),
-            entry,
-        }
-    };
-    let is_editors = |entry: &ProviderEntry| entry.base_url.as_deref() == Some(config::EDITOR);
     let mut entries = settings.providers();
+    let is_editors = |entry: &ProviderEntry| entry.base_url.as_deref() == Some(config::EDITOR);
     entries.retain(|entry| settings.editor_models.is_some() || !is_editors(entry));
-    entries.into_iter().map(offered).collect()
+    for entry in &mut entries {
+        if let Some(server) = running.iter().find(|server| server.name == entry.name) {
+            entry.is_running = true;
+            if let Some(owner) = &server.owner {
+                entry.title = format!("{}, run by user {owner}", entry.title);
+            }
+        }
+    }
+    entries
 }
 
 /// A provider that is being set up.
@@ -59,20 +48,8 @@ impl fmt::Debug for Candidate {
     }
 }
 
-/// A model, for a setup form.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OfferedModel {
-    /// Its name on the wire.
-    pub id: String,
-    /// The context window in tokens, if known.
-    pub context_window: Option<u64>,
-    /// US dollars per million tokens read and written, if known.
-    pub price: Option<(f64, f64)>,
-}
-
 impl Candidate {
     /// A provider with this key and base URL, if given.
-    #[must_use]
     pub fn new(provider: &str, key: Option<String>, base_url: Option<String>) -> Self {
         let given = |text: &String| !text.trim().is_empty();
         Self {
@@ -86,7 +63,7 @@ impl Candidate {
     ///
     /// # Errors
     /// The provider is unknown, has no base URL, needs a key, or offers no chat model.
-    pub async fn chosen(&self, settings: &Settings, model: &str) -> Result<Provider, NoProvider> {
+    pub async fn chosen(&self, settings: &Settings, model: &str) -> Result<Provider, Failure> {
         if !model.is_empty() {
             return self.with_model(settings, model);
         }
@@ -102,7 +79,7 @@ impl Candidate {
     ///
     /// # Errors
     /// The provider cannot be reached, refuses the key, or has no list of models.
-    pub async fn models(&self, settings: &Settings) -> Result<Vec<OfferedModel>, NoProvider> {
+    pub async fn models(&self, settings: &Settings) -> Result<Vec<ModelInfo>, Failure> {
         let listed = self.with_model(settings, "")?.models().await?;
         let mut models: Vec<_> = listed.into_iter().filter(|model| !model.is_other).collect();
         if let Some(best) = best(&self.provider, &models)
@@ -120,39 +97,23 @@ impl Candidate {
                 model.with_known()
             }
         };
-        Ok(models
-            .into_iter()
-            .map(known)
-            .map(OfferedModel::from)
-            .collect())
+        Ok(models.into_iter().map(known).collect())
     }
 
-    fn with_model(&self, settings: &Settings, model: &str) -> Result<Provider, NoProvider> {
+    fn with_model(&self, settings: &Settings, model: &str) -> Result<Provider, Failure> {
         // A provider is reached in the same way for every model.
         let name = format!(
             "{}/{}",
             self.provider,
             if model.is_empty() { "?" } else { model }
         );
-        let mut model = settings
-            .model_at(&name, self.base_url.as_deref())
-            .map_err(|why| Failure::new(ErrorCode::NoModel, why.message))?;
+        let mut model = settings.model_at(&name, self.base_url.as_deref())?;
         if self.key.is_some() {
             model.key = KeySource::None;
         }
         let endpoint = endpoint(settings, &model)?;
         let key = self.key.clone().map_or(endpoint.key, Key::Value);
         Ok(Provider::http(Endpoint { key, ..endpoint }))
-    }
-}
-
-impl From<ModelInfo> for OfferedModel {
-    fn from(model: ModelInfo) -> Self {
-        Self {
-            context_window: model.context_window,
-            price: model.prices.map(|prices| (prices.input, prices.output)),
-            id: model.id,
-        }
     }
 }
 
@@ -185,17 +146,12 @@ pub(super) fn best(provider: &str, models: &[ModelInfo]) -> Option<String> {
 ///
 /// # Errors
 /// There is none, or its key is missing.
-pub async fn chosen(settings: &Settings) -> Result<(Provider, String), NoProvider> {
-    let configured = match connect::provider(settings) {
-        Err(why) if why.unset => {
-            let found = connect::local(settings, why).await?;
-            return Ok((
-                found,
-                "nothing is configured, and this server runs on this machine".to_owned(),
-            ));
-        }
-        configured => configured?,
-    };
+pub async fn chosen(settings: &Settings) -> Result<(Provider, String), Failure> {
+    if settings.names_no_model() {
+        let why = "nothing is configured, and this server runs on this machine".to_owned();
+        return Ok((connect::provider_or_local(settings).await?, why));
+    }
+    let configured = connect::provider(settings)?;
     let key = settings
         .model
         .as_ref()

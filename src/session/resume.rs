@@ -15,7 +15,7 @@ impl Actor {
             Err(problem) => {
                 let failure = Failure::new(ErrorCode::InvalidRequest, problem.to_string());
                 // Nothing may be said in a session other than the one that was meant.
-                self.models.provider = Err(failure.clone().into());
+                self.models.provider = Err(failure.clone());
                 return self.outbox.failure(failure);
             }
         };

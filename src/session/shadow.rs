@@ -8,13 +8,13 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::{STEPS, done};
-use crate::agent::event::{AgentEvent, ExecutionResult, Termination};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{self, APPLY, Step, Steps, Turn};
 use crate::changes::change_set::Entry;
 use crate::changes::revert::Reason;
 use crate::domain::{ErrorCode, Failure, Location, Preview, ToolKind};
 use crate::process::{Applied, Changed, Shadow};
-use crate::tools::{ToolContext, ToolError};
+use crate::tools::{ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
 
 /// What the model reads with the prompt.
@@ -121,13 +121,10 @@ async fn settle(
         .event(AgentEvent::preview(call_id, ToolKind::Edit, decided))
         .await;
     if !applies {
-        let content = "discarded; nothing in the workspace was changed".to_owned();
-        let result = ExecutionResult {
-            content,
-            is_error: true,
-            ..ExecutionResult::default()
-        };
-        steps.event(AgentEvent::ended(call_id, APPLY, result)).await;
+        let result = ToolError("discarded; nothing in the workspace was changed".to_owned());
+        steps
+            .event(AgentEvent::ended(call_id, APPLY, result.into()))
+            .await;
         return "(the user discarded the changes of that turn: the files are as before it)"
             .to_owned();
     }
@@ -177,7 +174,7 @@ fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
 }
 
 /// The result of the call that applies the changes, and what the model is told of it.
-fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) {
+fn result(workspace: &Workspace, applied: Applied) -> (ToolOutput, String) {
     let Applied {
         changes,
         diffs,
@@ -216,12 +213,12 @@ fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) 
     let note = format!("(the user applied the changes of that turn; {content})");
     let changes = Some(Arc::new(changes)).filter(|changes| !changes.is_empty());
     (
-        ExecutionResult {
+        ToolOutput {
             content,
             is_error,
             diffs,
             changes,
-            ..ExecutionResult::default()
+            ..ToolOutput::default()
         },
         note,
     )

@@ -31,12 +31,13 @@ use self::record::{Call, Head, Pending, Record, VERSION};
 pub(super) use self::replay::{TRY, changes, events, last_trial};
 use super::SessionId;
 use crate::agent::Entry;
-use crate::agent::event::{AgentEvent, ExecutionResult, Termination};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::changes::ChangeSet;
 use crate::changes::checkpoint::TurnReview;
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
 use crate::model::{Message, Provider, Taught, Usage};
+use crate::tools::ToolOutput;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::Log;
 
@@ -288,7 +289,7 @@ impl Journal {
         &mut self,
         call_id: &str,
         name: &str,
-        result: &ExecutionResult,
+        result: &ToolOutput,
         changed: ChangeSet,
     ) {
         let shown = self.shown.remove(call_id);

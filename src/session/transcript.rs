@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::agent::event::{AgentEvent, ExecutionResult};
+use crate::agent::event::AgentEvent;
 use crate::domain::{PlanEntry, PlanStatus};
 use crate::text::{fence, unified};
+use crate::tools::ToolOutput;
 
 /// The speaker of the current part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +23,11 @@ struct Transcript {
 }
 
 /// The events of a session as Markdown.
-#[must_use]
 pub fn markdown(events: &[AgentEvent]) -> String {
     markdown_at(events, 0).0
 }
 
 /// The same, and the line, counted from 0, in which a turn begins; 0 if it is not there.
-#[must_use]
 pub fn markdown_at(events: &[AgentEvent], number: u64) -> (String, usize) {
     let mut transcript = Transcript {
         text: String::new(),
@@ -90,7 +89,7 @@ impl Transcript {
     }
 }
 
-fn call(title: &str, result: &ExecutionResult) -> String {
+fn call(title: &str, result: &ToolOutput) -> String {
     let mut text = format!("* {} {title}", if result.is_error { "✗" } else { "✓" });
     if result.is_error {
         let _ = write!(
@@ -135,9 +134,9 @@ mod tests {
             title: title.to_owned(),
             ..Preview::default()
         };
-        let result = ExecutionResult {
+        let result = ToolOutput {
             diffs,
-            ..ExecutionResult::default()
+            ..ToolOutput::default()
         };
         [
             AgentEvent::ToolPreview {

@@ -12,8 +12,7 @@ use super::queue::Steered;
 use super::running::Running;
 use super::slash::{self, Local, Work};
 use super::{
-    Actor, Attachment, NoProvider, Prompt, ReviewError, STEPS, Sent, done, jobs, servers, shadow,
-    store,
+    Actor, Attachment, Prompt, ReviewError, STEPS, Sent, done, jobs, servers, shadow, store,
 };
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{Goal, PlanFile, Steer, Steps, Turn, prompt};
@@ -78,7 +77,7 @@ impl Actor {
                     self.begin(Goal::Compact, cause, turn, None, Ground::Workspace)
                         .await;
                 }
-                Err(why) => self.fail(&cause.prompt, why.into()),
+                Err(why) => self.fail(&cause.prompt, why),
             },
             Work::Local(local) => {
                 let turn = self.conversation.other_turn();
@@ -99,7 +98,7 @@ impl Actor {
     async fn prompt(&mut self, cause: Cause, mut prompt: Prompt, sent: &Value, ground: Ground) {
         let provider = match self.provider() {
             Ok(provider) => provider,
-            Err(why) => return self.fail(&cause.prompt, why.into()),
+            Err(why) => return self.fail(&cause.prompt, why),
         };
         let cancel = &cause.cancel;
         cancel.run_until_cancelled(self.models.look_around()).await;
@@ -147,7 +146,7 @@ impl Actor {
     }
 
     /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
-    pub(super) fn provider(&mut self) -> Result<Provider, NoProvider> {
+    pub(super) fn provider(&mut self) -> Result<Provider, Failure> {
         let (provider, is_stale) = self.models.ready()?;
         self.conversation.encode_for(&provider, is_stale);
         Ok(provider)

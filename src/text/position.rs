@@ -5,6 +5,8 @@
 //!
 //! Lines end with LF, CRLF or CR.
 
+use serde::{Deserialize, Serialize};
+
 /// The unit in which [`Position::character`] counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
@@ -38,7 +40,9 @@ impl Encoding {
 }
 
 /// A place between two characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Position {
     /// 0-based line.
     pub line: u32,
@@ -47,12 +51,36 @@ pub struct Position {
 }
 
 /// From `start` up to, not including, `end`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Range {
     /// The first position.
     pub start: Position,
     /// The position after the last.
     pub end: Position,
+}
+
+impl Range {
+    /// Whole lines; nothing, at the beginning of a line, if there are none.
+    pub fn of_lines(lines: std::ops::Range<usize>) -> Self {
+        let at = |line: usize| Position {
+            line: line.try_into().unwrap_or(u32::MAX),
+            character: 0,
+        };
+        Self {
+            start: at(lines.start),
+            end: at(lines.end),
+        }
+    }
+
+    /// The last line; one of which nothing but its beginning is in the range does not count.
+    pub fn last_line(&self) -> u32 {
+        let last = if self.end.character == 0 {
+            self.end.line.saturating_sub(1)
+        } else {
+            self.end.line
+        };
+        last.max(self.start.line)
+    }
 }
 
 /// The offsets at which the lines of a text start. Valid only for that text.

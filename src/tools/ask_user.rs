@@ -62,9 +62,6 @@ impl TypedTool for AskUser {
             None => "Nobody answered. Do not ask again: continue with what is most likely, and state your assumption at the end.\n"
                 .to_owned(),
         };
-        Ok(ToolOutput {
-            content,
-            ..ToolOutput::default()
-        })
+        Ok(content.into())
     }
 }

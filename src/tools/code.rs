@@ -94,10 +94,7 @@ impl TypedTool for Code {
                 ));
             }
         };
-        Ok(ToolOutput {
-            content,
-            ..ToolOutput::default()
-        })
+        Ok(content.into())
     }
 }
 

@@ -49,7 +49,6 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// A context before approval and without a session.
-    #[must_use]
     pub fn new(workspace: Workspace, cancel: CancellationToken) -> Self {
         Self {
             workspace,
@@ -67,7 +66,6 @@ impl ToolContext {
     }
 
     /// How much of a result of up to `most` bytes the model has room for: an eighth of its window, at four bytes a token.
-    #[must_use]
     pub fn room(&self, most: usize) -> usize {
         let eighth = self
             .window

@@ -12,7 +12,6 @@ use crate::workspace::native;
 
 impl Preview {
     /// The lines; empty if title and diff say everything.
-    #[must_use]
     pub fn description(&self) -> Vec<String> {
         let mut lines = Vec::new();
         lines.extend(self.command.as_deref().into_iter().flat_map(command));

@@ -70,10 +70,7 @@ impl TypedTool for Diagnostics {
             0 => format!("The editor shows no problems{place}.\n"),
             _ => list(&context.workspace, found, SHOWN),
         };
-        Ok(ToolOutput {
-            content,
-            ..ToolOutput::default()
-        })
+        Ok(content.into())
     }
 }
 
@@ -136,7 +133,6 @@ pub(super) async fn with_new_ones(
 }
 
 /// The worst ones, one per line, and how many more there are.
-#[must_use]
 pub fn list(workspace: &Workspace, mut found: Vec<Diagnostic>, limit: usize) -> String {
     found.sort_by(Diagnostic::order);
     let mut text = String::new();

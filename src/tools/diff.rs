@@ -14,7 +14,6 @@ impl FileDiff {
 
     /// Both texts for display, and how many lines before them are left out. Of large texts only the lines around the
     /// change are kept, because otherwise each edit would send the file twice.
-    #[must_use]
     pub fn shown(&self) -> (Option<&str>, &str, usize) {
         match &self.old_text {
             Some(old) if old.len().max(self.new_text.len()) > Self::LARGE => {

@@ -81,10 +81,7 @@ impl TypedTool for Glob {
             .filter(|_| found.total > 0)
             .map(|used| format!("[no file has this name; these match {used}]\n"));
         let report = found.report(&context.workspace, &arguments.pattern);
-        Ok(ToolOutput {
-            content: note.unwrap_or_default() + &report,
-            ..ToolOutput::default()
-        })
+        Ok((note.unwrap_or_default() + &report).into())
     }
 }
 

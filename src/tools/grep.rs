@@ -87,10 +87,7 @@ impl TypedTool for Grep {
             Ok(hits) => {
                 let content = note.unwrap_or_default()
                     + &hits.report(&context.workspace, context.room(hits::TOTAL));
-                Ok(ToolOutput {
-                    content,
-                    ..ToolOutput::default()
-                })
+                Ok(content.into())
             }
             Err((index, error)) => {
                 let name = shown(&context.workspace, &starts[index].absolute());

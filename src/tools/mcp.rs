@@ -72,7 +72,6 @@ pub struct Server {
 
 impl Server {
     /// A server; what is remembered of it is in this state directory.
-    #[must_use]
     pub fn new(name: &str, way: Way, roots: &[PathBuf], state: Option<&Path>) -> Self {
         Self {
             name: name.to_owned(),
@@ -83,7 +82,6 @@ impl Server {
     }
 
     /// The login at the server, if it has a URL.
-    #[must_use]
     pub fn login(&self) -> Option<&Arc<Login>> {
         match &self.way {
             Way::Url(address) => address.login.as_ref(),
@@ -219,7 +217,6 @@ impl Kept {
 
 impl Servers {
     /// Servers to start when they are needed; a call may take `limit` without an answer or a progress report.
-    #[must_use]
     pub fn new(servers: Vec<Server>, limit: Duration, secrets: Redactor) -> Self {
         Self {
             configured: servers.into_iter().map(Arc::new).collect(),
@@ -302,13 +299,11 @@ pub struct Joining {
 
 impl Joining {
     /// Whether there are no servers at all.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
     /// The servers worth waiting for: started for this turn, and neither running nor failed yet.
-    #[must_use]
     pub fn starting(&self) -> Vec<&str> {
         let starting = |kept: &&Kept| matches!(kept.status.borrow().state, State::Starting);
         self.kept
@@ -366,7 +361,6 @@ impl Joining {
     }
 
     /// The available tools, in a deterministic order, and new notices for the person.
-    #[must_use]
     pub fn offer(&self) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
         let mut names = Names::default();
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
@@ -443,7 +437,6 @@ impl Notices {
 }
 
 /// Those of these names of servers that no person was shown before; from now on they were.
-#[must_use]
 pub fn unseen(names: Vec<String>, state: Option<&Path>) -> Vec<String> {
     let store = Store::new(state, "offered.json");
     let mut seen: BTreeMap<String, bool> = store.read();

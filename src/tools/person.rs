@@ -33,7 +33,6 @@ pub struct Person(Option<Arc<dyn Ask>>);
 
 impl Person {
     /// A person who is reached this way.
-    #[must_use]
     pub fn new(way: impl Ask + 'static) -> Self {
         Self(Some(Arc::new(way)))
     }

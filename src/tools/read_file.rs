@@ -107,10 +107,7 @@ impl TypedTool for ReadFile {
         let limit = arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
         if let Some(number) = arguments.path.strip_prefix(OUTPUT) {
             let content = output(context, number, offset, limit).await?;
-            return Ok(ToolOutput {
-                content,
-                ..ToolOutput::default()
-            });
+            return Ok(content.into());
         }
         let bytes = context.room(MAX_BYTES) / (1 + arguments.more_paths.len());
         if arguments.more_paths.is_empty() {

@@ -274,7 +274,7 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         .map_or("", |ended| hint(&line, &said, ended.code() == Some(0)));
     let busy = busy(&job, &said).unwrap_or_default();
     output.content = report + &said + &how + hint + &busy + &output.content;
-    output.failed = end.is_err();
+    output.is_error = end.is_err();
     Ok(output)
 }
 

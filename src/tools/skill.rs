@@ -162,10 +162,7 @@ impl Tool for LoadSkill {
                 arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
             let loading = load_skill(&context.workspace, self.find(&name)?, file.as_deref());
             let content = unless_cancelled(context, loading).await??;
-            Ok(ToolOutput {
-                content,
-                ..ToolOutput::default()
-            })
+            Ok(content.into())
         }
         .boxed()
     }

@@ -50,7 +50,6 @@ pub trait TypedTool: Send + Sync + 'static {
     }
 
     /// See [`Tool::instead`].
-    #[must_use]
     fn instead(_context: &ToolContext, _arguments: &Value) -> Option<Arc<dyn Tool>> {
         None
     }
@@ -62,7 +61,6 @@ pub trait TypedTool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Preview, ToolError>> + Send;
 
     /// See [`Tool::sketch`].
-    #[must_use]
     fn sketch(
         _context: &ToolContext,
         _arguments: &Value,
@@ -71,7 +69,6 @@ pub trait TypedTool: Send + Sync + 'static {
     }
 
     /// See [`Tool::plan`].
-    #[must_use]
     fn plan(_arguments: Self::Arguments) -> Option<Vec<PlanEntry>> {
         None
     }

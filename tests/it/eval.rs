@@ -1,9 +1,57 @@
-//! `tandem eval`: tasks that are played with a model, and the numbers that come of it.
+//! `cargo bench --bench eval`: tasks that are played with a model, and the numbers that come of it.
 
+#[path = "../../benches/eval/mod.rs"]
+mod suite;
+
+use std::path::Path;
+
+use clap::Parser as _;
 use serde_json::{Value, json};
+use tandem::config::Environment;
 
 use crate::driver::{World, side_by_side};
-use crate::program::finish;
+
+/// What a run of the evaluation left behind.
+struct Output {
+    /// Whether all tasks passed.
+    passed: bool,
+    stdout: String,
+    stderr: String,
+}
+
+/// Plays tasks with the scripted model, with nothing of the person who runs the tests.
+fn evaluate(world: &World, arguments: &[&str]) -> Output {
+    let args = suite::Args::parse_from(["eval", "--model", "scripted"].iter().chain(arguments));
+    // The compiler itself: what rustup puts into the path needs the person's home.
+    let compiler = std::process::Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()
+        .unwrap();
+    let folder = String::from_utf8(compiler.stdout).unwrap();
+    let path = format!(
+        "{}/bin:/usr/bin:/bin:{}",
+        folder.trim(),
+        std::env::var("PATH").unwrap()
+    );
+    let home = world.home();
+    std::fs::create_dir_all(&home).unwrap();
+    let variables = [
+        ("PATH", path.as_str()),
+        ("HOME", home.to_str().unwrap()),
+        ("TANDEM_BASE_URL", world.model.base_url()),
+    ];
+    let environment = Environment::made_up(&home, &variables)
+        .with_program(Path::new(env!("CARGO_BIN_EXE_tandem")));
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let run = suite::run(&args, &environment, &mut stdout, &mut stderr);
+    let passed = world.runtime.block_on(run).unwrap();
+    let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    Output {
+        passed,
+        stdout,
+        stderr,
+    }
+}
 
 fn call(name: &str, arguments: Value) -> Value {
     json!([{ "call": { "id": "c1", "name": name, "arguments": arguments } }])
@@ -25,18 +73,11 @@ fn completed_tasks_pass_with_figures() {
     ]));
     let out = world.path().join("out");
     let out = out.to_str().unwrap();
-    let output = world.run(&[
-        "eval",
-        "--model",
-        "scripted",
-        "--suite",
-        "behave",
-        "--task",
-        "long-output",
-        "--json",
-        out,
-    ]);
-    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    let output = evaluate(
+        &world,
+        &["--suite", "behave", "--task", "long-output", "--json", out],
+    );
+    assert!(output.passed, "{}{}", output.stdout, output.stderr);
     assert!(output.stdout.contains("pass@1 1 of 1"), "{}", output.stdout);
     let outcome = &results(&world)["outcomes"][0];
     assert_eq!(
@@ -60,8 +101,8 @@ fn completed_tasks_pass_with_figures() {
 fn open_buffers_are_changed_and_checked_in_the_editor() {
     let edit = json!({ "path": "greet.sh", "edits": [{ "old_text": "echo \"Hello, $1!\"", "new_text": "echo \"HELLO, $1!\" | tr a-z A-Z" }] });
     let world = World::new(json!([call("edit_file", edit), [{ "text": "Done." }]]));
-    let output = world.run(&["eval", "--model", "scripted", "--task", "unsaved"]);
-    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    let output = evaluate(&world, &["--task", "unsaved"]);
+    assert!(output.passed, "{}{}", output.stdout, output.stderr);
 }
 
 #[test]
@@ -69,9 +110,9 @@ fn an_unfinished_task_fails() {
     let world = World::new(
         json!([[{ "text": "It is 5, see client.sh:2." }], [{ "text": "I do not know." }]]),
     );
-    for (code, figures) in [(0, "pass@1 1 of 1"), (1, "pass@1 0 of 1")] {
-        let output = world.run(&["eval", "--model", "scripted", "--task", "question"]);
-        assert_eq!(output.code, Some(code), "{}", output.stdout);
+    for (passed, figures) in [(true, "pass@1 1 of 1"), (false, "pass@1 0 of 1")] {
+        let output = evaluate(&world, &["--task", "question"]);
+        assert_eq!(output.passed, passed, "{}", output.stdout);
         assert!(output.stdout.contains(figures), "{}", output.stdout);
     }
 }
@@ -79,10 +120,8 @@ fn an_unfinished_task_fails() {
 #[test]
 fn an_exhausted_budget_runs_nothing_and_is_reported() {
     let world = World::new(json!([]));
-    let output = world.run(&[
-        "eval", "--model", "scripted", "--task", "question", "--budget", "0",
-    ]);
-    assert_eq!(output.code, Some(1), "{}", output.stdout);
+    let output = evaluate(&world, &["--task", "question", "--budget", "0"]);
+    assert!(!output.passed, "{}", output.stdout);
     assert!(
         output.stdout.contains("1 not run") && output.stderr.contains("budget"),
         "{}",
@@ -124,18 +163,18 @@ fn exercises_get_a_second_try_with_test_output() {
     let exercises = world.path().join("tracks");
     let (exercises, out) = (exercises.to_str().unwrap(), world.path().join("out"));
     let out = out.to_str().unwrap();
-    let output = world.run(&[
-        "eval",
-        "--model",
-        "scripted",
-        "--suite",
-        "polyglot",
-        "--exercises",
-        exercises,
-        "--json",
-        out,
-    ]);
-    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    let output = evaluate(
+        &world,
+        &[
+            "--suite",
+            "polyglot",
+            "--exercises",
+            exercises,
+            "--json",
+            out,
+        ],
+    );
+    assert!(output.passed, "{}{}", output.stdout, output.stderr);
     let outcome = &results(&world)["outcomes"][0];
     assert_eq!(
         (&outcome["passed"], &outcome["passed_first"]),
@@ -314,17 +353,6 @@ fn tasks(out: &Value) -> Vec<(String, bool)> {
 
 #[test]
 fn each_smoke_task_can_be_solved_and_can_be_failed() {
-    // The compiler itself: what rustup puts into the path needs the person's home.
-    let compiler = std::process::Command::new("rustc")
-        .args(["--print", "sysroot"])
-        .output()
-        .unwrap();
-    let folder = String::from_utf8(compiler.stdout).unwrap();
-    let path = format!(
-        "{}/bin:/usr/bin:/bin:{}",
-        folder.trim(),
-        std::env::var("PATH").unwrap()
-    );
     let play = |solves: bool, (task, right, answer, wrong, other): Played| {
         let (calls, words) = if solves {
             (right, answer)
@@ -338,19 +366,11 @@ fn each_smoke_task_can_be_solved_and_can_be_failed() {
         let script: Vec<Value> = numbered.chain([json!([{ "text": words }])]).collect();
         let world = World::new(script.into());
         let out = world.path().join("out");
-        let arguments = [
-            "eval",
-            "--model",
-            "scripted",
-            "--task",
-            task,
-            "--json",
-            out.to_str().unwrap(),
-        ];
-        let output = finish(world.command(&arguments).env("PATH", &path));
-        let expected = (Some(i32::from(!solves)), vec![(task.to_owned(), solves)]);
+        let out = out.to_str().unwrap();
+        let output = evaluate(&world, &["--task", task, "--json", out]);
+        let expected = (solves, vec![(task.to_owned(), solves)]);
         assert_eq!(
-            (output.code, tasks(&results(&world))),
+            (output.passed, tasks(&results(&world))),
             expected,
             "{}{}",
             output.stdout,
@@ -368,15 +388,7 @@ fn each_smoke_task_can_be_solved_and_can_be_failed() {
 fn every_smoke_task_is_played_here() {
     let world = World::new(json!([]));
     let out = world.path().join("out");
-    world.run(&[
-        "eval",
-        "--model",
-        "scripted",
-        "--budget",
-        "0",
-        "--json",
-        out.to_str().unwrap(),
-    ]);
+    evaluate(&world, &["--budget", "0", "--json", out.to_str().unwrap()]);
     let all: Vec<String> = tasks(&results(&world))
         .into_iter()
         .map(|(name, _)| name)
@@ -390,16 +402,11 @@ fn a_turn_that_fails_is_not_held_against_the_model() {
         json!({ "status": 401, "body": { "error": { "message": "Incorrect API key provided" } } });
     let world = World::new(json!([[refused]]));
     let out = world.path().join("out");
-    let output = world.run(&[
-        "eval",
-        "--model",
-        "scripted",
-        "--task",
-        "question",
-        "--json",
-        out.to_str().unwrap(),
-    ]);
-    assert_eq!(output.code, Some(1), "{}", output.stdout);
+    let output = evaluate(
+        &world,
+        &["--task", "question", "--json", out.to_str().unwrap()],
+    );
+    assert!(!output.passed, "{}", output.stdout);
     assert!(
         output.stdout.contains("pass@1 0 of 0; 1 not run"),
         "{}",

@@ -55,6 +55,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
             "process",
             "completion",
             "agent::event",
+            "tools::output",
             "workspace",
             "rpc",
             "protocol",

@@ -109,7 +109,7 @@ fn definitions() -> Map<String, Value> {
         ext::NextChunk,
         ext::EndAnswer,
         ext::Exit,
-        ext::Finish,
+        ext::Counts,
         ext::Styled,
         ext::InlineParams,
         ext::InlineUpdate,

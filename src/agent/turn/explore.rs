@@ -41,7 +41,6 @@ pub struct Explorers {
 
 impl Explorers {
     /// Explorers with this model (or why there is none) and these tools.
-    #[must_use]
     pub fn new(
         model: Result<(Provider, Preamble), String>,
         tools: Arc<[Arc<dyn Tool>]>,
@@ -136,10 +135,7 @@ impl OfTurn {
         if let Some(why) = problem {
             let _ = write!(content, "\n[the answer is incomplete: {why}]");
         }
-        Ok(ToolOutput {
-            content,
-            ..ToolOutput::default()
-        })
+        Ok(content.into())
     }
 
     fn turn(&self, context: &ToolContext, question: String) -> Result<Turn, ToolError> {

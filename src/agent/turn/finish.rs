@@ -15,12 +15,12 @@ use tokio::task::JoinSet;
 
 use super::State;
 use crate::agent::Step;
-use crate::agent::event::{AgentEvent, Counts, ExecutionResult};
+use crate::agent::event::AgentEvent;
 use crate::agent::schedule::{Call, Outcome, Work};
-use crate::domain::Finish;
+use crate::domain::{Counts, Finish};
 use crate::model::{Message, Part};
 use crate::text::{Upkeep, display};
-use crate::tools::{self, QuickFixes, Tool};
+use crate::tools::{self, QuickFixes, Tool, ToolOutput};
 use crate::workspace::diagnostics::{Diagnostic, Report, Scope, Severity, new_ones};
 use crate::workspace::{CHAT_FILE, Workspace};
 
@@ -102,7 +102,7 @@ impl Ending {
 
     /// Takes note of what the calls of an answer changed.
     pub(super) fn note(&mut self, outcomes: &[Outcome], workspace: &Workspace) {
-        for ExecutionResult { diffs, changes, .. } in outcomes.iter().map(|it| &it.result) {
+        for ToolOutput { diffs, changes, .. } in outcomes.iter().map(|it| &it.result) {
             self.is_due |= changes.as_ref().is_some_and(|changes| !changes.is_empty());
             for diff in diffs {
                 self.is_due = true;
@@ -236,7 +236,7 @@ impl State {
     }
 
     /// Makes a call of our own: shown, decided on and recorded like one of the model's.
-    async fn call(&mut self, tool: Arc<dyn Tool>, arguments: Value) -> ExecutionResult {
+    async fn call(&mut self, tool: Arc<dyn Tool>, arguments: Value) -> ToolOutput {
         self.ending.calls += 1;
         let id = format!("finish-{}-{}", self.turn.id, self.ending.calls);
         let (name, kind) = (tool.name().to_owned(), tool.kind());

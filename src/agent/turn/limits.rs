@@ -35,7 +35,6 @@ pub enum UsedUp {
 
 impl Allowance {
     /// The first limit that was reached.
-    #[must_use]
     pub fn used_up(&self, spent: Spent) -> Option<UsedUp> {
         let Spent {
             iterations,

@@ -48,7 +48,7 @@ impl Nudges {
         if let Some(plan) = outcomes
             .iter()
             .rev()
-            .find_map(|outcome| outcome.plan.as_ref())
+            .find_map(|outcome| outcome.result.plan.as_ref())
         {
             self.plan.clone_from(plan);
         }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::Stage;
 use crate::rpc::{self, Framing, Inbox, Incoming, Peer, Request, Responder, Writer};
-use crate::text::{Encoding, Position, Range, apply_change, unified};
+use crate::text::{Encoding, Range, apply_change, unified};
 
 pub(super) struct Editor<'a> {
     stage: &'a Stage,
@@ -185,7 +186,7 @@ impl<'a> Editor<'a> {
             .flatten()
             .map(|edit| {
                 (
-                    range(&edit["range"]),
+                    Range::deserialize(&edit["range"]).unwrap_or_default(),
                     edit["newText"].as_str().unwrap_or_default(),
                 )
             })
@@ -256,20 +257,4 @@ fn uri(path: &Path) -> anyhow::Result<String> {
     url::Url::from_file_path(&path)
         .map(String::from)
         .map_err(|()| anyhow::anyhow!("{} is not absolute", path.display()))
-}
-
-fn range(value: &Value) -> Range {
-    let number = |at: &Value| {
-        at.as_u64()
-            .and_then(|number| u32::try_from(number).ok())
-            .unwrap_or_default()
-    };
-    let position = |at: &Value| Position {
-        line: number(&at["line"]),
-        character: number(&at["character"]),
-    };
-    Range {
-        start: position(&value["start"]),
-        end: position(&value["end"]),
-    }
 }

@@ -68,7 +68,7 @@ fn user(text: &str, variables: &[(&str, &str)]) -> Settings {
 }
 
 /// A model in one line: name, API, base URL, key.
-fn describe(model: &Result<ModelSettings, NoModel>) -> String {
+fn describe(model: &Result<ModelSettings, Failure>) -> String {
     match model {
         Ok(model) => format!(
             "{} {:?} {} [{}]",
@@ -89,8 +89,8 @@ fn describe(model: &Result<ModelSettings, NoModel>) -> String {
 #[test]
 fn a_missing_configuration_is_explained_with_three_remedies() {
     let settings = user("", &[]);
+    assert!(settings.names_no_model());
     let no_model = settings.model.unwrap_err();
-    assert!(no_model.unset);
     for word in [
         "TANDEM_BASE_URL",
         "config.toml",

@@ -1,11 +1,13 @@
 //! What the editor knows: focus, diagnostics, unsaved documents, and answers of its language servers.
 
-use gen_lsp_types::{Position, Range, TextDocumentIdentifier};
+use gen_lsp_types::TextDocumentIdentifier;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::domain::Operation;
+use crate::text::{Position, Range};
 
 /// `_tandem/didFocus`, a notification: what the person is looking at.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -82,12 +84,12 @@ pub struct Problem {
 /// Answered with `{"chunk": …}`, a chunk in the form of `OpenAI`'s chat completions, or with `{}` when the answer is
 /// complete. Sent to clients with `"tandem.models": true` in `experimental.tandem._meta`, which also answer
 /// `_tandem/editorModels` with a list in the form of `OpenAI`'s `/models`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct NextChunk {
     /// The server's number for the answer.
     pub id: u64,
     /// With the first one: the request, in the form of `OpenAI`'s chat completions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
 }
 
@@ -103,26 +105,23 @@ pub struct EndAnswer {
 /// lists in `"tandem.language": [op, …]` in `experimental.tandem._meta`. Answered within 10 s with LSP's own result
 /// type; `rename`, `quick_fixes` and `format` with a `WorkspaceEdit` that the client does not apply. An error if no
 /// language server can answer.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LanguageParams {
     /// The operation.
     pub op: Operation,
     /// The document; absent for `workspace_symbols`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
     /// The position in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::lsp::position", default)]
     pub position: Option<Position>,
     /// The name to look for (`workspace_symbols`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Only a fix that the language server marks as preferred for the problem at the position (`quick_fixes`); null if
     /// there is none.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub preferred: bool,
     /// The new name (`rename`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub new_name: Option<String>,
 }

@@ -1,9 +1,11 @@
 //! Inline edits: one request to the model without tools, shown at the cursor.
 
-use gen_lsp_types::{Range, TextDocumentIdentifier};
+use gen_lsp_types::TextDocumentIdentifier;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::text::Range;
 
 /// `_tandem/inline`, a request: rewrites a range. Streams as [`InlineUpdate`], answered with an [`InlineResult`], which
 /// the client applies when the person accepts it. `$/cancelRequest` stops it.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::domain::JobOutput;
+pub use crate::domain::{JobOutput, JobStatus};
 
 /// `_tandem/jobs`, a request: the background commands of a session.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -20,38 +20,7 @@ pub struct Jobs {
     /// The session.
     pub session_id: String,
     /// The oldest first. Eight at most, ended ones included.
-    pub jobs: Vec<Job>,
-}
-
-/// A background command.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Job {
-    /// Its number in the session.
-    pub id: u32,
-    /// The command line.
-    pub command: String,
-    /// Whether it runs.
-    pub state: JobState,
-    /// Its exit code, if it ended by itself and the code is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// When it was started, in milliseconds since 1970 (UTC).
-    pub started_at: u64,
-    /// The TCP ports it listens on. Empty where the system does not tell.
-    pub ports: Vec<u16>,
-}
-
-/// Whether a background command runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// It does.
-    Running,
-    /// It ended by itself.
-    Exited,
-    /// The person or the model stopped it.
-    Stopped,
+    pub jobs: Vec<JobStatus>,
 }
 
 /// `_tandem/jobs/output`, a request: a job's output as a terminal shows it. Of more than 64,000 bytes the middle is left out,

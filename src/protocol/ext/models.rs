@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 pub use crate::domain::{Finding, Verdict};
 
@@ -14,6 +15,7 @@ pub struct Providers {
 }
 
 /// A provider to choose from.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderInfo {
@@ -24,7 +26,6 @@ pub struct ProviderInfo {
     /// Whether it needs an API key.
     pub needs_key: bool,
     /// The base URL of its API, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Whether it is a server running on this machine now.
     pub found_locally: bool,
@@ -52,16 +53,15 @@ pub struct Models {
 }
 
 /// A model to choose from.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
     /// Its name at the endpoint.
     pub id: String,
     /// The context window in tokens, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// The price, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<ModelPrice>,
 }
 

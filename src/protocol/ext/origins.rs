@@ -1,10 +1,11 @@
 //! Which turn wrote a line.
 
-use gen_lsp_types::{Range, TextDocumentIdentifier};
+use gen_lsp_types::TextDocumentIdentifier;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Lines;
+use crate::text::Range;
 
 /// `_tandem/origins`, a request: which turns wrote the lines of an open document that are not committed. Answered with
 /// [`Origin`]s, by line. Lines that somebody else wrote, and lines whose origin is not certain, have none.

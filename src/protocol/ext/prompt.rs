@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 pub use crate::domain::{Completion, CompletionKind};
 use crate::protocol::acp;
@@ -45,6 +46,7 @@ pub struct Steer {
 
 /// `_tandem/turn`, a notification: the state of a prompt. For each accepted prompt, exactly one of `joined`, `returned`
 /// and `ended` is sent, as the last.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
@@ -55,22 +57,16 @@ pub struct Turn {
     /// Its state.
     pub state: PromptState,
     /// The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// The number of that turn, as in `_tandem/review` (`running`; missing if the prompt is a command).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
     /// Its position in the queue, counted from 1 (`queued`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
     /// ACP's stop reason or the failure's code (`ended`), or why the model never saw it (`returned`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The failure, for people (`ended`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The prompt itself (`returned`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Vec<acp::ContentBlock>>,
 }
 

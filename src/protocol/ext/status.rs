@@ -2,8 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
+
+pub use crate::domain::Counts;
 
 /// `_tandem/status`, a notification: the state of a session, for a status line.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
@@ -16,16 +20,12 @@ pub struct Status {
     /// Its mode.
     pub mode: String,
     /// `provider/model`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The reasoning effort, unless it is the configured one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
     /// Its usage, once the first answer has arrived.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// A notice for people. Clients must not parse it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
@@ -44,15 +44,14 @@ pub enum State {
 }
 
 /// The usage of a session.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Usage {
     /// Tokens in the context window.
     pub used: u64,
     /// The size of the window, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// US dollars for the whole session, if prices are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
@@ -60,11 +59,11 @@ pub struct Usage {
 pub const EXIT: &str = "tandem/exit";
 
 /// How a command ended: `_meta["tandem/exit"]` of the `tool_call_update` that ends its call.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Exit {
     /// Its exit code as shells report it (128 plus the signal that ended it), if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     /// How long it ran, in milliseconds.
     pub duration_ms: u64,
@@ -74,28 +73,15 @@ pub struct Exit {
 /// on in the background.
 pub const JOB: &str = "tandem/job";
 
-/// The key of a [`Finish`] in the `_meta` of an `agent_message_chunk`, whose text says the same in words.
+/// The key of [`Counts`] in the `_meta` of an `agent_message_chunk`, whose text says the same in words.
 pub const FINISH: &str = "tandem/finish";
-
-/// What the checks at the end of a turn found.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Finish {
-    /// Errors and warnings that were not there before the turn.
-    pub new: usize,
-    /// How many were fixed by quick fixes.
-    pub fixed: usize,
-    /// In how many of the changed files the editor looked for them.
-    pub files: usize,
-    /// How many of them changed since the editor's last report.
-    pub unknown: usize,
-}
 
 /// The key in the `_meta` of a `tool_call_update` that ends a command's call: how a terminal would show parts of its first
 /// text, as a list of [`Styled`].
 pub const STYLES: &str = "tandem/styles";
 
 /// A part of a text and its look.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Styled {
     /// Where it begins, in UTF-16 code units.
@@ -103,10 +89,8 @@ pub struct Styled {
     /// Where it ends.
     pub end: usize,
     /// One of the terminal's 16 colors, as its number, or `#rrggbb`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     /// The color behind it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<String>,
     /// Any of `bold`, `dim`, `italic` and `underline`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -118,12 +102,12 @@ pub struct Styled {
 pub const SKIPPED_LINES: &str = "tandem/skippedLines";
 
 /// The `data` of the error response to a prompt whose turn failed.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Failure {
     /// The kind of failure.
     pub code: String,
     /// The HTTP status, if there was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Whether the same prompt may work later.
     pub retryable: bool,

@@ -8,7 +8,6 @@ use crate::agent::event::{AgentEvent, Permission};
 use crate::domain::{JobStatus, ToolKind};
 use crate::protocol::ext;
 use crate::rpc::Peer;
-use crate::server::jobs::wire;
 use crate::server::permission::Request;
 use crate::server::wire::{failure_code, reason_name};
 use crate::session::event::{Activity, PromptId, PromptState, State};
@@ -123,7 +122,8 @@ impl FrontEnd for PluginClient {
     }
 
     fn jobs(&mut self, jobs: Vec<JobStatus>) {
-        let jobs = wire(self.id.to_string(), jobs);
+        let session_id = self.id.to_string();
+        let jobs = ext::Jobs { session_id, jobs };
         self.updates.peer().notify("_tandem/jobs/changed", &jobs);
     }
 

@@ -1,8 +1,7 @@
 //! Code actions and commands of LSP-only clients. Every command is answered at once while the work continues in the
 //! background, because clients give up on a command after seconds and discard its result.
 
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::ready;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,15 +10,13 @@ use super::front::safe_first;
 use super::hints::SOURCE;
 use crate::agent::event::{Grant, Permission, Scope};
 use crate::domain::{Attachment, Prompt};
-use crate::protocol::ext::Origin;
+use crate::protocol::ext::{Origin, ReviewAction};
 use crate::protocol::lsp;
 use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::capabilities::LLM_GENERATED;
-use crate::server::dispatch::{Answer, error};
-use crate::server::documents::last_line;
-use crate::server::review::ReviewCommand;
-use crate::text::display;
+use crate::server::dispatch::{Answer, Later, error, later};
+use crate::text::{Range, display};
 use crate::workspace::native;
 
 /// The kinds of tandem's code actions.
@@ -57,7 +54,7 @@ struct Ask {
     #[serde(default)]
     uri: Option<String>,
     #[serde(default)]
-    range: Option<lsp::Range>,
+    range: Option<Range>,
 }
 
 impl Server {
@@ -65,14 +62,14 @@ impl Server {
     pub(in crate::server) fn code_actions(
         &mut self,
         params: lsp::CodeActionParams,
-    ) -> Answer<BoxFuture<'static, Answer<Vec<Value>>>> {
+    ) -> Later<Vec<Value>> {
         if params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic)
             || self.client.speaks_acp
         {
-            return Ok(ready(Ok(Vec::new())).boxed());
+            return later(ready(Ok(Vec::new())));
         }
-        let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range);
-        let origins = self.origins_of(&params.text_document.uri.0, Some(params.range));
+        let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range.into());
+        let origins = self.origins_of(&params.text_document.uri.0, Some(params.range.into()));
         let others = self.actions(params);
         let (literals, tags) = (
             self.client.can.code_action_literals,
@@ -96,7 +93,7 @@ impl Server {
             }
             Ok(actions)
         };
-        Ok(all.boxed())
+        later(all)
     }
 
     fn actions(&self, params: lsp::CodeActionParams) -> Vec<Value> {
@@ -174,17 +171,17 @@ impl Server {
             (
                 "tandem: Undo the last turn",
                 "tandem.undo",
-                ReviewCommand::Undo,
+                ReviewAction::Undo,
             ),
             (
                 "tandem: Redo last undone turn",
                 "tandem.redo",
-                ReviewCommand::Redo,
+                ReviewAction::Redo,
             ),
             (
                 "tandem: Keep the changes",
                 "tandem.keep",
-                ReviewCommand::Keep,
+                ReviewAction::Keep,
             ),
         ];
         let offer = |(title, name, command)| {
@@ -229,9 +226,9 @@ impl Server {
                 )?;
             }
             "tandem.reject" => self.requests.answer(first.as_str(), Permission::Reject)?,
-            "tandem.undo" => self.review_by_command(first, ReviewCommand::Undo)?,
-            "tandem.redo" => self.review_by_command(first, ReviewCommand::Redo)?,
-            "tandem.keep" => self.review_by_command(first, ReviewCommand::Keep)?,
+            "tandem.undo" => self.review_by_command(first, ReviewAction::Undo)?,
+            "tandem.redo" => self.review_by_command(first, ReviewAction::Redo)?,
+            "tandem.keep" => self.review_by_command(first, ReviewAction::Keep)?,
             "tandem.openTurn" => self.open_turn(first)?,
             other => {
                 let message = format!(
@@ -271,13 +268,13 @@ impl Server {
     }
 
     /// The selected lines of a document as full lines, with the editor's unsaved text.
-    fn excerpt(&self, uri: &str, range: Option<&lsp::Range>) -> Option<Attachment> {
+    fn excerpt(&self, uri: &str, range: Option<&Range>) -> Option<Attachment> {
         let name = native::shown(&crate::server::documents::path_of(uri)?);
         let Some(range) = range else {
             return Some(Attachment::Mention { name });
         };
         let document = self.documents.get(uri)?;
-        let (first, last) = (range.start.line, last_line(range));
+        let (first, last) = (range.start.line, range.last_line());
         let lines = document
             .text
             .lines()

@@ -20,7 +20,7 @@ use super::chat::{YOU, growing};
 use crate::domain::lock;
 use crate::rpc::Peer;
 use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
-use crate::server::documents::{path_of, wire_range};
+use crate::server::documents::path_of;
 use crate::text::Fences;
 use crate::workspace::{Document, Documents, StateFolder};
 
@@ -423,7 +423,7 @@ impl Buffer<'_> {
         let range = document
             .lines
             .range(&document.text, bytes, self.documents.encoding());
-        let edit = json!({ "range": wire_range(range), "newText": new_text });
+        let edit = json!({ "range": range, "newText": new_text });
         let change = self
             .can
             .workspace_edit(self.uri, Some(document.version), &[edit]);

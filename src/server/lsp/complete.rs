@@ -2,15 +2,14 @@
 //! document the answer is empty and immediate: its own language servers know better.
 
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::ready;
 use serde_json::{Value, json};
 
 use super::chat;
 use crate::domain::{Completion, CompletionKind};
 use crate::protocol::lsp;
 use crate::server::Server;
-use crate::server::dispatch::Answer;
-use crate::server::documents::wire_range;
+use crate::server::dispatch::{Later, later};
 use crate::session::{Offered, typed_mention};
 use crate::text;
 
@@ -31,13 +30,11 @@ impl Server {
     pub(in crate::server) fn chat_completion(
         &mut self,
         params: lsp::CompletionParams,
-    ) -> Answer<BoxFuture<'static, Answer<Value>>> {
+    ) -> Later<Value> {
         let place = params.text_document_position_params;
         let uri = place.text_document.uri.0;
-        let lsp::Position { line, character } = place.position;
-        let Some((typed, query, range)) = self.typed(&uri, text::Position { line, character })
-        else {
-            return Ok(ready(Ok(list(&[]))).boxed());
+        let Some((typed, query, range)) = self.typed(&uri, place.position.into()) else {
+            return later(ready(Ok(list(&[]))));
         };
         let id = self.prepare(&uri)?;
         let session = &self.conversation(&id)?.session;
@@ -56,7 +53,7 @@ impl Server {
     }
 
     /// What is typed at a place of a chat file, as it is, and where it stands.
-    fn typed(&self, uri: &str, at: text::Position) -> Option<(Typed, String, lsp::Range)> {
+    fn typed(&self, uri: &str, at: text::Position) -> Option<(Typed, String, text::Range)> {
         let document = self
             .documents
             .get(uri)
@@ -64,11 +61,9 @@ impl Server {
         let encoding = self.documents.encoding();
         let at = document.lines.offset(&document.text, at, encoding);
         let (typed, query) = typed_at(&document.text, at)?;
-        let range = wire_range(document.lines.range(
-            &document.text,
-            &(at - query.len()..at),
-            encoding,
-        ));
+        let range = document
+            .lines
+            .range(&document.text, &(at - query.len()..at), encoding);
         Some((typed, query.to_owned(), range))
     }
 }
@@ -88,7 +83,7 @@ fn list(items: &[Value]) -> Value {
     json!({ "isIncomplete": !items.is_empty(), "items": items })
 }
 
-fn commands(available: &[Offered], range: lsp::Range) -> Vec<Value> {
+fn commands(available: &[Offered], range: text::Range) -> Vec<Value> {
     let item = |command: &Offered| {
         let text = format!("/{}", command.name);
         json!({
@@ -102,7 +97,7 @@ fn commands(available: &[Offered], range: lsp::Range) -> Vec<Value> {
 }
 
 /// Keeps the order of the offers, however the client sorts.
-fn mentions(offered: Vec<Completion>, range: lsp::Range) -> Vec<Value> {
+fn mentions(offered: Vec<Completion>, range: text::Range) -> Vec<Value> {
     let mut items = Vec::new();
     for (index, offer) in offered.into_iter().enumerate() {
         let kind = match offer.kind {

@@ -11,7 +11,7 @@ use super::language;
 use crate::protocol::{ext, lsp};
 use crate::rpc::Peer;
 use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
-use crate::server::documents::{path_of, range, wire_range};
+use crate::server::documents::path_of;
 use crate::workspace::diagnostics::{Diagnostic, Scope, Severity, Shown};
 use crate::workspace::language::{Answer, Operation, Question};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
@@ -56,7 +56,7 @@ impl Editor for LspEditor {
         let edits: Vec<Value> = edit
             .hunks
             .into_iter()
-            .map(|(range, new_text)| json!({ "range": wire_range(range), "newText": new_text }))
+            .map(|(range, new_text)| json!({ "range": range, "newText": new_text }))
             .collect();
         let mut params =
             json!({ "edit": self.can.standard.workspace_edit(&edit.uri, edit.version, &edits) });
@@ -153,7 +153,7 @@ fn shown(document: ext::DocumentDiagnostics) -> Option<Shown> {
     let path = path_of(&document.uri)?;
     let problem = |found: ext::Problem| Diagnostic {
         path: path.clone(),
-        start: range(found.range).start,
+        start: found.range.start,
         severity: match found.severity {
             Some(1) | None => Severity::Error,
             Some(2) => Severity::Warning,

@@ -25,7 +25,7 @@ use crate::server::permission::{Choice, Request};
 use crate::server::problems::show_message;
 use crate::session::Offered;
 use crate::session::event::{PromptId, PromptState, State};
-use crate::text::{display, fence, unified};
+use crate::text::{Range, display, fence, unified};
 use crate::workspace::{Document, Documents};
 
 /// How many outputs of tool calls are kept, and up to how many bytes each.
@@ -474,8 +474,7 @@ async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
                 text.trim_end_matches(['\r', '\n'])
             };
             let end = document.lines.position(text, end.len(), encoding);
-            let end = json!({ "line": end.line, "character": end.character });
-            let selection = json!({ "start": end, "end": end });
+            let selection = Range { start: end, end };
             let params = json!({ "uri": document.uri, "external": false, "takeFocus": true, "selection": selection });
             // Below the answer the cursor is where one goes on.
             drop(peer.request("window/showDocument", &params));

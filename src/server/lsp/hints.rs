@@ -13,6 +13,7 @@ use crate::rpc::Peer;
 use crate::server::capabilities::Capabilities;
 use crate::server::permission::Request;
 use crate::session::{ReviewedTurn, SessionId};
+use crate::text;
 
 /// The source of our diagnostics.
 pub(super) const SOURCE: &str = "tandem";
@@ -112,9 +113,7 @@ fn hunks(turn: &ReviewedTurn) -> Vec<(String, Value)> {
 }
 
 fn hint(lines: Range<usize>, message: &str) -> Value {
-    let start = json!({ "line": lines.start, "character": 0 });
-    let end = json!({ "line": lines.end, "character": 0 });
-    json!({ "range": { "start": start, "end": end }, "severity": 4, "source": SOURCE, "message": message })
+    json!({ "range": text::Range::of_lines(lines), "severity": 4, "source": SOURCE, "message": message })
 }
 
 fn uri_of(path: &Path) -> Option<String> {

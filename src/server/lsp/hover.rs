@@ -1,8 +1,7 @@
 //! `textDocument/hover`: on a changed line the turn that wrote it and the text it replaced, on a tool call of a chat file
 //! what the tool gave back.
 
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::ready;
 use serde_json::{Value, json};
 
 use super::chat;
@@ -10,32 +9,27 @@ use super::hunks::Reviewed;
 use crate::protocol::ext::Origin;
 use crate::protocol::lsp;
 use crate::server::Server;
-use crate::server::dispatch::Answer;
-use crate::text::{display, fence};
+use crate::server::dispatch::{Later, later};
+use crate::text::{Range, display, fence};
 
 impl Server {
     /// Answers `textDocument/hover`; with nothing where tandem knows nothing.
-    pub(in crate::server) fn hover(
-        &mut self,
-        params: lsp::HoverParams,
-    ) -> Answer<BoxFuture<'static, Answer<Option<Value>>>> {
+    pub(in crate::server) fn hover(&mut self, params: lsp::HoverParams) -> Later<Option<Value>> {
         let place = params.text_document_position_params;
         let uri = place.text_document.uri.0;
         let as_markdown = self.client.can.reads_markdown;
         if chat::is_chat(&uri) {
             let output = self.output_at(&uri, place.position.line as usize);
             let shown = output.map(|output| contents(as_markdown, &code(as_markdown, "", &output)));
-            return Ok(ready(Ok(shown)).boxed());
+            return later(ready(Ok(shown)));
         }
         let language = self
             .documents
             .get(&uri)
             .map(|document| document.language.clone())
             .unwrap_or_default();
-        let line = lsp::Range {
-            start: place.position,
-            end: place.position,
-        };
+        let at = place.position.into();
+        let line = Range { start: at, end: at };
         let (hunks, origins) = (self.hunks_at(&uri, line), self.origins_of(&uri, Some(line)));
         let shown = async move {
             let (hunks, origins) = tokio::join!(hunks, origins);
@@ -50,7 +44,7 @@ impl Server {
             );
             Ok((!shown.is_empty()).then(|| contents(as_markdown, &shown.join("\n\n"))))
         };
-        Ok(shown.boxed())
+        later(shown)
     }
 
     /// What the tool call in a line of a chat file gave back. Calls may look the same: those below it tell which it is.

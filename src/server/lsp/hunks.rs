@@ -8,10 +8,11 @@ use super::actions::action;
 use crate::changes::review::PendingHunk;
 use crate::protocol::lsp;
 use crate::server::Server;
-use crate::server::dispatch::Answer;
+use crate::server::dispatch::{Later, later};
 use crate::server::documents::path_of;
 use crate::server::review::ask;
 use crate::session::{Review, ReviewedTurn, SessionId};
+use crate::text::Range;
 
 /// A hunk under review, and what names it.
 pub(super) struct Reviewed {
@@ -26,7 +27,7 @@ impl Server {
     pub(super) fn hunk_actions(
         &self,
         uri: &str,
-        range: lsp::Range,
+        range: Range,
     ) -> impl Future<Output = Vec<Value>> + use<> {
         let hunks = self.hunks_at(uri, range);
         async move { hunks.await.iter().flat_map(both).collect() }
@@ -36,21 +37,16 @@ impl Server {
     pub(in crate::server) fn code_lenses(
         &mut self,
         lsp::CodeLensParams { text_document, .. }: lsp::CodeLensParams,
-    ) -> Answer<impl Future<Output = Answer<Vec<Value>>> + use<>> {
-        let at = |line| lsp::Position { line, character: 0 };
-        let all = lsp::Range {
-            start: at(0),
-            end: at(u32::MAX),
-        };
-        let hunks = self.hunks_at(&text_document.uri.0, all);
-        Ok(async move { Ok(hunks.await.iter().flat_map(lenses).collect()) })
+    ) -> Later<Vec<Value>> {
+        let hunks = self.hunks_at(&text_document.uri.0, Range::of_lines(0..usize::MAX));
+        later(async move { Ok(hunks.await.iter().flat_map(lenses).collect()) })
     }
 
     /// The hunks under review that `range` of a document touches. While a turn runs there are none.
     pub(super) fn hunks_at(
         &self,
         uri: &str,
-        range: lsp::Range,
+        range: Range,
     ) -> impl Future<Output = Vec<Reviewed>> + use<> {
         let path = path_of(uri).filter(|_| !self.is_busy());
         let changed = self
@@ -99,12 +95,7 @@ impl Server {
     }
 }
 
-fn in_turn(
-    session: &SessionId,
-    turn: ReviewedTurn,
-    path: &Path,
-    range: lsp::Range,
-) -> Vec<Reviewed> {
+fn in_turn(session: &SessionId, turn: ReviewedTurn, path: &Path, range: Range) -> Vec<Reviewed> {
     let ReviewedTurn { turn, files } = turn;
     let files = files
         .into_iter()
@@ -147,10 +138,10 @@ fn both(reviewed: &Reviewed) -> [Value; 2] {
 }
 
 fn lenses(reviewed: &Reviewed) -> [Value; 2] {
-    let at = json!({ "line": reviewed.hunk.new_lines.start, "character": 0 });
+    let line = reviewed.hunk.new_lines.start;
     SETTLING.map(|(word, command)| {
         json!({
-            "range": { "start": at, "end": at },
+            "range": Range::of_lines(line..line),
             "command": { "title": word, "command": command, "arguments": which(reviewed) },
         })
     })
@@ -163,7 +154,7 @@ fn is_same_file(ours: &Path, theirs: &Path) -> bool {
 }
 
 /// Whether a range touches the lines of a hunk; if the hunk only removed lines, the line before or after it.
-fn touches(range: lsp::Range, hunk: &PendingHunk) -> bool {
+fn touches(range: Range, hunk: &PendingHunk) -> bool {
     let (first, last) = (range.start.line as usize, range.end.line as usize);
     let lines = &hunk.new_lines;
     if lines.is_empty() {
@@ -176,14 +167,20 @@ fn touches(range: lsp::Range, hunk: &PendingHunk) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Position;
 
     #[test]
     fn hunks_match_their_lines_and_removals_match_adjacent_lines() {
         let check = |lines: std::ops::Range<usize>, first: u32, last: u32, expected: bool| {
-            let at = |line| lsp::Position { line, character: 0 };
-            let range = lsp::Range {
-                start: at(first),
-                end: at(last),
+            let range = Range {
+                start: Position {
+                    line: first,
+                    character: 0,
+                },
+                end: Position {
+                    line: last,
+                    character: 0,
+                },
             };
             let hunk = PendingHunk {
                 id: 1,

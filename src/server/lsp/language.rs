@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use crate::protocol::{ext, lsp};
-use crate::server::documents::range;
+use crate::protocol::ext;
+use crate::text::Range;
 use crate::workspace::language::{Answer, DocumentEdits, Operation, Place, Question};
 
 /// The operations a client says it answers. What we do not know is not asked.
@@ -25,10 +25,6 @@ pub(super) fn params(question: Question) -> ext::LanguageParams {
         preferred,
         new_name,
     } = question;
-    let position = position.map(|at| lsp::Position {
-        line: at.line,
-        character: at.character,
-    });
     ext::LanguageParams {
         op: operation,
         uri,
@@ -110,13 +106,11 @@ fn places(item: &Value, uri: Option<&str>, depth: usize, found: &mut Vec<Place>)
 }
 
 /// A range; the beginning of the document where there is none.
-fn read_range(value: &Value) -> Option<crate::text::Range> {
+fn read_range(value: &Value) -> Option<Range> {
     if value.is_null() {
-        return Some(crate::text::Range::default());
+        return Some(Range::default());
     }
-    serde_json::from_value::<lsp::Range>(value.clone())
-        .ok()
-        .map(range)
+    serde_json::from_value(value.clone()).ok()
 }
 
 /// What `MarkupContent`, a `MarkedString` or a list of them say.
@@ -165,8 +159,8 @@ fn edits(result: &Value) -> Result<Vec<DocumentEdits>, String> {
     Ok(documents)
 }
 
-fn edit(value: &Value) -> Result<(crate::text::Range, String), String> {
-    let range = serde_json::from_value::<lsp::Range>(value["range"].clone()).map(range);
+fn edit(value: &Value) -> Result<(Range, String), String> {
+    let range = serde_json::from_value(value["range"].clone());
     match (range, value["newText"].as_str()) {
         (Ok(range), Some(text)) => Ok((range, text.to_owned())),
         _ => Err("the language server returned an unsupported kind of edit".to_owned()),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::chat::{self, TANDEM, YOU};
 use crate::protocol::lsp;
 use crate::server::Server;
-use crate::text::Fences;
+use crate::text::{Fences, Range};
 
 /// More of a question does not fit into a list.
 const NAME: usize = 80;
@@ -143,12 +143,11 @@ fn flat(symbols: &[Value], uri: &str) -> Vec<Value> {
 
 fn symbol(name: &str, kind: lsp::SymbolKind, first: usize, last: usize) -> Value {
     let name = name.get(..name.floor_char_boundary(NAME)).unwrap_or(name);
-    let at = |line: usize| json!({ "line": line, "character": 0 });
     json!({
         "name": name,
         "kind": kind,
-        "range": { "start": at(first), "end": at(last + 1) },
-        "selectionRange": { "start": at(first), "end": at(first) },
+        "range": Range::of_lines(first..last + 1),
+        "selectionRange": Range::of_lines(first..first),
         "children": [],
     })
 }

@@ -1,16 +1,15 @@
 //! `src/main.rs:12` in a chat file is a place: `textDocument/definition` goes there, `textDocument/documentLink` lists
 //! them all. Only files of the workspace count.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::protocol::lsp;
 use crate::server::Server;
-use crate::server::dispatch::Answer;
-use crate::server::documents::{path_of, range, wire_range};
-use crate::text::{Encoding, LineIndex};
+use crate::server::dispatch::{Later, later};
+use crate::server::documents::path_of;
+use crate::text::{Encoding, LineIndex, Range};
 
 /// More links than this are not looked for.
 const LINKS: usize = 1000;
@@ -18,7 +17,7 @@ const LINKS: usize = 1000;
 /// What a piece of text says of a place.
 #[derive(Debug, PartialEq, Eq)]
 struct Mention<'a> {
-    bytes: Range<usize>,
+    bytes: std::ops::Range<usize>,
     name: &'a str,
     /// Counted from 1.
     line: Option<u32>,
@@ -29,17 +28,14 @@ impl Server {
     pub(in crate::server) fn chat_definition(
         &mut self,
         params: lsp::DefinitionParams,
-    ) -> Answer<impl Future<Output = Answer<Value>> + use<>> {
+    ) -> Later<Value> {
         let place = params.text_document_position_params;
         let folders = self.folders_of(&place.text_document.uri.0);
         let encoding = self.documents.encoding();
-        let at = range(lsp::Range {
-            start: place.position,
-            end: place.position,
-        });
+        let at = place.position.into();
         self.with_chat(&place.text_document.uri.0, move |text| {
             let lines = LineIndex::new(text);
-            let at = lines.offset(text, at.start, encoding);
+            let at = lines.offset(text, at, encoding);
             let touched =
                 mentions(text).find(|mention| mention.bytes.start <= at && at <= mention.bytes.end);
             json!(touched.and_then(|mention| location(&folders, &mention)))
@@ -50,7 +46,7 @@ impl Server {
     pub(in crate::server) fn chat_links(
         &mut self,
         params: lsp::DocumentLinkParams,
-    ) -> Answer<impl Future<Output = Answer<Value>> + use<>> {
+    ) -> Later<Value> {
         let uri = params.text_document.uri.0;
         let (folders, encoding) = (self.folders_of(&uri), self.documents.encoding());
         self.with_chat(&uri, move |text| json!(links(text, &folders, encoding)))
@@ -61,9 +57,9 @@ impl Server {
         &self,
         uri: &str,
         make: F,
-    ) -> Answer<impl Future<Output = Answer<Value>> + use<F>> {
+    ) -> Later<Value> {
         let text = self.chat_text(uri);
-        Ok(async move {
+        later(async move {
             let made = tokio::task::spawn_blocking(move || make(&text)).await;
             Ok(made.unwrap_or_default())
         })
@@ -90,17 +86,15 @@ fn links(text: &str, folders: &[PathBuf], encoding: Encoding) -> Vec<Value> {
     let link = |mention: Mention<'_>| {
         let (uri, line) = target(folders, &mention)?;
         let target = line.map_or_else(|| uri.clone(), |line| format!("{uri}#L{line}"));
-        Some(
-            json!({ "range": wire_range(lines.range(text, &mention.bytes, encoding)), "target": target }),
-        )
+        Some(json!({ "range": lines.range(text, &mention.bytes, encoding), "target": target }))
     };
     mentions(text).take(LINKS).filter_map(link).collect()
 }
 
 fn location(folders: &[PathBuf], mention: &Mention<'_>) -> Option<Value> {
     let (uri, line) = target(folders, mention)?;
-    let at = json!({ "line": line.unwrap_or(1).saturating_sub(1), "character": 0 });
-    Some(json!({ "uri": uri, "range": { "start": at, "end": at } }))
+    let line = line.unwrap_or(1).saturating_sub(1) as usize;
+    Some(json!({ "uri": uri, "range": Range::of_lines(line..line) }))
 }
 
 /// The file of that name in the first folder that has one.

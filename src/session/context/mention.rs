@@ -44,7 +44,6 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
 }
 
 /// The incomplete mention at the end of `text`.
-#[must_use]
 pub fn typed_mention(text: &str) -> Option<&str> {
     let (before, query) = text.rsplit_once('@')?;
     let begins = before

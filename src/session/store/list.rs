@@ -74,7 +74,6 @@ fn pid(pid: Option<u32>) -> String {
 
 impl Sessions {
     /// The journals of the state folder `state`.
-    #[must_use]
     pub fn new(state: &Path) -> Self {
         Self {
             state: state.to_owned(),

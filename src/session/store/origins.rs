@@ -53,7 +53,6 @@ pub struct LineOrigin {
 
 impl LineOrigin {
     /// Whether the other one is the same change.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.wrote, &other.wrote) && self.is_edited == other.is_edited
     }

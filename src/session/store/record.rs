@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::agent::Entry;
-use crate::agent::event::{Counts, Termination};
+use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
 use crate::changes::checkpoint::TurnReview;
 use crate::config::Mode;
+use crate::domain::Counts;
 use crate::model::{Effort, Message, Taught, Usage};
 use crate::tools::{Exit, Location, PlanEntry, ToolKind};
 
@@ -19,6 +21,7 @@ use crate::tools::{Exit, Location, PlanEntry, ToolKind};
 pub(super) const VERSION: u32 = 1;
 
 /// One line.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(in crate::session) enum Record {
@@ -106,7 +109,6 @@ pub(in crate::session) enum Record {
         /// All tokens of the turn.
         usage: Usage,
         /// Why; `None` in journals of before this was recorded.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Termination>,
     },
     /// An unknown record of a newer version, which may be ignored.
@@ -140,16 +142,17 @@ pub(in crate::session) struct Head {
 }
 
 /// The model of a session.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::session) struct Held {
     /// `provider/model`.
     pub model: String,
     /// The reasoning effort; `None` for the configured one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
 }
 
 /// What is needed to show a call again.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Call {
     /// The call's id.
@@ -165,7 +168,6 @@ pub(in crate::session) struct Call {
     #[serde(default, skip_serializing_if = "ChangeSet::is_empty")]
     pub changed: ChangeSet,
     /// How its command ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
 }
 

@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::load::Shown;
 use super::record::{Call, Record};
 use crate::agent::APPLY;
-use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult, Termination};
+use crate::agent::event::{AgentEvent, CompleteCall, Termination};
 use crate::changes::Images;
 use crate::changes::change_set::EntryChange;
 use crate::changes::checkpoint::Journaled;
 use crate::domain::{FileDiff, Preview, ToolKind};
-use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
+use crate::model::{AssistantMessage, Message, Part, ToolResult};
+use crate::tools::ToolOutput;
 use crate::workspace::native;
 
 /// How the recorded words of a prompt begin whose turn works on a copy of the workspace.
@@ -256,16 +257,7 @@ impl Replay {
                 name,
                 kind,
             });
-            let (arguments, raw) = match call.arguments {
-                Arguments::Object(object) => (object.into(), None),
-                Arguments::Unparsable(raw) => (Value::Null, Some(raw)),
-            };
-            let call = CompleteCall {
-                id: call.id,
-                name: call.name,
-                arguments,
-                raw,
-            };
+            let call = CompleteCall::from(&call);
             self.events.push(AgentEvent::ToolCallComplete { call });
         }
     }
@@ -290,12 +282,12 @@ impl Replay {
             locations: locations.clone(),
             ..Preview::default()
         };
-        let result = ExecutionResult {
+        let result = ToolOutput {
             is_error,
             diffs,
             exit,
             locations,
-            ..ExecutionResult::default()
+            ..ToolOutput::default()
         };
         self.events
             .extend(AgentEvent::own_call(id, &name, kind, preview));
@@ -309,10 +301,10 @@ impl Replay {
             is_error,
             ..
         } = result;
-        let mut shown = ExecutionResult {
+        let mut shown = ToolOutput {
             content,
             is_error,
-            ..ExecutionResult::default()
+            ..ToolOutput::default()
         };
         if let Some((call, diffs)) = self.calls.remove(&call_id) {
             shown.diffs = diffs;

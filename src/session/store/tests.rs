@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 
 use super::load::{Kept, MemoryBounds, TooNew, load};
 use super::*;
-use crate::agent::event::{ExecutionResult, Termination};
+use crate::agent::event::Termination;
 use crate::changes::change_set::{self, EntryChange};
 use crate::changes::checkpoint::{Checkpoints, Journaled};
 use crate::changes::{Images, images};
@@ -71,10 +71,10 @@ fn results(ids: &[&str]) -> Message {
     }
 }
 
-fn result() -> ExecutionResult {
-    ExecutionResult {
+fn result() -> ToolOutput {
+    ToolOutput {
         content: "ok".to_owned(),
-        ..ExecutionResult::default()
+        ..ToolOutput::default()
     }
 }
 

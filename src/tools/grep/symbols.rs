@@ -38,7 +38,6 @@ pub struct Symbol {
 impl Symbol {
     /// The last line of the definition in `text`, counted from 1: lines indented deeper than the first one, empty lines
     /// in between, and lines that close it (`}`, `)`, `]`, `end`) or continue it (`{`, `where`, `) -> T {`).
-    #[must_use]
     pub fn end(&self, text: &str) -> usize {
         let mut lines = text.lines().zip(1..).skip(self.line.saturating_sub(1));
         let Some((first, mut end)) = lines.next() else {
@@ -76,7 +75,6 @@ fn indentation(line: &str) -> usize {
 
 /// Definitions whose name contains the characters of `name` in order, ignoring case: in open buffers, otherwise in
 /// files, without those that may hold secrets. Blocks; when cancelled, returns what was found so far.
-#[must_use]
 pub fn symbols(workspace: &Workspace, name: &str, cancel: &CancellationToken) -> Vec<Symbol> {
     let Some(pattern) = pattern(name) else {
         return Vec::new();

@@ -372,10 +372,7 @@ fn understood(answer: &Value, most: usize) -> Result<ToolOutput, ToolError> {
             "the tool failed without an error message".to_owned(),
         )),
         (true, false) => Err(ToolError(text)),
-        (false, true) => Ok(ToolOutput {
-            content: "(the tool returned nothing)".to_owned(),
-            ..ToolOutput::default()
-        }),
+        (false, true) => Ok("(the tool returned nothing)".to_owned().into()),
         (false, false) => Ok(ToolOutput {
             content: text,
             images,

@@ -202,7 +202,6 @@ impl Login {
     }
 
     /// Where the person is logged in.
-    #[must_use]
     pub fn issuer(&self) -> Option<String> {
         self.vault.issuer(self.server.as_str())
     }

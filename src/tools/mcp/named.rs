@@ -15,14 +15,12 @@ use crate::text::display;
 
 impl Servers {
     /// What the commands of each server begin with, started or not.
-    #[must_use]
     pub fn prefixes(&self) -> Vec<String> {
         let servers = self.configured.iter();
         servers.map(|server| command(&server.name, "")).collect()
     }
 
     /// The prompts and resources that were listed.
-    #[must_use]
     pub fn offers(&self) -> (Vec<ServerPrompt>, Vec<Resource>) {
         let mut all = (Vec::new(), Vec::new());
         for kept in &self.kept {

@@ -121,7 +121,6 @@ impl ServerPrompt {
     }
 
     /// Its arguments for display, optional ones in brackets.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         let shown = |(name, is_required): &(String, bool)| match is_required {
             true => name.clone(),

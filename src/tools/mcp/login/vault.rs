@@ -6,11 +6,13 @@ use std::path::Path;
 
 use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::process::keyring;
 use crate::tools::mcp::store::Store;
 
 /// A login at a server. Everything in it belongs to its issuer, and is sent to nobody else but the server.
+#[skip_serializing_none]
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tokens {
     pub issuer: String,
@@ -18,13 +20,10 @@ pub(super) struct Tokens {
     pub resource: String,
     pub client: ClientId,
     pub access: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh: Option<String>,
     /// When it expires, in seconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
     /// The permissions that were requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
 
@@ -38,10 +37,10 @@ impl Tokens {
 }
 
 /// How tandem is known to an authorization server.
+#[skip_serializing_none]
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ClientId {
     pub id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// Whether the secret is sent in a header rather than in the form.
     #[serde(default)]
@@ -49,11 +48,11 @@ pub(super) struct ClientId {
 }
 
 /// An entry of the file.
+#[skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 struct Entry {
     issuer: String,
     /// `None` if they are in the keyring.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<Tokens>,
 }
 
@@ -67,7 +66,6 @@ pub struct Vault {
 
 impl Vault {
     /// The logins in a state directory, with the tokens in the keyring if the system has one.
-    #[must_use]
     pub fn new(state: Option<&Path>, has_keyring: bool) -> Self {
         Self {
             store: Store::new(state, "logins.json"),
@@ -76,7 +74,6 @@ impl Vault {
     }
 
     /// The issuer of the login at a server.
-    #[must_use]
     pub fn issuer(&self, server: &str) -> Option<String> {
         let mut entries: BTreeMap<String, Entry> = self.store.read();
         entries.remove(server).map(|entry| entry.issuer)

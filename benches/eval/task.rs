@@ -8,14 +8,12 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
-use crate::config::Mode;
-use crate::process::{Ran, Shell};
-use crate::workspace::Workspace;
+use tandem::config::{Environment, Mode};
+use tandem::process::{Ran, Shell};
+use tandem::workspace::Workspace;
 
 /// The twelve tasks of `--suite smoke`.
 const SMOKE: &str = include_str!("smoke.json");
-/// Runs its first argument without the variables of this process: keys are none of a model's code.
-const CLEAN: &str = r#"exec env -i PATH="$PATH" HOME="$HOME" sh -c "$0""#;
 /// So long a script may run.
 const SCRIPT: Duration = Duration::from_mins(2);
 
@@ -170,9 +168,10 @@ fn exercise(folder: &Path) -> anyhow::Result<Option<Task>> {
 
 impl Task {
     /// The first program it needs that is not here.
-    pub async fn lacks(&self) -> Option<&str> {
+    pub async fn lacks(&self, environment: &Environment) -> Option<&str> {
         for program in &self.needs {
-            let found = script(&format!("command -v {program}"), Path::new(".")).await;
+            let look = format!("command -v {program}");
+            let found = script(&look, Path::new("."), environment).await;
             if !found.is_ok_and(|output| output.status.success()) {
                 return Some(program);
             }
@@ -181,7 +180,7 @@ impl Task {
     }
 
     /// Lays the folder out.
-    pub async fn lay_out(&self, folder: &Path) -> anyhow::Result<()> {
+    pub async fn lay_out(&self, folder: &Path, environment: &Environment) -> anyhow::Result<()> {
         // The first file of some tasks is written by their script.
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         if let Some(from) = &self.folder {
@@ -190,7 +189,7 @@ impl Task {
         for (name, text) in &self.files {
             write(&folder.join(name), text)?;
         }
-        let output = script(&self.before, folder).await?;
+        let output = script(&self.before, folder, environment).await?;
         ensure!(
             output.status.success(),
             "{}: preparing it failed: {}",
@@ -221,13 +220,16 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
+/// Runs a script with the variables of a command: keys are none of a model's code.
 #[expect(
     clippy::disallowed_methods,
     reason = "a maintainer's own script, which runs before the model does anything"
 )]
-async fn script(text: &str, folder: &Path) -> anyhow::Result<Output> {
+async fn script(text: &str, folder: &Path, environment: &Environment) -> anyhow::Result<Output> {
     let run = tokio::process::Command::new("sh")
-        .args(["-c", CLEAN, text])
+        .args(["-c", text])
+        .env_clear()
+        .envs(environment.for_commands())
         .current_dir(folder)
         .stdin(Stdio::null())
         .kill_on_drop(true)

@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::buffers::{Buffers, spread};
 use super::task::{Task, write};
-use crate::agent::event::{AgentEvent, Permission};
-use crate::config::{Environment, Flags, Settings, Sources};
-use crate::domain::Prompt;
-use crate::process::{Ran, Sandbox, Shell};
-use crate::session::event::SessionEvent;
-use crate::session::{Change, Session, SessionId, Setup, Start, new_id, setup, surroundings};
-use crate::workspace::{Documents, Root, Workspace};
+use tandem::agent::event::{AgentEvent, Permission};
+use tandem::config::{Environment, Flags, Settings, Sources};
+use tandem::domain::Prompt;
+use tandem::process::{Ran, Sandbox, Shell};
+use tandem::session::event::SessionEvent;
+use tandem::session::{Change, Session, SessionId, Setup, Start, new_id, setup, surroundings};
+use tandem::workspace::{Documents, Root, Workspace};
 
 /// Events that may wait.
 const EVENTS: usize = 256;
@@ -63,7 +63,7 @@ pub(super) async fn play(
     let (folder, outcome) = (home.join("project"), home.join("outcome"));
     let (buffers, answer) = (outcome.join("buffers"), outcome.join("answer.md"));
     write(&buffers.join(".keep"), "")?;
-    task.lay_out(&folder).await?;
+    task.lay_out(&folder, environment).await?;
     let documents = Buffers::of(task, &folder)?;
     let settings = settings(task, model, &folder, environment);
     let shell = sandboxed(&settings).await?;

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 
 use super::task::{Task, write};
-use crate::text::Encoding;
-use crate::workspace::{Applied, ContentChange, DocumentEdit, Documents, Editor, EditorError};
+use tandem::text::Encoding;
+use tandem::workspace::{Applied, ContentChange, DocumentEdit, Documents, Editor, EditorError};
 
 /// Takes edits into the documents.
 pub(super) struct Buffers(pub Documents);

@@ -1,5 +1,5 @@
-//! `tandem eval`: plays tasks with a real model and reports how it did in numbers, so that a change of a prompt or a tool is
-//! judged by them. For maintainers, with a key.
+//! Plays tasks with a real model and reports how it did in numbers, so that a change of a prompt or a tool is judged by
+//! them.
 
 mod behave;
 mod buffers;
@@ -7,20 +7,19 @@ mod play;
 mod report;
 mod task;
 
-use std::io::{self, Write as _};
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
+use tandem::config::Environment;
 
-use self::report::{Outcome as Scored, Report};
+use self::report::{Outcome, Report};
 use self::task::Task;
-use super::{Failure, Outcome};
-use crate::config::Environment;
 
-/// Arguments of `tandem eval`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
+/// Plays benchmark tasks with a model and reports the results
+#[derive(Debug, clap::Parser)]
+#[command(name = "eval")]
+pub struct Args {
     /// The model, as provider/model
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: String,
@@ -42,6 +41,9 @@ pub(super) struct Args {
     /// Write results.json and events to this directory
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
+    /// Accepted because cargo adds it
+    #[arg(long = "bench", hide = true)]
+    _bench: bool,
 }
 
 /// A set of tasks.
@@ -62,57 +64,55 @@ impl Suite {
     }
 }
 
-pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
+/// Plays the tasks; whether all of them passed.
+pub async fn run(
+    args: &Args,
+    environment: &Environment,
+    out: &mut dyn Write,
+    progress: &mut dyn Write,
+) -> anyhow::Result<bool> {
     let mut tasks = match (args.suite, &args.exercises) {
         (Suite::Polyglot, Some(folder)) => task::exercises(folder)?,
         _ => task::smoke()?,
     };
     tasks.retain(|task| task.id.contains(&args.task));
-    if tasks.is_empty() {
-        return Err(Failure::usage(format!(
-            "no task of {} has `{}` in its name",
-            args.suite.name(),
-            args.task
-        )));
-    }
-    let mut report = Report::new(&args.model, args.suite.name());
+    let suite = args.suite.name();
+    let wanted = &args.task;
+    ensure!(
+        !tasks.is_empty(),
+        "no task of {suite} has `{wanted}` in its name"
+    );
+    let mut report = Report::new(&args.model, suite);
     for task in &tasks {
         for _ in 0..args.n {
             if let Some(budget) = args.budget.filter(|budget| report.cost() >= *budget) {
-                say(&format!(
-                    "{}: skipped: budget of ${budget} exhausted",
-                    task.id
-                ))?;
-                report.add(Scored::unplayed(&task.id, "the budget was spent"));
+                let id = &task.id;
+                writeln!(progress, "{id}: skipped: budget of ${budget} exhausted")?;
+                report.add(Outcome::unplayed(id, "the budget was spent"));
                 continue;
             }
-            let scored = score(task, &args, environment).await?;
-            say(&scored.line())?;
-            report.add(scored);
+            let outcome = score(task, args, environment).await?;
+            writeln!(progress, "{}", outcome.line())?;
+            report.add(outcome);
         }
     }
-    let mut out = io::stdout().lock();
     write!(out, "\n{}", report.table(args.suite == Suite::Behave))?;
     if let Some(folder) = &args.json {
         report
             .save(folder)
             .with_context(|| format!("writing to {}", folder.display()))?;
     }
-    Ok(if report.all_passed() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(report.all_passed())
 }
 
 /// Runs a task once. If it cannot be run, that is reported and counted, and the others still run.
-async fn score(task: &Task, args: &Args, environment: &Environment) -> anyhow::Result<Scored> {
-    if let Some(program) = task.lacks().await {
-        return Ok(Scored::unplayed(&task.id, &format!("it needs {program}")));
+async fn score(task: &Task, args: &Args, environment: &Environment) -> anyhow::Result<Outcome> {
+    if let Some(program) = task.lacks(environment).await {
+        return Ok(Outcome::unplayed(&task.id, &format!("it needs {program}")));
     }
     let play = match play::play(task, &args.model, environment).await {
         Ok(play) => play,
-        Err(error) => return Ok(Scored::unplayed(&task.id, &format!("{error:#}"))),
+        Err(error) => return Ok(Outcome::unplayed(&task.id, &format!("{error:#}"))),
     };
     if let Some(folder) = &args.json {
         let lines = play
@@ -126,9 +126,5 @@ async fn score(task: &Task, args: &Args, environment: &Environment) -> anyhow::R
             &lines,
         )?;
     }
-    Ok(Scored::of(&task.id, &play))
-}
-
-fn say(line: &str) -> io::Result<()> {
-    writeln!(io::stderr().lock(), "{line}")
+    Ok(Outcome::of(&task.id, &play))
 }

@@ -1,0 +1,63 @@
+//! The result of a call.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_with::skip_serializing_none;
+
+use crate::changes::ChangeSet;
+use crate::domain::{Exit, FileDiff, Location, Picture, PlanEntry, Styled, ToolError};
+
+/// The result of a call, for the model and for the person.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub content: String,
+    /// Whether it failed. A call that failed may have changed something, such as a command that was killed.
+    pub is_error: bool,
+    /// How a terminal would show parts of the content.
+    #[serde(skip)]
+    pub styles: Vec<Styled>,
+    /// The actual changes (they may differ from the preview if the person typed meanwhile).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diffs: Vec<FileDiff>,
+    /// Everything a command changed; its text files are in `diffs` too, unless there are too many to show.
+    #[serde(skip)]
+    pub changes: Option<Arc<ChangeSet>>,
+    /// How its command ended.
+    pub exit: Option<Exit>,
+    /// The number of the background job its command has become.
+    pub job: Option<u32>,
+    /// The locations it read or wrote.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub locations: Vec<Location>,
+    /// Its images, for models that accept images.
+    #[serde(skip)]
+    pub images: Vec<Picture>,
+    /// The plan, when the tool sets it.
+    #[serde(skip)]
+    pub plan: Option<Vec<PlanEntry>>,
+    /// Notices for the person.
+    #[serde(skip)]
+    pub notices: Vec<String>,
+}
+
+/// Text alone.
+impl From<String> for ToolOutput {
+    fn from(content: String) -> Self {
+        Self {
+            content,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<ToolError> for ToolOutput {
+    fn from(ToolError(why): ToolError) -> Self {
+        Self {
+            is_error: true,
+            ..why.into()
+        }
+    }
+}
