@@ -15,7 +15,7 @@ use tandem::model::rehearsal;
 use tandem::server::{Ended, Transport};
 
 /// How long anything may take before the test fails.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Polls until something holds; fails when it never does. The only clock of these tests: how long it takes is no result.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
