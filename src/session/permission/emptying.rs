@@ -223,9 +223,9 @@ impl Uncovered {
         };
         match name(program).as_str() {
             "find" => {
-                has("-delete")
-                    || (starts("-exec") && runs_remover())
-                    || (starts("-ok") && runs_remover())
+                let removes =
+                    has("-delete") || ((starts("-exec") || starts("-ok")) && runs_remover());
+                removes && (self == Self::Ignored || !finds_no_object(arguments))
             }
             "git" => self.is_emptied_by_git(arguments),
             "rm" | "rimraf" | "trash" => arguments
@@ -340,6 +340,26 @@ impl Uncovered {
             || word.starts_with('.')
             || word.contains("/.")
     }
+}
+
+/// Whether a `find` does something only with files whose names end like those of none of git's objects.
+fn finds_no_object(arguments: &[String]) -> bool {
+    let acts = |word: &String| {
+        ["-delete", "-exec", "-ok"]
+            .iter()
+            .any(|it| word.starts_with(it))
+    };
+    let may_skip = |word: &String| ["-o", "-or", ",", "!", "-not"].contains(&word.as_str());
+    let tests = arguments.split(acts).next().unwrap_or_default();
+    let is_other = |pair: &[String]| match pair {
+        [test, name] if ["-name", "-iname"].contains(&test.as_str()) => {
+            let end = name.rsplit_once('.').map_or("", |(_, end)| end);
+            let is_plain = !end.is_empty() && end.chars().all(|c| c.is_ascii_alphanumeric());
+            is_plain && !["idx", "pack", "rev"].contains(&end.to_lowercase().as_str())
+        }
+        _ => false,
+    };
+    tests.windows(2).any(is_other) && !tests.iter().any(may_skip)
 }
 
 /// Whether a pattern has all names of a folder, or of everything below it.

@@ -38,8 +38,11 @@ impl Numbers {
             .iter()
             .filter(|name| !values.contains_key(**name));
         let names: HashSet<_> = of_the_shell.map(ToString::to_string).collect();
-        // The shell itself sets variables whose names are not in lower case.
-        values.retain(|name, _| name.contains(|c: char| c.is_ascii_lowercase()));
+        // The shell itself sets variables whose names are words in capitals.
+        values.retain(|name, _| {
+            let is_letter = name.len() == 1 && name != "_";
+            is_letter || name.contains(|c: char| c.is_ascii_lowercase())
+        });
         let mut numbers = Self {
             names: names.into_iter().chain(values.keys().cloned()).collect(),
             has_functions: found.has_functions,
@@ -76,13 +79,26 @@ impl Numbers {
         word.pieces.iter().all(is_number) && word.pieces.iter().any(is_some)
     }
 
+    /// The word with some number in the place of each expansion that is one.
+    pub(super) fn filled(&self, word: &Word) -> Word {
+        let filled = |piece: &Piece| match piece {
+            Piece::Expansion(expansion) if self.has_expansion(expansion) => {
+                Piece::Text("0".to_owned())
+            }
+            piece => piece.clone(),
+        };
+        Word {
+            pieces: word.pieces.iter().map(filled).collect(),
+        }
+    }
+
     fn has_expansion(&self, expansion: &Expansion) -> bool {
         let source = expansion.source.as_str();
         let braced = source
             .strip_prefix("${")
             .and_then(|rest| rest.strip_suffix('}'));
         let name = braced.or_else(|| source.strip_prefix('$'));
-        matches!(source, "$#" | "$?" | "$$")
+        matches!(source, "$#" | "$?" | "$$" | "$!")
             || ["$((", "$["].iter().any(|it| source.starts_with(it))
             || braced.is_some_and(is_count)
             || name.is_some_and(|name| self.names.contains(name))

@@ -13,7 +13,7 @@ use known::{
     SCRIPT_RUNNERS, SQLITE, STEMS, WRAPPERS,
 };
 
-use crate::text::shell::program_name as name;
+use crate::text::shell::{is_shell, program_name as name};
 
 /// What a command may run besides its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +133,8 @@ fn subcommand_of_git(mut arguments: &[String]) -> (&[String], Runs) {
             [config, get, ..] if config == "config" && READING.contains(&get.as_str()) => {
                 return (&[], runs);
             }
+            // Its `-c` names a branch.
+            [switch, ..] if switch == "switch" => return (&[], runs),
             _ => return (arguments, runs),
         }
     }
@@ -245,6 +247,12 @@ fn is_plain_sed(script: &str) -> bool {
                 rest = rest.as_str().trim_start_matches(flags).chars();
                 is_read && ends(&rest)
             }),
+            ':' | 'b' | 't' | 'T' => {
+                let label = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let named = rest.as_str().trim_start_matches(' ');
+                rest = named.trim_start_matches(label).chars();
+                ends(&rest)
+            }
             next => "=dDgGhHlnNpPqQx".contains(next) && ends(&rest),
         };
         if !is_plain {
@@ -376,6 +384,17 @@ fn is_odd_sqlite(arguments: &[String]) -> bool {
     texts.peek().is_none() || texts.any(is_odd)
 }
 
+/// Whether what runs others is only asked about itself, or where a program is, or whether a script can be read.
+pub(super) fn runs_nothing(name: &str, arguments: &[String]) -> bool {
+    let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match texts.as_slice() {
+        ["--help" | "--version"] => WRAPPERS.contains(&name),
+        ["-v" | "-V", ..] => name == "command",
+        ["-n", script] => is_shell(name) && !script.starts_with(['-', '+']),
+        _ => false,
+    }
+}
+
 /// What the command may run that its first words do not show.
 pub(super) fn runs(words: &[String]) -> Runs {
     let Some((program, arguments)) = words.split_first() else {
@@ -389,8 +408,12 @@ pub(super) fn runs(words: &[String]) -> Runs {
             _ => Runs::Later,
         };
     }
-    if CONTEXT.contains(&name.as_str()) {
+    // `exec` alone only redirects what later commands write.
+    if CONTEXT.contains(&name.as_str()) || (name == "exec" && arguments.is_empty()) {
         return Runs::Later;
+    }
+    if runs_nothing(&name, arguments) {
+        return Runs::Itself;
     }
     if let Some((letters, marks)) = row(&INTERPRETERS, &name) {
         let is_python = name.starts_with("py");
@@ -554,6 +577,10 @@ mod tests {
             "awk 'BEGIN { _f = \"sys\" \"tem\"; @_f(\"x\") }'",
             "awk 'BEGIN { f = \"sys\" \"tem\"; @ f(\"x\") }'",
             "sed -n '1e x' f",
+            "sed ':a;e x' f",
+            "sed 'ba e x' f",
+            "bash -n -c x",
+            "exec x",
             "sed 's/a/b/e' f",
             "groovy -e 'x()'",
             "unknown --pre-command=x",
@@ -575,6 +602,11 @@ mod tests {
             "awk -F'|' '/x/ { print $2 }' f",
             "awk -F@ '{ print $2 \"@\" $1 }' f",
             "sed -n 1,20p f",
+            "sed ':a;N;$!ba;s/x/y/;t end;d' f",
+            "command -v rm",
+            "sudo --version",
+            "bash -n script",
+            "git switch -c x",
             "sed -i.bak -e 's/[a-z]*\\/x/y/g; 3d' f",
             "unknown -x y --no-pager",
         ] {

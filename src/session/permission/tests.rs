@@ -1161,6 +1161,21 @@ const UNRELATED: &[&str] = &[
     "printf 'a b' | xargs -n 1 -P 2 echo",
     "find . -name '*.py' -exec grep -l rm {} +",
     "find . -type f -exec wc -l {} \\; -exec stat {} \\;",
+    "npx eslint 'src/**/*.{ts,tsx}' --max-warnings 0",
+    "md5sum *.txt | sort | uniq -d",
+    "tar -czf dist.tgz dist/ --exclude='*.map'",
+    "./configure --prefix=\"$HOME/.local\" && make -j\"$(nproc)\" all",
+    ": \"${PORT:=3000}\"; ./app < \"$f\" > \"${f%.in}.out\"",
+    "sleep 0.1 & wait $!",
+    "sed ':a;N;$!ba;s/x/y/' f",
+    "exec 3> out.log; echo hi >&3; exec 3>&-",
+    "awk '/rm -rf/ {print FILENAME}' *.sh",
+    "git diff --name-only | xargs -r gofmt -l",
+    "git switch -c feature/x",
+    "bash -n scripts/deploy.sh && echo ok",
+    "A=1; B=2; echo $((A + B))",
+    "ssh --version",
+    "python3 -m unittest discover -s tests -p 'test_*.py'",
 ];
 
 #[test]

@@ -6,7 +6,8 @@
 use super::emptying::has_candidate_in_text;
 use super::numbers::Numbers;
 use super::programs::{
-    OPEN, Runs, depends_on_options, is_prefix, is_script, runs, sets_program, takes_data,
+    OPEN, Runs, depends_on_options, is_prefix, is_script, runs, runs_nothing, sets_program,
+    takes_data,
 };
 use super::rule::{Rule, Touch};
 use super::windows;
@@ -130,8 +131,10 @@ fn by_words(rule: &Rule, command: &Command, scope: &Scope) -> Touch {
     if program == "let" && arguments.iter().all(is_plain) {
         return Touch::Not;
     }
-    let asks_where = |word: &Word| matches!(word.text().as_deref(), Some("-v" | "-V"));
-    if program == "command" && arguments.first().is_some_and(asks_where) {
+    let texts = arguments
+        .iter()
+        .map(|word| word.text().unwrap_or_else(|| "-".to_owned()));
+    if runs_nothing(&program_name(&program), &texts.collect::<Words>()) {
         return Touch::Not;
     }
     if let Some(touch) = behind(rule, command, &program, scope) {
@@ -141,11 +144,16 @@ fn by_words(rule: &Rule, command: &Command, scope: &Scope) -> Touch {
     if *executed != Touch::Not {
         return *executed;
     }
-    let (words, is_script) = (command.words.as_slice(), is_script(&program));
+    let words: Vec<Word> = command
+        .words
+        .iter()
+        .map(|word| scope.numbers.filled(word))
+        .collect();
+    let (words, is_script) = (words.as_slice(), is_script(&program));
     let arguments = words.get(1..).unwrap_or_default();
     let text = |word: &Word| {
         // What a variable adds to a script is a part of it.
-        let is_known = !is_script || word.text().is_some() || scope.numbers.has(word);
+        let is_known = !is_script || word.text().is_some();
         word.written() + if is_known { "" } else { OPEN }
     };
     let texts: Words = words.iter().map(text).collect();
@@ -154,7 +162,7 @@ fn by_words(rule: &Rule, command: &Command, scope: &Scope) -> Touch {
     };
     if runs(&texts) == Runs::Others
         || (depends_on_options(&program)
-            && !is_plain_test(words, &scope.numbers)
+            && !is_plain_test(words)
             && options(&program, arguments).any(may_be_option))
         || texts.iter().skip(1).any(names)
         || (!takes_data(&program) && mentions(rule, command))
@@ -182,10 +190,15 @@ fn behind(rule: &Rule, command: &Command, program: &str, scope: &Scope) -> Optio
         match (name.as_str(), text.as_str()) {
             ("env", "-" | "--" | "-i" | "-u" | "-C" | "--ignore-environment") => {}
             ("env", option) if is_option && !option.starts_with("--unset=") => return None,
+            // The mark that is replaced may be named in letters of several options.
             ("xargs", option)
                 if ["-i", "-J", "-R", "--r"]
                     .iter()
-                    .any(|it| option.starts_with(it)) =>
+                    .any(|it| option.starts_with(it))
+                    || (is_option
+                        && !is_mark
+                        && !option.starts_with("--")
+                        && option.contains('I')) =>
             {
                 return None;
             }
@@ -334,7 +347,11 @@ fn mentions(rule: &Rule, command: &Command) -> bool {
         .iter()
         .flat_map(|input| [Some(&input.target), input.document()])
         .flatten();
-    let is_touched = |words: &[Word]| touches(rule, words) != Touch::Not;
+    // What any word may become names no program.
+    let is_touched = |words: &[Word]| {
+        let is_named = words.first().is_some_and(|word| word.text().is_some());
+        is_named && touches(rule, words) != Touch::Not
+    };
     let in_text = |word: &Word| {
         let text = word.written();
         // A value may be attached to its option.
@@ -361,13 +378,11 @@ fn is_set_to(rule: &Rule, word: &str) -> bool {
 }
 
 /// Whether the operands of `test` are operands whatever their values are: beside a single operator.
-fn is_plain_test(words: &[Word], numbers: &Numbers) -> bool {
+fn is_plain_test(words: &[Word]) -> bool {
     let is_operator =
         |word: &str| word.starts_with(['-', '=', '!']) && !["-v", "-R"].contains(&word);
     let is_one = |word: &Word| {
-        word.text().is_some()
-            || word.expansions().all(|expansion| expansion.is_quoted)
-            || numbers.has(word)
+        word.text().is_some() || word.expansions().all(|expansion| expansion.is_quoted)
     };
     let texts: Words = words
         .iter()
@@ -408,11 +423,20 @@ fn line_of(program: &str, arguments: &[Word]) -> Option<String> {
     }
 }
 
-/// The arguments that may be options: behind its text, those of `printf` are none.
+/// The arguments that may be options: behind its text, those of `printf` are none, nor are those of `awk` behind its script.
 fn options<'a>(program: &str, arguments: &'a [Word]) -> impl Iterator<Item = &'a Word> {
-    let is_text = |first: &Word| first.text().is_some_and(|text| !text.starts_with('-'));
-    let is_printed = program == "printf" && arguments.first().is_some_and(is_text);
-    arguments.iter().filter(move |_| !is_printed)
+    let is = |word: &Word, fits: &dyn Fn(&str) -> bool| word.text().is_some_and(|text| fits(&text));
+    let is_printed =
+        |first: &Word| program == "printf" && is(first, &|text| !text.starts_with('-'));
+    let is_awk = program_name(program).ends_with("awk");
+    let is_script = move |word: &Word| is_awk && is(word, &|text| text.contains(['{', '/']));
+    let count = if arguments.first().is_some_and(is_printed) {
+        0
+    } else {
+        arguments.len()
+    };
+    let options = arguments.iter().take(count);
+    options.take_while(move |word| !is_script(word))
 }
 
 /// Whether a word that depends on more than the line may become an option.

@@ -7,7 +7,7 @@ fn check(line: &str, uncovered: Uncovered, expected: bool) -> Option<String> {
 }
 
 /// Lines that can reach ignored files, and git's objects.
-const EVERYTHING: [&str; 103] = [
+const EVERYTHING: [&str; 106] = [
     "rm -rf \"$PWD\"",
     "rm -rf $(pwd)",
     "rm -rf `pwd`",
@@ -111,10 +111,13 @@ const EVERYTHING: [&str; 103] = [
     "git rebase -x 'rm -rf .' HEAD~1",
     "node -e \"require('fs').promises.rm('.', {recursive: true})\"",
     "python3 -c \"import shutil; shutil.move('.', '/tmp/x')\"",
+    "find . -name '*.pyc' -o -delete",
+    "find . -delete -name '*.pyc'",
+    "find . -name '*.pack' -delete",
 ];
 
 /// Lines that can reach ignored files but no hidden ones.
-const VISIBLE: [&str; 28] = [
+const VISIBLE: [&str; 30] = [
     "rm -rf *",
     "rm -rf ./*",
     "rm -rf */",
@@ -143,6 +146,8 @@ const VISIBLE: [&str; 28] = [
     "mv !(keep) /tmp",
     "x=rm; $x -rf *",
     "echo 'rm -rf *' | sh",
+    "find . -name '*.pyc' -delete",
+    "find build -name '*.o' -exec rm {} +",
 ];
 
 /// Lines whose changes undo covers, or that name what they change.
