@@ -46,7 +46,8 @@ pub(super) fn added<'a>(old: &str, new: &'a str) -> Option<&'a str> {
 fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     let says_stays = |line: &&str| {
         let words = words(comment(line).unwrap_or_default());
-        has(&words, MISSING) && has(&words, STATES)
+        let mut first = words.iter().skip_while(|word| *word == "the").take(1);
+        has(&words, MISSING) && (has(&words, STATES) || first.any(|word| word == "rest"))
     };
     let may_replace = |line: &&str| {
         let inside = comment(line).unwrap_or_default();
@@ -309,10 +310,16 @@ mod tests {
                 }
             }
         }
+        for rest in ["// rest of the items", "<!-- The rest of it -->", "# rest"] {
+            let old = "a = 1\nb = 2\nc = 3";
+            assert_eq!(added(old, &format!("a = 1\n{rest}")), Some(rest));
+            assert_eq!(added(old, &format!("{old}\n{rest}")), None, "{rest}");
+        }
         for (old, new) in [
             ("x = 1\ny = 2\nz = 3", "x = 1\n# see y.py"),
             ("x = 1\ny = 2\nz = 3", "x = 1\nprint('Loading...')"),
             ("# a\n# b ...\n# c", "# a b c"),
+            ("// a\n// b", "// the rest of a and b"),
             ("", "# Waiting ...\nwait()"),
         ] {
             assert_eq!(added(old, new), None, "{new}");
