@@ -104,14 +104,12 @@ impl TypedTool for RunCommand {
         if line.network {
             title.push_str(" (with the network)");
         }
-        if !reads_unsaved(context, &arguments).await {
-            let (saved, ignored) = hidden(context).await;
-            if !saved.is_empty() {
-                title = format!("{title} (saves {} first)", names(&saved));
-            }
-            if !ignored.is_empty() {
-                title = format!("{title} (ignores unsaved changes in {})", names(&ignored));
-            }
+        let (saved, ignored) = hidden(context, reads_unsaved(context, &arguments).await).await;
+        if !saved.is_empty() {
+            title = format!("{title} (saves {} first)", names(&saved));
+        }
+        if !ignored.is_empty() {
+            title = format!("{title} (ignores unsaved changes in {})", names(&ignored));
         }
         let targets = vec![folder(context, &arguments)?.real()];
         Ok(Preview {
@@ -194,10 +192,11 @@ async fn reads_unsaved(context: &ToolContext, arguments: &Arguments) -> bool {
     !arguments.background && context.shell.shows_unsaved(&context.workspace).await
 }
 
-/// The unsaved texts that a command does not see if it reads files from disk: those that the editor saves first, and
-/// those that stay unsaved, because undo would not cover changes to their files.
-async fn hidden(context: &ToolContext) -> (Vec<Unsaved>, Vec<Unsaved>) {
-    let unsaved = context.workspace.unsaved_texts().await;
+/// The unsaved texts that a command does not see: all of them, or where it `reads_unsaved` text those without a file. First
+/// those that the editor saves, then those that stay unsaved, because undo would not cover changes to their files.
+async fn hidden(context: &ToolContext, reads_unsaved: bool) -> (Vec<Unsaved>, Vec<Unsaved>) {
+    let mut unsaved = context.workspace.unsaved_texts().await;
+    unsaved.retain(|unsaved| !reads_unsaved || !unsaved.path.real().is_file());
     if unsaved.is_empty() || !context.workspace.saves() {
         return (Vec::new(), unsaved);
     }
@@ -217,21 +216,16 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
     if arguments.background {
         context.shell.make_room()?;
     }
-    let (unsaved, old) = if reads_unsaved(context, arguments).await {
-        let unsaved = context.workspace.unsaved_texts().await;
-        let is_new = |unsaved: &&Unsaved| !unsaved.path.real().is_file();
-        let new: Vec<_> = unsaved.iter().filter(is_new).collect();
-        let old = names(new);
-        (unsaved, old)
-    } else {
-        let (saved, ignored) = hidden(context).await;
-        let mut unsaved = context.workspace.save(saved).await;
-        unsaved.extend(ignored);
-        let old = names(&unsaved);
-        // A job changes files as long as it runs.
-        unsaved.retain(|_| !arguments.background);
-        (unsaved, old)
-    };
+    let reads_unsaved = reads_unsaved(context, arguments).await;
+    let (saved, ignored) = hidden(context, reads_unsaved).await;
+    let mut unsaved = context.workspace.save(saved).await;
+    unsaved.extend(ignored);
+    let old = names(&unsaved);
+    if reads_unsaved {
+        unsaved = context.workspace.unsaved_texts().await;
+    }
+    // A job changes files as long as it runs.
+    unsaved.retain(|_| !arguments.background);
     let mut report = String::new();
     if !old.is_empty() {
         report = format!(

@@ -194,6 +194,28 @@ fn commands_replace_unsaved_text_without_changing_the_disk() {
 }
 
 #[test]
+fn a_command_finds_a_document_that_was_never_saved_once_the_editor_saves_it() {
+    let stage = Stage::new(Level::Best, &[run("cat new.rs")]);
+    let saves = json!({ "_meta": { "tandem.save": true } });
+    let mut client = stage.client_with(json!({ "experimental": { "tandem": saves } }));
+    client.open(&stage.world.uri("new.rs"), "typed\n");
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    let title = &question["params"]["toolCall"]["title"];
+    assert_eq!(title, "Run `cat new.rs` (saves new.rs first)");
+    allow(&mut client, &question);
+    let save = client.next("_tandem/save");
+    stage.world.write("new.rs", "typed\n");
+    let document = json!({ "uri": stage.world.uri("new.rs") });
+    client.notify("textDocument/didSave", json!({ "textDocument": document }));
+    client.respond(&save, Value::Null);
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    let told = stage.told();
+    assert!(told[0].starts_with("typed\n[exit code 0"), "{told:?}");
+}
+
+#[test]
 fn git_restores_unsaved_files() {
     let line = "git init -q && git add a.rs && git -c user.name=a -c user.email=a@b commit -qm first && \
                 sed -i s/good/worse/ a.rs && git checkout -q -- a.rs && git status --short && cat a.rs";
