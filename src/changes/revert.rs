@@ -370,6 +370,13 @@ impl<'a> Revert<'a> {
         };
         let ends_with = |folder: &Path| LASTING.iter().any(|lasting| folder.ends_with(lasting));
         let is_gone = |folder: &&Path| {
+            // A linked worktree has a folder for refs of its own, which may be empty.
+            if folder
+                .parent()
+                .is_some_and(|above| above.ends_with("worktrees"))
+            {
+                let _has_refs = dir.remove_dir(folder.join("refs"));
+            }
             !folder.as_os_str().is_empty() && !ends_with(folder) && dir.remove_dir(folder).is_ok()
         };
         let _gone = relative.ancestors().skip(1).take_while(is_gone).count();
