@@ -9,6 +9,7 @@ pub mod guard;
 pub mod images;
 mod in_workspace;
 pub mod origins;
+mod pack;
 pub mod revert;
 pub mod review;
 pub mod snapshot;

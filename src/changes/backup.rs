@@ -1,32 +1,39 @@
 //! Backups of what git keeps in a repository besides its state: objects, which never change, and logs and settings.
 //!
 //! They are in the state folder, where no command of the sandbox can reach them and no other names them. An object is
-//! stored once, when a look first finds it; what a look no longer finds is kept for as long as a turn can be undone.
+//! stored once, when a look first finds it: loose ones in a file for many, to which one process adds at a time.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Take};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata};
 
+use super::pack::{Pack, Place, image_at};
 use crate::workspace::disk;
 use crate::workspace::state::{Retention, address, prune};
 
 /// What an image's name begins with that is in a backup.
 const PREFIX: &str = "git:";
-/// The folder of what is no longer in the repository.
+/// Between the name of a file for many objects and where one begins in it.
+const AT: char = '@';
+/// The folder of files that are no longer in the repository.
 const LOST: &str = "lost";
 /// The file whose time says when a backup was last used.
 const USED: &str = "used";
+/// The most processes that work in a repository at a time.
+const PROCESSES: usize = 64;
 /// What is kept of what is no longer in the repository.
 const RETENTION: Retention = Retention {
     age: Duration::from_hours(30 * 24),
     bytes: 4 << 30,
 };
-/// A larger object is a hard link where the file system has them: it costs nothing, and survives all but being
+/// A larger loose object is stored in a file of its own.
+const LOOSE: u64 = 1 << 20;
+/// A larger file is a hard link where the file system has them: it costs nothing, and survives all but being
 /// overwritten in place, which the sandbox prevents.
 pub(crate) const COPIED: u64 = 64 << 20;
 
@@ -36,6 +43,10 @@ pub(crate) struct Backup {
     id: String,
     dir: Dir,
     lost: Dir,
+    /// The files for loose objects, by name. This process adds to the first.
+    loose: Vec<(String, Pack)>,
+    /// Held as long as it does.
+    _lock: File,
 }
 
 impl Backup {
@@ -56,16 +67,57 @@ impl Backup {
         let dir = Dir::open_ambient_dir(&folder, ambient_authority())?;
         let lost = dir.open_dir(LOST)?;
         prune(&lost, RETENTION)?;
-        Ok(Self { id, dir, lost })
+        let (own, lock) = (0..PROCESSES)
+            .find_map(|number| {
+                let lock = File::create(folder.join(format!("lock-{number}"))).ok()?;
+                lock.try_lock().ok()?;
+                Some((format!("loose-{number}"), lock))
+            })
+            .ok_or_else(|| io::Error::other("too many processes use it"))?;
+        let is_long = |found: Metadata| found.len() > RETENTION.bytes;
+        if dir.symlink_metadata(&own).is_ok_and(is_long) {
+            dir.remove_file(&own)?;
+        }
+        let mut loose = vec![(own.clone(), Pack::open(&folder.join(&own))?)];
+        for number in 0..PROCESSES {
+            let name = format!("loose-{number}");
+            if name != own
+                && let Ok(file) = File::open(folder.join(&name))
+            {
+                loose.push((name, Pack::of(file)?));
+            }
+        }
+        Ok(Self {
+            id,
+            dir,
+            lost,
+            loose,
+            _lock: lock,
+        })
     }
 
     /// The name of an image in this backup.
-    pub(crate) fn image(&self, name: &str) -> String {
+    fn image(&self, name: &str) -> String {
         format!("{PREFIX}{}/{name}", self.id)
     }
 
+    /// The image of what is stored under this name, and its size.
+    pub(crate) fn find(&self, name: &str) -> Option<(String, u64)> {
+        for (file, pack) in &self.loose {
+            if let Some(Place { start, length }) = pack.place(name) {
+                return Some((self.image(&format!("{file}{AT}{start}")), length));
+            }
+        }
+        Some((self.image(name), self.size(name)?))
+    }
+
     /// Stores the object `file` in `from`, if it is not there yet under this name.
-    pub(crate) fn add(&self, from: &Dir, file: &OsStr, name: &str, size: u64) -> io::Result<()> {
+    pub(crate) fn add(&self, from: &Dir, file: &OsStr, name: &str) -> io::Result<()> {
+        if self.loose.iter().any(|(_, pack)| pack.has(name)) {
+            return Ok(());
+        }
+        let mut object = from.open(file)?;
+        let size = object.metadata()?.len();
         let has = |dir: &Dir| {
             dir.symlink_metadata(name)
                 .is_ok_and(|found| found.len() == size)
@@ -79,31 +131,33 @@ impl Backup {
         if size > COPIED && from.hard_link(file, &self.dir, name).is_ok() {
             return Ok(());
         }
-        disk::copy_with_mode(&self.dir, Path::new(name), &mut from.open(file)?, 0o400)
+        match self.loose.first() {
+            Some((_, own)) if size <= LOOSE && is_hash(name) => {
+                let mut bytes = Vec::new();
+                object.read_to_end(&mut bytes)?;
+                own.write(name, &bytes)
+            }
+            _ => disk::copy_with_mode(&self.dir, Path::new(name), &mut object, 0o400),
+        }
     }
 
     /// Stores bytes; returns the name of their image.
     pub(crate) fn add_bytes(&self, bytes: &[u8]) -> io::Result<String> {
         let name = format!("file-{}", address(bytes));
-        let size = bytes.len() as u64;
-        let has = |dir: &Dir| {
-            dir.symlink_metadata(&name)
-                .is_ok_and(|found| found.len() == size)
-        };
-        if !has(&self.dir) && !has(&self.lost) {
+        if self.size(&name) != Some(bytes.len() as u64) {
             disk::write_private(&self.dir, name.as_ref(), bytes)?;
         }
         Ok(self.image(&name))
     }
 
-    /// The size of what is stored under this name.
+    /// The size of the file of this name.
     pub(crate) fn size(&self, name: &str) -> Option<u64> {
         [&self.dir, &self.lost]
             .into_iter()
             .find_map(|dir| Some(dir.symlink_metadata(name).ok()?.len()))
     }
 
-    /// Keeps elsewhere what the repository no longer has.
+    /// Keeps a file elsewhere that the repository no longer has.
     pub(crate) fn lose(&self, name: &str) {
         let moved = self.dir.rename(name, &self.lost, name);
         let marked = moved.and_then(|()| {
@@ -117,13 +171,19 @@ impl Backup {
 
     /// Whether the file `other` has the bytes that are stored under this name.
     pub(crate) fn has_same(&self, name: &str, other: &mut impl Read) -> bool {
-        let own = self.dir.open(name).or_else(|_lost| self.lost.open(name));
-        own.is_ok_and(|mut own| is_same(&mut own, other))
+        let own = self.find(name).and_then(|(image, size)| {
+            let name = image.strip_prefix(&self.image(""))?;
+            open_in(&self.dir, name, size).ok()
+        });
+        own.is_some_and(|mut own| is_same(&mut own, other))
     }
 
-    /// What is stored: everything the repository had at the last look, and what it lost `since`.
+    /// What is stored: everything the repository had at the last look, and the files it lost `since`.
     pub(crate) fn names(&self, since: SystemTime) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
+        for (_, pack) in &self.loose {
+            names.extend(pack.names());
+        }
         for entry in self.dir.entries()? {
             names.extend(entry?.file_name().into_string());
         }
@@ -135,6 +195,11 @@ impl Backup {
         }
         Ok(names)
     }
+}
+
+/// Whether this is the name of an object: its hash.
+pub(crate) fn is_hash(name: &str) -> bool {
+    matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Removes the backups of repositories that nobody has worked in for long.
@@ -166,17 +231,33 @@ pub(crate) fn repository<'a>(backups: &Path, path: &'a Path) -> Option<&'a Path>
 ///
 /// # Errors
 /// It is not there, or damaged.
-pub(crate) fn open(backups: &Path, image: &str, size: u64) -> io::Result<File> {
+pub(crate) fn open(backups: &Path, image: &str, size: u64) -> io::Result<Take<File>> {
     let (id, name) = image
         .strip_prefix(PREFIX)
         .and_then(|image| image.split_once('/'))
         .ok_or(io::ErrorKind::InvalidInput)?;
     let dir = Dir::open_ambient_dir(backups, ambient_authority())?.open_dir(id)?;
+    open_in(&dir, name, size)
+}
+
+fn open_in(dir: &Dir, name: &str, size: u64) -> io::Result<Take<File>> {
+    if let Some((file, start)) = name.split_once(AT) {
+        let start = start.parse().map_err(io::Error::other)?;
+        let pack = dir.open(file)?.into_std();
+        return image_at(
+            pack,
+            Place {
+                start,
+                length: size,
+            },
+        );
+    }
     let file = dir
         .open(name)
-        .or_else(|_lost| dir.open_dir(LOST)?.open(name))?;
+        .or_else(|_lost| dir.open_dir(LOST)?.open(name))?
+        .into_std();
     if file.metadata()?.len() == size {
-        Ok(file.into_std())
+        Ok(file.take(size))
     } else {
         Err(io::Error::other("its stored copy is damaged"))
     }

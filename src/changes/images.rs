@@ -3,8 +3,6 @@
 //! Looks copy every file into a pack that goes with their session. What changes refer to is copied into the folder of
 //! previous versions, which outlives it.
 
-mod pack;
-
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,8 +13,8 @@ use std::time::Duration;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use self::pack::Pack;
 use super::change_set::{ChangeSet, Entry, EntryChange};
+use super::pack::Pack;
 use crate::domain::{FileDiff, lock};
 use crate::workspace::state::{Retention, address};
 use crate::workspace::{content, disk};

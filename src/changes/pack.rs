@@ -3,16 +3,16 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Take, Write as _};
 use std::path::Path;
 use std::sync::Mutex;
 
 use crate::domain::lock;
 
-/// What stands before the bytes of an image, in 128-bit numbers: both halves of its SHA-256, and how many bytes there are.
+/// What stands before the bytes of an image, in 128-bit numbers: both halves of its hash, and how many bytes there are.
 const HEADER: u64 = 3 * 16;
 
-/// A file of images that grows as long as its session.
+/// A file of images, which grows.
 #[derive(Debug)]
 pub(super) struct Pack(Mutex<Contents>);
 
@@ -23,34 +23,59 @@ struct Contents {
     images: HashMap<Address, Place>,
 }
 
-/// The SHA-256 of an image, in half the memory of its name.
+/// The hash of an image, in half the memory of its name.
 type Address = (u128, u128);
 
 /// Where the bytes of an image are.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    start: u64,
-    length: u64,
+pub(super) struct Place {
+    pub start: u64,
+    pub length: u64,
 }
 
 impl Pack {
-    /// Those in the file `path`, which is created if necessary. What was written in part is cut off.
+    /// Those in the file `path`, which is created if necessary, and to which nobody else adds. What was written in part is
+    /// cut off.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        let file = options.create(true).read(true).append(true).open(path)?;
+        let pack = Self::of(options.create(true).read(true).append(true).open(path)?)?;
+        let contents = lock(&pack.0);
+        contents.file.set_len(contents.end)?;
+        drop(contents);
+        Ok(pack)
+    }
+
+    /// Those in `file`, which another process may add to.
+    pub fn of(file: File) -> io::Result<Self> {
         let (images, end) = listed(&file)?;
-        file.set_len(end)?;
         Ok(Self(Mutex::new(Contents { file, end, images })))
     }
 
     pub fn has(&self, name: &str) -> bool {
-        address(name).is_some_and(|address| lock(&self.0).images.contains_key(&address))
+        self.place(name).is_some()
+    }
+
+    pub fn place(&self, name: &str) -> Option<Place> {
+        lock(&self.0).images.get(&address(name)?).copied()
+    }
+
+    /// The names of all images.
+    pub fn names(&self) -> Vec<String> {
+        let name = |(first, second): &Address| {
+            // Git's usual hash has 40 digits.
+            let rest = if *second > u128::from(u32::MAX) {
+                HALF
+            } else {
+                8
+            };
+            format!("{first:032x}{second:0rest$x}")
+        };
+        lock(&self.0).images.keys().map(name).collect()
     }
 
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let Place { start, length } = self.place(name).ok_or(io::ErrorKind::NotFound)?;
         let mut contents = lock(&self.0);
-        let place = address(name).and_then(|address| contents.images.get(&address).copied());
-        let Place { start, length } = place.ok_or(io::ErrorKind::NotFound)?;
         contents.file.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::new();
         (&contents.file).take(length).read_to_end(&mut bytes)?;
@@ -79,14 +104,40 @@ impl Contents {
     fn append(&mut self, (first, second): Address, bytes: &[u8]) -> io::Result<()> {
         let length = bytes.len() as u128;
         let header = [first, second, length].map(u128::to_be_bytes);
-        self.file.write_all(header.as_flattened())?;
-        self.file.write_all(bytes)
+        self.file
+            .write_all(&[header.as_flattened(), bytes].concat())
     }
 }
 
+/// The bytes of an image in a pack.
+///
+/// # Errors
+/// It is not there, or has another length.
+pub(super) fn image_at(mut pack: File, place: Place) -> io::Result<Take<File>> {
+    let Place { start, length } = place;
+    pack.seek(SeekFrom::Start(
+        start.saturating_sub(size_of::<u128>() as u64),
+    ))?;
+    let (found, size) = (number(&mut pack)?, pack.metadata()?.len());
+    if found == u128::from(length) && start.saturating_add(length) <= size {
+        Ok(pack.take(length))
+    } else {
+        Err(io::Error::other("its stored copy is damaged"))
+    }
+}
+
+fn number(from: &mut impl Read) -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    from.read_exact(&mut bytes)?;
+    Ok(u128::from_be_bytes(bytes))
+}
+
+/// The digits of the first half of an address.
+const HALF: usize = 32;
+
 /// The address that a name spells in hexadecimal.
 fn address(name: &str) -> Option<Address> {
-    let (first, second) = name.split_at_checked(32)?;
+    let (first, second) = name.split_at_checked(HALF)?;
     let half = |digits| u128::from_str_radix(digits, 16).ok();
     Some((half(first)?, half(second)?))
 }
@@ -96,11 +147,7 @@ fn listed(file: &File) -> io::Result<(HashMap<Address, Place>, u64)> {
     let (size, mut end) = (file.metadata()?.len(), 0);
     let (mut images, mut file) = (HashMap::new(), BufReader::new(file));
     while end + HEADER <= size {
-        let mut number = || {
-            let mut bytes = [0; 16];
-            file.read_exact(&mut bytes)?;
-            io::Result::Ok(u128::from_be_bytes(bytes))
-        };
+        let mut number = || number(&mut file);
         let (address, length) = ((number()?, number()?), number()?);
         let start = end + HEADER;
         let Ok(length) = u64::try_from(length) else {

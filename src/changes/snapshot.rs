@@ -7,6 +7,7 @@ mod attribution;
 mod difference;
 mod folder;
 mod manifest;
+mod moved;
 mod objects;
 mod protected;
 mod repository;
@@ -83,6 +84,8 @@ struct Seen {
     objects: HashMap<PathBuf, Objects>,
     /// What was removed from that or overwritten since the look before, or made besides objects.
     lost: Vec<EntryChange>,
+    /// The repositories in which git has moved HEAD since the look before, as its log says.
+    advanced: Vec<PathBuf>,
     /// When the command began that was interrupted.
     interrupted: Option<SystemTime>,
     /// Those of them that are new since the previous snapshot.

@@ -1,5 +1,6 @@
 //! A command's changes, as its call reports them.
 
+mod git;
 mod guarded;
 
 use std::fmt::Write as _;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use self::git::GitRuns;
 pub(super) use self::guarded::Guarded;
 use super::sandbox::Interrupted;
 use super::{Shared, Shell, TICK};
@@ -37,6 +39,8 @@ pub(super) struct Watched {
     snapshots: Snapshots,
     /// What people and tools write.
     written: Written,
+    /// When commands run git.
+    git_runs: GitRuns,
     /// The changes of background jobs that no call has reported yet.
     by_jobs: ChangeSet,
     /// What a look at the end of a command found that nobody has asked for yet, and what undo covered before it.
@@ -45,11 +49,12 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    fn new(workspace: &Workspace, snapshots: Snapshots) -> Self {
+    fn new(workspace: &Workspace, snapshots: Snapshots, git_runs: GitRuns) -> Self {
         let written = workspace.documents().watch_writes();
         Self {
             snapshots,
             written,
+            git_runs,
             by_jobs: ChangeSet::default(),
             ended: None,
             notes: Vec::new(),
@@ -64,7 +69,9 @@ impl Watched {
     }
 
     fn attributed(&mut self, changes: ChangeSet) -> ChangeSet {
-        let (changes, notes) = self.snapshots.attribute(changes, &self.written.take());
+        let has_run_git = self.git_runs.has_more();
+        let written = self.written.take();
+        let (changes, notes) = self.snapshots.attribute(changes, &written, has_run_git);
         self.notes.extend(notes);
         changes
     }
@@ -89,6 +96,7 @@ impl Watched {
                 self.ended.take(),
                 self.snapshots.look(),
                 self.written.take(),
+                self.git_runs.has_more(),
             );
         }
     }
@@ -117,16 +125,24 @@ pub(crate) struct Reach {
 }
 
 impl Shell {
+    /// Does `work` that blocks.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        workspace: &Workspace,
+        work: impl FnOnce(&Shared, &Workspace) -> T + Send + 'static,
+    ) -> T {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        blocking(move || work(&shared, &workspace)).await
+    }
+
     /// How much of the next command's changes undo covers.
     pub(crate) async fn reach(&self, workspace: &Workspace) -> Reach {
-        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        blocking(move || shared.reach(&workspace)).await
+        self.blocking(workspace, Shared::reach).await
     }
 
     /// The changes of a command that was interrupted when tandem was killed.
     pub async fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
-        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        blocking(move || shared.interrupted(&workspace)).await
+        self.blocking(workspace, Shared::interrupted).await
     }
 
     /// Forgets the command that was interrupted.
@@ -143,8 +159,10 @@ impl Shell {
         is_job: bool,
         has_ended: bool,
     ) -> Changed {
-        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        blocking(move || shared.changed(&workspace, is_job, has_ended)).await
+        self.blocking(workspace, move |shared, workspace| {
+            shared.changed(workspace, is_job, has_ended)
+        })
+        .await
     }
 
     /// What has been reported is recorded: it does not have to be found out again if tandem is killed.
@@ -155,22 +173,22 @@ impl Shell {
 
     /// The changes of background jobs that no call has reported yet.
     pub async fn changed_by_jobs(&self, workspace: &Workspace) -> Option<Changed> {
-        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        blocking(move || shared.changed_by_jobs(&workspace)).await
+        self.blocking(workspace, Shared::changed_by_jobs).await
     }
 
     /// Looks at the workspace before tandem itself changes it like a command.
     pub(super) async fn look_now(&self, workspace: &Workspace) {
-        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        if let Err(error) = blocking(move || shared.look_before(&workspace, Undo::Nothing)).await {
+        let looked = self.blocking(workspace, |shared, workspace| {
+            shared.look_before(workspace, Undo::Nothing)
+        });
+        if let Err(error) = looked.await {
             tracing::warn!("the workspace cannot be read: {error}");
         }
     }
 
     /// Attributes all changes up to now to something other than background jobs.
     pub async fn look_past(&self, workspace: &Workspace) {
-        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        blocking(move || shared.look_past(&workspace)).await;
+        self.blocking(workspace, Shared::look_past).await;
     }
 }
 
@@ -420,6 +438,7 @@ impl Shared {
                 none.insert(Watched::new(
                     workspace,
                     Snapshots::new(roots, &scratch.images(), self.backups(), &hidden)?,
+                    GitRuns::of(&scratch),
                 ))
             }
         };
@@ -441,8 +460,13 @@ impl Shared {
     }
 
     /// Goes on from these snapshots of the workspace.
-    pub(super) fn watch(&self, workspace: &Workspace, snapshots: Snapshots) {
-        *lock(&self.snapshots) = Some(Watched::new(workspace, snapshots));
+    ///
+    /// # Errors
+    /// There is no scratch folder.
+    pub(super) fn watch(&self, workspace: &Workspace, snapshots: Snapshots) -> io::Result<()> {
+        let git_runs = GitRuns::of(self.scratch()?.as_ref());
+        *lock(&self.snapshots) = Some(Watched::new(workspace, snapshots, git_runs));
+        Ok(())
     }
 }
 

@@ -134,7 +134,7 @@ impl Shared {
         workspace: &Workspace,
         line: &CommandLine,
         argv: Vec<OsString>,
-        variables: BTreeMap<String, OsString>,
+        mut variables: BTreeMap<String, OsString>,
         cwd: PathBuf,
         unsaved: Vec<Unsaved>,
     ) -> io::Result<Prepared> {
@@ -144,10 +144,13 @@ impl Shared {
             ));
         }
         let dialect = self.surroundings.shell().dialect;
+        let scratch = self.scratch()?;
+        let (name, value) = Scratch::git_trace(&scratch.temporary());
+        variables.insert(name.to_owned(), value.into());
         let invocation = self
             .surroundings
             .plainly(argv, dialect)?
-            .marked(self.scratch()?.ended());
+            .marked(scratch.ended());
         Ok(Prepared {
             shown: line.command.clone(),
             invocation,

@@ -397,13 +397,16 @@ impl Sandbox {
 
     /// Variables that the sandbox requires.
     pub(super) fn variables(&self, scratch: &Scratch) -> Vec<(&'static str, PathBuf)> {
-        match self.level {
+        let temporary = match self.level {
             #[cfg(target_os = "linux")]
-            Level::Bubblewrap(_) => vec![("TMPDIR", "/tmp".into())],
-            Level::None => Vec::new(),
-            #[cfg(any(target_os = "linux", target_os = "macos"))]
-            _ => vec![("TMPDIR", scratch.temporary()), ("HOME", scratch.home())],
+            Level::Bubblewrap(_) => "/tmp".into(),
+            _ => scratch.temporary(),
+        };
+        let mut variables = vec![Scratch::git_trace(&temporary), ("TMPDIR", temporary)];
+        if !self.shows_unsaved() {
+            variables.push(("HOME", scratch.home()));
         }
+        variables
     }
 }
 

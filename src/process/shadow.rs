@@ -115,7 +115,7 @@ impl Shared {
             &left_out.hidden,
         )?;
         let _as_it_was_made = snapshots.look();
-        shell.0.watch(&workspace, snapshots.fork());
+        shell.0.watch(&workspace, snapshots.fork())?;
         let images = match self.surroundings.state.as_deref() {
             // Where undo reads them.
             Some(state) => Images::create(&images::folder(state))?,

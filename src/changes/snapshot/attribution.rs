@@ -33,9 +33,18 @@ impl Seen {
 }
 
 impl Snapshots {
-    /// Takes out of `changes` what was `written` by others meanwhile. What a command overwrote of that is written again;
-    /// what the command wrote is set aside, and that is told in the notes. Blocks.
-    pub fn attribute(&mut self, changes: ChangeSet, written: &Texts) -> (ChangeSet, Vec<String>) {
+    /// Takes out of `changes` what was `written` by others meanwhile, and what they had git do, unless a command
+    /// `has_run_git`. What a command overwrote of the first is written again; what the command wrote is set aside, and that
+    /// is told in the notes. Blocks.
+    pub fn attribute(
+        &mut self,
+        mut changes: ChangeSet,
+        written: &Texts,
+        has_run_git: bool,
+    ) -> (ChangeSet, Vec<String>) {
+        if !has_run_git {
+            self.leave_moves(&mut changes);
+        }
         let (mut files, mut notes, mut theirs) = (Vec::new(), Vec::new(), HashSet::new());
         let set_back = self.set_back(&changes, written);
         for change in changes.files.into_iter().chain(set_back) {

@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use cap_std::fs::{Dir, Metadata};
 
 use super::Look;
 use super::folder::Known;
-use crate::changes::backup::{Backup, COPIED};
+use crate::changes::backup::{Backup, COPIED, is_hash};
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::guard::besides_state;
 use crate::workspace::stamp::{Stamp, dependable};
@@ -31,6 +32,8 @@ const MODE: u32 = 0o444;
 #[derive(Debug, Clone)]
 pub(super) struct Objects {
     backup: Arc<Backup>,
+    /// When the look began.
+    begun: SystemTime,
     /// By the name of a folder of objects.
     folders: Folders,
     /// The other files, by their absolute path.
@@ -45,8 +48,16 @@ type Folders = BTreeMap<String, Arc<Folder>>;
 struct Folder {
     /// While it stays the same, so do the names.
     stamp: Option<Stamp>,
-    /// By name in the folder, sorted.
-    objects: Vec<(String, Stamp)>,
+    /// The names in the folder, sorted.
+    names: Vec<Box<str>>,
+}
+
+impl Folder {
+    fn has(&self, name: &str) -> bool {
+        self.names
+            .binary_search_by(|other| (**other).cmp(name))
+            .is_ok()
+    }
 }
 
 /// Whether git adds to a file of the repository in this folder, or writes in it what somebody said last.
@@ -76,11 +87,10 @@ fn path_of(name: &str) -> Option<PathBuf> {
 }
 
 fn is_object(folder: &str, file: &str) -> bool {
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if folder == PACKS {
         file.starts_with("pack-")
     } else {
-        is_folder(folder) && matches!(file.len(), 38 | 62) && is_hex(file)
+        is_folder(folder) && is_hash(&format!("{folder}{file}"))
     }
 }
 
@@ -93,9 +103,9 @@ impl Objects {
     pub(super) fn links(&self) -> impl Iterator<Item = PathBuf> {
         let packs = self.folders.get(PACKS).into_iter();
         packs
-            .flat_map(|folder| &folder.objects)
-            .filter(|(name, _)| self.backup.size(name).is_some_and(|size| size > COPIED))
-            .map(|(name, _)| Path::new(PACKS).join(name))
+            .flat_map(|folder| &folder.names)
+            .filter(|name| self.backup.size(name).is_some_and(|size| size > COPIED))
+            .map(|name| Path::new(PACKS).join(&**name))
     }
 }
 
@@ -119,7 +129,11 @@ impl Look<'_> {
                 Err(_) => (BTreeMap::new(), Vec::new()),
             };
             if let Some(before) = before {
-                lost.extend(missing(before, &folders));
+                let mut gone = missing(before, &folders);
+                if let Ok(dir) = &opened {
+                    leave_packed(&mut gone, dir, &folders, before)?;
+                }
+                lost.extend(gone);
             } else if let Some(since) = self.before.interrupted {
                 let is_gone = |name: &String| {
                     path_of(name)
@@ -131,6 +145,7 @@ impl Look<'_> {
             Ok((
                 Objects {
                     backup,
+                    begun: self.begun,
                     folders,
                     files,
                 },
@@ -172,21 +187,39 @@ impl Look<'_> {
             let (Ok(found), true) = (dir.symlink_metadata(&name), is_folder(&name)) else {
                 continue;
             };
-            if found.is_dir() {
-                let known = before.and_then(|before| before.folders.get(&name));
-                let stamp = Stamp::of(&found);
-                let is_settled = stamp.is_on(device) && stamp.is_older_than(self.begun);
-                let mut listed = objects_in(
-                    (&name, &dir.open_dir(&name)?),
-                    known.filter(|known| known.stamp.as_ref() == Some(&stamp)),
-                    known,
-                    (backup, &mut overwritten),
-                )?;
-                if let Some(listed) = Arc::get_mut(&mut listed) {
-                    listed.stamp = is_settled.then_some(stamp);
-                }
-                folders.insert(name, listed);
+            if !found.is_dir() {
+                continue;
             }
+            let known = before.and_then(|before| before.folders.get(&name));
+            let (inner, stamp) = (dir.open_dir(&name)?, Stamp::of(&found));
+            let same = known.filter(|known| known.stamp.as_ref() == Some(&stamp));
+            let is_settled = stamp.is_on(device) && stamp.is_older_than(self.begun);
+            let listed = match same {
+                Some(same) => Arc::clone(same),
+                None => Arc::new(Folder {
+                    stamp: is_settled.then_some(stamp),
+                    names: names_in(&name, &inner)?,
+                }),
+            };
+            let most = if same.is_some() && name != PACKS {
+                CHECKED
+            } else {
+                usize::MAX
+            };
+            for file in listed.names.iter().take(most) {
+                let stored = stored_name(&name, file);
+                if !known.is_some_and(|known| known.has(file)) {
+                    match backup.add(&inner, OsStr::new(&**file), &stored) {
+                        // git has packed it meanwhile.
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                        added => added?,
+                    }
+                } else if before.is_some_and(|before| is_overwritten(&inner, file, &stored, before))
+                {
+                    overwritten.push(stored);
+                }
+            }
+            folders.insert(name, listed);
         }
         Ok((folders, overwritten))
     }
@@ -215,6 +248,10 @@ impl Look<'_> {
             files.insert(path, file.unwrap_or(Known::unstamped(Entry::Special)));
         }
         let top = root.real().join(folder);
+        let log = top.join("logs/HEAD");
+        let size = |known: Option<&Known>| known.map_or(0, |known| known.entry.size());
+        let was_logged =
+            before.is_some_and(|before| size(before.files.get(&log)) < size(files.get(&log)));
         let made = files.iter().filter_map(|(path, now)| {
             let is_new = !before?.files.contains_key(path) && now.entry.is_in_backup();
             is_new.then(|| EntryChange::new(path.clone(), Entry::Absent, now.entry.clone()))
@@ -238,7 +275,10 @@ impl Look<'_> {
             })
         });
         let lost: Vec<_> = lost.chain(made).collect();
-        self.with_found(|found| found.lost.extend(lost));
+        self.with_found(|found| {
+            found.lost.extend(lost);
+            found.advanced.extend(was_logged.then_some(top));
+        });
         files
     }
 
@@ -262,78 +302,47 @@ impl Look<'_> {
     }
 }
 
-/// The objects in a folder. Those that are new are stored; if no name is, the folder is the `same`.
-fn objects_in(
-    (folder, dir): (&str, &Dir),
-    same: Option<&Arc<Folder>>,
-    known: Option<&Arc<Folder>>,
-    (backup, overwritten): (&Backup, &mut Vec<String>),
-) -> io::Result<Arc<Folder>> {
-    if let Some(same) = same {
-        let most = if folder == PACKS { usize::MAX } else { CHECKED };
-        let is_same = |(file, stamp): &(String, Stamp)| {
-            dir.symlink_metadata(file)
-                .is_ok_and(|found| Stamp::of(&found) == *stamp)
-        };
-        if same.objects.iter().take(most).all(is_same) {
-            return Ok(Arc::clone(same));
-        }
-    }
-    let mut objects = Vec::new();
+/// The objects in a folder.
+fn names_in(folder: &str, dir: &Dir) -> io::Result<Vec<Box<str>>> {
+    let mut names = Vec::new();
     for entry in dir.entries()? {
-        let Ok(file) = entry?.file_name().into_string() else {
-            continue;
-        };
-        let Some(found) = dir.symlink_metadata(&file).ok().filter(Metadata::is_file) else {
-            continue;
-        };
-        if !is_object(folder, &file) {
-            continue;
+        let entry = entry?;
+        if let Ok(file) = entry.file_name().into_string()
+            && is_object(folder, &file)
+            && entry.file_type()?.is_file()
+        {
+            names.push(file.into_boxed_str());
         }
-        let (stamp, name) = (Stamp::of(&found), stored_name(folder, &file));
-        let old = known.and_then(|known| {
-            let at = known
-                .objects
-                .binary_search_by(|(other, _)| other.cmp(&file))
-                .ok()?;
-            known.objects.get(at)
-        });
-        match old {
-            Some((_, old)) if *old == stamp => {}
-            // git gives an object that it would write again another time.
-            Some(_)
-                if !dir
-                    .open(&file)
-                    .is_ok_and(|mut now| backup.has_same(&name, &mut now)) =>
-            {
-                overwritten.push(name);
-            }
-            Some(_) => {}
-            None => backup.add(dir, OsStr::new(&file), &name, found.len())?,
-        }
-        objects.push((file, stamp));
     }
-    objects.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-    Ok(Arc::new(Folder {
-        stamp: None,
-        objects,
-    }))
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Whether an object that was there at the look `before` has other bytes now. What git writes again stays the same.
+fn is_overwritten(dir: &Dir, file: &str, stored: &str, before: &Objects) -> bool {
+    let Ok(found) = dir.symlink_metadata(file) else {
+        return false;
+    };
+    let is_same = |mut now| before.backup.has_same(stored, &mut now);
+    !Stamp::of(&found).is_older_than(before.begun) && !dir.open(file).is_ok_and(is_same)
 }
 
 /// An object that is not as it was.
 fn loss(root: &Root, objects: &Path, backup: &Backup, name: &str) -> Option<EntryChange> {
     let relative = objects.join(path_of(name)?);
-    let size = backup.size(name)?;
+    let (image, size) = backup.find(name)?;
     let after = if root.dir().symlink_metadata(&relative).is_ok() {
         Entry::Special
     } else {
-        backup.lose(name);
+        if backup.size(name).is_some() {
+            backup.lose(name);
+        }
         Entry::Absent
     };
     Some(EntryChange {
         path: root.real().join(relative),
         before: Entry::File {
-            image: backup.image(name),
+            image,
             size,
             mode: MODE,
         },
@@ -343,20 +352,75 @@ fn loss(root: &Root, objects: &Path, backup: &Backup, name: &str) -> Option<Entr
 }
 
 /// The names in the backup of what was there before.
-fn missing<'a>(before: &'a Objects, after: &'a Folders) -> impl Iterator<Item = String> + 'a {
-    before.folders.iter().flat_map(|(name, folder)| {
+fn missing(before: &Objects, after: &Folders) -> Vec<String> {
+    let mut missing = Vec::new();
+    for (name, folder) in &before.folders {
         let now = after.get(name);
-        let is_same = now.is_some_and(|now| Arc::ptr_eq(now, folder));
-        let objects = folder.objects.iter().filter(move |_| !is_same);
-        let gone = objects.filter(move |(file, _)| {
-            now.is_none_or(|now| {
-                now.objects
-                    .binary_search_by(|(other, _)| other.cmp(file))
-                    .is_err()
-            })
-        });
-        gone.map(move |(file, _)| stored_name(name, file))
-    })
+        if now.is_some_and(|now| Arc::ptr_eq(now, folder)) {
+            continue;
+        }
+        let gone = folder
+            .names
+            .iter()
+            .filter(|file| !now.is_some_and(|now| now.has(file)));
+        missing.extend(gone.map(|file| stored_name(name, file)));
+    }
+    missing
+}
+
+/// Leaves out of what is `gone` the objects that git has put into a new pack.
+fn leave_packed(
+    gone: &mut Vec<String>,
+    dir: &Dir,
+    now: &Folders,
+    before: &Objects,
+) -> io::Result<()> {
+    let mut loose: HashMap<Vec<u8>, String> = gone
+        .extract_if(.., |name| is_hash(name))
+        .map(|name| (hash_of(&name), name))
+        .collect();
+    let was_there = |file: &str| {
+        let packs = before.folders.get(PACKS);
+        packs.is_some_and(|packs| packs.has(file))
+    };
+    for file in now.get(PACKS).into_iter().flat_map(|packs| &packs.names) {
+        if file.ends_with(".idx") && !was_there(file) && !loose.is_empty() {
+            remove_packed(&mut loose, dir.open(Path::new(PACKS).join(&**file))?)?;
+        }
+    }
+    gone.extend(loose.into_values());
+    Ok(())
+}
+
+/// Removes what the `index` of a pack lists, if it is of git's second version.
+fn remove_packed(loose: &mut HashMap<Vec<u8>, String>, index: impl io::Read) -> io::Result<()> {
+    let (mut index, mut head) = (BufReader::new(index), [0; 8 + 256 * 4]);
+    index.read_exact(&mut head)?;
+    if !head.starts_with(b"\xfftOc\0\0\0\x02") {
+        return Ok(());
+    }
+    let count = head
+        .last_chunk()
+        .map_or(0, |count| u32::from_be_bytes(*count));
+    let mut hash = vec![0; loose.keys().next().map_or(0, Vec::len)];
+    for _ in 0..count {
+        index.read_exact(&mut hash)?;
+        loose.remove(&hash);
+    }
+    Ok(())
+}
+
+/// The bytes of a hash.
+fn hash_of(name: &str) -> Vec<u8> {
+    let digits = name
+        .bytes()
+        .filter_map(|byte| char::from(byte).to_digit(16));
+    let digits: Vec<u32> = digits.collect();
+    let byte = |pair: &[u32]| pair.iter().fold(0, |byte, digit| byte * 16 + digit);
+    digits
+        .chunks(2)
+        .filter_map(|pair| u8::try_from(byte(pair)).ok())
+        .collect()
 }
 
 /// The packs of these repositories that a command must not overwrite, absolute.

@@ -568,7 +568,7 @@ fn concurrent_writes_are_not_attributed_to_the_command() {
     // What was saved first is what the command went on from.
     fs::write(root.join("README.md"), "# Mine\nboth\n").unwrap();
     let changes = scene.snapshots.look();
-    let (changes, notes) = scene.snapshots.attribute(changes, &written.into());
+    let (changes, notes) = scene.snapshots.attribute(changes, &written.into(), false);
     scene
         .snapshots
         .images()
@@ -1006,4 +1006,41 @@ fn a_look_can_go_back() {
     assert_eq!(names(&first).len(), 3);
     assert_eq!(names(&second), [scene.root().join("src/main.rs")]);
     assert!(scene.snapshots.look().is_empty());
+}
+
+#[test]
+fn what_git_packs_is_not_lost_and_what_it_prunes_is_brought_back() {
+    let mut scene = Scene::new();
+    scene.run("git gc -q && git commit -qm loose --allow-empty && git tag -f kept && git reset -q --soft HEAD~");
+    let lost = |changes: &ChangeSet| {
+        let objects = scene_objects(changes);
+        objects
+            .filter(|path| !path.to_string_lossy().contains("/pack/"))
+            .count()
+    };
+    assert_eq!(lost(&scene.changes("git gc -q")), 0);
+    scene.run("git commit -qm again --allow-empty && git tag lonely && git reset -q --soft HEAD~");
+    let pruned = scene
+        .changes("git tag -d lonely; git reflog expire --expire=now --all; git gc -q --prune=now");
+    assert_eq!(lost(&pruned), 1, "{pruned:?}");
+    scene.revert(&pruned);
+    let fsck = shell(
+        scene.folder.path(),
+        "git fsck --full --strict; git log --oneline lonely",
+    )
+    .output()
+    .unwrap();
+    let said = String::from_utf8_lossy(&[fsck.stdout, fsck.stderr].concat()).into_owned();
+    assert!(
+        said.contains("again") && !said.contains("missing"),
+        "{said}"
+    );
+}
+
+/// The objects that a command removed or overwrote.
+fn scene_objects(changes: &ChangeSet) -> impl Iterator<Item = &PathBuf> {
+    let paths = changes.git.iter().map(|change| &change.path);
+    paths.filter(|path| {
+        path.iter().any(|part| part == "objects") && !path.iter().any(|part| part == "info")
+    })
 }

@@ -1,5 +1,6 @@
 //! The files that git tracks, by its index: undo covers them also in git-ignored folders.
 
+use std::collections::HashMap;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -223,6 +224,19 @@ impl Index {
     }
 }
 
+/// The names of the blobs that an index lists, by path as git writes it; `None` if it is not all in this file.
+pub(super) fn blobs(bytes: &[u8]) -> Option<HashMap<Vec<u8>, Vec<u8>>> {
+    HASHES.iter().find_map(|hash| {
+        let mut names = Vec::new();
+        let mut add =
+            |entry: &[u8]| names.extend(entry.get(FIXED..FIXED + hash).map(<[u8]>::to_vec));
+        let (index, _) =
+            Index::parse_with(bytes, *hash, &mut add).filter(|(_, shared)| shared.is_none())?;
+        let paths = (0..index.ends.len()).map(|at| index.name(at).to_vec());
+        Some(paths.zip(names).collect())
+    })
+}
+
 /// Whether two indexes differ at most in what git knows of the files' times: it writes that anew when somebody only asks for
 /// the status.
 pub(crate) fn is_same_index(one: &[u8], other: &[u8]) -> bool {
@@ -243,7 +257,8 @@ pub(crate) fn is_same_index(one: &[u8], other: &[u8]) -> bool {
     listed(one).is_some_and(|one| listed(other) == Some(one))
 }
 
-fn as_in_git(path: &Path) -> Vec<u8> {
+/// A path as an index has it.
+pub(super) fn as_in_git(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_encoded_bytes();
     if cfg!(windows) {
         bytes

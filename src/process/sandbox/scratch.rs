@@ -16,6 +16,9 @@ const LOCK: &str = "lock";
 const MANIFEST: &str = "manifest.json";
 const RUNNING: &str = "running";
 const ENDED: &str = "ended";
+/// Has git append some lines to this file when it starts and when it ends. Where it cannot open it, it says nothing of that.
+const GIT_TRACE: &str = "GIT_TRACE2";
+const GIT_RUNS: &str = ".git-runs";
 /// What an interrupted command changed can be undone for so long.
 const INTERRUPTED: Duration = Duration::from_hours(7 * 24);
 
@@ -95,6 +98,16 @@ impl Scratch {
 
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
+    }
+
+    /// The file that tells when commands run git.
+    pub fn git_runs(&self) -> PathBuf {
+        self.temporary().join(GIT_RUNS)
+    }
+
+    /// The variable for commands that find the folder for temporary files at `temporary`.
+    pub fn git_trace(temporary: &Path) -> (&'static str, PathBuf) {
+        (GIT_TRACE, temporary.join(GIT_RUNS))
     }
 
     /// The file for copies of the workspace's files.

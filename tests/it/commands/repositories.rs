@@ -279,7 +279,7 @@ fn names(root: &Path) -> Vec<String> {
 }
 
 /// A command, what the list of changes names of it after the root, and what undo says.
-const OF_GIT: [(&str, &str, &str); 11] = [
+const OF_GIT: [(&str, &str, &str); 12] = [
     ("echo two > a; git commit -qam two", "a", "branch main, a"),
     (
         "git commit -q --allow-empty -m two",
@@ -299,6 +299,11 @@ const OF_GIT: [(&str, &str, &str); 11] = [
         "git notes add -m note",
         ".git/refs/notes/commits",
         ".git/refs/notes/commits",
+    ),
+    (
+        "git worktree add -q wt side",
+        "wt/.git.held",
+        "wt/.git.held, wt/a",
     ),
     ("git rebase side", "a", "git's HEAD, a"),
     ("git merge side", "a", "a"),
@@ -388,5 +393,42 @@ fn a_repository_in_an_ignored_folder_is_named_before_and_after_it_is_destroyed()
         let told = stage.told();
         let note = "[it removed files undo can't restore: vendor/checkout/.git]";
         assert_eq!(told[0].contains(note), is_lost, "{told:?}");
+    }
+}
+
+/// A repository on `main`, with another branch in which each file is another one.
+const BRANCHES: &str = "git init -qb main; mkdir d; echo main > a; echo main > d/b; git add .; git commit -qm main; \
+    git checkout -qb side; git rm -q d/b; mkdir e; echo side > a; echo side > e/c; git add .; git commit -qm side; \
+    git checkout -q main";
+
+#[test]
+fn a_checkout_in_a_terminal_is_not_taken_for_a_jobs_and_a_jobs_own_is_undone() {
+    let job = "echo job > made; until [ -e go ]; do sleep 0.02; done; echo job > late; sleep 60";
+    let own = "git checkout -q side; touch made late; sleep 60";
+    for level in LEVELS {
+        for line in [job, own] {
+            let stage = Stage::new(level, &[json!({ "command": line, "background": true })]);
+            let root = stage.world.path();
+            shell(&root, BRANCHES);
+            let mut client = stage.client();
+            let session = super::odd::turn_in(&mut client, &root);
+            until("the job has begun", || root.join("made").exists());
+            let is_persons = line == job;
+            if is_persons {
+                shell(&root, "git checkout -q side");
+                stage.world.write("go", "");
+            }
+            until("the job has done all", || root.join("late").exists());
+            let undone = super::odd::review(&mut client, &session, "undo");
+            let branch = if is_persons { "side" } else { "main" };
+            let status = printed(&root, &["status", "--porcelain", "--branch"]);
+            assert_eq!(
+                status,
+                format!("## {branch}\n"),
+                "{level:?}: {line}: {undone}"
+            );
+            assert_eq!(root.join("e/c").exists(), is_persons);
+            assert_eq!(root.join("d").exists(), !is_persons);
+        }
     }
 }
