@@ -61,7 +61,7 @@ pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
 pub use endpoint::{Endpoint, Key, TimeLimits};
 pub use family::Known;
-pub use fill::{Gap, Snippet};
+pub use fill::{Gap, PastEdit, Rewrite, Snippet, edit_format, rewritten};
 pub use learned::Taught;
 pub use provider::Provider;
 pub use window::NO_TOOLS;

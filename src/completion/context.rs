@@ -32,35 +32,38 @@ pub(super) fn is_inside_word(excerpt: &Excerpt) -> bool {
 }
 
 pub(super) fn gap(documents: &Documents, place: &Place, excerpt: &Excerpt, max_tokens: u64) -> Gap {
-    let others = documents.others(&place.uri);
-    // Always in the same order, for servers that cache what requests begin with.
-    let others = others
-        .iter()
-        .filter(|other| other.language == excerpt.language);
-    let others = others
-        .filter_map(|other| snippet(other, &place.folders))
-        .take(OTHERS)
-        .collect();
     Gap {
-        name: name(&place.uri, &place.folders).unwrap_or_else(|| place.uri.clone()),
+        name: own_name(place),
         before: excerpt.before.clone(),
         after: excerpt.after.clone(),
-        others,
+        others: others(documents, &place.uri, &excerpt.language, &place.folders),
         comment: comment(&excerpt.language),
-        one_line: clean::is_inside_line(excerpt),
+        stop: clean::is_inside_line(excerpt).then_some("\n"),
         max_tokens,
+        is_prompt: false,
     }
+}
+
+/// Other open files of the workspace in the same language, always in the same order: servers cache what requests begin
+/// with.
+pub(super) fn others(
+    documents: &Documents,
+    uri: &str,
+    language: &str,
+    folders: &[String],
+) -> Vec<Snippet> {
+    let others = documents.others(uri);
+    let others = others.iter().filter(|other| other.language == language);
+    let others = others.filter_map(|other| snippet(other, folders));
+    others.take(OTHERS).collect()
 }
 
 /// The beginning of another open file of the workspace, unless it may hold secrets.
 fn snippet(document: &Document, folders: &[String]) -> Option<Snippet> {
-    let name = name(&document.uri, folders)
-        .filter(|name| !is_secret(Path::new(name)) && !name.ends_with(CHAT_FILE))?;
-    let path = document.path.as_deref().filter(|path| !is_secret(path));
+    let name = shared_name(document, folders)?;
     let end = document.text.floor_char_boundary(OTHER);
-    let text = path
-        .and(document.text.get(..end))
-        .filter(|text| !text.trim().is_empty())?;
+    let text = document.text.get(..end);
+    let text = text.filter(|text| !text.trim().is_empty())?;
     let whole_lines = text
         .rfind('\n')
         .and_then(|end| text.get(..end))
@@ -69,6 +72,18 @@ fn snippet(document: &Document, folders: &[String]) -> Option<Snippet> {
         name,
         text: whole_lines.unwrap_or(text).to_owned(),
     })
+}
+
+/// The name of another file of the workspace, unless it may hold secrets or is a conversation.
+pub(super) fn shared_name(document: &Document, folders: &[String]) -> Option<String> {
+    let path = document.path.as_deref();
+    let name = name(&document.uri, folders).filter(|_| path.is_some_and(|path| !is_secret(path)));
+    name.filter(|name| !is_secret(Path::new(name)) && !name.ends_with(CHAT_FILE))
+}
+
+/// What a place's document is called.
+pub(super) fn own_name(place: &Place) -> String {
+    name(&place.uri, &place.folders).unwrap_or_else(|| place.uri.clone())
 }
 
 /// The name of a file below one of the folders.

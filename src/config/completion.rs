@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::model::Choice;
 use super::options::CompletionOptions;
 use super::providers::Provider;
-use crate::domain::{CompletionApi, Failure};
+use crate::domain::{CompletionApi, EditFormat, Failure};
 
 /// How long typing has to pause before a request is sent.
 pub(super) const DEBOUNCE: u64 = 75;
@@ -23,6 +23,10 @@ pub struct Completion {
     pub debounce: Duration,
     /// The most tokens of a suggestion.
     pub max_tokens: u64,
+    /// Whether edits are suggested.
+    pub next_edit: bool,
+    /// The prompt format for that, unless the model's name tells it.
+    pub edit_format: Option<EditFormat>,
 }
 
 impl Choice<'_> {
@@ -33,6 +37,8 @@ impl Choice<'_> {
             api,
             debounce_ms,
             max_tokens,
+            next_edit,
+            edit_format,
         } = &self.options.completion;
         let Some(model) = model else { return Ok(None) };
         let provider = self.model_named(model)?.provider;
@@ -46,6 +52,8 @@ impl Choice<'_> {
             api: api.unwrap_or_else(usual),
             debounce: Duration::from_millis(debounce_ms.unwrap_or(DEBOUNCE)),
             max_tokens: max_tokens.map_or(TOKENS, Into::into),
+            next_edit: next_edit.unwrap_or_default(),
+            edit_format: *edit_format,
         }))
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::domain::{Api, CompletionApi, Prices};
+use crate::domain::{Api, CompletionApi, EditFormat, Prices};
 
 /// All options.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -189,6 +189,10 @@ pub struct CompletionOptions {
     pub debounce_ms: Option<u64>,
     /// Maximum tokens per suggestion.
     pub max_tokens: Option<NonZeroU64>,
+    /// Whether to suggest the next edit near the cursor, from what was just edited. Needs a `model` trained for it.
+    pub next_edit: Option<bool>,
+    /// The prompt format for `next-edit`; detected from the model's name by default.
+    pub edit_format: Option<EditFormat>,
 }
 
 /// The `explore` tool. At a limit, the sub-agent answers with what it has found.

@@ -31,7 +31,11 @@ pub(super) fn built_in() -> Layer {
         "connect-timeout": 10,
         "idle-timeout": 90,
     });
-    let completion = json!({"debounce-ms": completion::DEBOUNCE, "max-tokens": completion::TOKENS});
+    let completion = json!({
+        "debounce-ms": completion::DEBOUNCE,
+        "max-tokens": completion::TOKENS,
+        "next-edit": false,
+    });
     let finish = json!({"diagnostics": true, "quick-fixes": "preferred"});
     let explore = json!({"tokens": 40_000, "seconds": 60, "calls": 12});
     let tree = json!({

@@ -51,6 +51,22 @@ pub enum CompletionApi {
     Chat,
 }
 
+/// The prompts that models of the next edit were trained with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EditFormat {
+    /// Sweep's, of 0.5B and 1.5B.
+    Sweep,
+    /// Zed's Zeta.
+    Zeta,
+    /// Zed's Zeta 2.
+    #[serde(rename = "zeta-2")]
+    Zeta2,
+    /// Zed's Zeta 2.1.
+    #[serde(rename = "zeta-2.1")]
+    Zeta21,
+}
+
 /// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]

@@ -1,7 +1,8 @@
-//! Filling a gap in a text: one short request for what belongs between two texts, in the API of whoever serves the
-//! model. No retries: while somebody types, a late answer is worth nothing.
+//! Filling a gap in a text, or rewriting the lines around the cursor: one short request, in the API of whoever serves
+//! the model. No retries: while somebody types, a late answer is worth nothing.
 
 mod chat;
+mod edit;
 mod tokens;
 
 use std::time::Duration;
@@ -12,6 +13,8 @@ use super::connection::{Connection, Wire};
 use super::http::Http;
 use super::{Endpoint, Failure, Provider, fault};
 use crate::domain::CompletionApi;
+
+pub use edit::{PastEdit, Rewrite, edit_format, rewritten};
 
 /// No answer is waited for longer.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -31,8 +34,11 @@ pub struct Gap {
     pub others: Vec<Snippet>,
     /// What begins a comment in the file's language.
     pub comment: &'static str,
-    /// Whether only the rest of a line is missing.
-    pub one_line: bool,
+    /// What ends the answer: a line break if only the rest of a line is missing.
+    pub stop: Option<&'static str>,
+    /// Whether `before` is a prompt as the model was trained with, and all there is. Nothing is answered for an answer that
+    /// is cut off then.
+    pub is_prompt: bool,
     /// The most tokens of the answer.
     pub max_tokens: u64,
 }
@@ -58,14 +64,6 @@ impl Gap {
         prompt.push_str(&self.before);
         prompt
     }
-
-    fn stop(&self) -> Value {
-        if self.one_line {
-            json!(["\n"])
-        } else {
-            json!([])
-        }
-    }
 }
 
 impl Provider {
@@ -81,7 +79,7 @@ impl Provider {
             .map_or(TIMEOUT, |limit| limit.min(TIMEOUT));
         let answer = async {
             match &**wire {
-                Wire::Http(http) if api != CompletionApi::Chat => {
+                Wire::Http(http) if api != CompletionApi::Chat || gap.is_prompt => {
                     fill(http, endpoint, api, gap).await
                 }
                 _ => chat::fill(self, gap).await,
@@ -104,8 +102,9 @@ async fn fill(
     gap: &Gap,
 ) -> Result<String, Failure> {
     let (path, mut body, answer) = match api {
-        CompletionApi::Infill => ("/infill", infill(gap), "/content"),
         CompletionApi::Ollama => ("/api/generate", ollama(endpoint, gap), "/response"),
+        _ if gap.is_prompt => ("completions", completions(endpoint, gap), "/choices/0/text"),
+        CompletionApi::Infill => ("/infill", infill(gap), "/content"),
         CompletionApi::Mistral => (
             "fim/completions",
             completions(endpoint, gap),
@@ -122,6 +121,10 @@ async fn fill(
     };
     body.extend(endpoint.body.clone());
     let document = http.post(endpoint, path, &Value::Object(body)).await?;
+    let ends = ["/choices/0/finish_reason", "/done_reason"].map(|end| document.pointer(end));
+    if gap.is_prompt && ends.contains(&Some(&json!("length"))) {
+        return Ok(String::new());
+    }
     let text = document.pointer(answer).and_then(Value::as_str);
     text.map(str::to_owned).ok_or_else(|| {
         let provider = &endpoint.provider;
@@ -144,7 +147,7 @@ fn infill(gap: &Gap) -> Map<String, Value> {
         "n_predict": gap.max_tokens,
         "temperature": 0,
         "cache_prompt": true,
-        "stop": gap.stop(),
+        "stop": gap.stop.as_slice(),
         "stream": false,
     }))
 }
@@ -154,7 +157,8 @@ fn ollama(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
         "model": endpoint.model,
         "prompt": gap.prompt(),
         "suffix": gap.after,
-        "options": { "num_predict": gap.max_tokens, "temperature": 0, "stop": gap.stop() },
+        "options": { "num_predict": gap.max_tokens, "temperature": 0, "stop": gap.stop.as_slice() },
+        "raw": gap.is_prompt,
         "stream": false,
     }))
 }
@@ -168,8 +172,11 @@ fn completions(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
         "temperature": 0,
         "stream": false,
     }));
-    if gap.one_line {
-        body.insert("stop".to_owned(), gap.stop());
+    if gap.is_prompt {
+        body.remove("suffix"); // some servers refuse an empty one
+    }
+    if gap.stop.is_some() {
+        body.insert("stop".to_owned(), json!(gap.stop.as_slice()));
     }
     body
 }

@@ -33,8 +33,11 @@ impl Server {
             .into_iter()
             .map(content_change)
             .collect();
-        self.documents
-            .change(&text_document_identifier.uri.0, version, &changes);
+        let uri = &text_document_identifier.uri.0;
+        if let Some(completer) = &self.completer {
+            completer.note_change(&self.documents, uri, &changes);
+        }
+        self.documents.change(uri, version, &changes);
     }
 
     pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {

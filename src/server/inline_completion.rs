@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Server;
 use super::dispatch::read;
 use super::problems::show_message;
-use crate::completion::{Answer, Asked, Completer, Place};
+use crate::completion::{Answer, Asked, Completer, Place, Suggestion};
 use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Peer, Responder};
 
@@ -31,16 +31,15 @@ impl Server {
             Ok(params) => params,
             Err(error) => return responder.refuse(&error),
         };
-        let at = params.text_document_position_params.position;
         let request =
             match completer.ask(&self.documents, place(params, self.client.folders.clone())) {
-                Asked::Known(text) => return responder.ok(&items(text, at)),
+                Asked::Known(suggestion) => return responder.ok(&items(suggestion)),
                 Asked::Request(request) => request,
             };
         let (cancel, peer) = (self.cancellable(responder.id()), self.peer.clone());
         self.tasks.spawn(async move {
             let _over = cancel.clone().drop_guard();
-            let Answer { text, notice } = tokio::select! {
+            let Answer { suggestion, notice } = tokio::select! {
                 biased;
                 () = cancel.cancelled() => {
                     return responder.error(ErrorCode::RequestCanceled, "the completion was cancelled");
@@ -50,7 +49,7 @@ impl Server {
             if let Some(notice) = notice {
                 report(&peer, &notice);
             }
-            responder.ok(&items(text, at));
+            responder.ok(&items(suggestion));
         });
     }
 }
@@ -69,10 +68,10 @@ fn place(params: lsp::InlineCompletionParams, folders: Vec<String>) -> Place {
     }
 }
 
-/// The suggestion as one insertion, with the place it is for: by then the cursor may be somewhere else.
-fn items(text: Option<String>, at: lsp::Position) -> Value {
-    let range = lsp::Range { start: at, end: at };
-    let item = text.map(|text| json!({ "insertText": text, "range": range }));
+/// The suggestion with the range it is for: by then the cursor may be somewhere else.
+fn items(suggestion: Option<Suggestion>) -> Value {
+    let item =
+        suggestion.map(|Suggestion { range, text }| json!({ "insertText": text, "range": range }));
     json!({ "items": item.into_iter().collect::<Vec<_>>() })
 }
 

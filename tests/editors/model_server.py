@@ -4,6 +4,7 @@
 Prints `PORT <n>` and then answers, on 127.0.0.1:
 
     POST /v1/chat/completions   streams the next scripted reply as OpenAI-compatible SSE
+    POST /v1/completions        the same, for replies with a status and a body
     POST /ctl/script            appends a JSON list of replies; each completion consumes one
     POST /ctl/open/NAME         opens a gate, also before a reply reaches it
     POST /ctl/models/refuse     refuses to list models, until /ctl/models/offer or a reset
@@ -279,7 +280,7 @@ async def serve(state, reader, writer):
         target = urlsplit(path)
         if target.path.startswith("/ctl/"):
             await control(state, writer, method, target, body)
-        elif (method, target.path) == ("POST", "/v1/chat/completions"):
+        elif (method, target.path) in (("POST", "/v1/chat/completions"), ("POST", "/v1/completions")):
             await complete(state, reader, writer, json.loads(body))
         elif (method, target.path) == ("GET", "/v1/models"):
             if state.offers_models:

@@ -8,7 +8,7 @@ vim.opt.shortmess:append('I')
 vim.g.tandem = {
   cmd = { %q, 'lsp' },
   init_options = {
-    completion = { model = 'mine/coder' },
+    completion = %s,
     providers = { mine = { ['base-url'] = %q } },
   },
 }
@@ -31,19 +31,26 @@ function M.test(t, model, setup)
   end
   local folder = setup.home .. '/suggest'
   vim.fn.mkdir(folder .. '/.git', 'p')
-  vim.fn.writefile({ 'fn main() {', '}' }, folder .. '/main.txt')
-  local init = setup.home .. '/suggest.lua'
-  local url = setup.environment.TANDEM_BASE_URL
-  vim.fn.writefile(vim.split(INIT:format(setup.plugin, setup.binary, url), '\n'), init)
-  local screen = dofile(setup.here .. '/neovim_screen.lua').start({
-    nvim = vim.v.progpath,
-    init = init,
-    file = 'main.txt',
-    cwd = folder,
-    columns = 80,
-    rows = 12,
-    env = vim.tbl_extend('force', setup.environment, { VIMRUNTIME = vim.env.VIMRUNTIME }),
-  })
+  local screen
+  --- Starts Neovim with a file.
+  ---@param completion string the options
+  ---@param text string[]
+  local function start(completion, text)
+    vim.fn.writefile(text, folder .. '/main.txt')
+    local init = setup.home .. '/suggest.lua'
+    local url = setup.environment.TANDEM_BASE_URL
+    vim.fn.writefile(vim.split(INIT:format(setup.plugin, setup.binary, completion, url), '\n'), init)
+    screen = dofile(setup.here .. '/neovim_screen.lua').start({
+      nvim = vim.v.progpath,
+      init = init,
+      file = 'main.txt',
+      cwd = folder,
+      columns = 80,
+      rows = 12,
+      env = vim.tbl_extend('force', setup.environment, { VIMRUNTIME = vim.env.VIMRUNTIME }),
+    })
+  end
+  start("{ model = 'mine/coder' }", { 'fn main() {', '}' })
   local function lines()
     return screen:lua('return vim.api.nvim_buf_get_lines(0, 0, -1, false)')
   end
@@ -63,10 +70,12 @@ function M.test(t, model, setup)
 
   --- However slowly keys arrive, and whatever is asked for between them, the model says the same.
   ---@param text string
-  local function suggest(text)
+  ---@param completed? boolean by the API of completions
+  local function suggest(text, completed)
     local replies = {}
     for number = 1, 20 do
-      replies[number] = { { text = text } }
+      local body = { choices = { { text = text, finish_reason = 'stop' } } }
+      replies[number] = { completed and { status = 200, body = body } or { text = text } }
     end
     model:script(unpack(replies))
   end
@@ -102,6 +111,27 @@ function M.test(t, model, setup)
     screen:keys('Escape')
   end)
   screen:stop()
+
+  t.test('the next edit is shown where it is, with the old lines, and accepted as one', function()
+    start(
+      "{ model = 'mine/sweep-next-edit-1.5B', api = 'completions', ['next-edit'] = true }",
+      { 'fn area(side: u32) -> u32 {', '    // a square', '    side * side', '}' }
+    )
+    suggest('fn area(length: u32) -> u32 {\n    // a square\n    length * length\n}\n', true)
+    t.wait('inline completion', function()
+      return screen:lua('return #vim.lsp.get_clients({ bufnr = 0, name = "tandem" }) == 1')
+    end, 20000)
+    screen:keys('gg0f(lcw', 'length')
+    wait_text('length * length')
+    local shown = screen:text():match('    side %* side *\n    length %* length *\n}')
+    t.equal(shown ~= nil, true, 'the new line below the old one')
+    t.equal(lines()[3], '    side * side', 'it is not in the buffer')
+    screen:keys('Tab')
+    wait_lines({ 'fn area(length: u32) -> u32 {', '    // a square', '    length * length', '}' })
+    t.equal(screen:lua('return vim.api.nvim_win_get_cursor(0)'), { 3, 19 }, 'the cursor is behind it')
+    screen:keys('Escape', 'u', 'Escape')
+    screen:stop()
+  end)
 end
 
 return M

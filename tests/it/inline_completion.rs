@@ -1,5 +1,7 @@
 //! Inline completion: off until it is configured, one request a pause, through the API of each kind of server.
 
+mod next_edit;
+
 use serde_json::{Value, json};
 use tandem::config::Environment;
 use tandem::server::Transport;

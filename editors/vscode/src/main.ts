@@ -16,6 +16,7 @@ import { Gutter } from "./gutter";
 import { Inline } from "./inline";
 import { Marks } from "./marks";
 import { Memory } from "./memory";
+import { NextEdit } from "./nextEdit";
 import { registerOrigins } from "./origins";
 import { Preview } from "./preview";
 import { Proposed } from "./proposed";
@@ -29,7 +30,8 @@ let server: Server | undefined;
 
 export function activate({ extensionUri, globalStorageUri, secrets, subscriptions }: ExtensionContext): void {
   const log = window.createOutputChannel("tandem", { log: true });
-  server = new Server(log, secrets);
+  const edits = new NextEdit();
+  server = new Server(log, secrets, edits);
   const forgets = (error: unknown) => log.error(`What is open here will not be restored, because it cannot be written: ${error}`);
   const conversations = new Conversations(server, new Memory(join(globalStorageUri.fsPath, `${workspaceId()}.json`), forgets));
   const preview = new Preview(conversations);
@@ -40,6 +42,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
   const chat = new ChatView(extensionUri, conversations, preview, review, server, renewal, looking);
   subscriptions.push(
     log,
+    edits,
     conversations,
     preview,
     chat,

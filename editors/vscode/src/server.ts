@@ -17,6 +17,7 @@ import { diagnostics } from "./diagnostics";
 import { StartError } from "./failure";
 import { language, languageOps } from "./language";
 import { cloneToBuild, environment, findServer, type Settings } from "./launch";
+import type { NextEdit } from "./nextEdit";
 import * as protocol from "./protocol";
 import { Answers, hasModels, listModels } from "./models";
 import { answerMcp } from "./tools";
@@ -55,6 +56,7 @@ export class Server implements Disposable {
   constructor(
     private readonly log: LogOutputChannel,
     private readonly secrets: SecretStorage,
+    private readonly edits: NextEdit,
   ) {}
 
   /** The answer of the server that runs; asking never starts one. */
@@ -167,7 +169,10 @@ export class Server implements Disposable {
           closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
         },
         initializationFailedHandler: () => false,
-        middleware: { workspace: { handleApplyEdit: (params, next) => savingUnseen(() => next(params, CancellationToken.None)) } },
+        middleware: {
+          provideInlineCompletionItems: this.edits.provide,
+          workspace: { handleApplyEdit: (params, next) => savingUnseen(() => next(params, CancellationToken.None)) },
+        },
       },
     );
     client.registerFeature(sessionMethods);

@@ -60,7 +60,7 @@ fn prompt(gap: &Gap) -> String {
 
 fn is_enough(gap: &Gap, answer: &str) -> bool {
     let lines = new_text(gap, answer);
-    gap.one_line && lines.contains('\n') || answer.len() as u64 > gap.max_tokens * TOKEN
+    gap.stop.is_some() && lines.contains('\n') || answer.len() as u64 > gap.max_tokens * TOKEN
 }
 
 /// The answer without the beginning of the line, which chat models like to repeat.

@@ -1,7 +1,7 @@
 // What happens beside the conversation: files dropped and picked, a notice while the window is not focused, a commit message.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { START_MS } from "./workbench.mjs";
+import { START_MS, until } from "./workbench.mjs";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -144,6 +144,35 @@ export function besideChecks({ bench, model, picture }) {
     assert.match(JSON.stringify(requests[0].messages), /Open on Sundays\. We are /);
   }
 
+  /** Two lines below the cursor, where VS Code draws no inline completion. */
+  async function nextEdit() {
+    const options = `model = "mine/sweep-next-edit-1.5B"\napi = "completions"\nnext-edit = true`;
+    bench.write(".config/tandem/config.toml", `[completion]\n${options}\n\n[providers.mine]\nbase-url = "${model.baseUrl}"\n`);
+    const text = "const base = side\n// a square\nexport const area = side * side\n";
+    const done = text.replaceAll("side", "sideLength");
+    bench.write("shop/src/area.ts", text);
+    await bench.open();
+    await bench.command("tandem: Open Chat");
+    await chat.locator("body[data-phase=ready]").waitFor();
+    await bench.openFile("area.ts");
+    await model.reset();
+    const reply = (text) => [{ status: 200, body: { choices: [{ text, finish_reason: "stop" }] } }];
+    await model.script(reply(done), reply(done));
+    await bench.goToEndOf("base = side");
+    await page.keyboard.insertText("Length");
+    const line = (text) => page.locator(".editor-instance .view-line", { hasText: text });
+    const isBehind = (element) =>
+      [...element.querySelectorAll("*")].some((part) => /sideLength.\*.sideLength.⇥/.test(getComputedStyle(part, "::after").content));
+    await until(line("area = side * side"), isBehind);
+    await picture("next-edit");
+    const [{ prompt }] = (await model.state()).requests;
+    const header = "<|file_sep|>src/area.ts.diff\noriginal:\nconst base = side\n";
+    assert.ok(prompt.includes(header) && prompt.endsWith("<|file_sep|>updated/src/area.ts\n"), prompt);
+    await page.keyboard.press("Tab");
+    await line("area = sideLength * sideLength").waitFor();
+    await line("area = side * side").waitFor({ state: "detached" });
+  }
+
   return [
     ["dropped files are sent: an image with its bytes, others by name", dropped],
     ["the button below the input attaches a file", picked],
@@ -151,5 +180,6 @@ export function besideChecks({ bench, model, picture }) {
     ["a turn that ends while the window is not focused is announced", unfocused],
     ["a commit message is written from the staged diff, and a failure keeps it", commitMessage],
     ["inline completion, once configured, suggests while typing, and Tab accepts", suggested],
+    ["the next edit is drawn where it is, and Tab accepts it", nextEdit],
   ];
 }

@@ -5,18 +5,118 @@ local M = {}
 
 local METHOD = 'textDocument/inlineCompletion'
 
+local namespace = api.nvim_create_namespace('tandem.next_edit')
+
+--- A suggested edit that is not an insertion at the cursor.
+---@class tandem.NextEdit
+---@field buf integer
+---@field tick integer of the buffer
+---@field change lsp.TextEdit
+---@field encoding string
+
+local next_edit ---@type tandem.NextEdit?
+
+local function hide()
+  if next_edit and api.nvim_buf_is_valid(next_edit.buf) then
+    api.nvim_buf_clear_namespace(next_edit.buf, namespace, 0, -1)
+  end
+  next_edit = nil
+end
+
+--- The lines that an edit replaces, counted from 0, and the new ones.
+---@param change lsp.TextEdit
+---@return integer first
+---@return integer behind the last
+---@return string[] new
+local function lines_of(change)
+  local first, last = change.range.start, change.range['end']
+  local new = vim.split(change.newText:gsub('^\n', ''):gsub('\n$', ''), '\n')
+  return first.line, last.character > first.character and last.line + 1 or last.line, new
+end
+
+--- Shows an edit of whole lines: the old ones as deleted, the new ones below. Neovim would draw the new over the old.
+---@param edit tandem.NextEdit
+local function show(edit)
+  next_edit = edit
+  local first, last, new = lines_of(edit.change)
+  for row = first, last - 1 do
+    api.nvim_buf_set_extmark(edit.buf, namespace, row, 0, { line_hl_group = 'DiffDelete' })
+  end
+  api.nvim_buf_set_extmark(edit.buf, namespace, math.max(last - 1, 0), 0, {
+    virt_lines_above = last == 0,
+    virt_lines = vim.tbl_map(function(line)
+      return { { line, 'DiffAdd' } }
+    end, new),
+  })
+end
+
+--- Takes edits out of the answers that Neovim would show.
+---@param client vim.lsp.Client
+local function take_edits(client)
+  local request = client.request
+  client.request = function(self, method, params, handler, buf)
+    local complete = handler
+    if method == METHOD and complete then
+      handler = function(err, result, context)
+        hide()
+        local item = result and (result.items or result)[1]
+        if item and not vim.deep_equal(item.range, { start = params.position, ['end'] = params.position }) then
+          result = { items = {} }
+          if context.version == vim.lsp.util.buf_versions[context.bufnr] and api.nvim_get_mode().mode:find('^i') then
+            show({
+              buf = context.bufnr,
+              tick = vim.b[context.bufnr].changedtick,
+              change = { range = item.range, newText = item.insertText },
+              encoding = self.offset_encoding,
+            })
+          end
+        end
+        complete(err, result, context)
+      end
+    end
+    return request(self, method, params, handler, buf)
+  end
+end
+
+--- Makes the edit that is shown.
+---@return boolean there is one
+local function accept_edit()
+  local edit = next_edit
+  if not edit or edit.buf ~= api.nvim_get_current_buf() or edit.tick ~= vim.b.changedtick then
+    return false
+  end
+  vim.schedule(function()
+    hide()
+    vim.lsp.util.apply_text_edits({ edit.change }, edit.buf, edit.encoding)
+    local first, _, new = lines_of(edit.change)
+    local last = math.min(first + #new, api.nvim_buf_line_count(0))
+    api.nvim_win_set_cursor(0, { last, #vim.fn.getline(last) })
+  end)
+  return true
+end
+
 --- Turns it on in the files of a server that has a model for it.
 ---@param group integer of autocommands
 function M.watch(group)
   if not vim.lsp.inline_completion then
     return
   end
+  local watched = {} ---@type table<integer, boolean>
+  api.nvim_create_autocmd({ 'TextChangedI', 'TextChangedP', 'InsertLeave', 'BufLeave' }, {
+    group = group,
+    desc = 'tandem: hide the edit that was suggested for another text',
+    callback = hide,
+  })
   api.nvim_create_autocmd('LspAttach', {
     group = group,
     desc = 'tandem: turn inline completion on where the server offers it',
     callback = function(event)
       local client = vim.lsp.get_client_by_id(event.data.client_id)
       if client and client.name == 'tandem' and client:supports_method(METHOD) then
+        if not watched[client.id] then
+          watched[client.id] = true
+          take_edits(client)
+        end
         vim.lsp.inline_completion.enable(true, { bufnr = event.buf, client_id = client.id })
       end
     end,
@@ -88,12 +188,14 @@ local function insert(text, part)
   end
 end
 
---- Inserts the suggestion at the cursor, or its first word or line.
+--- Inserts the suggestion at the cursor, or its first word or line; or makes the edit that is suggested.
 ---@param part? 'word'|'line'|'all'
 ---@return boolean there was a suggestion
 function M.accept(part)
   if not vim.lsp.inline_completion then
     return false
+  elseif accept_edit() then
+    return true
   end
   local accepted = false
   local is_offered = vim.lsp.inline_completion.get({
