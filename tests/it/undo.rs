@@ -519,6 +519,7 @@ fn hunks_are_kept_and_rejected_one_by_one_after_more_typing() {
     let path = world.path().join("a.rs");
     let one = |hunk: u64| json!({ "turn": 1, "path": path, "hunk": hunk });
     let kept = review(&mut client, &session, "keep", one(1));
+    assert_eq!(kept["result"]["message"], "kept in a.rs");
     assert_eq!(
         hunks(&kept, 0),
         [(5, "@@ -3,7 +3,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n")]

@@ -129,7 +129,7 @@ impl Checkpoints {
         let message = if *selection == Selection::default() {
             self.turns.clear();
             self.rejected.clear();
-            "Changes kept"
+            "Changes kept".to_owned()
         } else {
             let entry = self.find(selection)?;
             match (&selection.path, selection.hunk) {
@@ -144,11 +144,14 @@ impl Checkpoints {
                 }
                 (None, _) => entry.changes = ChangeSet::default(),
             }
-            "kept"
+            selection.path.as_ref().map_or_else(
+                || "kept".to_owned(),
+                |path| format!("kept in {}", named(workspace, [path].into_iter())),
+            )
         };
         self.forget_settled();
         Ok(Reviewed {
-            message: Some(message.to_owned()),
+            message: Some(message),
             ..Reviewed::default()
         })
     }
