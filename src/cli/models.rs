@@ -93,6 +93,7 @@ fn as_json(provider: &str, model: &ModelInfo, is_chosen: impl Fn(&str) -> bool) 
             cached,
             cache_write,
             output,
+            ..
         } = prices;
         fields["prices"] = json!({
             "input": input,

@@ -103,12 +103,12 @@ pub const PROVIDERS: &[Provider] = &[
     local("vscode", "VS Code (Copilot and other extensions)", EDITOR),
     hosted("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY")
         .speaking(Api::Responses)
-        .with_models("gpt-6-sol", &["gpt-#-sol|gpt-#", "gpt-#-terra", "gpt-#-codex", "o#"]),
+        .with_models("gpt-6.1-sol", &["gpt-#-sol|gpt-#", "gpt-#-terra", "gpt-#-codex", "o#"]),
     hosted("anthropic", "Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")
         .speaking(Api::Messages)
-        .with_models("claude-sonnet-5", &["claude-sonnet-#", "claude-opus-#", "claude-haiku-#"]),
+        .with_models("claude-sonnet-5-5", &["claude-sonnet-#", "claude-opus-#", "claude-haiku-#"]),
     hosted("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY").with_models(
-        "anthropic/claude-sonnet-5",
+        "anthropic/claude-sonnet-5.5",
         &["anthropic/claude-sonnet-#", "openai/gpt-#-sol|openai/gpt-#", "deepseek/deepseek-v#-pro"],
     ),
     hosted("gemini", "Google Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY")
@@ -119,20 +119,20 @@ pub const PROVIDERS: &[Provider] = &[
         ),
     hosted("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY")
         .completing(CompletionApi::Deepseek)
-        .with_models("deepseek-v4-pro", &["deepseek-v#-pro", "deepseek-v#-flash|deepseek-v#", "deepseek-chat"]),
+        .with_models("deepseek-v4-pro", &["deepseek-v#-pro", "deepseek-flash", "deepseek-v#-flash|deepseek-v#", "deepseek-chat"]),
     hosted("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY")
         .completing(CompletionApi::Mistral)
         .with_models("mistral-large-latest", &["mistral-large-latest", "mistral-medium-latest", "devstral-latest"]),
     hosted("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY")
         .with_models("openai/gpt-oss-120b", &["openai/gpt-oss-120b", "moonshotai/kimi-k#", "qwen/qwen#-32b"]),
     hosted("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY")
-        .with_models("grok-4.6", &["grok-#", "grok-#-reasoning|grok-#-fast-reasoning", "grok-code-fast-#"]),
+        .with_models("grok-4.7", &["grok-#", "grok-#-reasoning|grok-#-fast-reasoning", "grok-code-fast-#"]),
     hosted("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY").with_models(
         "openai/gpt-oss-120b",
         &["moonshotai/Kimi-K#", "deepseek-ai/DeepSeek-V#-Pro", "openai/gpt-oss-120b"],
     ),
     hosted("moonshot", "Moonshot (Kimi)", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY")
-        .with_models("kimi-k3", &["kimi-k#", "kimi-k#-code", "kimi-k#-thinking"]),
+        .with_models("kimi-k3.1-pro", &["kimi-k#-pro|kimi-k#", "kimi-k#-code", "kimi-k#-thinking"]),
     hosted("zai", "Z.ai (GLM)", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY").with_models("glm-5.3", &["glm-#"]),
     hosted("zai-coding", "Z.ai coding plan", "https://api.z.ai/api/coding/paas/v4", "ZAI_CODING_API_KEY")
         .with_models("glm-5.3", &["glm-#"]),
@@ -140,12 +140,12 @@ pub const PROVIDERS: &[Provider] = &[
         .speaking(Api::Messages)
         .with_models("MiniMax-M3", &["MiniMax-M#"]),
     hosted("dashscope", "Alibaba Cloud", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY")
-        .with_models("qwen3.7-max", &["qwen#-max", "qwen#-plus", "qwen#-coder-plus"]),
+        .with_models("qwen3.8-max", &["qwen#-max", "qwen#-plus", "qwen#-coder-plus"]),
     hosted("kimi-coding", "Kimi coding plan", "https://api.kimi.com/coding/v1", "KIMI_API_KEY")
         .speaking(Api::Messages)
         .with_models("k3", &["k#", "kimi-k#", "kimi-for-coding"]),
     hosted("vercel", "Vercel AI Gateway", "https://ai-gateway.vercel.sh/v1", "AI_GATEWAY_API_KEY")
-        .with_models("anthropic/claude-sonnet-5", &["anthropic/claude-sonnet-#"]),
+        .with_models("anthropic/claude-sonnet-5.5", &["anthropic/claude-sonnet-#"]),
     hosted("opencode", "opencode Zen", "https://opencode.ai/zen/v1", "OPENCODE_API_KEY")
         .with_models("glm-5.2", &["glm-#", "kimi-k#"]),
     hosted("cerebras", "Cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY")
@@ -317,6 +317,11 @@ mod tests {
                 "grok-imagine-image",
             ],
             Some("grok-4.3"),
+        );
+        check(
+            "moonshot",
+            &["kimi-k3", "kimi-k3.1-pro", "kimi-k2.7-code"],
+            Some("kimi-k3.1-pro"),
         );
         check(
             "deepseek",

@@ -79,6 +79,20 @@ pub struct Prices {
     pub cache_write: Option<f64>,
     /// Output tokens.
     pub output: f64,
+    /// Where long requests cost more.
+    #[serde(skip)]
+    pub long: Option<LongRequests>,
+}
+
+/// What a request costs that reads more than so many tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LongRequests {
+    /// The most tokens that are read at the usual price.
+    pub beyond: u64,
+    /// How many times the usual price all of its input costs.
+    pub input: f64,
+    /// The same for its output.
+    pub output: f64,
 }
 
 impl Prices {
@@ -86,10 +100,12 @@ impl Prices {
     pub fn cost(&self, usage: &Usage) -> f64 {
         let cached = usage.cached.min(usage.input);
         let written = usage.written.min(usage.input - cached);
-        millions(usage.input - cached - written) * self.input
+        let long = self.long.filter(|long| usage.input > long.beyond);
+        let (more_input, more_output) = long.map_or((1.0, 1.0), |long| (long.input, long.output));
+        let input = millions(usage.input - cached - written) * self.input
             + millions(cached) * self.cached.unwrap_or(self.input)
-            + millions(written) * self.cache_write.unwrap_or(self.input)
-            + millions(usage.output) * self.output
+            + millions(written) * self.cache_write.unwrap_or(self.input);
+        input * more_input + millions(usage.output) * self.output * more_output
     }
 }
 
@@ -146,6 +162,11 @@ mod tests {
             cached: Some(0.25),
             cache_write: Some(4.0),
             output: 16.0,
+            long: Some(LongRequests {
+                beyond: 5_000_000,
+                input: 2.0,
+                output: 1.5,
+            }),
         };
         let usage = Usage {
             input,
@@ -161,6 +182,17 @@ mod tests {
     }
 
     #[test]
+    fn all_tokens_of_a_long_request_cost_more() {
+        check(5_000_000, 0, 500_000, 15.0 + 8.0);
+        check(
+            6_000_000,
+            1_000_000,
+            500_000,
+            (15.0 + 0.25) * 2.0 + 8.0 * 1.5,
+        );
+    }
+
+    #[test]
     fn cached_tokens_are_billed_once_at_the_cached_price() {
         check(1_000_000, 0, 0, 3.0);
         check(1_000_000, 1_000_000, 0, 0.25);
@@ -171,6 +203,7 @@ mod tests {
             cached: Some(0.25),
             cache_write: Some(4.0),
             output: 16.0,
+            long: None,
         };
         let usage = Usage {
             input: 3_000_000,

@@ -337,6 +337,7 @@ fn prices(pricing: &Value) -> Option<Prices> {
         cached: price("input_cache_read"),
         cache_write: price("input_cache_write"),
         output: price("completion")?,
+        long: None,
     })
 }
 

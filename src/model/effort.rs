@@ -36,6 +36,12 @@ impl Effort {
             Family::Gemini if known.at_least(3, 0) => {
                 &[Self::Minimal, Self::Low, Self::Medium, Self::High]
             }
+            Family::Grok if known.at_least(4, 7) => {
+                &[Self::Low, Self::Medium, Self::High, Self::Xhigh]
+            }
+            Family::DeepSeek if known.at_least(4, 1) => {
+                &[Self::None, Self::Low, Self::High, Self::Max]
+            }
             Family::DeepSeek => &[Self::None, Self::High, Self::Max],
             _ => &[Self::Low, Self::Medium, Self::High],
         }

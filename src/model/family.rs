@@ -78,10 +78,14 @@ impl Known {
         }
     }
 
-    /// Whether the version is at least this one. A name without a number counts as the newest.
+    /// Whether the version is at least this one. A name without a number counts as the newest. Behind a dot stand
+    /// decimals: 4.20 is older than 4.3.
     #[must_use]
     pub fn at_least(self, major: u32, minor: u32) -> bool {
-        self.version.is_none_or(|version| version >= (major, minor))
+        let decimals = |minor: u32| if minor < 10 { minor * 10 } else { minor };
+        let wanted = (major, decimals(minor));
+        self.version
+            .is_none_or(|(major, minor)| (major, decimals(minor)) >= wanted)
     }
 
     /// Additional instructions for models of this family.
@@ -173,6 +177,13 @@ mod tests {
         check("grok-4-1-fast", Family::Grok, Some((4, 1)));
         check("qwen3-32b", Family::Qwen, Some((3, 0)));
         check("llama-3.3-70b", Family::Other, Some((3, 3)));
+    }
+
+    #[test]
+    fn minor_versions_are_decimals() {
+        let is_new = |name| Known::by_name(name).at_least(4, 7);
+        assert!(is_new("grok-4.7") && is_new("claude-opus-4-8") && is_new("grok-5"));
+        assert!(!is_new("grok-4.20-0309-reasoning") && !is_new("grok-4.6"));
     }
 
     #[test]

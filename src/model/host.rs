@@ -215,7 +215,7 @@ impl Endpoint {
             Family::Gpt => known.at_least(5, 0),
             Family::OSeries => true,
             Family::Kimi => known.at_least(2, 5),
-            Family::Claude => thinks,
+            Family::Claude => thinks || known.at_least(5, 0),
             _ => false,
         }
     }

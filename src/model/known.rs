@@ -3,7 +3,7 @@
 //! It has the lowest precedence: the endpoint's information overrides it, and the configuration overrides both.
 
 use super::catalog::ModelInfo;
-use crate::domain::Prices;
+use crate::domain::{LongRequests, Prices};
 
 /// The facts, dated; `known/update` makes it.
 const TABLE: &str = include_str!("known/table.tsv");
@@ -89,19 +89,29 @@ fn parse(name: &str, row: &str) -> Option<ModelInfo> {
             cached: Some(cached),
             cache_write: Some(written),
             output,
+            long: None,
         }),
         _ => None,
     };
+    let images = fields.next().map(|field| field == "i");
+    let long = fields.next().and_then(long_requests);
     Some(ModelInfo {
         context_window: Some(tokens(window?)),
         output: output.map(tokens),
-        prices,
+        prices: prices.map(|prices| Prices { long, ..prices }),
         // Of a whole family nobody can say that none of it sees.
-        images: fields
-            .next()
-            .map(|field| field == "i")
-            .filter(|sees| *sees || !is_family),
+        images: images.filter(|sees| *sees || !is_family),
         ..ModelInfo::named(name)
+    })
+}
+
+/// Where long requests cost more: `BEYOND:INPUT:OUTPUT`.
+fn long_requests(field: &str) -> Option<LongRequests> {
+    let mut numbers = field.split(':').map(|number| number.parse::<f64>().ok());
+    Some(LongRequests {
+        beyond: tokens(numbers.next()??),
+        input: numbers.next()??,
+        output: numbers.next()??,
     })
 }
 
@@ -128,7 +138,9 @@ mod tests {
                 info.context_window >= Some(4096) && info.output >= Some(1024),
                 "{row}"
             );
-            assert_eq!(row.split('\t').count(), 8, "{row}");
+            let fields: Vec<_> = row.split('\t').collect();
+            let long = info.prices.and_then(|prices| prices.long);
+            assert_eq!(fields.len(), 8 + usize::from(long.is_some()), "{row}");
             assert!(
                 name.ends_with('*') != info.prices.is_some(),
                 "only what is sold has a price: {row}"
@@ -154,7 +166,10 @@ mod tests {
         check("claude-sonnet-4-5-20250929", 200_000, Some(3.0));
         check("claude-sonnet-4-0", 200_000, Some(3.0));
         check("models/gemini-3.1-pro-preview", 1_048_576, Some(2.0));
-        check("gpt-6.1-sol", 272_000, None);
+        check("gpt-6.1-sol-2026-09-29", 922_000, Some(2.0));
+        check("claude-sonnet-5-5", 1_000_000, Some(2.0));
+        check("claude-3-opus-20240229", 200_000, None);
+        check("gpt-7-sol", 272_000, None);
         check("openai/gpt-oss-120b", 131_072, None);
         assert_eq!(find("scripted"), None);
         assert_eq!(find("text-embedding-3-large"), None);

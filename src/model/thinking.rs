@@ -128,9 +128,10 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         }
         Host::Vercel => Some(json!({ "reasoning": { "effort": word? } })),
         Host::DeepSeek if word? == "none" => Some(toggle(false)),
-        Host::DeepSeek => Some(
-            json!({ "reasoning_effort": chosen(endpoint, Effort::High, Effort::Max)?.replace("xhigh", "max") }),
-        ),
+        Host::DeepSeek => {
+            let least = if known.at_least(4, 1) { "low" } else { "high" };
+            Some(json!({ "reasoning_effort": of_three(endpoint)?.replace("low", least) }))
+        }
         // It refuses `reasoning_effort` beside `thinking`, and older models know neither.
         Host::Moonshot if known.at_least(3, 0) => {
             Some(json!({ "reasoning_effort": of_three(endpoint)? }))
@@ -260,7 +261,14 @@ fn messages(endpoint: &Endpoint) -> Value {
             .any(|line| endpoint.model.contains(line))
             || endpoint.model.contains("opus") && known.at_least(5, 5);
         if endpoint.effort.as_deref() == Some("none") && !always_thinks {
-            return json!({ "max_tokens": limit, "thinking": { "type": "disabled" } });
+            // From 5.5 on, Sonnet takes no notes before it acts, but some in between.
+            let is_newest = endpoint.model.contains("sonnet") && known.at_least(5, 5);
+            let off = if is_newest {
+                "between_tools"
+            } else {
+                "disabled"
+            };
+            return json!({ "max_tokens": limit, "thinking": { "type": off } });
         }
         let hardest = |effort: String| {
             if known.at_least(4, 7) {

@@ -166,7 +166,7 @@ fn environment_variables_alone_suffice() {
     );
     check(
         &[("OPENROUTER_API_KEY", "k"), ("ANTHROPIC_API_KEY", "")],
-        "openrouter/anthropic/claude-sonnet-5 Chat https://openrouter.ai/api/v1 [environment variable OPENROUTER_API_KEY]",
+        "openrouter/anthropic/claude-sonnet-5.5 Chat https://openrouter.ai/api/v1 [environment variable OPENROUTER_API_KEY]",
     );
     check(
         &[url],
@@ -366,7 +366,7 @@ command = ["sh"]
     assert_eq!(settings.mcp, BTreeMap::new());
     assert!(
         describe(&settings.model)
-            .starts_with("openai/gpt-6-sol Responses https://api.openai.com/v1 ")
+            .starts_with("openai/gpt-6.1-sol Responses https://api.openai.com/v1 ")
     );
 }
 
@@ -430,7 +430,7 @@ fn additional_models_can_be_configured_and_listed() {
     );
     assert_eq!(
         settings.known_models(),
-        ["ollama/qwen", "mine/a/b", "openai/gpt-6-sol"]
+        ["ollama/qwen", "mine/a/b", "openai/gpt-6.1-sol"]
     );
     let check =
         |name: &str, expected: &str| assert_eq!(describe(&settings.model_named(name)), expected);
