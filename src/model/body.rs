@@ -8,6 +8,10 @@ use super::{Api, Arguments, Endpoint, Instructions, Preamble};
 /// Closes the body of every API: the list of messages is its last field.
 pub(super) const TAIL: &[u8] = b"]}";
 
+/// Where a call has Gemini's signature of the thoughts before it, and what stands there for calls that have none.
+pub(super) const SIGNATURE: &str = "/extra_content/google/thought_signature";
+pub(super) const UNSIGNED: &str = "skip_thought_signature_validator";
+
 /// How a person's message and a result begin in the chat API, whose encoder writes the role first.
 const USER: &[u8] = br#"{"role":"user""#;
 const RESULT: &[u8] = br#"{"role":"tool""#;
@@ -129,6 +133,61 @@ pub(super) fn without(body: &[u8], paths: &[String]) -> Vec<u8> {
         }
     }
     serde_json::to_vec(&value).expect("a JSON value always serializes")
+}
+
+/// The messages of a body, which the responses dialect calls its input.
+fn messages(body: &mut Value) -> Option<&mut Vec<Value>> {
+    let fields = body.as_object_mut()?;
+    let field = if fields.contains_key("input") {
+        "input"
+    } else {
+        "messages"
+    };
+    fields.get_mut(field)?.as_array_mut()
+}
+
+/// How many messages a body has.
+pub(super) fn length(body: &[u8]) -> usize {
+    let mut body = serde_json::from_slice(body).unwrap_or_default();
+    messages(&mut body).map_or(0, |messages| messages.len())
+}
+
+/// The same body without the thoughts in its first messages.
+pub(super) fn without_thoughts(body: &[u8], first: usize) -> Vec<u8> {
+    let mut value = serde_json::from_slice(body).unwrap_or_default();
+    let Some(messages) = messages(&mut value) else {
+        return body.to_vec();
+    };
+    let later = messages.split_off(first.min(messages.len()));
+    messages.iter_mut().for_each(forget_thoughts);
+    messages.retain(|message| message["type"] != "reasoning" && message["content"] != json!([]));
+    messages.extend(later);
+    serde_json::to_vec(&value).expect("a JSON value always serializes")
+}
+
+fn forget_thoughts(message: &mut Value) {
+    if let Some(Value::Array(blocks)) = message.get_mut("content") {
+        let is_thought = |block: &Value| {
+            matches!(
+                block["type"].as_str(),
+                Some("thinking" | "redacted_thinking")
+            )
+        };
+        blocks.retain(|block| !is_thought(block));
+    }
+    if let Some(Value::Array(calls)) = message.get_mut("tool_calls") {
+        let signatures = calls
+            .iter_mut()
+            .filter_map(|call| call.pointer_mut(SIGNATURE));
+        signatures.for_each(|signature| *signature = UNSIGNED.into());
+    }
+    if let Some(fields) = message.as_object_mut() {
+        fields.shift_remove("reasoning_details");
+        // An item with an id refers to the thoughts that came with it.
+        if fields.contains_key("type") {
+            fields.shift_remove("id");
+        }
+    }
 }
 
 fn remove(value: &mut Value, path: &str) {

@@ -2,11 +2,12 @@
 //!
 //! Shared by the clones of a [`super::Provider`], so that nothing is discovered twice in one session.
 
-use std::sync::{Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Api, ModelInfo};
+use super::{Api, ModelInfo, body};
 use crate::domain::lock;
 
 /// What a server refused, as a journal keeps it: a resumed session does not ask for it again.
@@ -33,6 +34,8 @@ struct Lessons {
     cut: Option<u64>,
     /// Whether the person was warned about a small window.
     warned: bool,
+    /// How many messages of a conversation go back without their thoughts, which the server refused.
+    forgotten: HashMap<Arc<str>, usize>,
 }
 
 impl Learned {
@@ -62,6 +65,23 @@ impl Learned {
             lessons.taught.refused.push(path.to_owned());
         }
         new
+    }
+
+    /// Omits the thoughts in all messages of this body from now on; `false` if that is the case already.
+    pub(super) fn forget(&self, conversation: &Arc<str>, body: &[u8]) -> bool {
+        let messages = body::length(body);
+        let forgotten = &mut self.lock().forgotten;
+        let before = forgotten.insert(Arc::clone(conversation), messages);
+        before.is_none_or(|before| before < messages)
+    }
+
+    /// How many messages of a conversation go back without their thoughts. Where fewer are left, they were rewritten, and
+    /// what is added to them keeps its thoughts.
+    pub(super) fn forgotten(&self, conversation: &str, body: &[u8]) -> Option<usize> {
+        let forgotten = &mut self.lock().forgotten;
+        let first = forgotten.get_mut(conversation)?;
+        *first = body::length(body).min(*first);
+        Some(*first)
     }
 
     /// What the server refused.

@@ -220,13 +220,14 @@ impl Request {
         if !refused.is_empty() {
             self.body = body::without(&self.body, &refused).into();
         }
+        let body = match learned.forgotten(&self.conversation, &self.body) {
+            Some(first) => body::without_thoughts(&self.body, first).into(),
+            None => self.body.clone(),
+        };
         let sending = async {
             match &**wire {
-                Wire::Http(http) => {
-                    http.send(endpoint, &self.conversation, self.body.clone())
-                        .await
-                }
-                Wire::Rehearsal(rehearsal) => Ok(rehearsal.answer(&self.body, endpoint.api)),
+                Wire::Http(http) => http.send(endpoint, &self.conversation, body).await,
+                Wire::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body, endpoint.api)),
             }
         };
         let sent = within_first_byte(endpoint, sending)
@@ -267,33 +268,41 @@ impl Request {
         self.failed = Some(error);
     }
 
-    /// Omits a field that the server refused by name, and sends the request again at once; `false` if that was not the
-    /// cause. A different API requires the messages, so it is only recorded here for the turn.
+    /// Omits what the server refused, and sends the request again at once; `false` if that was not the cause. A different
+    /// API requires the messages, so it is only recorded here for the turn.
     fn adapt(&mut self, status: u16, said: &str) -> bool {
         let provider = Arc::clone(&self.provider);
         let Connection {
             endpoint, learned, ..
         } = &*provider;
         let (name, model) = (&endpoint.provider, &endpoint.model);
-        match fault::remedy(endpoint, status, said, &self.body) {
-            Some(Remedy::Without(path)) if learned.refuse(&path) => {
-                let notice = format!(
+        let (notice, send_again) = match fault::remedy(endpoint, status, said, &self.body) {
+            Some(Remedy::Without(path)) if learned.refuse(&path) => (
+                format!(
                     "{name} does not accept `{path}` for {model}; omitting it for the rest of this session"
-                );
-                self.batch.push(ModelEvent::Notice(notice));
-                self.tries -= 1;
-                self.phase = Phase::Send;
-                true
-            }
-            Some(Remedy::Dialect(api)) if learned.switch(api) => {
-                let notice = format!(
+                ),
+                true,
+            ),
+            Some(Remedy::Forget) if learned.forget(&self.conversation, &self.body) => (
+                format!(
+                    "{name} does not take back the earlier thoughts of {model}, since what came before them has changed; omitting them"
+                ),
+                true,
+            ),
+            Some(Remedy::Dialect(api)) if learned.switch(api) => (
+                format!(
                     "{name} expects the `{api}` API for {model}; using it for the rest of this session"
-                );
-                self.batch.push(ModelEvent::Notice(notice));
-                false
-            }
-            _ => false,
+                ),
+                false,
+            ),
+            _ => return false,
+        };
+        self.batch.push(ModelEvent::Notice(notice));
+        if send_again {
+            self.tries -= 1;
+            self.phase = Phase::Send;
         }
+        send_again
     }
 
     async fn read(&mut self, mut answer: Answer, mut decoder: Box<StreamDecoder>) {

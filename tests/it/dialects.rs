@@ -185,6 +185,94 @@ fn a_server_that_names_another_api_is_asked_there() {
     check_prefix(&requests[1..]);
 }
 
+/// An answer with a signed or encrypted thought, in the API of a provider. Gemini's belongs to a call.
+fn thoughtful(provider: &str, thought: &str) -> String {
+    let lines = match provider {
+        "anthropic" => vec![
+            json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "thinking", "thinking": thought, "signature": "s" } }),
+            json!({ "type": "content_block_stop", "index": 0 }),
+            json!({ "type": "content_block_start", "index": 1, "content_block": { "type": "text", "text": "Done." } }),
+            json!({ "type": "content_block_stop", "index": 1 }),
+            json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" } }),
+            json!({ "type": "message_stop" }),
+        ],
+        "openai" => {
+            let said = json!({ "type": "message", "id": "msg_1", "role": "assistant",
+                "content": [{ "type": "output_text", "text": "Done." }] });
+            let reasoning = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": thought });
+            vec![
+                json!({ "type": "response.output_item.done", "output_index": 0, "item": reasoning }),
+                json!({ "type": "response.output_item.done", "output_index": 1, "item": said }),
+                json!({ "type": "response.completed", "response": { "output": [] } }),
+            ]
+        }
+        _ => {
+            let function = json!({ "name": "glob", "arguments": "{\"pattern\": \"*\"}" });
+            let call = json!({ "index": 0, "id": thought, "function": function,
+                "extra_content": { "google": { "thought_signature": thought } } });
+            vec![
+                json!({ "choices": [{ "delta": { "tool_calls": [call] }, "finish_reason": "tool_calls" }] }),
+            ]
+        }
+    };
+    lines
+        .iter()
+        .map(|line| format!("data: {line}\n\n"))
+        .collect()
+}
+
+/// Providers refuse thoughts when what came before them has changed: by a summary, a newer version of tandem, another
+/// account.
+#[test]
+fn thoughts_that_a_provider_does_not_take_back_are_omitted_and_new_ones_are_not() {
+    let bound = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.";
+    let undecodable =
+        "The encrypted content could not be verified. Reason: it could not be decrypted or parsed.";
+    for (model, refused) in [
+        (("anthropic", "claude-opus-5-5"), bound),
+        (("openai", "gpt-6.1-sol"), undecodable),
+        (
+            ("gemini", "gemini-3.8-flash"),
+            "Corrupted thought signature.",
+        ),
+    ] {
+        let is_call = model.0 == "gemini";
+        let mut script = Vec::new();
+        for thought in ["first", "second", "third"] {
+            if thought == "second" {
+                script.push(refusal(refused));
+            }
+            script.push(json!([{ "raw": thoughtful(model.0, thought) }]));
+            if is_call {
+                script.push(json!([{ "text": "Done." }]));
+            }
+        }
+        let world = World::new(script.into());
+        let mut client = client(&world, &[model], json!({}));
+        let session = client.session(&world);
+        for question in ["one", "two", "three"] {
+            ask(&mut client, &session, question);
+        }
+        notice(&mut client, "earlier thoughts");
+        let has = |sent: &str, thought: &str| {
+            let mut fields = ["thinking", "encrypted_content", "thought_signature"].iter();
+            fields.any(|field| sent.contains(&format!("\"{field}\":\"{thought}\"")))
+        };
+        let seen = |request: &Value| match request.to_string() {
+            sent if has(&sent, "first") => "first",
+            sent if has(&sent, "second") => "second",
+            _ => "",
+        };
+        let seen: Vec<_> = world.rehearsal().requests().iter().map(seen).collect();
+        let expected: &[&str] = if is_call {
+            &["", "first", "first", "", "second", "second", "second"]
+        } else {
+            &["", "first", "", "second"]
+        };
+        assert_eq!(seen, expected, "{model:?}");
+    }
+}
+
 #[test]
 fn items_are_sent_back_verbatim_and_in_order() {
     let item = |item: Value| json!({ "type": "response.output_item.done", "output_index": item["at"], "item": item["item"] });

@@ -201,16 +201,16 @@ fn sign(fields: &mut Map<String, Value>) {
     let Some(Value::Array(calls)) = fields.get_mut("tool_calls") else {
         return;
     };
-    if calls.iter().any(|call| call.pointer(SIGNATURE).is_some()) {
+    if calls
+        .iter()
+        .any(|call| call.pointer(body::SIGNATURE).is_some())
+    {
         return;
     }
     for call in calls {
-        call["extra_content"] =
-            json!({ "google": { "thought_signature": "skip_thought_signature_validator" } });
+        call["extra_content"] = json!({ "google": { "thought_signature": body::UNSIGNED } });
     }
 }
-
-const SIGNATURE: &str = "/extra_content/google/thought_signature";
 
 fn call(endpoint: &Endpoint, call: &ToolCall) -> Value {
     let arguments = body::arguments(&call.arguments).to_string();

@@ -1,4 +1,4 @@
-//! How to make a refused request acceptable: another API, or one field less. Pure.
+//! How to make a refused request acceptable: another API, one field less, or no earlier thoughts. Pure.
 
 use serde_json::Value;
 
@@ -12,6 +12,8 @@ pub(in crate::model) enum Remedy {
     Dialect(Api),
     /// Omit the field at this path.
     Without(String),
+    /// Omit the thoughts of earlier answers, which were made for another beginning, account or model.
+    Forget,
 }
 
 /// Fields that are always required.
@@ -45,6 +47,9 @@ pub(super) fn find(api: Api, status: u16, words: &Words, body: &[u8]) -> Option<
     if !matches!(status, 400 | 422) {
         return None;
     }
+    if refuses_thoughts(words) {
+        return Some(Remedy::Forget);
+    }
     let body: Value = serde_json::from_slice(body).ok()?;
     let mut fields = candidates(api, &body);
     // The most specific name counts: `reasoning.effort` before `reasoning`.
@@ -58,6 +63,21 @@ pub(super) fn find(api: Api, status: u16, words: &Words, body: &[u8]) -> Option<
             .find(|field| names(field).any(|name| is_named(&words.message, name)))
     };
     by_param.or_else(by_name).cloned().map(Remedy::Without)
+}
+
+/// Whether a check of signed or encrypted thoughts failed.
+fn refuses_thoughts(words: &Words) -> bool {
+    let message = words.message.to_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
+    let names_them = has(&["signature", "encrypted content", "encrypted_content"]);
+    names_them
+        && has(&[
+            "invalid",
+            "not valid",
+            "corrupt",
+            "not be verified",
+            "not be decrypted",
+        ])
 }
 
 /// The API the server's message points to. A server without the responses API does not know the path.
@@ -229,6 +249,17 @@ mod tests {
             "This model does not support the effort parameter.",
             "output_config",
         );
+    }
+
+    #[test]
+    fn refused_thoughts_are_recognized() {
+        for error in [
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.5.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation."}}"#,
+            r#"{"error":{"code":"invalid_encrypted_content","message":"The encrypted content gAAA could not be verified. Reason: Encrypted content could not be decrypted or parsed."}}"#,
+            r#"{"error":{"code":400,"message":"Corrupted thought signature.","status":"INVALID_ARGUMENT"}}"#,
+        ] {
+            check(Api::Messages, 400, error, Some(Remedy::Forget));
+        }
     }
 
     #[test]
