@@ -22,6 +22,7 @@ use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Failure, Finish, ModelEvent, ModelRequest, Provider,
     ToolCall, Usage,
 };
+use crate::text::repair::Repair;
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
 /// The model's answer, complete or as far as it arrived.
@@ -217,8 +218,8 @@ impl<'a> Listener<'a> {
                     && slot == self.handed
                     && nested::calls(self.inputs.tools, &call).is_none()
                 {
-                    let repaired = self.collector.is_repaired(slot);
-                    self.hand_over(slot, call, repaired, schedule).await;
+                    let repair = self.collector.repair(slot);
+                    self.hand_over(slot, call, repair, schedule).await;
                 }
             }
             ModelEvent::Text(_)
@@ -360,7 +361,7 @@ impl<'a> Listener<'a> {
         &mut self,
         slot: usize,
         mut call: ToolCall,
-        mut repaired: bool,
+        mut repair: Repair,
         schedule: &mut Schedule,
     ) {
         self.handed = slot + 1;
@@ -368,7 +369,7 @@ impl<'a> Listener<'a> {
             && self.is_whole
             && let Some(arguments) = self.text_calls.arguments(&call.name, raw)
         {
-            (call.arguments, repaired) = (Arguments::Object(arguments), true);
+            (call.arguments, repair) = (Arguments::Object(arguments), Repair::Spelling);
         }
         let work = match &call.arguments {
             Arguments::Object(arguments) => {
@@ -383,7 +384,7 @@ impl<'a> Listener<'a> {
                     tool.name().clone_into(&mut call.name);
                     call.arguments = Arguments::Object(arguments.clone());
                 }
-                resolved.map(|resolved| work(resolved, repaired))
+                resolved.and_then(|resolved| self.work(resolved, repair))
             }
             Arguments::Unparsable(_) => {
                 let known = tools::resolve(self.inputs.tools, &call.name, Value::Null);
@@ -450,7 +451,7 @@ impl<'a> Listener<'a> {
             usage,
             finish,
             outcome,
-            repaired,
+            repairs,
             ..
         } = collector.finish(end);
         let end = match outcome {
@@ -480,13 +481,13 @@ impl<'a> Listener<'a> {
                 _ => End::Stop,
             },
         };
-        let repaired = nested::spread(self.inputs.tools, &mut message.calls, &repaired);
+        let repairs = nested::spread(self.inputs.tools, &mut message.calls, &repairs);
         for (slot, call) in message.calls.iter().enumerate().skip(self.handed) {
             if matches!(end, End::Failed(_) | End::Broken(_)) {
                 self.refuse(slot, call, schedule).await;
             } else {
-                let repaired = repaired.get(slot).is_some_and(|repaired| *repaired);
-                self.hand_over(slot, call.clone(), repaired, schedule).await;
+                let repair = repairs.get(slot).copied().unwrap_or_default();
+                self.hand_over(slot, call.clone(), repair, schedule).await;
             }
         }
         // The conversation records the calls as they were run.
@@ -520,6 +521,26 @@ impl<'a> Listener<'a> {
         tools::tool(self.inputs.tools, name)
     }
 
+    /// The work a call resolves to. What changes something runs only as the model ended it.
+    fn work(&self, resolved: Resolved, repair: Repair) -> Result<Work, String> {
+        let Resolved {
+            tool,
+            arguments,
+            note,
+        } = resolved;
+        if repair == Repair::Brackets && !tool.kind().is_read_only() {
+            return Err(self.unreadable());
+        }
+        let repaired = (repair != Repair::None)
+            .then(|| "[the arguments were not valid JSON and were repaired]".to_owned());
+        let notes: Vec<_> = note.into_iter().chain(repaired).collect();
+        Ok(Work {
+            tool,
+            arguments,
+            note: (!notes.is_empty()).then(|| notes.join("\n")),
+        })
+    }
+
     /// The error for arguments that are not JSON.
     fn unreadable(&self) -> String {
         let pieces = tools::edit_name(self.inputs.tools).map(|edit| {
@@ -530,25 +551,6 @@ impl<'a> Listener<'a> {
             "not run: the arguments are not a complete JSON object (the token limit may have cut them). Call again with \
              valid JSON{pieces}"
         )
-    }
-}
-
-/// The work a call resolves to.
-fn work(
-    Resolved {
-        tool,
-        arguments,
-        note,
-    }: Resolved,
-    repaired: bool,
-) -> Work {
-    let repaired =
-        repaired.then(|| "[the arguments were not valid JSON and were repaired]".to_owned());
-    let notes: Vec<_> = note.into_iter().chain(repaired).collect();
-    Work {
-        tool,
-        arguments,
-        note: (!notes.is_empty()).then(|| notes.join("\n")),
     }
 }
 

@@ -197,7 +197,14 @@ pub(crate) fn bare(name: &str) -> &str {
 
 /// Without case and separators.
 pub(crate) fn squash(name: &str) -> String {
-    name.chars()
+    // A number of: `n_lines`.
+    let (count, name) = match name.strip_prefix("n_") {
+        Some(counted) => ("num", counted),
+        None => ("", name),
+    };
+    count
+        .chars()
+        .chain(name.chars())
         .filter(|it| !matches!(it, '_' | '-' | ' '))
         .flat_map(char::to_lowercase)
         .collect()

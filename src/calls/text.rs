@@ -246,8 +246,12 @@ impl<C: Catalog> TextCalls<C> {
             if rest.starts_with(react::OBSERVATION) {
                 return Some("it was followed by a fabricated result".to_owned());
             }
-            // Text after it explains what it is about.
-            let is_broken = calls.is_empty() || rest.starts_with('<');
+            // Text after it explains what it is about, and so does an element around it.
+            let is_around = rest
+                .strip_prefix("</")
+                .and_then(|rest| rest.split_once('>'))
+                .is_some_and(|(name, _)| self.text.contains(&format!("<{name}>")));
+            let is_broken = calls.is_empty() || rest.starts_with('<') && !is_around;
             let is_broken = is_broken && !calls.iter().any(is_quoted);
             return is_broken.then(|| "it cannot be read".to_owned());
         }

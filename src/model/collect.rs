@@ -11,7 +11,7 @@ use super::{
     Arguments, AssistantMessage, ErrorCode, Failure, Finish, ModelEvent, ReasoningItem, ToolCall,
     Usage,
 };
-use crate::text::repair;
+use crate::text::repair::{self, Repair};
 
 /// Folds the events of one request.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ struct Open {
     id: String,
     name: String,
     json: String,
-    /// Whether the arguments had to be repaired.
-    repaired: bool,
+    /// How the arguments were repaired.
+    repair: Repair,
     done: Option<ToolCall>,
 }
 
@@ -51,8 +51,8 @@ pub struct Collected {
     pub finish: Option<Finish>,
     /// How it ended.
     pub outcome: Outcome,
-    /// For each call, whether its arguments had to be repaired.
-    pub repaired: Vec<bool>,
+    /// For each call, how its arguments were repaired.
+    pub repairs: Vec<Repair>,
 }
 
 /// How a request ended.
@@ -116,10 +116,12 @@ impl<'a> Collector<'a> {
         )
     }
 
-    /// Whether the arguments of this call had to be repaired.
+    /// How the arguments of this call were repaired.
     #[must_use]
-    pub fn is_repaired(&self, slot: usize) -> bool {
-        self.calls.get(slot).is_some_and(|call| call.repaired)
+    pub fn repair(&self, slot: usize) -> Repair {
+        self.calls
+            .get(slot)
+            .map_or(Repair::None, |call| call.repair)
     }
 
     /// Finishes with the stream's outcome.
@@ -136,7 +138,7 @@ impl<'a> Collector<'a> {
             Err(error) if error.code == ErrorCode::Truncated => Outcome::Truncated,
             Err(error) => Outcome::Error(error),
         };
-        let repaired = self.calls.iter().map(|call| call.repaired).collect();
+        let repairs = self.calls.iter().map(|call| call.repair).collect();
         let mut calls: Vec<ToolCall> = self
             .calls
             .into_iter()
@@ -155,7 +157,7 @@ impl<'a> Collector<'a> {
             usage: self.usage,
             finish: self.finish,
             outcome,
-            repaired,
+            repairs,
         }
     }
 
@@ -174,8 +176,8 @@ impl<'a> Collector<'a> {
             .calls
             .get(slot)
             .filter(|call| call.done.is_none() && !call.name.is_empty())?;
-        let (arguments, repaired) = parse(&call.json, self.finish.as_ref())?;
-        self.calls[slot].repaired = repaired;
+        let (arguments, repair) = parse(&call.json, self.finish.as_ref())?;
+        self.calls[slot].repair = repair;
         Some(self.close(slot, Arguments::Object(arguments)))
     }
 
@@ -210,12 +212,12 @@ impl<'a> Collector<'a> {
 }
 
 /// The arguments as an object; blank ones are an empty object unless the token limit cut the call.
-fn parse(json: &str, finish: Option<&Finish>) -> Option<(Map<String, Value>, bool)> {
+fn parse(json: &str, finish: Option<&Finish>) -> Option<(Map<String, Value>, Repair)> {
     let json = json.trim();
     if matches!(json, "" | "null" | "None") {
         return finish
             .is_some_and(|finish| !matches!(finish, Finish::Length | Finish::Broken(_)))
-            .then(|| (Map::new(), false));
+            .then(|| (Map::new(), Repair::None));
     }
     let is_whole = matches!(finish, Some(Finish::Stop | Finish::ToolCalls));
     repair::object(json, is_whole)

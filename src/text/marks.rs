@@ -83,7 +83,8 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<|channel>thought\n", "<channel|>", Thoughts, "Gemma 4"),
     ("<|header_start|>assistant<|header_end|>", "<|eot|>", Header, "Llama 4"),
     ("<|START_RESPONSE|>", "<|END_RESPONSE|>", Header, "Command"),
-    ("<|open|>message<|sep|>", MESSAGE_END, Header, "Kimi K3"),
+    ("<|open|>message<|sep|>", MESSAGE_ENDS[0], Header, "Kimi K3"),
+    ("<|open|>response<|sep|>", MESSAGE_ENDS[1], Header, "Kimi K3"),
     ("<|assistant|>", "<|user|>", Header, "DeepSeek, GLM, Phi"),
     ("<|im_start|>assistant", "<|im_end|>", Header, "ChatML, Qwen"),
     ("<|start_header_id|>assistant<|end_header_id|>", "<|eot_id|>", Header, "Llama 3"),
@@ -197,11 +198,11 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(['<', ']']) {
         let (before, here) = rest.split_at(at);
         plain.push_str(before);
-        let mut nothing = [MESSAGE_END, SEPARATOR].into_iter();
-        let nothing = nothing.find_map(|mark| Some(("", spelled(here, mark)?)));
+        let separated = || spelled(here, SEPARATOR).filter(|after| !after.starts_with('<'));
+        let ended = MESSAGE_ENDS.iter().find_map(|end| spelled(here, end));
+        let nothing = ended.or_else(separated).map(|after| ("", after));
         let is_name = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic());
         let bracket = nothing
-            .filter(|(_, after)| !after.starts_with('<'))
             .or_else(|| opened(here).filter(|(_, name)| is_name(name)))
             .or_else(|| Some((">", spelled(here, CLOSING)?)));
         let (bracket, after) = bracket.unwrap_or_else(|| here.split_at(1));
@@ -231,10 +232,7 @@ pub(crate) fn after_end<'a>(text: &'a str, kinds: &[Kind]) -> Option<&'a str> {
 /// Whether a text is the beginning of a mark that ends an answer.
 pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
     let is_token = text.strip_prefix('<').is_some_and(|inside| {
-        let is_named = inside.starts_with(END_OF) || END_OF.starts_with(inside);
-        (is_named || inside.starts_with(is_bar))
-            && inside.len() < LONGEST_TOKEN
-            && inside.chars().all(|c| is_bar(c) || is_of_name(c))
+        inside.len() < LONGEST_TOKEN && inside.chars().all(|c| is_bar(c) || is_of_name(c))
     });
     is_token || ends(kinds).any(|end| may_become(text, end))
 }
@@ -242,19 +240,17 @@ pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
 /// How the names of tokens begin that need no bars: `<end_of_turn>` (Gemma), `<end_of_utterance>` (Idefics).
 const END_OF: &str = "end_of_";
 
-/// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`.
+/// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`, `<channel|>`.
 fn token(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('<')?;
-    let inside = inside
-        .strip_prefix(is_bar)
-        .or_else(|| inside.starts_with(END_OF).then_some(inside))?;
+    let opened = inside.strip_prefix(is_bar);
+    let inside = opened.unwrap_or(inside);
     let end = inside.find(|c| !is_of_name(c))?;
     let (name, rest) = inside.split_at(end);
-    let rest = rest
-        .strip_prefix(is_bar)
-        .unwrap_or(rest)
-        .strip_prefix('>')?;
-    (!name.is_empty() && end < LONGEST_TOKEN).then_some((name, rest))
+    let closed = rest.strip_prefix(is_bar);
+    let rest = closed.unwrap_or(rest).strip_prefix('>')?;
+    let is_one = opened.or(closed).is_some() || name.starts_with(END_OF);
+    (is_one && !name.is_empty() && end < LONGEST_TOKEN).then_some((name, rest))
 }
 
 fn is_of_name(c: char) -> bool {
@@ -347,7 +343,7 @@ const LONGCAT: &str = "longcat_";
 const SEPARATOR: &str = "]<]minimax[>[";
 /// The brackets of Kimi K3, and what closes both.
 const BRACKETS: [(&str, &str); 3] = [("<|open|>", "<"), ("<|close|>", "</"), ("<\\/", "</")];
-const MESSAGE_END: &str = "<|close|>message<|sep|>";
+const MESSAGE_ENDS: [&str; 2] = ["<|close|>message<|sep|>", "<|close|>response<|sep|>"];
 const CLOSING: &str = "<|sep|>";
 const ALL: [Kind; 6] = [Calls, Named, Argument, Thoughts, Header, Stop];
 

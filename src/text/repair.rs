@@ -20,26 +20,38 @@ pub(crate) const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
 /// The argument that a patch is passed as.
 pub(crate) const PATCH_ARGUMENT: &str = "patch";
 
-/// The object in `text`, and whether it had to be repaired. `is_whole`: the model ended it, rather than a limit.
+/// What had to be done to arguments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Repair {
+    /// Nothing.
+    #[default]
+    None,
+    /// They were written in another way.
+    Spelling,
+    /// Their last brackets were added: more may be missing than those.
+    Brackets,
+}
+
+/// The object in `text`, and how it was repaired. `is_whole`: the model ended it, rather than a limit.
 #[must_use]
-pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, bool)> {
+pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, Repair)> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
-        return Some((fields, false));
+        return Some((fields, Repair::None));
     }
-    if let Some(fields) = last(text) {
-        return Some((fields, true));
+    if let Some(fields) = last(text).or_else(|| layers(text, LAYERS)) {
+        return Some((fields, Repair::Spelling));
     }
     if !is_whole {
-        return Some((layers(text, LAYERS)?, true));
+        return None;
     }
-    let closed = || layers(&closed(text)?, LAYERS);
+    if let Some(fields) = closed(text).and_then(|text| layers(&text, LAYERS)) {
+        return Some((fields, Repair::Brackets));
+    }
     let bare = || layers(bare(text)?, LAYERS);
-    let fields = layers(text, LAYERS)
-        .or_else(closed)
-        .or_else(bare)
+    let fields = bare()
         .or_else(|| layers(&text.replace("&quot;", "\""), LAYERS))
         .or_else(|| layers(&unescaped(text)?, LAYERS));
-    Some((fields?, true))
+    Some((fields?, Repair::Spelling))
 }
 
 /// The whole object at the end of ever longer beginnings of it, as servers send that repeat what came before.
@@ -235,7 +247,7 @@ mod tests {
     )]
     fn check(text: &str, expected: Value) {
         let (fields, repaired) = object(text, true).unwrap_or_else(|| panic!("{text}"));
-        assert!(repaired, "{text}");
+        assert!(repaired != Repair::None, "{text}");
         assert_eq!(Value::Object(fields), expected, "{text}");
     }
 
@@ -243,7 +255,10 @@ mod tests {
     fn valid_json_is_not_changed() {
         assert_eq!(
             object(r#"{"a": "\u00e9\n"}"#, true),
-            Some((Map::from_iter([("a".to_owned(), "é\n".into())]), false))
+            Some((
+                Map::from_iter([("a".to_owned(), "é\n".into())]),
+                Repair::None
+            ))
         );
     }
 

@@ -236,6 +236,8 @@ fn body(file: Option<&mut FilePatch>, line: &str, ending: &str) -> Result<(), Pa
         Action::Add(content) if line.starts_with(NO_NEWLINE) => {
             content.truncate(content.trim_end_matches(['\r', '\n']).len());
         }
+        // Nothing is in it yet, so a hunk's header says nothing.
+        Action::Add(content) if content.is_empty() && line.starts_with("@@") => {}
         Action::Add(content) => {
             let line = line.strip_prefix('+').ok_or_else(|| {
                 PatchError(format!(

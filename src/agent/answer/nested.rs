@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::calls::text;
 use crate::model::{Arguments, ToolCall};
+use crate::text::repair::Repair;
 use crate::tools::{self, Tool};
 
 /// The calls that a call consists of: names and arguments.
@@ -21,14 +22,14 @@ pub(super) fn calls(
     }
 }
 
-/// Puts such calls in the place of the one around them. Returns for each call whether it was repaired.
+/// Puts such calls in the place of the one around them. Returns for each call how it was repaired.
 pub(super) fn spread(
     tools: &[Arc<dyn Tool>],
     list: &mut Vec<ToolCall>,
-    repaired: &[bool],
-) -> Vec<bool> {
-    let mut flags = Vec::new();
-    for (call, is_repaired) in std::mem::take(list).into_iter().zip(repaired) {
+    repairs: &[Repair],
+) -> Vec<Repair> {
+    let mut spread = Vec::new();
+    for (call, repair) in std::mem::take(list).into_iter().zip(repairs) {
         match calls(tools, &call) {
             None => list.push(call),
             Some(inner) => list.extend((0..).zip(inner).map(|(number, (name, arguments))| {
@@ -44,7 +45,7 @@ pub(super) fn spread(
                 }
             })),
         }
-        flags.resize(list.len(), *is_repaired);
+        spread.resize(list.len(), *repair);
     }
-    flags
+    spread
 }

@@ -181,7 +181,7 @@ fn coerce_object(value: &mut Value, schema: &Value) {
     blocks(fields, properties);
     fold_single_item(fields, properties);
     fields.retain(|name, value| {
-        !is_unknown(name) || !foreign::is_comment(name, value) && !foreign::is_nothing(value)
+        !is_unknown(name) || !foreign::is_comment(name, value) && !foreign::is_nothing(name, value)
     });
     if properties.contains_key("command") {
         command(fields, properties);

@@ -53,9 +53,8 @@ pub(super) fn is_comment(name: &str, value: &Value) -> bool {
     let name = squash(name);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_usual = |words: &str| {
-        value
-            .as_str()
-            .is_some_and(|it| head(&squash(it), words, "").is_some())
+        let word = value.as_str().map_or_else(|| value.to_string(), squash);
+        head(&word, words, "").is_some()
     };
     COMMENTS
         .iter()
@@ -66,7 +65,10 @@ pub(super) fn is_comment(name: &str, value: &Value) -> bool {
 }
 
 /// Whether a value means the same as omitting it.
-pub(super) fn is_nothing(value: &Value) -> bool {
+pub(super) fn is_nothing(name: &str, value: &Value) -> bool {
+    if USUAL.iter().any(|(usual, _)| *usual == squash(name)) && !value.is_null() {
+        return false;
+    }
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::String(text) => text.is_empty() || squash(text) == "false",

@@ -68,6 +68,13 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
         } else {
             clean
         };
+        if let Some(lines) = (ours == "content")
+            .then(|| without_numbers(clean))
+            .flatten()
+        {
+            *value = lines.into();
+            continue;
+        }
         if clean.len() < text.len() && !clean.trim().is_empty() {
             // A line break before the mark is the mark's, but for a file's.
             let clean = if ours == "content" {
@@ -137,7 +144,12 @@ fn without_marks<'a>(
                 let is_foreign = || {
                     tag.contains('_') && is_argument(tag) || is_document && clean.len() < text.len()
                 };
-                if meant_by(tag, properties) == Some(ours) || is_foreign() {
+                // `</body>` is a word of a page, too.
+                let is_its = match ours {
+                    "content" => names::squash(tag).contains(ours),
+                    _ => meant_by(tag, properties) == Some(ours),
+                };
+                if is_its || is_foreign() {
                     clean = before;
                 }
             }
@@ -214,6 +226,17 @@ fn before_foreign<'a>(text: &'a str, name: &str) -> &'a str {
         (!own.contains(&format!("<{tag}"))).then_some(own)
     });
     found.unwrap_or(text)
+}
+
+/// The text of a file whose every line has its number and an arrow before it, as other agents show files.
+fn without_numbers(text: &str) -> Option<String> {
+    let lines = text.split_inclusive('\n').zip(1_usize..);
+    let own = lines.map(|(line, number)| {
+        let (before, own) = line.split_once('→')?;
+        (before.trim_start().parse() == Ok(number)).then_some(own)
+    });
+    own.collect::<Option<String>>()
+        .filter(|own| own.contains('\n'))
 }
 
 /// Whether a name is one of a text in which code fences are part of what it says.

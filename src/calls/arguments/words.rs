@@ -144,8 +144,10 @@ pub(super) const COMMENTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Values of other agents' arguments that say what a tool does anyway.
+/// Values of other agents' arguments that say what a tool does anyway. Any other value asks for something else.
 pub(super) const USUAL: &[(&str, &str)] = &[
+    // Continue.
+    ("overwrite", "true"),
     // Qwen Code and MCP's file server.
     ("mode", "overwrite edit sync"),
     ("encoding", "utf8"),

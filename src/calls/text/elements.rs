@@ -156,11 +156,14 @@ pub(super) fn pair(text: &str) -> Option<(&str, &str, &str)> {
     while let Some(after) = marks::after(rest.trim_start(), "</arg_key>") {
         rest = after;
     }
-    let rest = marks::after(rest.trim_start(), "<arg_value>")?;
-    let (value, rest) = match rest.split_once("</arg_value>") {
-        Some(parts) => parts,
+    let opened = marks::after(rest.trim_start(), "<arg_value>");
+    let (value, rest) = match opened.unwrap_or(rest).split_once("</arg_value>") {
+        Some(parts) if opened.is_some() || !parts.0.contains('<') => parts,
         // The last end is often forgotten.
-        None => rest.split_at(marks::find(rest, "</tool_call>")?.0),
+        _ => {
+            let rest = opened?;
+            rest.split_at(marks::find(rest, "</tool_call>")?.0)
+        }
     };
     is_word(key.trim()).then_some((key, value, rest))
 }

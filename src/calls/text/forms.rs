@@ -13,7 +13,10 @@ use crate::text::repair;
 /// The calls that make up `text`; `is_tool` recognizes tool names used as tags.
 pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
     let (calls, rest) = first_calls(text, is_tool);
-    (!calls.is_empty() && rest.is_empty()).then_some(calls)
+    // The last end may have been cut.
+    let is_end =
+        || marks::ends(&[Kind::Calls, Kind::Named]).any(|end| marks::may_become(rest, end));
+    (!calls.is_empty() && (rest.is_empty() || is_end())).then_some(calls)
 }
 
 /// The calls at the beginning of `text`, and the rest.
@@ -37,7 +40,8 @@ pub(super) fn first_calls<'a>(
 /// parameters. Another tool's call is none.
 pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Map<String, Value>> {
     if let Some([call]) = calls(text, is_same).as_deref() {
-        return is_same(&call.name).then(|| call.arguments.clone());
+        let is_its = is_same(&call.name) && !call.is_completed;
+        return is_its.then(|| call.arguments.clone());
     }
     if let Some((call, "")) = python::call(text.trim()) {
         return is_same(&call.name).then_some(call.arguments);

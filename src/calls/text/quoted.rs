@@ -61,12 +61,24 @@ const INSIDE: &[&str] = &[
 struct Word {
     text: String,
     begins_line: bool,
+    /// Whether there is more than blanks before it.
+    has_sign: bool,
+}
+
+/// A word of a call, in lower case.
+struct Part {
+    text: String,
+    /// Whether it begins the name, a key or a value.
+    begins: bool,
+    /// Whether more than blanks is before it in every form of a call. "Read file a.py" is a wish, and no quotation of
+    /// `read_file("a.py")`.
+    has_sign: bool,
 }
 
 /// A call to be looked for in what the model has read.
 pub(crate) struct Quotation {
-    /// Its words in order; the flag says that a part begins.
-    call: Vec<(String, bool)>,
+    /// Its words in order.
+    call: Vec<Part>,
     /// The words that may stand between two parts.
     syntax: HashSet<String>,
 }
@@ -89,8 +101,8 @@ impl Quotation {
     }
 }
 
-/// The words of a call: its name, then each argument's key and values. The flag says that a part begins.
-fn parts(call: &TextCall) -> Vec<(String, bool)> {
+/// The words of a call: its name, then each argument's key and values.
+fn parts(call: &TextCall) -> Vec<Part> {
     let mut parts = Vec::new();
     // A patch is a call by itself: it stands in texts without the name of a tool.
     let is_patch = |value: &Value| {
@@ -103,20 +115,29 @@ fn parts(call: &TextCall) -> Vec<(String, bool)> {
         return parts;
     }
     add(&mut parts, names::bare(&call.name));
+    for part in &mut parts {
+        part.has_sign = !part.begins;
+    }
     for (key, value) in &call.arguments {
         add_member(&mut parts, key, value);
     }
     parts
 }
 
-fn add_member(parts: &mut Vec<(String, bool)>, key: &str, value: &Value) {
-    if !key.starts_with(python::POSITION) {
-        add(parts, key);
+fn add_member(parts: &mut Vec<Part>, key: &str, value: &Value) {
+    if key.starts_with(python::POSITION) {
+        let before = parts.len();
+        add_value(parts, value);
+        if let Some(first) = parts.get_mut(before) {
+            first.has_sign = true;
+        }
+        return;
     }
+    add(parts, key);
     add_value(parts, value);
 }
 
-fn add_value(parts: &mut Vec<(String, bool)>, value: &Value) {
+fn add_value(parts: &mut Vec<Part>, value: &Value) {
     match value {
         Value::String(text) => add(parts, text),
         Value::Array(items) => items.iter().for_each(|item| add_value(parts, item)),
@@ -127,12 +148,16 @@ fn add_value(parts: &mut Vec<(String, bool)>, value: &Value) {
     }
 }
 
-fn add(parts: &mut Vec<(String, bool)>, text: &str) {
+fn add(parts: &mut Vec<Part>, text: &str) {
     parts.extend(
         words(text)
             .into_iter()
             .enumerate()
-            .map(|(index, word)| (word.text, index == 0)),
+            .map(|(index, word)| Part {
+                text: word.text,
+                begins: index == 0,
+                has_sign: false,
+            }),
     );
 }
 
@@ -141,12 +166,13 @@ fn add(parts: &mut Vec<(String, bool)>, text: &str) {
 fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut word = String::new();
-    let mut begins_line = true;
-    let mut end = |word: &mut String, begins_line: &mut bool| {
+    let (mut begins_line, mut has_sign) = (true, true);
+    let mut end = |word: &mut String, begins_line: &mut bool, has_sign: &mut bool| {
         if !word.is_empty() {
             words.push(Word {
                 text: std::mem::take(word),
                 begins_line: std::mem::take(begins_line),
+                has_sign: std::mem::take(has_sign),
             });
         }
     };
@@ -156,7 +182,8 @@ fn words(text: &str) -> Vec<Word> {
             word.extend(character.to_lowercase());
             continue;
         }
-        end(&mut word, &mut begins_line);
+        end(&mut word, &mut begins_line, &mut has_sign);
+        has_sign |= !character.is_whitespace();
         if character == '&' {
             skip_entity(&mut characters);
         }
@@ -172,7 +199,7 @@ fn words(text: &str) -> Vec<Word> {
             escaped.filter(|it| it.is_alphanumeric() && !matches!(it, 'n' | 'r' | 't' | 'b' | 'f')),
         );
     }
-    end(&mut word, &mut begins_line);
+    end(&mut word, &mut begins_line, &mut has_sign);
     words
 }
 
@@ -204,8 +231,8 @@ fn syntax() -> impl Iterator<Item = String> {
 
 /// Whether the words stand in a text in this order. Between two parts marks may stand, and before the rest of a line
 /// its number, a path or a sign of a quotation.
-fn contains(text: &[Word], call: &[(String, bool)], syntax: &HashSet<String>) -> bool {
-    let Some(((first, _), rest)) = call.split_first() else {
+fn contains(text: &[Word], call: &[Part], syntax: &HashSet<String>) -> bool {
+    let Some((first, rest)) = call.split_first() else {
         return false;
     };
     // Where the words so far end: a word may occur more than once.
@@ -213,10 +240,10 @@ fn contains(text: &[Word], call: &[(String, bool)], syntax: &HashSet<String>) ->
     ends.extend(
         text.iter()
             .enumerate()
-            .filter(|(_, word)| word.text == *first)
+            .filter(|(_, word)| word.text == first.text)
             .map(|(at, _)| at + 1),
     );
-    for (word, begins_part) in rest {
+    for part in rest {
         let mut next = Vec::new();
         for from in ends {
             let mut prefix = 0;
@@ -226,7 +253,7 @@ fn contains(text: &[Word], call: &[(String, bool)], syntax: &HashSet<String>) ->
                 } else {
                     prefix
                 };
-                if candidate.text == *word {
+                if candidate.text == part.text && (candidate.has_sign || !part.has_sign) {
                     next.push(at + 1);
                 }
                 let is_mark = || {
@@ -237,7 +264,7 @@ fn contains(text: &[Word], call: &[(String, bool)], syntax: &HashSet<String>) ->
                         || (text.len() >= PIECE && syntax.iter().any(is_piece))
                         || candidate.text.bytes().all(|it| it.is_ascii_digit())
                 };
-                if prefix == 0 && !(*begins_part && is_mark()) {
+                if prefix == 0 && !(part.begins && is_mark()) {
                     break;
                 }
                 prefix = prefix.saturating_sub(1);
@@ -252,7 +279,7 @@ fn contains(text: &[Word], call: &[(String, bool)], syntax: &HashSet<String>) ->
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
 
@@ -349,6 +376,23 @@ mod tests {
             "cargo test is the command that run_command has to run",
         ] {
             assert!(!stands_in(&call("cargo test"), text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wish_in_the_words_of_a_call_is_no_quotation() {
+        let key = format!("{}0", python::POSITION);
+        let arguments = Map::from_iter([(key, "src/app.py".into())]);
+        let call = TextCall::new("read_file".to_owned(), arguments);
+        for text in ["Read file src/app.py.", "please read_file src/app.py"] {
+            assert!(!stands_in(&call, text), "{text}");
+        }
+        for text in [
+            "read_file(\"src/app.py\")",
+            "1\tprint(read\\_file( 'src/app.py' ))",
+            "default_api.read_file (src/app.py)",
+        ] {
+            assert!(stands_in(&call, text), "{text}");
         }
     }
 

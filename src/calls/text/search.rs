@@ -274,8 +274,10 @@ pub(super) fn ends(text: &str) -> &str {
     rest
 }
 
-/// Whether a text is nothing but ends of marks, the last of which may be incomplete.
+/// Whether a text is nothing but ends of marks, the last of which may be incomplete, and the call behind them.
 fn may_be_ends(text: &str) -> bool {
     let rest = ends(text);
-    rest.is_empty() || marks::may_become_end(rest, ENDS)
+    rest.is_empty()
+        || marks::may_become_end(rest, ENDS)
+        || rest.len() < text.len() && is_marked(rest)
 }

@@ -55,6 +55,22 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     };
     // Nearly no text has one, so that comparing costs nothing.
     new.lines().find(may_replace)?;
+    // Between dots, in a text that got shorter, wherever the comparison puts it.
+    let is_between = |line: &&str| {
+        let inside = comment(line).unwrap_or_default();
+        let dots = |ends: fn(&str, &str) -> bool| ["...", "…"].iter().any(|it| ends(inside, it));
+        dots(|text, it| text.starts_with(it)) && dots(|text, it| text.ends_with(it))
+    };
+    let is_shorter = new.lines().count() < old.lines().count();
+    let is_new = |line: &&str| !old.lines().any(|before| before == *line);
+    if let Some(line) = new
+        .lines()
+        .filter(is_new)
+        .find(is_between)
+        .filter(|_| is_shorter)
+    {
+        return Some(line);
+    }
     let lines = Tokens::compare(old.lines().collect(), new.lines().collect(), TIMEOUT);
     let replaced = |op: &DiffOp| {
         let said = |(_, line): &(usize, &&str)| !line.trim().is_empty();
@@ -143,7 +159,8 @@ fn is_dots_at_end(inside: &str) -> bool {
 fn is_placeholder(line: &str) -> bool {
     let line = line.trim();
     // Without a following blank the dots are the spread operator.
-    let is_bare = || ["... ", "… "].iter().any(|dots| line.starts_with(dots));
+    let is_noted = || line.starts_with("...[") && line.ends_with(']');
+    let is_bare = || ["... ", "… "].iter().any(|dots| line.starts_with(dots)) || is_noted();
     let Some(inside) = comment(line).or_else(|| is_bare().then_some(line)) else {
         return false;
     };
@@ -212,6 +229,7 @@ mod tests {
             "# (remaining functions omitted for brevity)",
             "// rest of methods remain the same",
             "(unchanged code ...)",
+            "...[truncated]",
             "<!-- ... -->",
             "# ...",
             "/* rest of the imports stay the same */",
