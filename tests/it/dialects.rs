@@ -218,7 +218,8 @@ fn thoughtful(provider: &str, thought: &str) -> String {
     lines
         .iter()
         .map(|line| format!("data: {line}\n\n"))
-        .collect()
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// Providers refuse thoughts when what came before them has changed: by a summary, a newer version of tandem, another
