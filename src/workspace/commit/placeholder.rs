@@ -55,19 +55,17 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     };
     // Nearly no text has one, so that comparing costs nothing.
     new.lines().find(may_replace)?;
-    // Between dots, in a text that got shorter, wherever the comparison puts it.
+    // Between dots at the end of a text that got shorter, wherever the comparison puts it.
     let is_between = |line: &&str| {
         let inside = comment(line).unwrap_or_default();
         let dots = |ends: fn(&str, &str) -> bool| ["...", "…"].iter().any(|it| ends(inside, it));
         dots(|text, it| text.starts_with(it)) && dots(|text, it| text.ends_with(it))
     };
-    let is_shorter = new.lines().count() < old.lines().count();
     let is_new = |line: &&str| !old.lines().any(|before| before == *line);
-    if let Some(line) = new
-        .lines()
-        .filter(is_new)
-        .find(is_between)
-        .filter(|_| is_shorter)
+    let last = new.lines().rfind(|line| !line.trim().is_empty());
+    let is_shorter = new.lines().count() < old.lines().count();
+    if let Some(line) = last.filter(is_between).filter(is_new)
+        && is_shorter
     {
         return Some(line);
     }
