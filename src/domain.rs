@@ -18,9 +18,7 @@ mod tool;
 
 pub use completion::{Completion, CompletionKind};
 pub use editor_models::{EditorAnswer, EditorModels};
-pub use endpoint::{
-    Api, CompletionApi, EditFormat, LongRequests, Prices, Proxy, without_password,
-};
+pub use endpoint::{Api, CompletionApi, EditFormat, LongRequests, Prices, Proxy, without_password};
 pub use finding::{Finding, Verdict};
 pub use finish::{Counts, Finish};
 pub use host::{is_loopback, same_origin};
