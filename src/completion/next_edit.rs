@@ -1,7 +1,7 @@
 //! The next edit: the history of edits, the lines that a model may rewrite, and what of its answer is suggested.
 //!
 //! Edits near one another and soon after one another are one. Never suggested: nothing but blanks, text that an answer
-//! merely leaves out at its end, and what brings back something that was just edited.
+//! merely leaves out at its end, and what reverts an edit just made.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::workspace::{ContentChange, Document, Documents};
 
 /// How many edits are remembered.
 const EDITS: usize = 6;
-/// Changes up to so many lines apart are one edit, if they follow one another within the pause.
+/// Changes are one edit if no more than this number of lines is between them, and no more than the pause.
 const NEAR: u32 = 8;
 const PAUSE: Duration = Duration::from_secs(10);
 /// The largest document in which edits are remembered and suggested, in bytes.

@@ -84,10 +84,10 @@ pub struct Prices {
     pub long: Option<LongRequests>,
 }
 
-/// What a request costs that reads more than so many tokens.
+/// What a request costs above a number of input tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LongRequests {
-    /// The most tokens that are read at the usual price.
+    /// The largest number of input tokens at the usual price.
     pub beyond: u64,
     /// How many times the usual price all of its input costs.
     pub input: f64,

@@ -285,7 +285,7 @@ impl Request {
             ),
             Some(Remedy::Forget) if learned.forget(&self.conversation, &self.body) => (
                 format!(
-                    "{name} does not take back the earlier thoughts of {model}, since what came before them has changed; omitting them"
+                    "{name} refuses the earlier thoughts of {model}, because the messages before them have changed; omitting them"
                 ),
                 true,
             ),

@@ -1009,7 +1009,7 @@ fn a_look_can_go_back() {
 }
 
 #[test]
-fn what_git_packs_is_not_lost_and_what_it_prunes_is_brought_back() {
+fn what_git_packs_is_not_lost_and_what_it_prunes_is_restored() {
     let mut scene = Scene::new();
     scene.run("git gc -q && git commit -qm loose --allow-empty && git tag -f kept && git reset -q --soft HEAD~");
     let lost = |changes: &ChangeSet| {

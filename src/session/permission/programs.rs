@@ -384,7 +384,7 @@ fn is_odd_sqlite(arguments: &[String]) -> bool {
     texts.peek().is_none() || texts.any(is_odd)
 }
 
-/// Whether what runs others is only asked about itself, or where a program is, or whether a script can be read.
+/// Whether a program that runs others only prints its help or version, locates a program, or checks a script's syntax.
 pub(super) fn runs_nothing(name: &str, arguments: &[String]) -> bool {
     let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match texts.as_slice() {
