@@ -146,15 +146,17 @@ export function besideChecks({ bench, model, picture }) {
 
   /** Two lines below the cursor, where VS Code draws no inline completion. */
   async function nextEdit() {
-    const options = `model = "mine/sweep-next-edit-1.5B"\napi = "completions"\nnext-edit = true`;
-    bench.write(".config/tandem/config.toml", `[completion]\n${options}\n\n[providers.mine]\nbase-url = "${model.baseUrl}"\n`);
+    const options = `[completion]\napi = "completions"\nnext-edit = true\n\n[providers.mine]\nbase-url = "${model.baseUrl}"\n`;
+    bench.write(".config/tandem/config.toml", options);
+    const settings = { "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" };
+    bench.configure({ ...settings, "tandem.completion.model": "mine/sweep-next-edit-1.5B" });
     const text = "const base = side\n// a square\nexport const area = side * side\n";
     const done = text.replaceAll("side", "sideLength");
-    bench.write("shop/src/area.ts", text);
+    bench.write("shop/src/area.md", text);
     await bench.open();
     await bench.command("tandem: Open Chat");
     await chat.locator("body[data-phase=ready]").waitFor();
-    await bench.openFile("area.ts");
+    await bench.openFile("area.md");
     await model.reset();
     const reply = (text) => [{ status: 200, body: { choices: [{ text, finish_reason: "stop" }] } }];
     await model.script(reply(done), reply(done));
@@ -166,8 +168,8 @@ export function besideChecks({ bench, model, picture }) {
     await until(line("area = side * side"), isBehind);
     await picture("next-edit");
     const [{ prompt }] = (await model.state()).requests;
-    const header = "<|file_sep|>src/area.ts.diff\noriginal:\nconst base = side\n";
-    assert.ok(prompt.includes(header) && prompt.endsWith("<|file_sep|>updated/src/area.ts\n"), prompt);
+    const header = "<|file_sep|>src/area.md.diff\noriginal:\nconst base = side\n";
+    assert.ok(prompt.includes(header) && prompt.endsWith("<|file_sep|>updated/src/area.md\n"), prompt);
     await page.keyboard.press("Tab");
     await line("area = sideLength * sideLength").waitFor();
     await line("area = side * side").waitFor({ state: "detached" });
