@@ -5,7 +5,7 @@
 //! prompts, extensions, the mode with a turn's open questions, changes, spending, the queue, the running turn and the
 //! outbox. The rest of the program sees only the [`State`] that the session publishes.
 //!
-//! Prompts arrive through a bounded mailbox, setting changes and cancels through a separate [`Control`], and events leave
+//! Prompts arrive through a bounded mailbox, setting changes and cancels through a separate `Control`, and events leave
 //! through a bounded channel shared by all sessions. The actor accepts input even while the reader of its events is slow,
 //! so a cancel always works. Each turn runs in its own task: a panic becomes an error event and does not end the session.
 

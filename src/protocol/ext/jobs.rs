@@ -40,7 +40,7 @@ pub struct JobOutputParams {
     pub colors: bool,
 }
 
-/// `_tandem/jobs/stop`, a request: stops a job and everything it started. Answered with the [`Job`] when that is gone; the
+/// `_tandem/jobs/stop`, a request: stops a job and everything it started. Answered with the [`JobStatus`] when that is gone; the
 /// model is told before its next prompt.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -73,7 +73,7 @@ pub struct OpenedPort {
 }
 
 /// `_tandem/jobs/background`, a request: a running command becomes a job, and its call ends with what it has printed so far.
-/// Answered with the [`Job`].
+/// Answered with the [`JobStatus`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunInBackground {
