@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+VERSION = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
 
 
 def blocks():
@@ -63,6 +64,9 @@ def main():
             texts[name] = text.encode()
         else:
             commands.append(text)
+    # A version of its own: Cargo knows packages by name, version and place in the workspace, and shares the build folder.
+    for name in ("Cargo.toml", "Cargo.lock"):
+        texts[name] = changed(texts[name].decode(), name, f' name = "tandem-ls"\n-version = "{VERSION}"\n+version = "{VERSION}-first-change"\n').encode()
     if len(commands) != 1:
         sys.exit(f"FAILED: the page has {len(commands)} commands")
     if "--dry" not in sys.argv:

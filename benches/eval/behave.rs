@@ -300,7 +300,7 @@ mod tests {
         for (name, in_none) in [
             ("not empty", Some(true)),
             ("path:line", None),
-            ("a look at it", None),
+            ("read before", None),
             ("read again", None),
             ("git", None),
             ("read with", None),
