@@ -17,13 +17,22 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** Focuses an element once the view has the focus; never takes it from the rest of the window. */
+/** What gets the focus with the view: the last that asked for it. */
+let wanted: HTMLElement | undefined;
+
+/** Focuses an element once the view has the focus; takes it neither from the rest of the window nor from what the person chose by then. */
 export function focus(element: HTMLElement): void {
   if (document.hasFocus()) {
-    element.focus();
-  } else {
-    addEventListener("focus", () => element.focus(), { once: true });
+    return element.focus();
   }
+  wanted = element;
+  const before = document.activeElement;
+  const focused = () => {
+    if (wanted === element && document.activeElement === before) {
+      element.focus();
+    }
+  };
+  addEventListener("focus", focused, { once: true });
 }
 
 const FOCUSABLE = "button, select, [tabindex]";
