@@ -56,7 +56,8 @@ export class SetupForm {
   take(answer: Answer): void {
     if (answer.type === "setup") {
       this.open(answer.providers);
-      if (answer.isAsked || !this.isWriting()) {
+      const isIn = this.element.contains(document.activeElement);
+      if (!isIn && (answer.isAsked || !this.isWriting())) {
         focus(this.provider);
       }
     } else if (answer.request === this.request) {

@@ -11,7 +11,8 @@ export function modelChecks({ bench, model, picture }) {
     const { chat } = bench;
     await bench.newSession();
     bench.configure({}); // without a model: the one that is chosen is the only one
-    const form = chat.getByRole("form", { name: "Set up a model" }); // it opens where no model is set up
+    await bench.command("tandem: Set Up Model");
+    const form = chat.getByRole("form", { name: "Set up a model" });
     await form.locator("[name=provider]").selectOption("vscode");
     await form.getByText("1 model found.").waitFor();
     await exactly(form.locator("[name=key]:visible"), 0);
