@@ -127,8 +127,9 @@ export function besideChecks({ bench, model, picture }) {
     await bench.command("tandem: Open Chat");
     await chat.locator("body[data-phase=ready]").waitFor();
     const settings = { "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" };
+    const restarted = chat.locator("body").evaluate(anotherPhase); // as short as it may be
     bench.configure({ ...settings, "tandem.completion.model": "mine/coder" });
-    await chat.locator("body:not([data-phase=ready])").waitFor(); // the server starts again
+    await restarted;
     await chat.locator("body[data-phase=ready]").waitFor();
     await bench.openFile("README.md");
     await model.reset();
@@ -184,4 +185,16 @@ export function besideChecks({ bench, model, picture }) {
     ["inline completion, once configured, suggests while typing, and Tab accepts", suggested],
     ["the next edit is drawn where it is, and Tab accepts it", nextEdit],
   ];
+}
+
+/** Runs in the browser: waits until the chat is in another phase than it is, or was in between. */
+function anotherPhase(body) {
+  const { phase } = body.dataset;
+  return new Promise((resolve) => {
+    const look = (records) => records.some(({ oldValue }) => oldValue !== phase) || body.dataset.phase !== phase;
+    new MutationObserver((records, observer) => look(records) && resolve(observer.disconnect())).observe(body, {
+      attributeFilter: ["data-phase"],
+      attributeOldValue: true,
+    });
+  });
 }
