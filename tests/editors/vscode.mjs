@@ -246,7 +246,7 @@ async function askAboutSelection() {
 async function editWaits() {
   const edit = { path: FILE, edits: [{ old_text: UNSAFE, new_text: SAFE }] };
   const plan = [
-    { content: "Read how the total is made", status: "completed" },
+    { content: "Read how the total is computed", status: "completed" },
     { content: "Let an empty cart cost nothing", status: "in_progress" },
     { content: "Look for other callers", status: "pending" },
   ];
@@ -257,7 +257,7 @@ async function editWaits() {
       { call: { id: "call_2", name: "update_plan", arguments: { entries: plan } } },
     ],
     [
-      { text: "`reduce` without a start value **throws** on an empty list, so an empty cart breaks the page. I start the sum at `0`." },
+      { text: "`reduce` without an initial value **throws** on an empty list, so an empty cart breaks the page. I'll start the sum at `0`." },
       { gate: "edit" },
       { call: { id: "call_3", name: "edit_file", arguments: edit }, fragments: 8 },
     ],

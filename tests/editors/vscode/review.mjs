@@ -63,7 +63,7 @@ console.assert(new Cart().isEmpty);
 
 /** One turn that changes three places of a file that is open and makes another. */
 const turn = [
-  { text: "I sum with `reduce`, compare strictly, and remove what was for debugging." },
+  { text: "I'll sum with `reduce`, compare strictly and remove the debug output." },
   {
     call: {
       id: "call_r1",
