@@ -121,7 +121,7 @@ function M.highlight(buf, first, last, grows)
   mark_code(buf, first, lines, fences)
   if #text <= LARGEST_BYTES then
     mark_captures(buf, first, text)
-    require('tandem.table').draw(buf, namespace, first, lines, fences)
+    require('tandem.table').draw(buf, first, lines, fences)
   end
   return count
 end

@@ -1,9 +1,19 @@
 --- Markdown tables, drawn over their text with aligned columns: the text stays what is yanked and searched.
+--- A table that is wider than the window is a fold, which takes one line of the screen: its first line is drawn over the
+--- fold, the others are virtual lines above the row that follows. The opened fold shows the text.
 local cells = require('tandem.cells')
 local decor = require('tandem.decor')
+local folds = require('tandem.folds')
+local markdown = require('tandem.markdown')
 
 local api = vim.api
 local M = {}
+
+--- Below this, words in the cells of a wide table could not be read.
+local MIN_CELL_WIDTH = 4
+
+local ranges = api.nvim_create_namespace('tandem.tables')
+local drawn = api.nvim_create_namespace('tandem.tables.drawn')
 
 ---@alias tandem.Piece { [1]: string, [2]?: string } a text and its highlight
 
@@ -60,13 +70,12 @@ end
 
 --- What is hidden of a row, and the highlights of the rest, by byte.
 ---@param buf integer
----@param namespace integer
 ---@param row integer zero-based
 ---@return table<integer, true> hidden
 ---@return table<integer, string> highlights
-local function looks(buf, namespace, row)
+local function looks(buf, row)
   local hidden, highlights = {}, {}
-  for _, mark in ipairs(api.nvim_buf_get_extmarks(buf, namespace, { row, 0 }, { row, -1 }, { details = true })) do
+  for _, mark in ipairs(api.nvim_buf_get_extmarks(buf, markdown.namespace, { row, 0 }, { row, -1 }, { details = true })) do
     local details = mark[4]
     for byte = mark[3] + 1, details.end_row == row and details.end_col or 0 do
       hidden[byte] = details.conceal == '' or hidden[byte]
@@ -77,12 +86,11 @@ local function looks(buf, namespace, row)
 end
 
 ---@param buf integer
----@param namespace integer
 ---@param row integer zero-based
 ---@param line string
 ---@return tandem.Cell[]
-local function read(buf, namespace, row, line)
-  local hidden, highlights = looks(buf, namespace, row)
+local function read(buf, row, line)
+  local hidden, highlights = looks(buf, row)
   return vim.tbl_map(function(span)
     local cell = { pieces = {}, width = 0 } ---@type tandem.Cell
     for byte = span[1], span[2] do
@@ -101,11 +109,68 @@ local function read(buf, namespace, row, line)
   end, spans(line))
 end
 
+--- The lines of a cell in a column of some width: it is cut at blanks, and words that are longer anywhere.
+---@param cell tandem.Cell
+---@param width integer
+---@return tandem.Cell[]
+local function wrap(cell, width)
+  local characters = {} ---@type tandem.Piece[]
+  for _, piece in ipairs(cell.pieces) do
+    for _, character in ipairs(vim.fn.split(piece[1], [[\zs]])) do
+      characters[#characters + 1] = { character, piece[2] }
+    end
+  end
+  local lines, from = {}, 1 ---@type tandem.Cell[], integer
+  while characters[from] do
+    local to, used, blank = from, 0, nil ---@type integer, integer, integer?
+    while characters[to] and used + cells.width({ characters[to] }) <= width do
+      used = used + cells.width({ characters[to] })
+      blank = characters[to][1] == ' ' and to or blank
+      to = to + 1
+    end
+    if characters[to] and characters[to][1] ~= ' ' then
+      to = blank or math.max(to, from + 1)
+    end
+    local pieces = vim.list_slice(characters, from, to - 1)
+    lines[#lines + 1] = { pieces = pieces, width = cells.width(pieces) }
+    from = to
+    while characters[from] and characters[from][1] == ' ' do
+      from = from + 1
+    end
+  end
+  return lines
+end
+
+--- The widths of columns in a window: the widest ones share what the others leave.
+---@param natural integer[]
+---@param room number cells of a line
+---@return integer[]? widths nil if there are too many columns
+local function fit(natural, room)
+  local left = room - 3 * #natural - 1
+  local narrowest = vim.deepcopy(natural)
+  table.sort(narrowest)
+  local cap = math.huge ---@type number
+  for index, width in ipairs(narrowest) do
+    local share = math.floor(left / (#narrowest - index + 1))
+    if width > share then
+      cap = share
+      break
+    end
+    left = left - width
+  end
+  if cap < MIN_CELL_WIDTH then
+    return nil
+  end
+  return vim.tbl_map(function(width)
+    return math.min(width, cap)
+  end, natural)
+end
+
 ---@param row tandem.Cell[]
 ---@param widths integer[]
 ---@param rule string the line that says how columns are aligned
 ---@return tandem.Piece[]
-local function row_of(row, widths, rule)
+local function line_of(row, widths, rule)
   local out, aligned = {}, spans(rule) ---@type tandem.Piece[]
   for column, width in ipairs(widths) do
     local cell = row[column] or { pieces = {}, width = 0 }
@@ -120,6 +185,29 @@ local function row_of(row, widths, rule)
   return out
 end
 
+--- The lines of a row.
+---@param row tandem.Cell[]
+---@param widths integer[]
+---@param rule string
+---@return tandem.Piece[][]
+local function lines_of(row, widths, rule)
+  local wrapped, height = {}, 1 ---@type tandem.Cell[][], integer
+  for column, width in ipairs(widths) do
+    local cell = row[column]
+    wrapped[column] = cell and cell.width > width and wrap(cell, width) or { cell }
+    height = math.max(height, #wrapped[column])
+  end
+  local lines = {}
+  for index = 1, height do
+    local parts = {}
+    for column in ipairs(widths) do
+      parts[column] = wrapped[column][index]
+    end
+    lines[index] = line_of(parts, widths, rule)
+  end
+  return lines
+end
+
 ---@param widths integer[]
 ---@return tandem.Piece[]
 local function rule_of(widths)
@@ -129,40 +217,130 @@ local function rule_of(widths)
   return { { '├' .. table.concat(parts, '┼') .. '┤', 'TandemRule' } }
 end
 
---- Draws the tables among the rows of a buffer, but not one that has no room: a line that wraps cannot be drawn over.
+--- Draws a line over a row of text.
 ---@param buf integer
----@param namespace integer that has the highlights of the rows
----@param first integer zero-based row of the first line
----@param lines string[]
----@param fences { first: integer, last: integer }[] zero-based code blocks
-function M.draw(buf, namespace, first, lines, fences)
+---@param row integer zero-based
+---@param pieces tandem.Piece[]
+---@param width integer cells of the text
+local function put(buf, row, pieces, width)
+  pieces[#pieces + 1] = { (' '):rep(width - cells.width(pieces)) }
+  api.nvim_buf_set_extmark(buf, drawn, row, 0, { virt_text = pieces, virt_text_pos = 'overlay', priority = 210 })
+end
+
+--- Makes the rows of a table a fold, or no fold.
+---@param buf integer
+---@param first integer zero-based
+---@param last integer inclusive
+---@param is_fold boolean
+local function set_fold(buf, first, last, is_fold)
+  local before = api.nvim_buf_get_extmarks(buf, folds.namespace, { first, 0 }, { last, -1 }, {})
+  api.nvim_buf_clear_namespace(buf, folds.namespace, first, last + 1)
+  if is_fold then
+    local width = #api.nvim_buf_get_lines(buf, last, last + 1, true)[1]
+    api.nvim_buf_set_extmark(buf, folds.namespace, first, 0, { end_row = last, end_col = width })
+  end
+  if is_fold or #before > 0 then
+    folds.update(buf, first, last)
+  end
+end
+
+--- Draws a table.
+---@param buf integer
+---@param first integer zero-based
+---@param last integer inclusive
+local function show(buf, first, last)
+  api.nvim_buf_clear_namespace(buf, drawn, first, last + 2)
+  local lines = api.nvim_buf_get_lines(buf, first, last + 1, true)
+  local rows, natural, widest = {}, {}, 0 ---@type table<integer, tandem.Cell[]>, integer[], integer
+  for column in ipairs(spans(lines[2])) do
+    natural[column] = 1
+  end
+  for index, line in ipairs(lines) do
+    widest = math.max(widest, vim.fn.strdisplaywidth(line))
+    rows[index] = index ~= 2 and read(buf, first + index - 1, line) or nil
+    for column in ipairs(natural) do
+      local cell = rows[index] and rows[index][column]
+      natural[column] = math.max(natural[column], cell and cell.width or 0)
+    end
+  end
   local room = decor.width(buf) or math.huge
-  for _, found in ipairs(find(lines, fences)) do
-    local rule = lines[found[1] + 1]
-    local rows, widths = {}, {} ---@type table<integer, tandem.Cell[]>, integer[]
-    for column in ipairs(spans(rule)) do
-      widths[column] = 1
-    end
-    local widest = 0
-    for index = found[1], found[2] do
-      widest = math.max(widest, vim.fn.strdisplaywidth(lines[index]))
-      if index ~= found[1] + 1 then
-        rows[index] = read(buf, namespace, first + index - 1, lines[index])
-        for column in ipairs(widths) do
-          widths[column] = math.max(widths[column], rows[index][column] and rows[index][column].width or 0)
-        end
-      end
-    end
-    local drawn = vim.iter(vim.fn.range(found[1], found[2])):map(function(index)
-      return rows[index] and row_of(rows[index], widths, rule) or rule_of(widths)
-    end):totable()
-    widest = math.max(widest, cells.width(drawn[1]))
-    for offset, pieces in ipairs(widest <= room and drawn or {}) do
-      local row = first + found[1] + offset - 2
-      pieces[#pieces + 1] = { (' '):rep(widest - cells.width(pieces)) }
-      api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_text = pieces, virt_text_pos = 'overlay', priority = 210 })
+  local widths = fit(natural, room)
+  local is_wide = math.max(widest, cells.width(rule_of(natural))) > room
+  set_fold(buf, first, last, is_wide and widths ~= nil)
+  if not widths or is_wide and not folds.is_closed(buf, first) then
+    return
+  end
+  local shown = {} ---@type tandem.Piece[][]
+  for index in ipairs(lines) do
+    vim.list_extend(shown, rows[index] and lines_of(rows[index], widths, lines[2]) or { rule_of(widths) })
+  end
+  if is_wide then
+    put(buf, first, table.remove(shown, 1), room)
+    -- What is added below the table comes below these lines, too.
+    local options = { virt_lines = shown, virt_lines_above = true, right_gravity = false }
+    api.nvim_buf_set_extmark(buf, drawn, last + 1, 0, options)
+  else
+    for index, pieces in ipairs(shown) do
+      put(buf, first + index - 1, pieces, widest)
     end
   end
 end
+
+--- The tables of a buffer: their first and last row.
+---@param buf integer
+---@return { [1]: integer, [2]: integer }[]
+local function all(buf)
+  return vim.tbl_map(function(mark)
+    return { mark[2], mark[4].end_row }
+  end, api.nvim_buf_get_extmarks(buf, ranges, 0, -1, { details = true }))
+end
+
+--- Draws the tables of a buffer again, for a window of another width.
+---@param buf integer
+function M.redraw(buf)
+  for _, range in ipairs(all(buf)) do
+    show(buf, range[1], range[2])
+  end
+end
+
+--- Shows the text of a table whose fold was opened, and draws one whose fold was closed: no event tells.
+---@param buf integer
+local function look_at_folds(buf)
+  for _, range in ipairs(all(buf)) do
+    local first = { range[1], 0 }
+    local is_fold = api.nvim_buf_get_extmarks(buf, folds.namespace, first, first, {})[1] ~= nil
+    local is_drawn = api.nvim_buf_get_extmarks(buf, drawn, first, first, {})[1] ~= nil
+    if is_fold and is_drawn ~= folds.is_closed(buf, range[1]) then
+      show(buf, range[1], range[2])
+      vim.cmd.redraw()
+    end
+  end
+end
+
+--- Draws the tables among the rows of a buffer.
+---@param buf integer
+---@param first integer zero-based row of the first line
+---@param lines string[]
+---@param fences { first: integer, last: integer }[] zero-based code blocks
+function M.draw(buf, first, lines, fences)
+  api.nvim_buf_clear_namespace(buf, ranges, first, first + #lines)
+  api.nvim_buf_clear_namespace(buf, drawn, first, first + #lines + 1)
+  api.nvim_buf_clear_namespace(buf, folds.namespace, first, first + #lines)
+  for _, found in ipairs(find(lines, fences)) do
+    local top, bottom = first + found[1] - 1, first + found[2] - 1
+    api.nvim_buf_set_extmark(buf, ranges, top, 0, { end_row = bottom, end_col = #lines[found[2]] })
+    show(buf, top, bottom)
+  end
+end
+
+api.nvim_create_autocmd('SafeState', {
+  group = api.nvim_create_augroup('tandem.tables', {}),
+  desc = 'tandem: whether the folds of tables are open',
+  callback = function()
+    if vim.bo.filetype == 'tandem' then
+      look_at_folds(api.nvim_get_current_buf())
+    end
+  end,
+})
 
 return M

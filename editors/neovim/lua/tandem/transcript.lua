@@ -2,12 +2,12 @@
 --- time while the user types, folds and scrolls.
 --- Invariants: a block starts at its extmark and ends where the next one starts; text is only ever inserted at a
 --- block's end or in place of its whole content; a window follows the end only while its cursor is in the input.
+local folds = require('tandem.folds')
 local markdown = require('tandem.markdown')
 
 local api = vim.api
 
 local marks = api.nvim_create_namespace('tandem.blocks')
-local folds = api.nvim_create_namespace('tandem.folds')
 local looks = api.nvim_create_namespace('tandem.looks')
 
 ---@class tandem.Block
@@ -74,6 +74,25 @@ local function show_end(win)
   end)
 end
 
+--- Scrolls to where the cursor was carried: the editor alone does it in the current window only.
+---@param wins integer[]
+local function scroll_to_cursor(wins)
+  for _, win in ipairs(wins) do
+    api.nvim_win_set_cursor(win, api.nvim_win_get_cursor(win))
+  end
+end
+
+--- Highlights rows, and shows the end where that is followed: tables take more lines than their text.
+---@param first integer zero-based
+---@param last integer inclusive
+---@param grows boolean whether more is to come
+---@return integer count how many of the rows stand for good
+function Transcript:highlight(first, last, grows)
+  local count = markdown.highlight(self.buf, first, last, grows)
+  scroll_to_cursor(self:followers())
+  return count
+end
+
 --- Goes to the end in all windows, which follow it from then on.
 function Transcript:follow()
   local followers = self:followers()
@@ -85,19 +104,12 @@ function Transcript:follow()
   vim.iter(self:followers()):each(show_end)
 end
 
---- Evaluates 'foldexpr' for some rows. In insert mode Neovim does it for no window, nor when that mode ends; a command
---- that is run from there is not in that mode.
+--- Evaluates 'foldexpr' for some rows where Neovim does not.
 ---@param first integer zero-based
 ---@param last integer inclusive
 function Transcript:fold(first, last)
-  if not vim.fn.mode():find('^[iR]') then
-    return
-  end
-  local update = vim.keycode('<Cmd>lua vim._foldupdate(vim.api.nvim_get_current_win(), %d, %d)<CR>')
-  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
-    api.nvim_win_call(win, function()
-      vim.cmd.normal({ update:format(first, last + 1), bang = true })
-    end)
+  if folds.are_late() then
+    folds.update(self.buf, first, last)
   end
 end
 
@@ -110,9 +122,7 @@ function Transcript:write(change)
   options.modifiable, options.undolevels = true, -1
   change()
   options.modifiable, options.undolevels, options.modified = modifiable, levels, false
-  for _, win in ipairs(followers) do
-    api.nvim_win_set_cursor(win, api.nvim_win_get_cursor(win)) -- scrolls to where the cursor was carried
-  end
+  scroll_to_cursor(followers)
   if api.nvim_buf_line_count(self.buf) < count then
     vim.iter(followers):each(show_end)
   end
@@ -128,7 +138,7 @@ end
 ---@param block tandem.Block
 ---@param fold boolean
 function Transcript:mark_span(block, fold)
-  local namespace = fold and folds or block.highlight and looks or nil
+  local namespace = fold and folds.namespace or block.highlight and looks or nil
   local span = block.span
   if span and span.namespace ~= namespace then
     api.nvim_buf_del_extmark(self.buf, span.namespace, span.id)
@@ -218,7 +228,7 @@ function Transcript:append(block, text)
     local column = self:width(last)
     api.nvim_buf_set_text(self.buf, last, column, last, column, vim.split(text, '\n', { plain = true }))
   end)
-  if block.span and block.span.namespace == folds then
+  if block.span and block.span.namespace == folds.namespace then
     local _, now = self:rows(block)
     self:fold(last, now)
   end
@@ -251,26 +261,12 @@ end
 ---@param title string
 ---@param heading string of the input
 function Transcript:reset(title, heading)
-  for _, namespace in ipairs({ marks, folds, looks, markdown.namespace }) do
-    api.nvim_buf_clear_namespace(self.buf, namespace, 0, -1)
-  end
+  api.nvim_buf_clear_namespace(self.buf, -1, 0, -1)
   vim.bo[self.buf].modifiable = true
   api.nvim_buf_set_lines(self.buf, 0, -1, false, { title, '', heading, '' })
   self.input = { mark = self:anchor(1), gap = 1 }
   self.last = { mark = self:anchor(0), gap = 0, next = self.input }
   vim.iter(vim.fn.win_findbuf(self.buf)):each(show_end)
-end
-
---- The level of a line for `foldexpr`.
----@param buf integer
----@param row integer zero-based
----@return string
-function Transcript.fold_level(buf, row)
-  local found = api.nvim_buf_get_extmarks(buf, folds, { row, 0 }, { row, -1 }, { overlap = true, limit = 1 })[1]
-  if not found then
-    return '0'
-  end
-  return found[2] == row and '>1' or '1'
 end
 
 ---@param buf integer

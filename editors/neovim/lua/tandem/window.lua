@@ -265,7 +265,7 @@ local window_options = {
 --- For 'foldexpr'.
 ---@return string
 function M.fold_level()
-  return require('tandem.transcript').fold_level(api.nvim_get_current_buf(), vim.v.lnum - 1)
+  return require('tandem.folds').level(api.nvim_get_current_buf(), vim.v.lnum - 1)
 end
 
 ---@return boolean beside the code, not above or below
@@ -311,12 +311,14 @@ local function set_size(win)
   vim.w[win].tandem_size = wanted.width or wanted.height
 end
 
---- Shows the keys that a window has room for.
+--- Draws what depends on the width of a window: the keys, and tables.
 ---@param win integer
-local function show_state(win)
-  local shown = require('tandem.chats').at(api.nvim_win_get_buf(win))
+local function fit(win)
+  local buf = api.nvim_win_get_buf(win)
+  local shown = require('tandem.chats').at(buf)
   if shown then
     shown.chat:show_state()
+    require('tandem.table').redraw(buf)
   end
 end
 
@@ -325,9 +327,9 @@ local function watch_size()
   local group = api.nvim_create_augroup('tandem.size', {})
   api.nvim_create_autocmd('WinResized', {
     group = group,
-    desc = 'tandem: show the keys that a chat has room for',
+    desc = 'tandem: show the keys and the tables that a chat has room for',
     callback = function()
-      vim.iter(vim.v.event.windows):filter(api.nvim_win_is_valid):each(show_state)
+      vim.iter(vim.v.event.windows):filter(api.nvim_win_is_valid):each(fit)
     end,
   })
   api.nvim_create_autocmd('VimResized', {
@@ -336,8 +338,12 @@ local function watch_size()
     callback = function()
       for _, win in ipairs(api.nvim_list_wins()) do
         local size = vim.w[win].tandem_size
-        local now = is_beside() and api.nvim_win_get_width(win) or api.nvim_win_get_height(win)
-        if size == now and config.get().chat.position ~= 'tab' then
+        local now, total = api.nvim_win_get_width(win), vim.o.columns
+        if not is_beside() then
+          now, total = api.nvim_win_get_height(win), vim.o.lines
+        end
+        local is_squeezed = size and size > total - 2 -- the editor made it smaller
+        if (size == now or is_squeezed) and config.get().chat.position ~= 'tab' then
           set_size(win)
         end
       end
@@ -387,7 +393,7 @@ local function put(win, buf)
   vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
   vim.wo[win].winfixbuf = true -- what is opened from here is opened beside it
   api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
-  show_state(win)
+  fit(win)
   watch_size()
 end
 

@@ -72,7 +72,7 @@ return function(t, use)
     text:add({ 'an error', 'of two lines' }, { highlight = 'ErrorMsg' })
     local levels = {}
     for row = 0, api.nvim_buf_line_count(text.buf) - 1 do
-      levels[#levels + 1] = Transcript.fold_level(text.buf, row)
+      levels[#levels + 1] = require('tandem.folds').level(text.buf, row)
     end
     t.equal(table.concat(levels, ' '), '0 0 >1 1 1 0 0 0 0 0 0')
   end)
