@@ -149,13 +149,17 @@ function Chat:show_state()
   end
   local room = decor.width(self.buf) or math.huge
   local lines = waiting_lines(self.session.turns and self.session.turns:waiting() or {}, room)
+  local function add(count, command)
+    local line = count .. ': ' .. command
+    lines[#lines + 1] = { { vim.fn.strdisplaywidth(line) <= room and line or count, 'TandemDim' } }
+  end
   local jobs = self.session.jobs and self.session.jobs:count()
   if jobs then
-    lines[#lines + 1] = { { jobs .. ': :Tandem jobs', 'TandemDim' } }
+    add(jobs, ':Tandem jobs')
   end
   local changes = self.session.state == 'idle' and self.session.review and self.session.review:count() or ''
   if changes ~= '' then
-    lines[#lines + 1] = { { changes .. ': :Tandem review', 'TandemDim' } }
+    add(changes, ':Tandem review')
   end
   if #lines > 0 then
     lines[#lines + 1] = { { '', 'TandemDim' } }
@@ -169,6 +173,7 @@ function Chat:show_state()
     virt_lines = lines,
     virt_lines_above = true,
   })
+  self.text:scroll()
 end
 
 ---@param question string

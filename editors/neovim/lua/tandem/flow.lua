@@ -1,6 +1,8 @@
 --- Text that arrives in deltas: one block of answer or reasoning. Deltas are drawn once per screen frame, not
 --- as often as they arrive.
 --- Invariant: a block neither starts nor ends with empty lines, however the deltas are split.
+local markdown = require('tandem.markdown')
+
 local FRAME_MS = 33
 
 ---@class tandem.Flow
@@ -97,7 +99,8 @@ function Flow:highlight(grows)
   if self.block and self.kind == 'answer' and self.text.has_markdown then
     local first, last = self.text:rows(self.block)
     local from = math.min(first + self.standing, last)
-    self.standing = self.standing + self.text:highlight(from, last, grows)
+    self.standing = self.standing + markdown.highlight(self.text.buf, from, last, grows)
+    self.text:scroll() -- tables take more lines than their text
   end
 end
 

@@ -74,23 +74,19 @@ local function show_end(win)
   end)
 end
 
---- Scrolls to where the cursor was carried: the editor alone does it in the current window only.
----@param wins integer[]
-local function scroll_to_cursor(wins)
-  for _, win in ipairs(wins) do
-    api.nvim_win_set_cursor(win, api.nvim_win_get_cursor(win))
+--- Scrolls the windows that follow the end to their cursor. The editor alone does it in the current window only, and where
+--- virtual lines are above the cursor in none.
+---@param followers? integer[]
+function Transcript:scroll(followers)
+  for _, win in ipairs(followers or self:followers()) do
+    local cursor = api.nvim_win_get_cursor(win)
+    api.nvim_win_set_cursor(win, cursor)
+    if vim.fn.line('w$', win) < cursor[1] then
+      api.nvim_win_call(win, function()
+        vim.cmd('normal! zb')
+      end)
+    end
   end
-end
-
---- Highlights rows, and shows the end where that is followed: tables take more lines than their text.
----@param first integer zero-based
----@param last integer inclusive
----@param grows boolean whether more is to come
----@return integer count how many of the rows stand for good
-function Transcript:highlight(first, last, grows)
-  local count = markdown.highlight(self.buf, first, last, grows)
-  scroll_to_cursor(self:followers())
-  return count
 end
 
 --- Goes to the end in all windows, which follow it from then on.
@@ -122,7 +118,7 @@ function Transcript:write(change)
   options.modifiable, options.undolevels = true, -1
   change()
   options.modifiable, options.undolevels, options.modified = modifiable, levels, false
-  scroll_to_cursor(followers)
+  self:scroll(followers)
   if api.nvim_buf_line_count(self.buf) < count then
     vim.iter(followers):each(show_end)
   end
