@@ -38,7 +38,8 @@ def textlint(rules, paths, folder):
 
 
 def terms(pages, said):
-    """Retired terms in pages and sources; phrases in pages and in the texts of the interface, each on its line of a copy without code."""
+    """Retired terms in pages and sources; phrases in pages and in the texts of the interface, each on its line of a copy without code; and
+    the word for a directory in those that are not VS Code's, which has its own."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder).resolve()
         copies = {}
@@ -51,7 +52,9 @@ def terms(pages, said):
             path.write_text("\n".join(lines))
         others = tracked("*/tandem.txt", "*/package.nls.json", "*/bundle.l10n.json", "src/agent/*.md")
         sources = tracked("src/*.rs", "editors/*.ts", "editors/*.lua")
-        return textlint("terms", sources, folder) + textlint("phrases", [*pages, *others, *copies], folder)
+        texts = [*pages, *others, *copies]
+        elsewhere = [path for path in texts if "vscode" not in path.parts]
+        return textlint("terms", sources, folder) + textlint("phrases", texts, folder) + textlint("directories", elsewhere, folder)
 
 
 def main():

@@ -1,5 +1,5 @@
-# Installs tandem @VERSION@ into %LOCALAPPDATA%\Programs\tandem (or TANDEM_INSTALL_DIR) and adds that folder to your PATH.
-# Removing the folder and the entry uninstalls it.
+# Installs tandem @VERSION@ into %LOCALAPPDATA%\Programs\tandem (or TANDEM_INSTALL_DIR) and adds that directory to your PATH.
+# Removing the directory and the entry uninstalls it.
 $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
 

@@ -11,15 +11,15 @@ main() {
     aarch64-apple-darwin) digest=@SHA256_AARCH64_APPLE_DARWIN@ ;;
   esac
   folder=${TANDEM_INSTALL_DIR:-${HOME:?set HOME or TANDEM_INSTALL_DIR}/.local/bin}
-  mkdir -p "$folder" || fail "$folder cannot be written to; set TANDEM_INSTALL_DIR to a folder that can"
+  mkdir -p "$folder" || fail "$folder cannot be written to; set TANDEM_INSTALL_DIR to a directory that can"
   # Beside the destination, since /tmp may be small or not executable.
-  work=$(mktemp -d "$folder/.tandem-install-XXXXXX") || fail "$folder cannot be written to; set TANDEM_INSTALL_DIR to a folder that can"
+  work=$(mktemp -d "$folder/.tandem-install-XXXXXX") || fail "$folder cannot be written to; set TANDEM_INSTALL_DIR to a directory that can"
   trap 'rm -rf "$work"' EXIT
   trap 'exit 1' HUP INT TERM
   get "${TANDEM_DOWNLOAD:-@DOWNLOAD@}/tandem-$target.tar.gz" "$work/archive"
   [ "$(sum "$work/archive")" = "$digest" ] || fail "the archive is not the one of this release (SHA-256 differs); nothing was installed"
   tar -xzf "$work/archive" -C "$work" tandem
-  "$work/tandem" --version >/dev/null || fail "$folder does not let programs run; set TANDEM_INSTALL_DIR to a folder that does"
+  "$work/tandem" --version >/dev/null || fail "$folder does not let programs run; set TANDEM_INSTALL_DIR to a directory that does"
   mv -f "$work/tandem" "$folder/tandem"
   echo "installed $("$folder/tandem" --version) in $folder"
   case ":$PATH:" in

@@ -544,7 +544,7 @@ impl<'a> Listener<'a> {
     /// The error for arguments that are not JSON.
     fn unreadable(&self) -> String {
         let pieces = tools::edit_name(self.inputs.tools).map(|edit| {
-            format!(". Long content comes in pieces: write_file the first part, then add to its last line with {edit}")
+            format!(". Write long content in pieces: the first with write_file, the others after its last line with {edit}")
         });
         let pieces = pieces.unwrap_or_default();
         format!(

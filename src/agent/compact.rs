@@ -34,7 +34,7 @@ const WORDS: usize = 16_000;
 /// The request for a summary.
 pub(super) const ASK: &str = "Summarize the conversation so far for yourself: your summary will replace it, \
     except for the user's own messages and the project's instructions, which are kept word for word. Use these headings:\n\
-    ## Task\nWhat the user wants now, and the decisions made so far, with reasons.\n\
+    ## Task\nWhat the user wants now, with constraints and what they rejected, and the decisions made so far, with reasons.\n\
     ## State\nWhat is done, what works, what is half done.\n\
     ## Files\nEach relevant file, as path:line, with what it contains and what was changed.\n\
     ## Commands\nThose that worked and those that failed, with the relevant output.\n\
@@ -383,7 +383,7 @@ pub(super) fn facts(entries: &[Arc<Entry>], tools: &[Arc<dyn Tool>]) -> String {
     if !files.is_empty() {
         let _ = write!(
             text,
-            "\n\nFiles and folders worked with, the last first: {}",
+            "\n\nFiles and directories worked with, most recent first: {}",
             files.join(", ")
         );
     }
@@ -537,7 +537,7 @@ mod tests {
             "I said:\n```\nchange it\n```",
             "We look for it.",
             "- [completed] Find it",
-            "the last first: a.rs",
+            "most recent first: a.rs",
             "Continue with what you were doing",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -242,7 +242,7 @@ pub mod any_path {
         match AnyPath::deserialize(deserializer)? {
             AnyPath::Text(path) => Ok(path),
             AnyPath::Bytes(bytes) => {
-                of_bytes(bytes).ok_or_else(|| serde::de::Error::custom("no path of this system"))
+                of_bytes(bytes).ok_or_else(|| serde::de::Error::custom("not a path on this system"))
             }
         }
     }

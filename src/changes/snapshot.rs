@@ -385,7 +385,7 @@ impl Look<'_> {
     /// Lists a folder; returns the folders in it.
     fn folder(&self, root: &Root, folder: &folder::Folder) -> Vec<folder::Folder> {
         if self.folders.fetch_add(1, Ordering::Relaxed) == FOLDERS {
-            self.problem(format!("the workspace has more than {FOLDERS} folders"));
+            self.problem(format!("the workspace has more than {FOLDERS} directories"));
             self.with_found(|found| found.has_more[0] = true);
         }
         if self.folders.load(Ordering::Relaxed) > FOLDERS {

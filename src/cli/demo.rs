@@ -33,7 +33,7 @@ pub(super) async fn run(args: Args) -> Outcome {
     let folder = tempfile::Builder::new()
         .prefix("tandem-demo-")
         .tempdir()
-        .context("making a temporary folder")?;
+        .context("making a temporary directory")?;
     let stage = Stage::new(folder.path());
     let played = play(&stage).await;
     if args.keep {
@@ -43,7 +43,7 @@ pub(super) async fn run(args: Args) -> Outcome {
             kept.join("project").display()
         ))?;
     } else {
-        folder.close().context("removing the temporary folder")?;
+        folder.close().context("removing the temporary directory")?;
     }
     played.map(|()| ExitCode::SUCCESS).map_err(Failure::from)
 }

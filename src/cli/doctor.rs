@@ -175,7 +175,7 @@ fn state_folder(folder: Option<&Path>) -> Finding {
         "sessions and chat files cannot be saved; set TANDEM_STATE_DIR to a writable directory";
     let Some(folder) = folder else {
         return Finding::warning(
-            "state directory",
+            "state",
             "there is none, because there is no home directory",
             advice,
         );
@@ -185,12 +185,8 @@ fn state_folder(folder: Option<&Path>) -> Finding {
         // Creating an empty file succeeds even on a full disk.
         .and_then(|mut file| file.write_all(&[0; 4096]));
     match tried {
-        Ok(()) => Finding::good("state directory", folder.display().to_string()),
-        Err(error) => Finding::warning(
-            "state directory",
-            format!("{}: {error}", folder.display()),
-            advice,
-        ),
+        Ok(()) => Finding::good("state", folder.display().to_string()),
+        Err(error) => Finding::warning("state", format!("{}: {error}", folder.display()), advice),
     }
 }
 

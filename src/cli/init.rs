@@ -85,7 +85,7 @@ struct Template {
 
 /// Where a piece of configuration belongs.
 enum Target {
-    /// A TOML file below the platform's configuration folder that can be appended to.
+    /// A TOML file below the platform's configuration directory that can be appended to.
     Toml(&'static str),
     /// A file that only the person can change, and why.
     ByHand(&'static str),
@@ -144,7 +144,7 @@ pub(super) fn run(
         None => list_editors(environment, out),
         Some(Editor::Neovim) if args.write => install_plugin(environment, out).map_err(|error| {
             anyhow!(
-                "{error:#}; set {} to a folder you can write to, or install the plugin with a plugin manager",
+                "{error:#}; set {} to a directory you can write to, or install the plugin with a plugin manager",
                 plugin::DATA_HOME
             )
         }),
@@ -226,7 +226,7 @@ fn change_extension(
     Ok(())
 }
 
-/// The folders and files that installing in editors has made.
+/// The directories and files that installing in editors has made.
 pub(super) fn places(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
     plugin::folder(environment)
         .map(|folder| ("Neovim plugin", folder))

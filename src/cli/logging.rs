@@ -10,7 +10,7 @@ use super::logs::LogFile;
 use crate::config::{Environment, LogLevel, Settings, Sources};
 use crate::text::{Redactor, display};
 
-/// Starts logging, at the level and into the folder that are configured; an invalid level is reported in the log itself.
+/// Starts logging, at the level and into the directory that are configured; an invalid level is reported in the log itself.
 pub fn log(environment: &Environment) {
     let settings = Settings::load(environment, &Sources::default());
     let secrets = Redactor::new(settings.secrets());

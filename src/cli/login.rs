@@ -29,8 +29,11 @@ pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
     let settings = Settings::load(environment, &Sources::default());
     let providers = session::by_readiness(session::providers(&settings).await);
     let entry = match args.provider {
-        Some(name) => named(&providers, &name)
-            .ok_or_else(|| Failure::usage(format!("unknown provider `{name}`"))),
+        Some(name) => named(&providers, &name).ok_or_else(|| {
+            Failure::usage(format!(
+                "unknown provider `{name}`; `tandem login` lists those it knows"
+            ))
+        }),
         None => choose_provider(&providers),
     }?;
     let (candidate, models) = reach(&settings, &entry).await?;

@@ -44,7 +44,7 @@ enum Action {
 
 pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result<()> {
     let root = Root::open(&args.directory)
-        .with_context(|| format!("folder {}", args.directory.display()))?;
+        .with_context(|| format!("directory {}", args.directory.display()))?;
     let workspaces = [root.path().to_owned()];
     let settings = Settings::load(
         environment,

@@ -59,7 +59,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let prompt = words(&args)?;
     let root = Root::open(&args.directory)
-        .with_context(|| format!("folder {}", args.directory.display()))?;
+        .with_context(|| format!("directory {}", args.directory.display()))?;
     let flags = Flags {
         model: args.model.as_deref(),
         mode: args.mode,

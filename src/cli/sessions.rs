@@ -142,7 +142,7 @@ pub(super) fn kept(settings: &Settings) -> anyhow::Result<Sessions> {
 
 fn absolute(folder: &Path) -> anyhow::Result<PathBuf> {
     let root = crate::workspace::Root::open(folder)
-        .with_context(|| format!("folder {}", folder.display()))?;
+        .with_context(|| format!("directory {}", folder.display()))?;
     Ok(root.path().to_owned())
 }
 

@@ -437,7 +437,7 @@ impl Choice<'_> {
         }
     }
 
-    /// What is missing, and the three ways to configure a model.
+    /// What is missing, and the ways to configure a model, the easiest first.
     fn explain(&self, what: &str) -> String {
         let file = self
             .environment
@@ -445,10 +445,11 @@ impl Choice<'_> {
             .unwrap_or_else(|| PathBuf::from("config.toml"));
         format!(
             "{what}. Do one of these:\n\
-             - set TANDEM_BASE_URL and TANDEM_MODEL to your endpoint and its model (TANDEM_API_KEY if it needs a key)\n\
-             - write `model = \"provider/model\"` into the configuration file config.toml ({})\n\
+             - run `tandem login` in a terminal: it sets up a provider, its key and a model\n\
              - set a provider's key, such as OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY, or start a local \
-             server (Ollama, LM Studio, llama.cpp)",
+             server (Ollama, LM Studio, llama.cpp)\n\
+             - set TANDEM_BASE_URL and TANDEM_MODEL to your endpoint and its model (TANDEM_API_KEY if it needs a key)\n\
+             - write `model = \"provider/model\"` into the configuration file config.toml ({})",
             file.display()
         )
     }

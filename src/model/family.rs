@@ -92,10 +92,10 @@ impl Known {
     pub(super) fn habit(self) -> Option<&'static str> {
         match self.family {
             Family::Gemini => Some(
-                "Never return an empty response; after an edit go on with the next call or the final answer.",
+                "Never return an empty response; after an edit, continue with the next call or the final answer.",
             ),
             Family::Gpt | Family::OSeries => {
-                Some("Before a group of calls say in one sentence what you are about to do.")
+                Some("Before a group of calls, say in one sentence what you are about to do.")
             }
             _ => None,
         }

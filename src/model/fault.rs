@@ -111,7 +111,7 @@ pub(super) fn window_full() -> Failure {
 pub(super) fn broken_off(word: &str) -> Failure {
     Failure::passing(
         ErrorCode::Network,
-        format!("the provider broke the answer off with `{word}`"),
+        format!("the provider ended the answer with an error (`{word}`)"),
     )
 }
 

@@ -285,7 +285,7 @@ impl Request {
             ),
             Some(Remedy::Forget) if learned.forget(&self.conversation, &self.body) => (
                 format!(
-                    "{name} refuses the earlier thoughts of {model}, because the messages before them have changed; omitting them"
+                    "{name} rejects the earlier reasoning of {model}, because the messages before it have changed; omitting it"
                 ),
                 true,
             ),

@@ -33,7 +33,7 @@ impl Shell {
         limit: Duration,
     ) -> Result<Ran, ToolError> {
         let Some(root) = workspace.roots().first() else {
-            return Err(ToolError("there is no folder".to_owned()));
+            return Err(ToolError("there is no directory".to_owned()));
         };
         if !self.holds(workspace).await {
             return Err(ToolError(

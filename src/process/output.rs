@@ -148,7 +148,7 @@ impl Output {
         let (before, after) = (head.len(), tail.len());
         if skipped > 0 {
             let whole = match &state.missing {
-                None => format!("; read_file reads it all: `{}`", self.name),
+                None => format!("; read_file returns all of it: `{}`", self.name),
                 Some(why) => format!("; it was not saved in full: {why}"),
             };
             head = format!("{head}\n[… {skipped} bytes left out{whole} …]\n");
@@ -413,7 +413,7 @@ mod tests {
         let text = output.take(usize::MAX);
         assert!(text.starts_with("line 1 é\nline 2 é\n"), "{}", text.len());
         assert!(text.ends_with("line 199999 é\nline 200000 é\n"));
-        assert!(text.contains("bytes left out; read_file reads it all: `output:1` …]"));
+        assert!(text.contains("bytes left out; read_file returns all of it: `output:1` …]"));
         assert!(text.len() < 3 * KEPT + 200, "{}", text.len());
         let middle = output.lines(100_000, 2, 1000).unwrap();
         assert_eq!(middle, ("line 100000 é\nline 100001 é\n".to_owned(), true));

@@ -311,7 +311,7 @@ fn open_root(folder: &Path) -> Answer<Root> {
     let refused = |why: &str| {
         error(
             ErrorCode::InvalidParams,
-            format!("folder {}: {why}", folder.display()),
+            format!("directory {}: {why}", folder.display()),
         )
     };
     if !folder.is_absolute() {

@@ -73,7 +73,7 @@ impl Server {
         };
         if !self.is_open_with(id, sources)? {
             return Err(refused(
-                "with other folders, MCP servers or instructions; send session/close first",
+                "with other directories, MCP servers or instructions; send session/close first",
             ));
         }
         let (events, store) = (self.events.clone(), self.sessions());

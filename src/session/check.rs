@@ -42,7 +42,7 @@ pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {
         ),
         Ok(Probe { text, .. }) if text.contains("\"report_ready\"") => Finding::warning(
             "tool calls",
-            "the model writes its calls as text; tandem runs those that are clear",
+            "the model writes its calls as text; tandem runs those that are unambiguous",
             "choose a model that supports tool calling",
         ),
         Ok(_) => Finding::warning(

@@ -188,7 +188,7 @@ impl Context {
         }
         let text = match self.workspace.read(&path).await {
             Ok(file) => file.text,
-            Err(FileError::Special(_, "a folder")) => return self.folder(path, most).await,
+            Err(FileError::Special(_, "a directory")) => return self.folder(path, most).await,
             Err(FileError::Binary(..)) => return self.image(path, name).await,
             Err(_) => return None,
         };
@@ -221,7 +221,7 @@ impl Context {
 
     async fn folder(&self, path: WorkspacePath, most: usize) -> Option<Attachment> {
         let heading = format!(
-            "Contents of the folder {}",
+            "Contents of the directory {}",
             complete::shown(&self.workspace, &path)
         );
         let workspace = self.workspace.clone();

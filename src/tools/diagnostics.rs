@@ -24,7 +24,7 @@ pub(super) struct Diagnostics;
 /// Where to look.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// File or folder; everywhere when left out.
+    /// File or directory; by default the workspace.
     path: Option<String>,
 }
 

@@ -159,7 +159,7 @@ impl Found {
         if self.total == 0 {
             let pattern = escape_line(pattern);
             lines.push(format!(
-                "[no file matches {pattern}; files that .gitignore names are found only below a folder given as `path`]"
+                "[no file matches {pattern}; files that .gitignore names are found only below a directory given as `path`]"
             ));
         }
         if self.total > self.first.len() {
@@ -169,7 +169,10 @@ impl Found {
             ));
         }
         if self.unreadable > 0 {
-            lines.push(format!("[{} folders could not be read]", self.unreadable));
+            lines.push(format!(
+                "[{} directories could not be read]",
+                self.unreadable
+            ));
         }
         lines.join("\n") + "\n"
     }

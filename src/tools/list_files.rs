@@ -111,7 +111,10 @@ fn list(
         tree.push(format!("[there are more than {SEEN}]"));
     }
     if seen.unreadable > 0 {
-        tree.push(format!("[{} folders could not be read]", seen.unreadable));
+        tree.push(format!(
+            "[{} directories could not be read]",
+            seen.unreadable
+        ));
     }
     Ok(tree.join("\n"))
 }
@@ -188,7 +191,7 @@ fn drawn(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
         lines.push(format!("[{left_out} more; find files by name with glob]"));
     } else if left_out > 0 {
         lines.push(format!(
-            "[{left_out} more below level {shown}; list a folder to see what is in it]"
+            "[{left_out} more below level {shown}; list a directory to see what is in it]"
         ));
     }
     lines
@@ -245,7 +248,7 @@ mod tests {
             [
                 "  a/…",
                 "  b",
-                "[600 more below level 1; list a folder to see what is in it]"
+                "[600 more below level 1; list a directory to see what is in it]"
             ]
         );
     }

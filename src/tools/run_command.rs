@@ -167,7 +167,7 @@ async fn command_line(
     let cwd = folder(context, arguments)?;
     if !cwd.is_folder() {
         return Err(ToolError(format!(
-            "the folder {} does not exist",
+            "the directory {} does not exist",
             cwd.display()
         )));
     }

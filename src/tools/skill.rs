@@ -34,7 +34,7 @@ pub(super) struct LoadSkill {
 struct Arguments {
     /// The skill.
     name: String,
-    /// Another file of its folder that it names, such as `reference.md`.
+    /// Another file of its directory that it names, such as `reference.md`.
     file: Option<String>,
 }
 

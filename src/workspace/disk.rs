@@ -221,7 +221,7 @@ fn special_kind(kind: FileType) -> Option<&'static str> {
         return None;
     }
     Some(match kind {
-        kind if kind.is_dir() => "a folder",
+        kind if kind.is_dir() => "a directory",
         kind if kind.is_symlink() => "replaced by a symbolic link while it was being opened",
         kind if kind.is_fifo() => "a named pipe",
         kind if kind.is_socket() => "a socket",
@@ -239,7 +239,7 @@ fn read_error(path: &WorkspacePath, error: &io::Error) -> FileError {
 
 fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> FileError {
     let reason = match error.kind() {
-        io::ErrorKind::IsADirectory => return FileError::Special(path.display(), "a folder"),
+        io::ErrorKind::IsADirectory => return FileError::Special(path.display(), "a directory"),
         io::ErrorKind::PermissionDenied => {
             "permission denied; only the user can grant it".to_owned()
         }
@@ -249,7 +249,7 @@ fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> File
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "no space left on device; ask the user to free some".to_owned()
         }
-        io::ErrorKind::NotADirectory => "part of its path is not a folder".to_owned(),
+        io::ErrorKind::NotADirectory => "part of its path is not a directory".to_owned(),
         _ => error.to_string(),
     };
     FileError::Io {

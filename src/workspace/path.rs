@@ -353,13 +353,13 @@ fn shown(relative: &Path) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// The name is empty.
-    #[error("the path is empty; name a file relative to the workspace folder")]
+    #[error("the path is empty; name a file relative to the workspace directory")]
     Empty,
     /// The name contains a NUL character.
     #[error("the path {0:?} contains a NUL character")]
     Nul(String),
     /// The name uses backslashes for folders.
-    #[error("the path {0:?} uses backslashes and no such file exists; use / between folders")]
+    #[error("the path {0:?} uses backslashes and no such file exists; use / between directories")]
     Backslash(String),
     /// The path is outside every root, or leads there.
     #[error("{path} is outside the workspace; only files in {roots} can be reached")]

@@ -139,7 +139,7 @@ impl Skill {
             .all(|part| matches!(part, Component::Normal(_)));
         if !inside || super::protect::is_secret(Path::new(name)) {
             return Err(io::Error::other(
-                "only the files of the skill's folder can be read, and no secrets",
+                "only the files of the skill's directory can be read, and no secrets",
             ));
         }
         let mut bytes = Vec::new();

@@ -584,7 +584,7 @@ t.test('checkhealth reports the binary, its version, the server and the model', 
   vim.cmd('silent! tabonly')
   local _, folder = project('attach')
   local parts = { 'Neovim ', binary, 'server for ' .. folder, 'session: ready', ' · Ask before edits · test', 'vim.g.tandem is valid' }
-  for _, part in ipairs(vim.list_extend(parts, { 'sandbox: ', 'configuration: ', 'state directory: ' })) do
+  for _, part in ipairs(vim.list_extend(parts, { 'sandbox: ', 'configuration: ', 'state: ' })) do
     t.contains(report, part)
   end
   t.equal(report:find('none yet', 1, true), nil)

@@ -502,7 +502,7 @@ fn the_end_of_long_output_is_shown_and_all_of_it_is_readable() {
     let told = stage.told();
     assert!(told[0].starts_with("a line of twelve megabytes of lines\n"));
     assert!(
-        told[0].contains("bytes left out; read_file reads it all: `output:1` …]"),
+        told[0].contains("bytes left out; read_file returns all of it: `output:1` …]"),
         "{}",
         told[0].len()
     );
@@ -632,7 +632,7 @@ fn commands_that_cannot_run_need_no_approval() {
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     let told = stage.told();
     assert_eq!(told[0], "the command is empty");
-    assert_eq!(told[1], "the folder gone does not exist");
+    assert_eq!(told[1], "the directory gone does not exist");
     assert!(
         told[2].starts_with("/etc is outside the workspace"),
         "{}",

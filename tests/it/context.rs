@@ -210,7 +210,8 @@ fn mentioned_lines_and_folders_are_attached() {
         "{message}"
     );
     assert!(
-        message.contains("Contents of the folder src:\n```\n  a.rs\n  deep/\n    my notes.md\n```"),
+        message
+            .contains("Contents of the directory src:\n```\n  a.rs\n  deep/\n    my notes.md\n```"),
         "{message}"
     );
     assert!(

@@ -254,7 +254,7 @@ fn thoughts_that_a_provider_does_not_take_back_are_omitted_and_new_ones_are_not(
         for question in ["one", "two", "three"] {
             ask(&mut client, &session, question);
         }
-        notice(&mut client, "earlier thoughts");
+        notice(&mut client, "earlier reasoning");
         let has = |sent: &str, thought: &str| {
             let mut fields = ["thinking", "encrypted_content", "thought_signature"].iter();
             fields.any(|field| sent.contains(&format!("\"{field}\":\"{thought}\"")))

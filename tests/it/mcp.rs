@@ -675,7 +675,7 @@ fn http_servers_get_their_headers_and_are_reinitialized() {
         "{results:?}"
     );
     assert!(
-        results[1].contains("forgot its session twice, and did not carry out this call"),
+        results[1].contains("lost its session twice and did not carry out this call"),
         "{results:?}"
     );
     assert_eq!(client.end(), tandem::server::Ended::Well);

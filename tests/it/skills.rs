@@ -171,15 +171,15 @@ fn a_skill_reads_nothing_but_its_own_folder() {
     check(file("own", "more/reference.md"), "More of it.");
     check(
         file("own", "../../config.toml"),
-        "only the files of the skill's folder",
+        "only the files of the skill's directory",
     );
     check(
         file("theirs", "/etc/passwd"),
-        "only the files of the skill's folder",
+        "only the files of the skill's directory",
     );
     check(
         file("theirs", "../../../.env"),
-        "only the files of the skill's folder",
+        "only the files of the skill's directory",
     );
     check(file("theirs", "link.md"), "may contain secrets");
     check(file("theirs", "far.md"), "outside the workspace");

@@ -79,7 +79,7 @@ fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     )
 }
 
-/// The folder of an extension of another version, unless this one is installed beside it.
+/// The directory of an extension of another version, unless this one is installed beside it.
 fn other_extension(environment: &Environment) -> Option<PathBuf> {
     let home = Path::new(
         environment

@@ -12,7 +12,7 @@ use ring::digest;
 
 use crate::config::Environment;
 
-/// The folders of the plugin that Neovim needs.
+/// The directories of the plugin that Neovim needs.
 static PARTS: [(&str, Dir<'static>); 4] = [
     (
         "doc",
@@ -32,7 +32,7 @@ static PARTS: [(&str, Dir<'static>); 4] = [
     ),
 ];
 
-/// Marks the folder as ours to replace and remove, with a checksum of its contents.
+/// Marks the directory as ours to replace and remove, with a checksum of its contents.
 const MARK: &str = ".installed-by-tandem";
 
 /// The result of an installation.
@@ -44,14 +44,14 @@ pub enum Installed {
     Same,
 }
 
-/// The variable that names the folder for programs' data.
+/// The variable that names the directory for programs' data.
 pub const DATA_HOME: &str = if cfg!(windows) {
     "LOCALAPPDATA"
 } else {
     "XDG_DATA_HOME"
 };
 
-/// The folder for the plugin: a package below Neovim's data folder.
+/// The directory for the plugin: a package below Neovim's data directory.
 pub fn folder(environment: &Environment) -> Option<PathBuf> {
     let data = if cfg!(windows) {
         PathBuf::from(environment.get(DATA_HOME)?).join("nvim-data")
@@ -67,10 +67,10 @@ pub fn folder(environment: &Environment) -> Option<PathBuf> {
     Some(data.join("site/pack/tandem/start/tandem"))
 }
 
-/// Installs the plugin. The folder is complete at every moment.
+/// Installs the plugin. The directory is complete at every moment.
 ///
 /// # Errors
-/// The folder was not created by an installation, has been changed since, or cannot be written.
+/// The directory was not created by an installation, has been changed since, or cannot be written.
 pub fn install(folder: &Path) -> anyhow::Result<Installed> {
     let files = files();
     let seal = seal(&files);
@@ -78,7 +78,7 @@ pub fn install(folder: &Path) -> anyhow::Result<Installed> {
     if before.as_deref() == Some(seal.as_str()) {
         return Ok(Installed::Same);
     }
-    let parent = folder.parent().context("the folder has a parent")?;
+    let parent = folder.parent().context("the directory has a parent")?;
     fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
     // Below another folder, so that Neovim never loads it as a package.
     let shelf = parent.parent().unwrap_or(parent);
@@ -105,7 +105,7 @@ pub fn install(folder: &Path) -> anyhow::Result<Installed> {
 /// Removes the plugin; returns whether there was one.
 ///
 /// # Errors
-/// The folder was not created by an installation, has been changed since, or cannot be removed.
+/// The directory was not created by an installation, has been changed since, or cannot be removed.
 pub fn remove(folder: &Path) -> anyhow::Result<bool> {
     if installed(folder)?.is_none() {
         return Ok(false);
@@ -150,7 +150,7 @@ fn installed(folder: &Path) -> anyhow::Result<Option<String>> {
     Ok(Some(mark))
 }
 
-/// All files of a folder except the mark, by relative path.
+/// All files of a directory except the mark, by relative path.
 fn read(top: &Path, below: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
     for entry in fs::read_dir(top.join(below))? {
         let entry = entry?;

@@ -79,7 +79,7 @@ pub fn edit_format(model: &str) -> Result<EditFormat, Failure> {
     let known = FORMATS.iter().find(|(part, _)| name.contains(part));
     known.map(|(_, format)| *format).ok_or_else(|| {
         let why = format!(
-            "`next-edit` needs a model trained to predict edits, and the name `{model}` tells of none — set \
+            "`next-edit` needs a model trained to predict edits, and `{model}` is not known as one — set \
             `edit-format` in the section [completion] of config.toml"
         );
         fault::invalid(&why)

@@ -151,6 +151,6 @@ fn waiting(kind: ToolKind) -> &'static str {
         ToolKind::Edit => "wants to edit",
         ToolKind::Execute => "wants to run a command",
         ToolKind::Think => "has a question",
-        _ => "asks for permission",
+        _ => "needs your approval",
     }
 }

@@ -254,7 +254,7 @@ impl Hits {
         };
         if self.unsearched + self.unreadable > 0 {
             let files = count(self.unsearched, "file", "files");
-            let folders = count(self.unreadable, "folder", "folders");
+            let folders = count(self.unreadable, "directory", "directories");
             writeln!(summary, "[could not read {files} and {folders}]")
                 .expect("writing to a string cannot fail");
         }

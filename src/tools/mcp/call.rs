@@ -302,7 +302,7 @@ impl McpTool {
             ),
             Fault::Expired => {
                 format!(
-                    "the MCP server `{server}` forgot its session twice, and did not carry out this call"
+                    "the MCP server `{server}` lost its session twice and did not carry out this call"
                 )
             }
             Fault::Denied(why) => format!("the MCP server `{server}` {why}"),

@@ -163,7 +163,7 @@ async fn read_file_explains_what_it_cannot_read() {
     assert_eq!(read("zzz").await, "error: zzz does not exist");
     assert_eq!(
         read("src").await,
-        "error: src is a folder, not a regular file"
+        "error: src is a directory, not a regular file"
     );
     let instead = |path: &str| {
         Place::tool("read_file").instead(&place.context, &json!({ "file_path": path }))

@@ -84,13 +84,13 @@ async fn binary_files_are_refused() {
     for (name, words) in [
         ("binary", "binary file of 6 bytes"),
         ("odd", "binary file of 3 bytes"),
-        ("folder", "is a folder"),
-        (".", "is a folder"),
+        ("folder", "is a directory"),
+        (".", "is a directory"),
         ("fifo", "is a named pipe"),
         ("socket", "is a socket"),
         ("sparse", "too large: 5368709120 bytes"),
         ("absent", "absent does not exist"),
-        ("binary/x", "not a folder"),
+        ("binary/x", "not a directory"),
     ] {
         let error = read(&workspace, name).await.unwrap_err().to_string();
         assert!(error.contains(words), "{name}: {error}");

@@ -244,7 +244,7 @@ async fn json(response: Response) -> Result<Value, String> {
     let mut stream = response.bytes_stream();
     while let Some(piece) = stream.next().await {
         body.extend_from_slice(
-            &piece.map_err(|error| format!("broke off: {}", error.without_url()))?,
+            &piece.map_err(|error| format!("ended its response early: {}", error.without_url()))?,
         );
         if body.len() > LONGEST {
             return Err("is too long".to_owned());
