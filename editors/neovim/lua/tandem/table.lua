@@ -11,6 +11,8 @@ local M = {}
 
 --- Below this, words in the cells of a wide table could not be read.
 local MIN_CELL_WIDTH = 4
+--- Longer words are cut before shorter ones are.
+local MAX_WORD_WIDTH = 16
 
 local ranges = api.nvim_create_namespace('tandem.tables')
 local drawn = api.nvim_create_namespace('tandem.tables.drawn')
@@ -20,6 +22,7 @@ local drawn = api.nvim_create_namespace('tandem.tables.drawn')
 ---@class tandem.Cell
 ---@field pieces tandem.Piece[]
 ---@field width integer
+---@field word integer the width of its longest word
 
 --- Where the cells of a row are: bytes, one-based, without the blanks around them.
 ---@param line string
@@ -92,7 +95,8 @@ end
 local function read(buf, row, line)
   local hidden, highlights = looks(buf, row)
   return vim.tbl_map(function(span)
-    local cell = { pieces = {}, width = 0 } ---@type tandem.Cell
+    local cell = { pieces = {}, width = 0, word = 0 } ---@type tandem.Cell
+    local text = ''
     for byte = span[1], span[2] do
       local piece = cell.pieces[#cell.pieces]
       local is_escape = line:sub(byte, byte + 1) == '\\|'
@@ -102,7 +106,11 @@ local function read(buf, row, line)
           table.insert(cell.pieces, piece)
         end
         piece[1] = piece[1] .. line:sub(byte, byte)
+        text = text .. line:sub(byte, byte)
       end
+    end
+    for word in text:gmatch('%S+') do
+      cell.word = math.max(cell.word, vim.fn.strdisplaywidth(word))
     end
     cell.width = cells.width(cell.pieces)
     return cell
@@ -132,7 +140,7 @@ local function wrap(cell, width)
       to = blank or math.max(to, from + 1)
     end
     local pieces = vim.list_slice(characters, from, to - 1)
-    lines[#lines + 1] = { pieces = pieces, width = cells.width(pieces) }
+    lines[#lines + 1] = { pieces = pieces, width = cells.width(pieces), word = 0 }
     from = to
     while characters[from] and characters[from][1] == ' ' do
       from = from + 1
@@ -141,29 +149,24 @@ local function wrap(cell, width)
   return lines
 end
 
---- The widths of columns in a window: the widest ones share what the others leave.
+--- The widths of columns in a window: the widest ones share what the others leave, and as few words as possible are cut.
 ---@param natural integer[]
+---@param words integer[] the longest word of each
 ---@param room number cells of a line
 ---@return integer[]? widths nil if there are too many columns
-local function fit(natural, room)
-  local left = room - 3 * #natural - 1
-  local narrowest = vim.deepcopy(natural)
-  table.sort(narrowest)
-  local cap = math.huge ---@type number
-  for index, width in ipairs(narrowest) do
-    local share = math.floor(left / (#narrowest - index + 1))
-    if width > share then
-      cap = share
-      break
+local function fit(natural, words, room)
+  for longest = MAX_WORD_WIDTH, MIN_CELL_WIDTH, -1 do
+    for most = math.min(vim.fn.max(natural), room), MIN_CELL_WIDTH, -1 do
+      local widths, total = {}, 1
+      for column, width in ipairs(natural) do
+        widths[column] = math.min(width, math.max(most, math.min(words[column], longest)))
+        total = total + widths[column] + 3
+      end
+      if total <= room then
+        return widths
+      end
     end
-    left = left - width
   end
-  if cap < MIN_CELL_WIDTH then
-    return nil
-  end
-  return vim.tbl_map(function(width)
-    return math.min(width, cap)
-  end, natural)
 end
 
 ---@param row tandem.Cell[]
@@ -173,7 +176,7 @@ end
 local function line_of(row, widths, rule)
   local out, aligned = {}, spans(rule) ---@type tandem.Piece[]
   for column, width in ipairs(widths) do
-    local cell = row[column] or { pieces = {}, width = 0 }
+    local cell = row[column] or { pieces = {}, width = 0, word = 0 }
     local marks = rule:sub(aligned[column][1], aligned[column][2])
     local free = width - cell.width
     local left = not vim.endswith(marks, ':') and 0 or vim.startswith(marks, ':') and math.floor(free / 2) or free
@@ -251,20 +254,24 @@ end
 local function show(buf, first, last)
   api.nvim_buf_clear_namespace(buf, drawn, first, last + 2)
   local lines = api.nvim_buf_get_lines(buf, first, last + 1, true)
-  local rows, natural, widest = {}, {}, 0 ---@type table<integer, tandem.Cell[]>, integer[], integer
+  local rows, widest = {}, 0 ---@type table<integer, tandem.Cell[]>, integer
+  local natural, words = {}, {} ---@type integer[], integer[]
   for column in ipairs(spans(lines[2])) do
-    natural[column] = 1
+    natural[column], words[column] = 1, 1
   end
   for index, line in ipairs(lines) do
     widest = math.max(widest, vim.fn.strdisplaywidth(line))
     rows[index] = index ~= 2 and read(buf, first + index - 1, line) or nil
     for column in ipairs(natural) do
       local cell = rows[index] and rows[index][column]
-      natural[column] = math.max(natural[column], cell and cell.width or 0)
+      if cell then
+        natural[column] = math.max(natural[column], cell.width)
+        words[column] = math.max(words[column], cell.word)
+      end
     end
   end
   local room = decor.width(buf) or math.huge
-  local widths = fit(natural, room)
+  local widths = fit(natural, words, room)
   local is_wide = math.max(widest, cells.width(rule_of(natural))) > room
   set_fold(buf, first, last, is_wide and widths ~= nil)
   if not widths or is_wide and not folds.is_closed(buf, first) then
