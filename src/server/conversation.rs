@@ -179,12 +179,14 @@ impl Server {
         settings
     }
 
-    /// A conversation without a model reads the configuration again: the person may have written one since.
+    /// A conversation without a model, or whose key was refused, reads the configuration again: the person may have
+    /// written one since.
     pub(super) fn reconfigure(&mut self, id: &str) {
         let Some(conversation) = self.conversations.get(id) else {
             return;
         };
-        if conversation.session.state().model.is_err() {
+        let state = conversation.session.state();
+        if state.model.is_err() || state.refusal.is_some() {
             self.pass_settings(id);
         }
     }

@@ -117,6 +117,8 @@ pub struct State {
     pub mode: Mode,
     /// `provider/model`, or why there is none.
     pub model: Result<String, String>,
+    /// Why its provider refused the key of the last prompt.
+    pub refusal: Option<String>,
     /// The models to choose from.
     pub models: Arc<[String]>,
     /// The reasoning effort; `None` for the configured one.

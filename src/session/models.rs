@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::store::{Held, Journal};
 use super::{SessionId, Setup, Start, connect, environment, offers};
 use crate::agent::{Entry, Explorers, prompt};
-use crate::config::Settings;
+use crate::config::{ModelSettings, Settings};
 use crate::domain::{Effort, ErrorCode, Failure, ToolKind};
 use crate::model::{Instructions, Message, Part, Preamble, Provider, ToolSpec};
 use crate::process::Shell;
@@ -30,6 +30,8 @@ pub(super) struct Models {
     pub choices: Arc<[String]>,
     /// Whether the history may be encoded for another model.
     is_stale: bool,
+    /// Why the provider refused the key of the last prompt.
+    pub refusal: Option<String>,
     pub tools: Arc<[Arc<dyn Tool>]>,
     /// What the client adds to the system prompt.
     instructions: String,
@@ -56,6 +58,7 @@ impl Models {
             effort: None,
             choices: [].into(),
             is_stale: false,
+            refusal: None,
             tools: Arc::clone(&setup.tools),
             instructions: setup.instructions.clone(),
             environment: String::new(),
@@ -85,6 +88,17 @@ impl Models {
             }
         }
         self.search(start);
+    }
+
+    /// Takes other settings, with the model they name where the session used the configured one, else with its own.
+    pub fn renew(&mut self, settings: Settings, start: Start, journal: &mut Journal) {
+        let configured = self.settings.model.as_ref().ok().map(ModelSettings::name);
+        let chosen = self.name().filter(|name| Some(name) != configured.as_ref());
+        let provider = match chosen {
+            Some(name) => connect::provider_named(&settings, &name, self.effort),
+            None => connect::provider(&settings),
+        };
+        self.configure(settings, provider, start, journal);
     }
 
     /// Searches for a better model than the default one of a key, if nobody chose a model.
@@ -179,6 +193,7 @@ impl Models {
     /// Another model from the next turn on. What only the previous one understands (its reasoning) is dropped.
     fn set(&mut self, provider: Provider, effort: Option<Effort>, journal: &mut Journal) {
         self.effort = effort;
+        self.refusal = None;
         journal.held(self.held(&provider));
         self.tools = connect::offered(
             &provider.endpoint().model,

@@ -148,6 +148,7 @@ mod tests {
         let state = State {
             mode: Mode::Ask,
             model: Err(String::new()),
+            refusal: None,
             models: [].into(),
             effort: None,
             has_effort: false,

@@ -131,10 +131,18 @@ impl Actor {
     /// It has run no turn, so the rules, limits, secrets and MCP servers in it count as well, not the model alone. What
     /// its folders and files were made from stays: the state folder, and the environment of commands. The checks at the
     /// end of a turn are taken in any case.
-    async fn configure(&mut self, settings: Settings) {
+    ///
+    /// After a refused key, the models alone are taken: the session goes on with its rules and MCP servers.
+    async fn configure(&mut self, mut settings: Settings) {
         let before = &mut self.models.settings;
         before.finish.clone_from(&settings.finish);
         let (mode, start) = (before.mode, self.start);
+        if self.models.refusal.is_some() {
+            self.secrets.add(settings.secrets());
+            settings.mode = mode;
+            let journal = &mut self.conversation.journal;
+            return self.models.renew(settings, start, journal);
+        }
         if !self
             .models
             .provider
@@ -390,6 +398,11 @@ impl Actor {
                 if self.spending.note(&event) {
                     self.publish();
                 }
+                if let AgentEvent::Error(failure) = &event {
+                    let is_refusal = failure.code == ErrorCode::Auth;
+                    self.models.refusal = is_refusal.then(|| failure.message.clone());
+                    self.publish(); // the next prompt may come with the end
+                }
                 self.questions.note(&event);
                 let mut reason = None;
                 if let AgentEvent::Done {
@@ -448,6 +461,7 @@ pub(super) fn initial_state(models: &Models, extensions: &Extensions, mode: Mode
             Ok(provider) => Ok(provider.name()),
             Err(why) => Err(why.message.clone()),
         },
+        refusal: models.refusal.clone(),
         models: Arc::clone(&models.choices),
         effort: models.effort,
         has_effort: models.settings.model.is_ok(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::{Client, World, call};
+use crate::driver::{Client, World, call, choose};
 use crate::plain;
 use tandem::server::Transport;
 
@@ -184,4 +184,46 @@ fn a_chat_file_reads_a_configuration_written_after_a_failed_question() {
         text.ends_with("Answered.\n\n## You\n\n")
     });
     check_denied(&world);
+}
+
+#[test]
+fn settings_of_a_model_that_refused_the_key_are_read_again_by_the_next_prompt() {
+    for transport in [Transport::Lsp, Transport::Acp] {
+        let refused = json!([{ "status": 401, "body": { "error": { "message": "no such key" } } }]);
+        let write = call(
+            "c1",
+            "write_file",
+            json!({ "path": "a.txt", "content": "a" }),
+        );
+        let world = World::new(json!([
+            [{ "text": "Before." }], refused, [write], [{ "text": "Left." }]
+        ]));
+        let configure = |user: &str, mode: &str| {
+            let mut config = configuration(&world);
+            config["mode"] = mode.into();
+            config["providers"]["mine"]["body"] = json!({ "user": user });
+            let config = toml::to_string(&config).unwrap();
+            world.write(".home/config/config.toml", &config);
+        };
+        configure("old", "ask");
+        let mut client = world.stranger_on(transport, &[]);
+        client.call(
+            "initialize",
+            json!({ "protocolVersion": 1, "capabilities": { "experimental": { "tandem": {} } } }),
+        );
+        let session = client.session(&world);
+        let before = client.prompt(&session, "hi");
+        assert_eq!(client.answer(before)["result"]["stopReason"], "end_turn");
+        let refused = client.prompt(&session, "again");
+        assert_eq!(client.answer(refused)["error"]["data"]["code"], "auth");
+        configure("new", "auto");
+        let answered = client.prompt(&session, "and now");
+        // The mode is as it was.
+        let request = client.next("session/request_permission");
+        choose(&mut client, &request, "reject");
+        assert_eq!(client.answer(answered)["result"]["stopReason"], "end_turn");
+        let requests = world.rehearsal().requests();
+        let users: Vec<_> = requests.iter().map(|request| &request["user"]).collect();
+        assert_eq!(users, ["old", "old", "new", "new"]);
+    }
 }
