@@ -27,7 +27,7 @@ pub(super) struct Args {
     keep: bool,
 }
 
-const QUESTION: &str = "The test fails. Find out why and correct it.";
+const QUESTION: &str = "The test fails. Find out why and fix it.";
 
 pub(super) async fn run(args: Args) -> Outcome {
     let folder = tempfile::Builder::new()
@@ -88,7 +88,7 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
         "the test still fails"
     );
     Stage::say(
-        "\nThat is tandem. With a model of your own: `tandem doctor`, then `tandem init --editor vscode|neovim|helix`.",
+        "\nThat is tandem. To use it with a model of your own: `tandem login`, then `tandem init --editor vscode|neovim|helix`.",
     )
 }
 

@@ -291,11 +291,11 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
         format!("{} at {address}: {why}", provider.name()),
     ))?;
     report.add(Finding::good(
-        "dialect",
+        "API",
         format!(
             "{}: {}; {}",
             provider.api(),
-            dialect(settings, &provider),
+            why_api(settings, &provider),
             thinking(&provider)
         ),
     ))?;
@@ -315,10 +315,10 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
 }
 
 /// Why this API is used for the model.
-fn dialect(settings: &Settings, provider: &Provider) -> &'static str {
+fn why_api(settings: &Settings, provider: &Provider) -> &'static str {
     let used = settings.model.as_ref().ok().map(|model| model.api);
     match Row::named(&provider.endpoint().provider) {
-        Some(row) if used.is_none_or(|api| api == row.api) => "the best model of this provider",
+        Some(row) if used.is_none_or(|api| api == row.api) => "the provider's own",
         Some(_) => "configured, replacing the provider's own",
         None => "as configured; chat by default",
     }

@@ -1,4 +1,4 @@
-# total PRICE QUANTITY DISCOUNT: what an order costs, in cents.
+# total PRICE QUANTITY DISCOUNT: the price of an order, in cents.
 total() {
     echo $(( ($1 - $3) * $2 ))
 }

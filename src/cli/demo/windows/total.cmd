@@ -1,2 +1,2 @@
-@rem total PRICE QUANTITY DISCOUNT: what an order costs, in cents.
+@rem total PRICE QUANTITY DISCOUNT: the price of an order, in cents.
 @set /a got=(%1 - %3) * %2
