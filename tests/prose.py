@@ -50,7 +50,7 @@ def terms(pages, said):
         for path, lines in copies.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("\n".join(lines))
-        others = tracked("*/tandem.txt", "*/package.nls.json", "*/bundle.l10n.json", "src/agent/*.md")
+        others = tracked("*/tandem.txt", "*/package.nls.json", "*/bundle.l10n.json", "src/agent/*.md", "src/cli/demo/*/script.json", "*/ISSUE_TEMPLATE/*.yml", "action.yml")
         sources = tracked("src/*.rs", "editors/*.ts", "editors/*.lua")
         texts = [*pages, *others, *copies]
         elsewhere = [path for path in texts if "vscode" not in path.parts]
