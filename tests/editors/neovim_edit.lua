@@ -42,10 +42,10 @@ function M.test(t, model, use)
   --- All of the replacement is there.
   local function wait_ready(buf, expected)
     wait_shown(buf, expected)
-    t.wait('the keys that accept', function()
+    t.wait('the keys that keep', function()
       local space = api.nvim_get_namespaces()['tandem.inline.hint']
       local hint = api.nvim_buf_get_extmarks(buf, space, 0, -1, { details = true })[1]
-      return hint and vim.inspect(hint[4]):find('gA accept all', 1, true)
+      return hint and vim.inspect(hint[4]):find('gA keep all', 1, true)
     end)
   end
 

@@ -417,7 +417,7 @@ function M.test(t, model, setup)
 
     model:script({ { text = new:gsub('Result<u16, String>', 'u32') .. '\n' } })
     say('4GVjj\\te', 'Edit with tandem:', 'open every port')
-    wait_text(t, screen, 'ga accept')
+    wait_text(t, screen, 'ga keep')
     t.contains(last_request(), 'open every port')
     screen:keys('Escape')
 

@@ -150,7 +150,7 @@ local function redraw(inline)
     return finish(inline)
   end
   inline.first = open[1].row or inline.first
-  show_hint(inline, 'ga accept · gr reject · gA accept all · <Esc> reject all')
+  show_hint(inline, 'ga keep · gr reject · gA keep all · <Esc> reject all')
 end
 
 --- The hunk at the cursor, else the next one.
@@ -181,13 +181,13 @@ local function set_keys(inline)
   map('<Esc>', 'reject the edit', function()
     cancel(inline)
   end)
-  map('ga', 'accept the change', function()
+  map('ga', 'keep the change', function()
     if inline.hunks then
       accept(inline, { current(inline) })
       redraw(inline)
     end
   end)
-  map('gA', 'accept all changes', function()
+  map('gA', 'keep all changes', function()
     if inline.hunks then
       accept(inline, vim.list_slice(inline.hunks))
       finish(inline)
