@@ -58,7 +58,7 @@ function M.new(session)
   return chat
 end
 
---- The transcript; made anew when the user deleted the buffer.
+--- The transcript; in another buffer when the user deleted its own.
 ---@return tandem.Transcript
 function Chat:transcript()
   if self.buf and api.nvim_buf_is_loaded(self.buf) then
@@ -68,6 +68,9 @@ function Chat:transcript()
     api.nvim_buf_delete(self.buf, { force = true }) -- it was unloaded; the name is needed
   end
   self.buf = require('tandem.window').create_buffer(self.session.root)
+  if self.text and self.text:move(self.buf) then
+    return self.text
+  end
   self.text = Transcript.new(self.buf, self:title(), user_heading)
   self.drawn, self.asked, self.cut = {}, {}, nil
   self:forget()

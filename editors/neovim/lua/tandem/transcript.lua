@@ -28,6 +28,8 @@ local looks = api.nvim_create_namespace('tandem.looks')
 ---@field has_markdown boolean whether it can be highlighted, see markdown.lua
 ---@field private last tandem.Block the block before the input
 ---@field private input tandem.Block
+---@field private heading string of the input
+---@field private saved? { lines: string[], marks: table[] } of a buffer that was deleted
 local Transcript = {}
 Transcript.__index = Transcript
 
@@ -246,6 +248,23 @@ function Transcript:input_text()
   return vim.trim(table.concat(api.nvim_buf_get_lines(self.buf, self:input_row(), -1, false), '\n'))
 end
 
+--- Gives the input its row again after `dd` on the only one or a backspace on the first; a command that deleted its heading
+--- is undone.
+function Transcript:repair_input()
+  local row = self:rows(self.input)
+  local line = api.nvim_buf_get_lines(self.buf, row, row + 1, true)[1]
+  if line == self.heading and row < api.nvim_buf_line_count(self.buf) - 1 then
+    return
+  end
+  vim.bo[self.buf].modifiable = true -- the cursor may be above
+  if vim.startswith(line, self.heading) then
+    api.nvim_buf_set_text(self.buf, row, #self.heading, row, #self.heading, { '', '' })
+    api.nvim_win_set_cursor(0, { row + 2, 0 })
+  else
+    vim.cmd('silent! undo')
+  end
+end
+
 ---@param text string
 function Transcript:set_input(text)
   self:write(function()
@@ -257,12 +276,43 @@ end
 ---@param title string
 ---@param heading string of the input
 function Transcript:reset(title, heading)
+  self.heading, self.saved = heading, nil
   api.nvim_buf_clear_namespace(self.buf, -1, 0, -1)
   vim.bo[self.buf].modifiable = true
   api.nvim_buf_set_lines(self.buf, 0, -1, false, { title, '', heading, '' })
   self.input = { mark = self:anchor(1), gap = 1 }
   self.last = { mark = self:anchor(0), gap = 0, next = self.input }
   vim.iter(vim.fn.win_findbuf(self.buf)):each(show_end)
+end
+
+--- Notes the text of a buffer that is being deleted, with all that is drawn in it.
+function Transcript:save()
+  self.saved = { lines = api.nvim_buf_get_lines(self.buf, 0, -1, false), marks = {} }
+  for name, namespace in pairs(api.nvim_get_namespaces()) do
+    local found = vim.startswith(name, 'tandem.') and api.nvim_buf_get_extmarks(self.buf, namespace, 0, -1, { details = true })
+    vim.list_extend(self.saved.marks, found or {})
+  end
+end
+
+--- Goes on in another buffer.
+---@param buf integer
+---@return boolean moved
+function Transcript:move(buf)
+  local saved = self.saved
+  if not saved then
+    return false
+  end
+  self.buf, self.saved = buf, nil
+  vim.bo[buf].modifiable = true
+  api.nvim_buf_set_lines(buf, 0, -1, false, saved.lines)
+  for _, mark in ipairs(saved.marks) do
+    local id, row, column, options = unpack(mark)
+    local namespace = options.ns_id
+    options.ns_id, options.invalid, options.id = nil, nil, id
+    api.nvim_buf_set_extmark(buf, namespace, row, column, options)
+  end
+  vim.bo[buf].modified = false
+  return true
 end
 
 ---@param buf integer

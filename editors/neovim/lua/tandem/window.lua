@@ -180,11 +180,28 @@ local function guard_transcript(buf)
       session().chat:clear()
     end,
   })
+  api.nvim_create_autocmd('BufUnload', {
+    buffer = buf,
+    desc = 'tandem: the session goes on, and shows what it was when it is opened again',
+    callback = function()
+      local shown = require('tandem.chats').at(buf)
+      if shown and vim.v.exiting == vim.NIL then
+        shown.chat.text:save()
+      end
+    end,
+  })
   api.nvim_create_autocmd({ 'TextChangedI', 'TextChangedP' }, {
     buffer = buf,
     desc = 'tandem: the server learns that a prompt was begun',
     callback = function()
       session().chat.input:typed()
+    end,
+  })
+  api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
+    buffer = buf,
+    desc = 'tandem: the input stays below its heading',
+    callback = function()
+      session().chat.text:repair_input()
     end,
   })
   api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'BufEnter' }, {
