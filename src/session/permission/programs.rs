@@ -80,9 +80,9 @@ fn runs_code(letters: &str, marks: &[&str], is_python: bool, arguments: &[String
         }
         may_be_value = word.starts_with('-');
     }
-    !arguments
-        .iter()
-        .any(|word| ["--version", "--help", "--test", "-V", "-v", "-h"].contains(&word.as_str()))
+    !arguments.iter().any(|word| {
+        ["--check", "--version", "--help", "--test", "-V", "-v", "-h"].contains(&word.as_str())
+    })
 }
 
 /// What a variable puts into a script is written like this.
@@ -337,6 +337,27 @@ fn takes_command(arguments: &[String]) -> bool {
     })
 }
 
+/// Whether the file of `-f` or of a long option is the input, which may be any script.
+fn reads_script(arguments: &[String]) -> bool {
+    let is_input = |file: &str| {
+        let inputs = ["/dev/stdin", "/dev/fd/", "/proc/"];
+        file == "-" || inputs.iter().any(|input| file.starts_with(input))
+    };
+    arguments.iter().enumerate().any(|(at, word)| {
+        let value = match word.strip_prefix("--") {
+            Some(long) => long.split_once('=').map(|(_, value)| value),
+            None if word.starts_with('-') => {
+                let value = word.split_once('f').map(|(_, value)| value);
+                value.filter(|value| !value.is_empty())
+            }
+            None => return false,
+        };
+        let next = arguments.get(at + 1).map(String::as_str);
+        let takes_next = word.starts_with("--") || word.ends_with('f');
+        is_input(value.or(next.filter(|_| takes_next)).unwrap_or_default())
+    })
+}
+
 /// Whether it is `sed` or `awk`.
 pub(super) fn is_script(program: &str) -> bool {
     is_plain_script(&name(program), &[]).is_some()
@@ -463,8 +484,9 @@ pub(super) fn runs(words: &[String]) -> Runs {
         || is_marked
         || (name == "sqlite3" && is_odd_sqlite(arguments))
         || (CONTAINERS.contains(&name.as_str()) && starts_container(arguments))
-        || (name.ends_with("make") && arguments.iter().any(sets_command))
-        || (!is_known && takes_command(arguments));
+        || (name.ends_with("make")
+            && (arguments.iter().any(sets_command) || reads_script(arguments)))
+        || (!is_known && (takes_command(arguments) || reads_script(arguments)));
     if runs_others { Runs::Others } else { before }
 }
 

@@ -526,6 +526,23 @@ make; E; ks; --eval 4
     x::='$(shell rm f)' all
     MAKE='rm f'
     .SHELLFLAGS='-c rm'
+    -f -
+    -f-
+    -sf-
+    -ksf -
+    -C x -sf /dev/stdin
+    -f/dev/fd/0
+    -f /proc/self/fd/0
+    --file=-
+    --file -
+    --fi -
+    --makefile=-
+    --makefile /dev/stdin all
+just; ; ;
+    -f - all
+    --justfile=- all
+ninja; ; ;
+    -f /dev/stdin
 gmake; E; ; --eval 4
     SHELL=rm
 cmake; P
