@@ -14,6 +14,7 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::pack::{Pack, Place, image_at};
 use crate::workspace::disk;
+use crate::workspace::stamp::identity;
 use crate::workspace::state::{Retention, address, prune};
 
 /// What an image's name begins with that is in a backup.
@@ -116,8 +117,16 @@ impl Backup {
         if self.loose.iter().any(|(_, pack)| pack.has(name)) {
             return Ok(());
         }
-        let mut object = from.open(file)?;
+        let object = from.open(file)?;
         let size = object.metadata()?.len();
+        if let Some((_, own)) = self.loose.first()
+            && size <= LOOSE
+            && is_hash(name)
+        {
+            let mut bytes = Vec::with_capacity(size.try_into().map_err(io::Error::other)?);
+            object.take(size).read_to_end(&mut bytes)?;
+            return own.write(name, &bytes);
+        }
         let has = |dir: &Dir| {
             dir.symlink_metadata(name)
                 .is_ok_and(|found| found.len() == size)
@@ -131,14 +140,7 @@ impl Backup {
         if size > COPIED && from.hard_link(file, &self.dir, name).is_ok() {
             return Ok(());
         }
-        match self.loose.first() {
-            Some((_, own)) if size <= LOOSE && is_hash(name) => {
-                let mut bytes = Vec::new();
-                object.read_to_end(&mut bytes)?;
-                own.write(name, &bytes)
-            }
-            _ => disk::copy_with_mode(&self.dir, Path::new(name), &mut object, 0o400),
-        }
+        disk::copy_with_mode(&self.dir, Path::new(name), &mut &object, 0o400)
     }
 
     /// Stores bytes; returns the name of their image.
@@ -167,6 +169,12 @@ impl Backup {
         if let Err(error) = marked {
             tracing::debug!("{name} stays in the backup: {error}");
         }
+    }
+
+    /// Whether the file that was `found` is what is stored under this name: to link it gave it another stamp.
+    pub(crate) fn is_link(&self, name: &str, found: &Metadata) -> bool {
+        let own = self.dir.symlink_metadata(name);
+        cfg!(unix) && own.is_ok_and(|own| identity(&own) == identity(found))
     }
 
     /// Whether the file `other` has the bytes that are stored under this name.

@@ -350,20 +350,20 @@ impl Look<'_> {
 
     fn files(&self, root: &Root) {
         let found = root.dir().dir_metadata().ok();
-        Queue::new(folder::Folder {
+        Queue::new(vec![folder::Folder {
             stamp: found.map(|found| Stamp::of(&found)),
             is_searched: true,
             ..self.top(root, Path::new(""))
-        })
+        }])
         .share(|folder| self.folder(root, &folder));
     }
 
     /// Looks at all that is in the folder of a repository.
     fn repository(&self, root: &Root, folder: &Path) {
-        Queue::new(folder::Folder {
+        Queue::new(vec![folder::Folder {
             is_repository: true,
             ..self.top(root, folder)
-        })
+        }])
         .share(|folder| self.folder(root, &folder));
     }
 

@@ -157,7 +157,7 @@ impl Copying<'_> {
     fn below(&self, folder: &Path, except: &[PathBuf]) -> io::Result<Rest> {
         let rest = Mutex::new(Rest::default());
         let except: HashSet<&Path> = except.iter().map(PathBuf::as_path).collect();
-        Queue::new(folder.to_owned()).share(|folder| {
+        Queue::new(vec![folder.to_owned()]).share(|folder| {
             if lock(&rest).error.is_some() {
                 return Vec::new();
             }

@@ -87,14 +87,14 @@ pub(crate) fn dependable(_dir: &Dir) -> Option<u64> {
 }
 
 #[cfg(unix)]
-pub(super) fn identity(found: &Metadata) -> (u64, u64) {
+pub(crate) fn identity(found: &Metadata) -> (u64, u64) {
     use cap_fs_ext::MetadataExt as _;
     (found.dev(), found.ino())
 }
 
 /// What lists a folder does not know them.
 #[cfg(not(unix))]
-pub(super) fn identity(_found: &Metadata) -> (u64, u64) {
+pub(crate) fn identity(_found: &Metadata) -> (u64, u64) {
     (0, 0)
 }
 

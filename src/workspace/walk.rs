@@ -147,7 +147,7 @@ impl Workspace {
             depth,
             cancel,
             unreadable: AtomicUsize::new(0),
-            queue: Queue::new(first),
+            queue: Queue::new(vec![first]),
         };
         let threads = std::thread::available_parallelism()
             .map_or(1, std::num::NonZero::get)

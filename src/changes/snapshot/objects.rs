@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use cap_std::fs::{Dir, Metadata};
@@ -15,7 +15,9 @@ use super::folder::Known;
 use crate::changes::backup::{Backup, COPIED, is_hash};
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::guard::besides_state;
+use crate::domain::lock;
 use crate::workspace::stamp::{Stamp, dependable};
+use crate::workspace::walk::Queue;
 use crate::workspace::{Root, mode};
 
 /// The folder of packs; every other one is named by the first two digits of its objects.
@@ -178,50 +180,74 @@ impl Look<'_> {
         backup: &Backup,
         before: Option<&Objects>,
     ) -> io::Result<(Folders, Vec<String>)> {
-        let (mut folders, mut overwritten) = (BTreeMap::new(), Vec::new());
+        let names = dir
+            .entries()?
+            .map(|entry| Ok(entry?.file_name().into_string().ok()))
+            .filter_map(io::Result::transpose)
+            .filter(|name| name.as_ref().map_or(true, |name| is_folder(name)))
+            .collect::<io::Result<Vec<_>>>()?;
         let device = dependable(dir);
-        for entry in dir.entries()? {
-            let Ok(name) = entry?.file_name().into_string() else {
-                continue;
-            };
-            let (Ok(found), true) = (dir.symlink_metadata(&name), is_folder(&name)) else {
-                continue;
-            };
-            if !found.is_dir() {
-                continue;
+        let looked = Mutex::new(Vec::new());
+        Queue::new(names).share(|name| {
+            let folder = self.object_folder(dir, &name, device, backup, before);
+            lock(&looked).push(folder.map(|folder| (name, folder)));
+            Vec::new()
+        });
+        let (mut folders, mut overwritten) = (BTreeMap::new(), Vec::new());
+        for looked in std::mem::take(&mut *lock(&looked)) {
+            if let (name, Some((folder, changed))) = looked? {
+                folders.insert(name, folder);
+                overwritten.extend(changed);
             }
-            let known = before.and_then(|before| before.folders.get(&name));
-            let (inner, stamp) = (dir.open_dir(&name)?, Stamp::of(&found));
-            let same = known.filter(|known| known.stamp.as_ref() == Some(&stamp));
-            let is_settled = stamp.is_on(device) && stamp.is_older_than(self.begun);
-            let listed = match same {
-                Some(same) => Arc::clone(same),
-                None => Arc::new(Folder {
-                    stamp: is_settled.then_some(stamp),
-                    names: names_in(&name, &inner)?,
-                }),
-            };
-            let most = if same.is_some() && name != PACKS {
-                CHECKED
-            } else {
-                usize::MAX
-            };
-            for file in listed.names.iter().take(most) {
-                let stored = stored_name(&name, file);
-                if !known.is_some_and(|known| known.has(file)) {
-                    match backup.add(&inner, OsStr::new(&**file), &stored) {
-                        // git has packed it meanwhile.
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                        added => added?,
-                    }
-                } else if before.is_some_and(|before| is_overwritten(&inner, file, &stored, before))
-                {
-                    overwritten.push(stored);
-                }
-            }
-            folders.insert(name, listed);
         }
         Ok((folders, overwritten))
+    }
+
+    /// The folder of objects of this `name` if it is one, and the names in the backup of those that were overwritten.
+    fn object_folder(
+        &self,
+        dir: &Dir,
+        name: &str,
+        device: Option<u64>,
+        backup: &Backup,
+        before: Option<&Objects>,
+    ) -> io::Result<Option<(Arc<Folder>, Vec<String>)>> {
+        let Ok(found) = dir.symlink_metadata(name) else {
+            return Ok(None);
+        };
+        if !found.is_dir() {
+            return Ok(None);
+        }
+        let mut overwritten = Vec::new();
+        let known = before.and_then(|before| before.folders.get(name));
+        let (inner, stamp) = (dir.open_dir(name)?, Stamp::of(&found));
+        let same = known.filter(|known| known.stamp.as_ref() == Some(&stamp));
+        let is_settled = stamp.is_on(device) && stamp.is_older_than(self.begun);
+        let listed = match same {
+            Some(same) => Arc::clone(same),
+            None => Arc::new(Folder {
+                stamp: is_settled.then_some(stamp),
+                names: names_in(name, &inner)?,
+            }),
+        };
+        let most = if same.is_some() && name != PACKS {
+            CHECKED
+        } else {
+            usize::MAX
+        };
+        for file in listed.names.iter().take(most) {
+            let stored = stored_name(name, file);
+            if !known.is_some_and(|known| known.has(file)) {
+                match backup.add(&inner, OsStr::new(&**file), &stored) {
+                    // git has packed it meanwhile.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    added => added?,
+                }
+            } else if before.is_some_and(|before| is_overwritten(&inner, file, &stored, before)) {
+                overwritten.push(stored);
+            }
+        }
+        Ok(Some((listed, overwritten)))
     }
 
     /// The logs, settings, hooks and caches of a repository. What is new, different or gone is among the changes; a log that
@@ -324,7 +350,9 @@ fn is_overwritten(dir: &Dir, file: &str, stored: &str, before: &Objects) -> bool
         return false;
     };
     let is_same = |mut now| before.backup.has_same(stored, &mut now);
-    !Stamp::of(&found).is_older_than(before.begun) && !dir.open(file).is_ok_and(is_same)
+    !Stamp::of(&found).is_older_than(before.begun)
+        && !before.backup.is_link(stored, &found)
+        && !dir.open(file).is_ok_and(is_same)
 }
 
 /// An object that is not as it was.

@@ -20,12 +20,9 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn new(first: T) -> Self {
+    pub(crate) fn new(waiting: Vec<T>) -> Self {
         Self {
-            state: Mutex::new(State {
-                waiting: vec![first],
-                busy: 0,
-            }),
+            state: Mutex::new(State { waiting, busy: 0 }),
             changed: Condvar::new(),
         }
     }
