@@ -66,7 +66,8 @@ local function check_doctor()
   end
   for _, finding in ipairs(report.findings) do
     local say = ({ good = health.ok, bad = health.error })[finding.verdict] or health.warn
-    say(('%s: %s'):format(finding.check, finding.found), finding.advice and vim.split(finding.advice, '\n') or nil)
+    local advice = finding.advice and finding.advice:gsub('^%- ', '')
+    say(('%s: %s'):format(finding.check, finding.found), advice and vim.split(advice, '\n- ', { plain = true }))
   end
 end
 
@@ -77,7 +78,8 @@ local function check_session(session)
     return health.info(('no server for %s: it starts with the next prompt'):format(session.root))
   end
   local attached = vim.tbl_count(running.attached_buffers)
-  health.ok(('server for %s (client %d, %d buffers, %s)'):format(session.root, running.id, attached, running.offset_encoding))
+  local buffers = attached == 1 and '1 buffer' or attached .. ' buffers'
+  health.ok(('server for %s (client %d, %s, %s)'):format(session.root, running.id, buffers, running.offset_encoding))
   if session.id then
     health.ok(('session: %s'):format(require('tandem.status').describe(session)))
   end
