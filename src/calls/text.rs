@@ -28,7 +28,7 @@ use crate::calls::Catalog;
 use crate::text::marks;
 
 /// Why a call in a fence or as JSON after prose is not run.
-const EXAMPLE: &str = "beside other text it may be an example";
+const EXAMPLE: &str = "amid other text, it may be an example";
 /// Why a call that changes something is not run from JSON that ends early.
 const INCOMPLETE: &str = "its JSON is not complete";
 

@@ -19,6 +19,8 @@ use crate::tools::mcp::{Challenge, Login, Server, Tried, Way, try_out};
 use crate::tools::{Ask, Person, Preview, Reply};
 use crate::workspace::{Editor, NoEditor};
 
+const NONE: &str = "no MCP servers are configured ([mcp.NAME] in config.toml)";
+
 /// Arguments of `tandem mcp`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -72,10 +74,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
                 writeln!(out, "{}", line(server))?;
             }
             if servers.is_empty() {
-                writeln!(
-                    out,
-                    "no MCP servers are configured ([mcp.NAME] in config.toml)"
-                )?;
+                writeln!(out, "{NONE}")?;
             }
         }
         Action::Login { name, no_browser } => {
@@ -123,8 +122,11 @@ fn find<'a>(servers: &'a [Server], name: &str) -> Result<&'a Server, Failure> {
     found.ok_or_else(|| {
         let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
         Failure::usage(format!(
-            "there is no MCP server `{name}`; configured servers: {}",
-            names.join(", ")
+            "there is no MCP server `{name}`; {}",
+            match names.as_slice() {
+                [] => NONE.to_owned(),
+                names => format!("configured servers: {}", names.join(", ")),
+            }
         ))
     })
 }

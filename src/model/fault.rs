@@ -193,7 +193,7 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
             )
         }
         (401, _) => format!(
-            "the API key for {provider} is missing or wrong: set it in your editor's setup, in TANDEM_API_KEY, or in the variable named by api-key-env"
+            "the API key for {provider} is missing or wrong: set it in your editor's setup, with `tandem login`, in TANDEM_API_KEY, or in the variable named by api-key-env"
         ),
         (402, _) => format!("add credit at {provider}, or choose another model"),
         (403, _) => {

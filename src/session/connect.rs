@@ -329,8 +329,8 @@ pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<End
         KeySource::Missing { name } => {
             let provider = &model.provider;
             let message = format!(
-                "{} needs a key: set the environment variable {name}, or keep it in your system's keyring \
-                 (`{}`) and name it in config.toml: `[providers.{provider}]` with `api-key-keyring = \"{provider}\"`",
+                "{} needs a key: run `tandem login`, set the environment variable {name}, or keep it in your system's \
+                 keyring (`{}`) and name it in config.toml: `[providers.{provider}]` with `api-key-keyring = \"{provider}\"`",
                 model.name(),
                 config::keyring::store(provider)
             );

@@ -31,8 +31,8 @@ impl Asked {
                 "Quote more lines around the one you mean, or set replace_all to change all of them."
             }
             Self::Chunk => {
-                "Put a line such as `@@ def name():` that stands above the one you mean in front of the chunk, or give \
-                 more lines of context."
+                "Begin the chunk with `@@` and a line above the one you mean, such as `@@ def name():`, or give more lines of \
+                 context."
             }
         }
     }
