@@ -182,7 +182,7 @@ local function guard_transcript(buf)
   })
   api.nvim_create_autocmd('BufUnload', {
     buffer = buf,
-    desc = 'tandem: the session goes on, and shows what it was when it is opened again',
+    desc = 'tandem: the session continues, and shows what it was when it is opened again',
     callback = function()
       local shown = require('tandem.chats').at(buf)
       if shown and vim.v.exiting == vim.NIL then
