@@ -76,14 +76,11 @@ local function show_end(win)
   end)
 end
 
---- Scrolls the windows that follow the end to their cursor. The editor alone does it in the current window only, and where
---- virtual lines are above the cursor in none.
----@param followers? integer[]
-function Transcript:scroll(followers)
-  for _, win in ipairs(followers or self:followers()) do
-    local cursor = api.nvim_win_get_cursor(win)
-    api.nvim_win_set_cursor(win, cursor)
-    if vim.fn.line('w$', win) < cursor[1] then
+--- Scrolls the windows that follow the end to their cursor where virtual lines above it pushed it out of view: the editor
+--- does not.
+function Transcript:scroll()
+  for _, win in ipairs(self:followers()) do
+    if vim.fn.line('w$', win) < api.nvim_win_get_cursor(win)[1] then
       api.nvim_win_call(win, function()
         vim.cmd('normal! zb')
       end)
@@ -120,7 +117,9 @@ function Transcript:write(change)
   options.modifiable, options.undolevels = true, -1
   change()
   options.modifiable, options.undolevels, options.modified = modifiable, levels, false
-  self:scroll(followers)
+  for _, win in ipairs(followers) do
+    api.nvim_win_set_cursor(win, api.nvim_win_get_cursor(win)) -- scrolls to where the cursor was carried
+  end
   if api.nvim_buf_line_count(self.buf) < count then
     vim.iter(followers):each(show_end)
   end
