@@ -9,6 +9,7 @@ mod server;
 mod voice;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use tokio::sync::watch;
 
 pub use script::{Call, Reply, Script, Step};
 use script::{Piece, Played};
-pub use server::Server;
+pub use server::{Request, Server};
 
 use super::Api;
 use super::answer::Answer;
@@ -32,6 +33,7 @@ pub struct Rehearsal(Arc<watch::Sender<State>>);
 #[derive(Debug, Default)]
 struct State {
     replies: VecDeque<Reply>,
+    author: Option<Author>,
     documents: HashMap<String, Value>,
     requests: Vec<Value>,
     paths: Vec<String>,
@@ -39,6 +41,15 @@ struct State {
     waiting: Vec<String>,
     closed_early: usize,
     connections: usize,
+}
+
+/// Writes the reply to a request once it is there.
+struct Author(Box<dyn FnMut(&Request) -> Reply + Send + Sync>);
+
+impl fmt::Debug for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Author")
+    }
 }
 
 impl From<Script> for Rehearsal {
@@ -55,6 +66,12 @@ impl Rehearsal {
     /// Adds replies at the end of the script.
     pub fn add(&self, script: Script) {
         self.0.send_modify(|state| state.replies.extend(script));
+    }
+
+    /// Has `author` write the replies that the script does not have.
+    pub fn answer_with(&self, author: impl FnMut(&Request) -> Reply + Send + Sync + 'static) {
+        let author = Author(Box::new(author));
+        self.0.send_modify(|state| state.author = Some(author));
     }
 
     /// Forgets the replies that are left.
@@ -119,19 +136,26 @@ impl Rehearsal {
     }
 
     /// Takes a request and begins the next reply.
-    pub(super) fn answer(&self, body: &[u8], api: Api) -> Answer {
-        let request =
-            serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
+    pub(super) fn answer(&self, request: &Request, api: Api) -> Answer {
+        let body = serde_json::from_slice(&request.body)
+            .unwrap_or_else(|_| String::from_utf8_lossy(&request.body).into());
         let mut reply = None;
         self.0.send_modify(|state| {
-            state.requests.push(request);
+            state.requests.push(body);
             reply = state.replies.pop_front();
+            if let (None, Some(Author(write))) = (&reply, &mut state.author) {
+                reply = Some(write(request));
+            }
         });
         let Played {
             status,
             headers,
             pieces,
-        } = script::play(reply.unwrap_or_else(script::exhausted), api, body.len());
+        } = script::play(
+            reply.unwrap_or_else(script::exhausted),
+            api,
+            request.body.len(),
+        );
         let retry_after = headers
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))

@@ -227,7 +227,7 @@ impl Request {
         let sending = async {
             match &**wire {
                 Wire::Http(http) => http.send(endpoint, &self.conversation, body).await,
-                Wire::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body, endpoint.api)),
+                Wire::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body.into(), endpoint.api)),
             }
         };
         let sent = within_first_byte(endpoint, sending)

@@ -172,7 +172,7 @@ fn allow(client: &mut Client, question: &Value) {
 }
 
 /// The search path of this machine with a copy, by links and without bubblewrap, of each folder that has it.
-fn without_bubblewrap(folder: &Path) -> String {
+pub fn without_bubblewrap(folder: &Path) -> String {
     std::fs::create_dir_all(folder).unwrap();
     let path = std::env::var("PATH").unwrap();
     let folders = std::env::split_paths(&path).map(|place| {

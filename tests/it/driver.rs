@@ -284,7 +284,7 @@ impl Client {
     }
 
     /// A request has its answer.
-    fn close(&mut self, answer: &Value) {
+    pub fn close(&mut self, answer: &Value) {
         if let Some(method) = answer["id"].as_i64().and_then(|id| self.open.remove(&id)) {
             schema::check_answer(&method, answer);
             assert!(

@@ -74,7 +74,8 @@ impl Play {
 
     /// The same with these settings of the models.
     fn begin_with(rows: &[Row], more: &Value) -> Self {
-        let (strict, world) = (Strict::start(), World::new(json!([])));
+        let world = World::new(json!([]));
+        let strict = Strict::of(&world);
         world.write("AGENTS.md", "RULE-ONE: use tabs.");
         world.write("a.rs", "fn a() {}\n");
         world.write("long.rs", &"// line\n".repeat(2000));
@@ -411,7 +412,8 @@ fn notices(client: &Client, part: &str) -> usize {
 #[test]
 fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     let row = ("xai", "grok-4.3");
-    let (strict, world) = (Strict::start(), World::new(json!([])));
+    let world = World::new(json!([]));
+    let strict = Strict::of(&world);
     let mut client = client(
         &world,
         &strict,
@@ -451,7 +453,8 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     assert_eq!(refusals.len(), 1, "{refusals:#?}");
     assert_eq!(notices(&client, "`reasoning_effort`"), 0, "once is enough");
     // Another server under the same name is not known yet.
-    let other = Strict::start();
+    let elsewhere = World::new(json!([]));
+    let other = Strict::of(&elsewhere);
     let next = self::client(
         &world,
         &other,
@@ -468,7 +471,8 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
 
 #[test]
 fn a_host_that_names_the_other_api_is_asked_there_from_then_on() {
-    let (strict, world) = (Strict::start(), World::new(json!([])));
+    let world = World::new(json!([]));
+    let strict = Strict::of(&world);
     let mut client = world.stranger_on(Transport::Lsp, &[]);
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
     let mine = json!({ "base-url": strict.base_url("openai"), "api": "chat", "models": { "gpt-5.5": {} } });

@@ -80,20 +80,21 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
         read,
         buf: BytesMut::new(),
     };
-    while let Some((head, body)) = incoming.request().await? {
-        let path = head.split(' ').nth(1).unwrap_or_default();
+    while let Some(request) = incoming.request().await? {
+        let path = request.path();
         let found = rehearsal
             .0
             .borrow()
             .documents
             .get(path)
             .map(ToString::to_string);
-        let dialect = dialect(path).filter(|_| head.starts_with("POST ") && found.is_none());
+        let dialect =
+            dialect(path).filter(|_| request.head.starts_with("POST ") && found.is_none());
         if let Some(dialect) = dialect {
             rehearsal
                 .0
                 .send_modify(|state| state.paths.push(path.to_owned()));
-            let answer = rehearsal.answer(&body, dialect);
+            let answer = rehearsal.answer(&request, dialect);
             tokio::select! {
                 sent = stream(&mut write, answer) => sent?,
                 () = incoming.closed() => return Ok(()),
@@ -115,14 +116,49 @@ fn dialect(path: &str) -> Option<Api> {
     }
 }
 
+/// A request to a model.
+#[derive(Debug)]
+pub struct Request {
+    /// The request line and the headers.
+    head: String,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Request {
+    /// The path.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// The value of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.head.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = headers.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        Some(value.trim())
+    }
+}
+
+impl From<Bytes> for Request {
+    /// As one that needed no network.
+    fn from(body: Bytes) -> Self {
+        Self {
+            head: String::new(),
+            body,
+        }
+    }
+}
+
 struct Incoming {
     read: OwnedReadHalf,
     buf: BytesMut,
 }
 
 impl Incoming {
-    /// The next request's head and body; `None` if the client has closed the connection.
-    async fn request(&mut self) -> io::Result<Option<(String, Bytes)>> {
+    /// The next request; `None` if the client has closed the connection.
+    async fn request(&mut self) -> io::Result<Option<Request>> {
         let end = loop {
             if let Some(at) = memmem::find(&self.buf, b"\r\n\r\n") {
                 break at + 4;
@@ -131,13 +167,12 @@ impl Incoming {
                 return Ok(None);
             }
         };
-        let head = String::from_utf8_lossy(&self.buf.split_to(end)).into_owned();
-        let length = head
-            .lines()
-            .filter_map(|line| line.split_once(':'))
-            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-            .and_then(|(_, value)| value.trim().parse().ok())
-            .unwrap_or(0);
+        let mut request = Request {
+            head: String::from_utf8_lossy(&self.buf.split_to(end)).into_owned(),
+            body: Bytes::new(),
+        };
+        let length = request.header("content-length");
+        let length = length.and_then(|length| length.parse().ok()).unwrap_or(0);
         if length > LARGEST {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -146,7 +181,8 @@ impl Incoming {
                 return Ok(None);
             }
         }
-        Ok(Some((head, self.buf.split_to(length).freeze())))
+        request.body = self.buf.split_to(length).freeze();
+        Ok(Some(request))
     }
 
     /// Waits until the client closes its side; what it sends meanwhile is kept for the next request.

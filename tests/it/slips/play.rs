@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tandem::config::Environment;
 use tandem::server::Transport;
 
-use super::endpoint::Endpoint;
-use crate::driver::Client;
-use crate::program::{Program, finish};
+use super::script::Script;
+use crate::driver::{Client, World};
 
 /// What was seen of a case.
 #[derive(Default)]
 pub struct Seen {
-    /// The folder of all of it, which goes when this does.
-    _folder: Option<tempfile::TempDir>,
+    /// The model and the folder of all of it, which goes when this does.
+    world: Option<World>,
     pub workspace: PathBuf,
     pub outside: PathBuf,
     /// Unsaved texts of the editor, by path.
@@ -25,7 +25,7 @@ pub struct Seen {
     pub requests: Vec<Value>,
     pub text: String,
     pub thoughts: String,
-    /// Notices, errors, loops and compactions, in words.
+    /// Notices and compactions, in words.
     pub notices: Vec<String>,
     pub kinds: Vec<String>,
     pub plan: String,
@@ -36,19 +36,14 @@ pub struct Seen {
     pub done: Value,
 }
 
-/// Plays a case.
-pub fn play(case: &Value) -> Seen {
-    let folder = tempfile::tempdir().unwrap();
-    let base = folder.path().canonicalize().unwrap();
-    let (workspace, outside, home) = (
-        base.join("project"),
-        base.join("outside"),
-        base.join("home"),
-    );
-    for place in [&workspace, &outside, &home.join("tmp")] {
+/// Plays a case; `search` is where its commands are found.
+pub fn play(case: &Value, search: &str) -> Seen {
+    let world = World::new(json!([]));
+    let base = world.path();
+    let [workspace, outside, home] = ["project", "outside", "home"].map(|name| base.join(name));
+    for place in [&workspace, &outside, &home] {
         std::fs::create_dir_all(place).unwrap();
     }
-    let endpoint = Endpoint::start(workspace.clone());
     let case = &filled(
         case,
         &[
@@ -62,30 +57,48 @@ pub fn play(case: &Value) -> Seen {
     for (name, target) in case["links"].as_object().into_iter().flatten() {
         std::os::unix::fs::symlink(target.as_str().unwrap(), workspace.join(name)).unwrap();
     }
-    let config = case["config"]
-        .as_str()
-        .unwrap_or_default()
-        .replace("{BASE}", &endpoint.base_url());
-    std::fs::write(home.join("config.toml"), &config).unwrap();
     let mut seen = Seen {
         workspace,
         outside,
-        _folder: Some(folder),
         ..Seen::default()
     };
-    let stage = Stage {
-        case,
-        home,
-        endpoint,
-        configures_model: config.lines().any(|line| line.starts_with("model")),
-    };
-    match case["via"].as_str() {
-        None | Some("run") => stage.run(&mut seen),
-        Some("lsp") => stage.edit(&mut seen),
+    let transport = match case["via"].as_str() {
+        None | Some("run") => Transport::Acp,
+        Some("lsp") => Transport::Lsp,
         Some(other) => panic!("the runner does not know via `{other}`"),
-    }
-    seen.requests = stage.endpoint.requests();
+    };
+    let mut client = world.stranger_in(transport, environment(case, &world, &home, search));
+    seen.play(case, &world, &mut client, transport);
+    drop(client);
+    seen.requests = world.rehearsal().requests();
+    seen.world = Some(world);
     seen
+}
+
+/// The environment of the server.
+fn environment(case: &Value, world: &World, home: &Path, search: &str) -> Environment {
+    let base_url = world.model.base_url();
+    let config = case["config"].as_str().unwrap_or_default();
+    let config = config.replace("{BASE}", base_url);
+    let file = home.join("config.toml");
+    std::fs::write(&file, &config).unwrap();
+    let mut variables = vec![
+        ("PATH", search),
+        ("HOME", show(home)),
+        ("TANDEM_CONFIG", show(&file)),
+        ("TANDEM_API_KEY", "sk-of-the-runner"),
+    ];
+    if !config.lines().any(|line| line.starts_with("model")) {
+        variables.extend([
+            (
+                "TANDEM_MODEL",
+                case["model"].as_str().unwrap_or("test-model"),
+            ),
+            ("TANDEM_BASE_URL", base_url),
+            ("TANDEM_API", case["dialect"].as_str().unwrap_or("chat")),
+        ]);
+    }
+    Environment::made_up(home, &variables).with_program(Path::new(env!("CARGO_BIN_EXE_tandem")))
 }
 
 fn show(path: &Path) -> &str {
@@ -125,111 +138,47 @@ fn write_all(folder: &Path, files: &Value) {
     }
 }
 
-struct Stage<'a> {
-    case: &'a Value,
-    home: PathBuf,
-    endpoint: Endpoint,
-    configures_model: bool,
-}
-
-impl Stage<'_> {
-    fn command(&self, folder: &Path, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
-        command
-            .args(arguments)
-            .current_dir(folder)
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", &self.home)
-            .env("TMPDIR", self.home.join("tmp"))
-            .env("TANDEM_CONFIG", self.home.join("config.toml"))
-            .env("TANDEM_STATE_DIR", self.home.join("state"))
-            .env("TANDEM_API_KEY", "sk-of-the-runner")
-            .stdin(Stdio::null());
-        if !self.configures_model {
-            command
-                .env(
-                    "TANDEM_MODEL",
-                    self.case["model"].as_str().unwrap_or("test-model"),
-                )
-                .env("TANDEM_BASE_URL", self.endpoint.base_url())
-                .env(
-                    "TANDEM_API",
-                    self.case["dialect"].as_str().unwrap_or("chat"),
-                );
+impl Seen {
+    /// The case's turns, one after the other, in one session.
+    fn play(&mut self, case: &Value, world: &World, client: &mut Client, transport: Transport) {
+        let script = Arc::new(Mutex::new(Script::of(&self.workspace)));
+        let author = Arc::clone(&script);
+        let model = world.rehearsal();
+        model.answer_with(move |request| author.lock().unwrap().reply(request));
+        let root = format!("file://{}", show(&self.workspace));
+        if transport == Transport::Acp {
+            let capabilities = json!({ "session": { "notices": {}, "compaction": {} } });
+            let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+            client.call("initialize", hello);
+        } else {
+            client.shake_hands(json!({ "processId": null, "rootUri": root,
+                "capabilities": { "experimental": { "tandem": {} }, "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } } },
+                "workspaceFolders": [{ "uri": root, "name": "project" }] }));
         }
-        command
-    }
-
-    fn mode(&self) -> &str {
-        self.case["mode"].as_str().unwrap_or("auto")
-    }
-
-    fn turns(&self) -> impl Iterator<Item = (usize, &str)> {
-        let turns = self.case["turns"].as_array().expect("a case has turns");
-        turns.iter().enumerate().map(|(number, turn)| {
-            self.endpoint.prepare(turn);
-            (
-                number,
-                turn["prompt"].as_str().expect("a turn has a prompt"),
-            )
-        })
-    }
-
-    /// `tandem run --json`, once a turn.
-    fn run(&self, seen: &mut Seen) {
-        for (number, prompt) in self.turns() {
-            let mut arguments = vec!["run", "--json", "--mode", self.mode()];
-            if number > 0 {
-                arguments.push("--continue");
-            }
-            let output = finish(&mut self.command(
-                &seen.workspace.clone(),
-                &[&arguments[..], &[prompt]].concat(),
-            ));
-            let events = output
-                .stdout
-                .lines()
-                .map(|line| serde_json::from_str(line).expect("an event a line"));
-            let events: Vec<Value> = events.collect();
-            assert!(!events.is_empty(), "no event: {}", output.stderr);
-            for event in &events {
-                seen.event(event);
-            }
-        }
-    }
-
-    /// An opted-in editor with unsaved texts.
-    fn edit(&self, seen: &mut Seen) {
-        let (input, to_server) = std::io::pipe().unwrap();
-        let (from_server, output) = std::io::pipe().unwrap();
-        let mut command = self.command(&seen.workspace, &["lsp"]);
-        let _program = Program::start(command.stdin(input).stdout(output));
-        drop(command);
-        let mut client = Client::new(Transport::Lsp, to_server, from_server);
-        let root = format!("file://{}", show(&seen.workspace));
-        client.shake_hands(json!({ "processId": null, "rootUri": root,
-            "capabilities": { "experimental": { "tandem": {} }, "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } } },
-            "workspaceFolders": [{ "uri": root, "name": "project" }] }));
-        for (name, text) in self.case["open_buffers"].as_object().into_iter().flatten() {
+        for (name, text) in case["open_buffers"].as_object().into_iter().flatten() {
             let text = text.as_str().unwrap();
             client.open(&format!("{root}/{name}"), text);
-            seen.buffers.insert(name.clone(), text.to_owned());
+            self.buffers.insert(name.clone(), text.to_owned());
         }
         let answer = client.call(
             "session/new",
-            json!({ "cwd": seen.workspace, "mcpServers": [] }),
+            json!({ "cwd": self.workspace, "mcpServers": [] }),
         );
-        let session = answer["result"]["sessionId"]
-            .as_str()
-            .expect("a session")
-            .to_owned();
+        let session = answer["result"]["sessionId"].as_str().expect("a session");
+        let mode = case["mode"].as_str().unwrap_or("auto");
         client.call(
             "session/set_mode",
-            json!({ "sessionId": session, "modeId": self.mode() }),
+            json!({ "sessionId": session, "modeId": mode }),
         );
-        for (_, prompt) in self.turns() {
-            let id = client.prompt(&session, prompt);
+        // Without an editor nobody is there to be asked.
+        let policy = match case["policy"].as_str() {
+            None if transport == Transport::Lsp => "allow",
+            policy => policy.unwrap_or("reject"),
+        };
+        for turn in case["turns"].as_array().expect("a case has turns") {
+            script.lock().unwrap().prepare(turn);
+            let prompt = turn["prompt"].as_str().expect("a turn has a prompt");
+            let id = client.prompt(session, prompt);
             loop {
                 let message = client.find(|message| {
                     message.get("id").is_some()
@@ -237,45 +186,20 @@ impl Stage<'_> {
                 });
                 if message.get("method").is_none() {
                     let reason = &message["result"]["stopReason"];
-                    seen.done = if reason.is_null() {
+                    self.done = if reason.is_null() {
                         message["error"]["data"]["code"].clone()
                     } else {
                         reason.clone()
                     };
+                    client.close(&message);
                     break;
                 }
-                let answer = seen.react(
-                    &mut client,
-                    &root,
-                    &message,
-                    self.case["policy"].as_str().unwrap_or("allow"),
-                );
+                let answer = self.react(client, &root, &message, policy);
                 client.respond(&message, answer);
             }
         }
         for update in std::mem::take(&mut client.seen) {
-            seen.update(&update["params"]["update"]);
-        }
-    }
-}
-
-impl Seen {
-    /// An event of `run --json`.
-    fn event(&mut self, event: &Value) {
-        let kind = event["type"].as_str().unwrap();
-        self.kinds.push(kind.to_owned());
-        let content = event["content"].as_str().unwrap_or_default();
-        match kind {
-            "text_delta" => self.text.push_str(content),
-            "reasoning_delta" => self.thoughts.push_str(content),
-            "notice" | "error" | "loop_detected" | "compaction" => {
-                self.notices.push(event.to_string());
-            }
-            "plan" => self.plan = event["entries"].to_string(),
-            "tool_execution_end" => self.ran += u64::from(event["result"]["is_error"] == false),
-            "permission_requested" => self.asked += 1,
-            "done" => self.done = event["termination_reason"].clone(),
-            _ => {}
+            self.update(&update["params"]["update"]);
         }
     }
 
@@ -283,13 +207,11 @@ impl Seen {
     fn update(&mut self, update: &Value) {
         let content = update["content"]["text"].as_str().unwrap_or_default();
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
-        self.kinds.push(kind.to_owned());
+        self.kinds.push(kind.trim_end_matches("_update").to_owned());
         match kind {
             "agent_message_chunk" => self.text.push_str(content),
-            "agent_thought_chunk" => {
-                self.thoughts.push_str(content);
-                self.notices.push(content.to_owned());
-            }
+            "agent_thought_chunk" => self.thoughts.push_str(content),
+            "notice" | "compaction_update" => self.notices.push(update.to_string()),
             "plan" => self.plan = update["entries"].to_string(),
             "tool_call_update" | "tool_call" => {
                 self.ran += u64::from(update["status"] == "completed");

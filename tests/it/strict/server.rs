@@ -2,16 +2,16 @@
 //! refused with that provider's status and in its shape, and noted.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tandem::model::Api;
+use tandem::model::rehearsal::{self, Reply, Step};
 
 use super::rows::ROWS;
 use super::rules;
 use super::voice::{Issued, Said, speak};
-use crate::loopback::{self, document};
+use crate::driver::World;
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -89,27 +89,31 @@ struct Stage {
     refusals: Vec<String>,
 }
 
-/// The server. Its threads end with the process.
+/// A world's model that keeps the rules.
 pub struct Strict {
-    port: u16,
+    base_url: String,
     stage: Arc<Mutex<Stage>>,
 }
 
 impl Strict {
-    pub fn start() -> Self {
+    /// Has the model of a world keep the rules.
+    pub fn of(world: &World) -> Self {
         let stage = Arc::<Mutex<Stage>>::default();
         let host = Arc::clone(&stage);
-        let port = loopback::listen_to_posts(move |request, stream| serve(request, stream, &host));
-        Self { port, stage }
+        let model = world.rehearsal();
+        model.answer_with(move |request| host.lock().unwrap().reply(request));
+        let base_url = world.model.base_url().to_owned();
+        Self { base_url, stage }
+    }
+
+    pub fn base_url(&self, provider: &str) -> String {
+        let host = self.base_url.strip_suffix("/v1").unwrap();
+        format!("{host}/{provider}/v1")
     }
 
     /// The session has a temperature and a limit.
     pub fn choose(&self) {
         self.stage.lock().unwrap().memory.is_chosen = true;
-    }
-
-    pub fn base_url(&self, provider: &str) -> String {
-        format!("http://127.0.0.1:{}/{provider}/v1", self.port)
     }
 
     pub fn add(&self, acts: impl IntoIterator<Item = Act>) {
@@ -128,6 +132,31 @@ impl Strict {
 }
 
 impl Stage {
+    fn reply(&mut self, request: &rehearsal::Request) -> Reply {
+        let header = |name| request.header(name).map(str::to_owned);
+        let raw = String::from_utf8(request.body.to_vec()).expect("a body is a text");
+        let request = Request {
+            provider: request.path().split('/').nth(1).unwrap().to_owned(),
+            api: match request.path().rsplit('/').next() {
+                Some("responses") => Api::Responses,
+                Some("messages") => Api::Messages,
+                _ => Api::Chat,
+            },
+            conversation: header("x-grok-conv-id"),
+            version: header("anthropic-version"),
+            body: serde_json::from_str(&raw).expect("a body is JSON"),
+            raw,
+        };
+        vec![match self.answer(&request) {
+            Ok(raw) => Step::Raw { raw },
+            Err((status, body)) => Step::Status {
+                status,
+                body,
+                headers: BTreeMap::new(),
+            },
+        }]
+    }
+
     #[expect(clippy::too_many_lines, reason = "one arm for each kind of reply")]
     fn answer(&mut self, request: &Request) -> Result<String, (u16, Value)> {
         let broken = rules::broken(request, &self.memory);
@@ -340,34 +369,4 @@ fn overflow(provider: &str) -> (u16, Value) {
         ),
     };
     (status, refusal(provider, says).1)
-}
-
-fn serve(
-    request: loopback::Request,
-    stream: &TcpStream,
-    stage: &Mutex<Stage>,
-) -> std::io::Result<()> {
-    let api = match request.path.rsplit('/').next().unwrap_or_default() {
-        "responses" => Api::Responses,
-        "messages" => Api::Messages,
-        _ => Api::Chat,
-    };
-    let request = Request {
-        provider: request
-            .path
-            .split('/')
-            .nth(1)
-            .unwrap_or_default()
-            .to_owned(),
-        api,
-        conversation: request.header("x-grok-conv-id").map(str::to_owned),
-        version: request.header("anthropic-version").map(str::to_owned),
-        body: serde_json::from_str(&request.body).expect("a body is JSON"),
-        raw: request.body,
-    };
-    let answer = stage.lock().unwrap().answer(&request);
-    match answer {
-        Ok(events) => loopback::events(stream, &events),
-        Err((status, body)) => document(stream, status, &body),
-    }
 }
