@@ -271,6 +271,24 @@ function M.test(t, model, setup)
     command('Tandem close')
   end)
 
+  test('a chat leaves no empty window in a session of :mksession', function()
+    local session = vim.fn.tempname()
+    model:script({ { text = 'Noted.' } })
+    command('Tandem ask Note it')
+    shows('Noted.')
+    command('mksession ' .. session)
+    t.wait('the session is written', function()
+      return vim.uv.fs_stat(session)
+    end)
+    t.contains(table.concat(vim.fn.readfile(session), '\n'), 'file tandem\\ ')
+    local names = [[+lua io.stdout:write(vim.json.encode(vim.tbl_map(function(win)
+      return vim.fs.basename(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)))
+    end, vim.api.nvim_list_wins())))]]
+    local load = { '--cmd', 'set rtp^=' .. setup.plugin, '--cmd', 'runtime plugin/tandem.lua', '-S', session, names, '+qa!' }
+    local run = vim.system({ vim.v.progpath, '--headless', '-u', 'NONE', '-n', unpack(load) }, { text = true }):wait()
+    t.equal(run.stdout, '["main.rs"]', run.stderr)
+  end)
+
   test('a chat whose buffer was deleted is shown as it was', function()
     local wide = '| a | b |\n|--|--|\n| row | a sentence that is longer than the chat is wide, by far |\n'
     model:script({ { text = 'Look:\n\n' .. wide }, { gate = 'deleted' }, { text = '\nAnd more.' } })

@@ -60,3 +60,17 @@ for name, map in pairs(maps) do
     vim.api.nvim_set_keymap(mode, '<Plug>(tandem-' .. name:gsub('_', '-') .. ')', '', options)
   end
 end
+
+vim.api.nvim_create_autocmd('SessionLoadPost', {
+  group = vim.api.nvim_create_augroup('tandem.session', {}),
+  desc = 'tandem: close what :mksession noted of a chat, which is no file',
+  callback = function()
+    for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+      local name = vim.api.nvim_buf_get_name(buf)
+      local is_chat = vim.startswith(vim.fn.fnamemodify(name, ':.'), 'tandem ') and vim.bo[buf].buftype == ''
+      if is_chat and not vim.bo[buf].modified and not vim.uv.fs_stat(name) then
+        vim.api.nvim_buf_delete(buf, {})
+      end
+    end
+  end,
+})
