@@ -184,7 +184,7 @@ local function guard_transcript(buf)
     buffer = buf,
     desc = 'tandem: the session continues, and shows what it was when it is opened again',
     callback = function()
-      local shown = require('tandem.chats').at(buf)
+      local shown = require('tandem.chats').of_chat(buf)
       if shown and vim.v.exiting == vim.NIL then
         shown.chat.text:save()
       end
