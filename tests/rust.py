@@ -3,6 +3,7 @@
 
 A test that is the only one that failed is played once more, on its own; see again.py."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ sys.path.insert(0, f"{sys.path[0]}/editors")
 from again import really_failed  # noqa: E402
 
 CARGO = ["cargo", "test", "--locked", "--no-fail-fast"]
+# Half of their time the tests wait for programs that they started: two for each core.
+ENVIRONMENT = {"RUST_TEST_THREADS": str(2 * (os.cpu_count() or 1)), **os.environ}
 # What a failed test printed stands below such a heading, behind all tests of its executable.
 HEADING = re.compile(r"^---- (\S+) stdout ----$")
 RESULT = re.compile(r"^test result: .* (\d+) passed; (\d+) failed; (\d+) ignored")
@@ -33,7 +36,7 @@ def main(arguments):
 def play(arguments):
     """Runs cargo: the counts of all executables, why each failed test failed, and whether cargo ended as those tell."""
     counts, failures, below = [0, 0, 0], {}, None
-    with subprocess.Popen(CARGO + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as cargo:
+    with subprocess.Popen(CARGO + arguments, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as cargo:
         for line in cargo.stdout:
             if result := RESULT.match(line):
                 counts = [a + int(b) for a, b in zip(counts, result.groups())]

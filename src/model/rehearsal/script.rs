@@ -131,11 +131,11 @@ pub(super) enum Piece {
     Cut,
 }
 
-/// The reply when the script is exhausted.
+/// The reply when the script is exhausted: one after which nobody tries again for seconds.
 pub(super) fn exhausted() -> Reply {
     let body = json!({ "error": { "message": "the script has no reply left" } });
     vec![Step::Status {
-        status: 500,
+        status: 400,
         body,
         headers: BTreeMap::new(),
     }]
