@@ -24,7 +24,7 @@ use super::change_set::EntryChange;
 use super::{ChangeSet, Images, edits};
 use crate::domain::FileDiff;
 use crate::workspace::{Workspace, blocking};
-pub(crate) use journaled::{Journaled, TurnReview};
+pub(crate) use journaled::{Journaled, Settled};
 use rejected::Rejected;
 pub use review::{Review, Selection};
 pub use reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn};

@@ -5,7 +5,7 @@ use super::conversation::Conversation;
 use super::outbox::Outbox;
 use super::{Review, ReviewError, Reviewed};
 use crate::changes::ChangeSet;
-use crate::changes::checkpoint::{Checkpoints, TurnReview};
+use crate::changes::checkpoint::{Checkpoints, Settled};
 use crate::domain::FileDiff;
 use crate::process::{Changed, Shell};
 use crate::workspace::Workspace;
@@ -158,7 +158,7 @@ impl Changes {
     }
 }
 
-async fn note(reviews: &[TurnReview], conversation: &mut Conversation, outbox: &mut Outbox) {
+async fn note(reviews: &[Settled], conversation: &mut Conversation, outbox: &mut Outbox) {
     for review in reviews {
         conversation.journal.reviewed(review.clone());
     }

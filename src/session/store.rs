@@ -33,7 +33,7 @@ use super::SessionId;
 use crate::agent::Entry;
 use crate::agent::event::{AgentEvent, Termination};
 use crate::changes::ChangeSet;
-use crate::changes::checkpoint::TurnReview;
+use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
 use crate::model::{Message, Provider, Taught, Usage};
@@ -315,7 +315,7 @@ impl Journal {
     }
 
     /// Notes what a person settled, undid or redid.
-    pub fn reviewed(&mut self, review: TurnReview) {
+    pub fn reviewed(&mut self, review: Settled) {
         self.note(Record::Review(review));
     }
 

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{Goal, PlanFile, Steer, Steps, Turn, prompt};
+use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
 use crate::model::{ErrorCode, Failure, Provider};
 use crate::tools::ToolContext;
@@ -136,9 +137,11 @@ impl Actor {
     ) {
         let conversation = &mut self.conversation;
         let undone = conversation.undone_by_restores();
-        self.changes
-            .checkpoints
-            .reject_undone(conversation.turns, undone);
+        let checkpoints = &mut self.changes.checkpoints;
+        if let Some(rejected) = checkpoints.reject_undone(conversation.turns, undone) {
+            let rejected = Settled::Rejected(rejected);
+            conversation.journal.reviewed(rejected);
+        }
         conversation.close_last_turn(provider);
         let parts = prompt::render(prompt, conversation.stage(self.questions.mode));
         conversation.begin_turn(words, attached, parts, provider, &self.models);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::rejected::{Rejected, Rejections};
 use super::review::Review;
 use super::{Checkpoints, TurnChanges};
 use crate::changes::ChangeSet;
@@ -16,7 +17,15 @@ pub(crate) enum Journaled {
     /// A call of this turn changed something.
     Changed(u64, ChangeSet),
     /// A person settled, undid or redid something.
-    Reviewed(TurnReview),
+    Reviewed(Settled),
+}
+
+/// What a person settled, undid or redid.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Settled {
+    Turn(TurnReview),
+    Rejected(Rejections),
 }
 
 /// What a review changed of a turn.
@@ -28,38 +37,62 @@ pub(crate) struct TurnReview {
     pub left: ChangeSet,
 }
 
+/// What a person can still settle or restore.
+pub(crate) struct UnderReview {
+    turns: Vec<TurnChanges>,
+    rejected: Vec<Rejected>,
+}
+
 impl Checkpoints {
-    /// The changes under review.
-    pub fn under_review(&self) -> Vec<TurnChanges> {
-        self.turns.clone()
+    /// The changes and rejections under review.
+    pub fn under_review(&self) -> UnderReview {
+        UnderReview {
+            turns: self.turns.clone(),
+            rejected: self.rejected.clone(),
+        }
     }
 
     /// How that differs from what was under review `before`.
-    pub fn reviewed_since(&self, before: &[TurnChanges]) -> Vec<TurnReview> {
+    pub fn reviewed_since(&self, before: &UnderReview) -> Vec<Settled> {
         let nothing = ChangeSet::default();
         let of = |turns: &[TurnChanges], turn: u64| {
             let found = turns.iter().find(|entry| entry.turn == turn);
             found.map(|entry| entry.changes.clone())
         };
-        let turns = before.iter().chain(&self.turns).map(|entry| entry.turn);
+        let turns = before
+            .turns
+            .iter()
+            .chain(&self.turns)
+            .map(|entry| entry.turn);
         let turns: BTreeSet<u64> = turns.collect();
         let mut reviews = Vec::new();
         for turn in turns {
-            let old = of(before, turn).unwrap_or_else(|| nothing.clone());
+            let old = of(&before.turns, turn).unwrap_or_else(|| nothing.clone());
             let new = of(&self.turns, turn).unwrap_or_else(|| nothing.clone());
             let left = ChangeSet {
                 files: differing(&old.files, &new.files),
                 git: differing(&old.git, &new.git),
             };
             if !left.is_empty() {
-                reviews.push(TurnReview { turn, left });
+                reviews.push(Settled::Turn(TurnReview { turn, left }));
             }
+        }
+        let without = |some: &[Rejected], others: &[Rejected]| {
+            let mut rest = some.to_vec();
+            rest.retain(|one| !others.contains(one));
+            rest
+        };
+        let gone = without(&before.rejected, &self.rejected);
+        let gone: Vec<u64> = gone.iter().map(|rejected| rejected.id).collect();
+        let new = without(&self.rejected, &before.rejected);
+        if !(gone.is_empty() && new.is_empty()) {
+            reviews.push(Settled::Rejected(Rejections { gone, new }));
         }
         reviews
     }
 
     /// How that will differ once this redo, or undo of a rejection, is done.
-    pub async fn reviewed_ahead(&mut self, review: &Review) -> Vec<TurnReview> {
+    pub async fn reviewed_ahead(&mut self, review: &Review) -> Vec<Settled> {
         let again = match review {
             Review::Redo(turn) => self
                 .to_redo(*turn)
@@ -72,12 +105,15 @@ impl Checkpoints {
             .iter()
             .map(|undone| (undone.turn, undone.changes.clone()))
             .collect();
-        let before = self.turns.clone();
+        let before = self.under_review();
+        if *review == Review::Undo(None) && !again.is_empty() {
+            self.rejected.pop();
+        }
         while let Some((turn, changes)) = again.pop() {
             self.add(turn, changes).await;
         }
         let reviews = self.reviewed_since(&before);
-        self.turns = before;
+        (self.turns, self.rejected) = (before.turns, before.rejected);
         reviews
     }
 
@@ -85,7 +121,11 @@ impl Checkpoints {
     pub async fn restore(&mut self, recorded: Journaled) {
         match recorded {
             Journaled::Changed(turn, changes) => self.add(turn, changes).await,
-            Journaled::Reviewed(TurnReview { turn, left }) => {
+            Journaled::Reviewed(Settled::Rejected(Rejections { gone, new })) => {
+                self.rejected.retain(|one| !gone.contains(&one.id));
+                self.rejected.extend(new);
+            }
+            Journaled::Reviewed(Settled::Turn(TurnReview { turn, left })) => {
                 let index = self.at(turn);
                 if let Some(entry) = self.turns.get_mut(index) {
                     settle(&mut entry.changes.files, left.files);

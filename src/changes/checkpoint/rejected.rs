@@ -4,14 +4,20 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::Checkpoints;
 use super::reviewed::{ReviewError, Reviewed, named, nothing, refused, stayed};
 use super::undo::{Reapplied, Undone};
 use crate::workspace::Workspace;
 
 /// What a person rejected in one step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Rejected {
+    /// Its number in the session.
+    pub id: u64,
     /// The time of the rejection.
+    #[serde(skip, default = "Instant::now")]
     pub since: Instant,
     /// The last turn that was under review then: what later ones changed is undone first.
     last_turn: u64,
@@ -19,10 +25,20 @@ pub(super) struct Rejected {
     undone: Vec<Undone>,
 }
 
+/// How the rejections that undo restores became others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Rejections {
+    /// The numbers of those that are restored or kept, or of which only a part is left.
+    pub(super) gone: Vec<u64>,
+    /// Those that follow the others.
+    pub(super) new: Vec<Rejected>,
+}
+
 impl Checkpoints {
     /// Notes what was rejected in one step, so that it can be undone.
     pub(super) fn push_rejected(&mut self, last_turn: u64, undone: Vec<Undone>) {
         self.rejected.push(Rejected {
+            id: self.rejected.last().map_or(0, |last| last.id + 1),
             since: Instant::now(),
             last_turn,
             undone,
@@ -30,14 +46,19 @@ impl Checkpoints {
     }
 
     /// The turns that a restore undid, the last `count`, count as rejected once the session goes on without them: undo
-    /// still restores them, after it undid what came later.
-    pub fn reject_undone(&mut self, last_turn: u64, count: usize) {
+    /// still restores them, after it undid what came later. Returns what to record.
+    pub fn reject_undone(&mut self, last_turn: u64, count: usize) -> Option<Rejections> {
         let first = self.undone.len().saturating_sub(count);
         let undone = self.undone.split_off(first);
-        if !undone.is_empty() {
-            self.push_rejected(last_turn, undone);
-            self.publish();
+        if undone.is_empty() {
+            return None;
         }
+        self.push_rejected(last_turn, undone);
+        self.publish();
+        Some(Rejections {
+            gone: Vec::new(),
+            new: self.rejected.last().cloned().into_iter().collect(),
+        })
     }
 
     /// What was rejected last, if no turn changed something since.

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::Checkpoints;
 use super::reviewed::{ReviewError, Reviewed, named, refused, stayed, word_of_git};
 use crate::changes::ChangeSet;
@@ -13,11 +15,14 @@ use crate::changes::revert::{Left, Reason, Reverted};
 use crate::workspace::Workspace;
 
 /// A turn that was undone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Undone {
     pub turn: u64,
     /// When.
+    #[serde(skip, default = "Instant::now")]
     pub since: Instant,
-    /// The files.
+    /// The files to name to a person.
+    #[serde(skip)]
     pub paths: Vec<PathBuf>,
     /// The turn's changes.
     pub changes: ChangeSet,

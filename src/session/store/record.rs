@@ -11,7 +11,7 @@ use serde_with::skip_serializing_none;
 use crate::agent::Entry;
 use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
-use crate::changes::checkpoint::TurnReview;
+use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
 use crate::domain::Counts;
 use crate::model::{Effort, Message, Taught, Usage};
@@ -72,7 +72,7 @@ pub(in crate::session) enum Record {
     /// A call ended.
     Call(Call),
     /// A person settled, undid or redid changes.
-    Review(TurnReview),
+    Review(Settled),
     /// The complete plan.
     Plan {
         /// Its steps.

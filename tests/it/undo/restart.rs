@@ -62,6 +62,11 @@ fn settled_hunks_stay_settled_after_a_restart() {
             .collect::<Vec<_>>(),
         [5]
     );
+    let restored = undo(&mut client, &session);
+    assert_eq!(
+        restored["result"]["message"],
+        "restored what was rejected: a.rs"
+    );
     let undone = undo(&mut client, &session);
     assert_eq!(undone["result"]["message"], "undid turn 1: a.rs");
     assert_eq!(world.read("a.rs"), numbers.replace("1\n", "one\n"));
@@ -83,4 +88,76 @@ fn settled_hunks_stay_settled_after_a_restart() {
         undo(&mut client, &session)["error"]["message"],
         "there is nothing to undo"
     );
+}
+
+#[test]
+fn rejections_can_be_undone_after_a_restart() {
+    let world = world(&[
+        edit("a.rs", &[("a\n", "A\n")]),
+        write("new/b.rs", "b\n"),
+        write("c.rs", "c\n"),
+        write("d.rs", "d\n"),
+    ]);
+    world.write("a.rs", "a\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    let is_there = |path: &str| world.path().join(path).exists();
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    let path = world.path().join("new/b.rs");
+    review(&mut client, &session, "reject", json!({ "path": path }));
+    review(&mut client, &session, "reject", json!({}));
+    assert!(world.read("a.rs") == "a\n" && !is_there("new/b.rs"));
+
+    let mut client = restarted(client, &world, &session);
+    turn(&mut client, &session);
+    assert_eq!(
+        undo(&mut client, &session)["result"]["message"],
+        "undid turn 3: c.rs",
+        "what came later is undone first"
+    );
+    assert_eq!(
+        undo(&mut client, &session)["result"]["message"],
+        "restored what was rejected: a.rs"
+    );
+    assert!(world.read("a.rs") == "A\n" && !is_there("new/b.rs"));
+
+    let mut client = restarted(client, &world, &session);
+    assert_eq!(
+        undo(&mut client, &session)["result"]["message"],
+        "restored what was rejected: new/b.rs",
+        "what was restored is no longer rejected"
+    );
+    assert_eq!(world.read("new/b.rs"), "b\n");
+    review(&mut client, &session, "reject", json!({}));
+    turn(&mut client, &session);
+    review(&mut client, &session, "keep", json!({}));
+    let mut client = restarted(client, &world, &session);
+    assert_eq!(
+        undo(&mut client, &session)["error"]["message"],
+        "there is nothing to undo",
+        "what was kept is settled, and what was rejected before"
+    );
+    assert!(world.read("a.rs") == "a\n" && is_there("d.rs"));
+}
+
+#[test]
+fn what_a_restore_reverted_can_be_restored_after_a_restart() {
+    let world = world(&[write("a.rs", "a\n"), write("b.rs", "b\n")]);
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    review(&mut client, &session, "restore", json!({ "turn": 1 }));
+    turn(&mut client, &session);
+    let is_there = |path: &str| world.path().join(path).exists();
+    assert!(!is_there("a.rs") && is_there("b.rs"));
+
+    let mut client = restarted(client, &world, &session);
+    undo(&mut client, &session);
+    assert!(!is_there("a.rs") && !is_there("b.rs"));
+    assert_eq!(
+        undo(&mut client, &session)["result"]["message"],
+        "restored what was rejected: a.rs"
+    );
+    assert_eq!(world.read("a.rs"), "a\n");
 }
