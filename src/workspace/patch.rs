@@ -107,6 +107,9 @@ const NO_NEWLINE: &str = "\\ ";
 
 /// A patch whose lines are all indented as its first one is.
 fn dedented(patch: &str, indent: &str) -> Option<String> {
+    if indent.is_empty() {
+        return None;
+    }
     let mut dedented = String::new();
     for line in patch.lines() {
         let line = line
@@ -255,13 +258,13 @@ fn body(file: Option<&mut FilePatch>, line: &str, ending: &str) -> Result<(), Pa
         Action::Replace(_) => return Err(stray()),
         Action::Update { chunks, moved_to } => match line.strip_prefix("*** Move to:") {
             Some(path) => *moved_to = Some(starless(path).trim().to_owned()),
-            None => update(chunks, line),
+            None => update(chunks, line, ending),
         },
     }
     Ok(())
 }
 
-fn update(chunks: &mut Vec<Chunk>, line: &str) {
+fn update(chunks: &mut Vec<Chunk>, line: &str, ending: &str) {
     if let Some(anchor) = line.strip_prefix("@@") {
         // Consecutive anchors belong to the following chunk.
         if chunks.last().is_none_or(|chunk| !chunk.lines.is_empty()) {
@@ -293,10 +296,29 @@ fn update(chunks: &mut Vec<Chunk>, line: &str) {
         return;
     }
     chunk.lines.push(match line.split_at_checked(1) {
-        Some(("-", removed)) => Line::Removed(removed.to_owned()),
-        Some(("+", added)) => Line::Added(added.to_owned()),
-        _ => Line::Context(line.to_owned()),
+        Some(("-", removed)) => Line::Removed(format!("{removed}{ending}")),
+        Some(("+", added)) => Line::Added(format!("{added}{ending}")),
+        _ => Line::Context(format!("{line}{ending}")),
     });
+}
+
+/// The line endings of a chunk say something only where it changes nothing else.
+fn forget_endings(chunk: &mut Chunk) {
+    let plain = |text: &str| text.strip_suffix('\r').unwrap_or(text).to_owned();
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
+    for line in &chunk.lines {
+        match line {
+            Line::Removed(text) => removed.push(plain(text)),
+            Line::Added(text) => added.push(plain(text)),
+            Line::Context(_) => {}
+        }
+    }
+    if removed.is_empty() || removed != added {
+        for line in &mut chunk.lines {
+            let (Line::Removed(text) | Line::Added(text) | Line::Context(text)) = line;
+            *text = plain(text);
+        }
+    }
 }
 
 /// An anchor without the line numbers that a diff has there: `-1,2 +1,3 @@ fn main() {`.
@@ -313,11 +335,14 @@ fn without_numbers(anchor: &str) -> &str {
 }
 
 fn finished(files: Vec<FilePatch>) -> Result<Vec<FilePatch>, PatchError> {
-    let files = joined(files);
+    let mut files = joined(files);
     if files.is_empty() {
         return Err(PatchError("it names no file".to_owned()));
     }
-    for file in &files {
+    for file in &mut files {
+        if let Action::Update { chunks, .. } = &mut file.action {
+            chunks.iter_mut().for_each(forget_endings);
+        }
         if let Action::Update {
             chunks,
             moved_to: None,

@@ -42,7 +42,7 @@ pub(super) fn added<'a>(old: &str, new: &'a str) -> Option<&'a str> {
 }
 
 /// A comment with dots at one of its ends that is all that stands in the place of several lines, or one in the place of
-/// code that says that something stays.
+/// code that says that something stays; beside that one, neighbors may be changed.
 fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     let says_stays = |line: &&str| {
         let words = words(comment(line).unwrap_or_default());
@@ -73,17 +73,21 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     let replaced = |op: &DiffOp| {
         let said = |(_, line): &(usize, &&str)| !line.trim().is_empty();
         let gone = lines.old.get(op.old_range())?.iter().enumerate();
-        let mut instead = lines
-            .new
-            .get(op.new_range())?
+        let instead = lines.new.get(op.new_range())?.iter().enumerate();
+        let (gone, instead): (Vec<_>, Vec<_>) =
+            (gone.filter(said).collect(), instead.filter(said).collect());
+        // Beside lines that are only changed, dots may say anything.
+        let is_alone = instead.len() == 1;
+        let (at, line) = *instead
             .iter()
-            .enumerate()
-            .filter(said);
-        let ((at, line), more) = (instead.next()?, instead.next());
+            .find(|(_, line)| is_alone || says_stays(line))?;
+        let is_changed = |(other, new): &(usize, &&str)| {
+            let first = |line: &str| words(line).into_iter().next();
+            *other == at || gone.iter().any(|(_, old)| first(old) == first(new))
+        };
         let is_note = |(_, line): &(usize, &&str)| comment(line).is_some();
-        let gone: Vec<_> = gone.filter(said).collect();
-        let is_all = gone.len() > 1
-            && more.is_none()
+        let is_all = gone.len() > instead.len()
+            && instead.iter().all(is_changed)
             && may_replace(line)
             && !(says_stays(line) && gone.iter().all(is_note));
         is_all.then_some(op.new_range().start + at)
@@ -330,6 +334,11 @@ mod tests {
             let old = "a = 1\nb = 2\nc = 3";
             assert_eq!(added(old, &format!("a = 1\n{rest}")), Some(rest));
             assert_eq!(added(old, &format!("{old}\n{rest}")), None, "{rest}");
+            let old = "<ul>\n  <li>a</li>\n  <li>b</li>\n</ul>";
+            let changed = format!("<ul class=\"x\">\n{rest}\n</ul>");
+            assert_eq!(added(old, &changed), Some(rest), "beside a changed line");
+            let new = format!("<ol>\n{rest}\n</ul>");
+            assert_eq!(added(old, &new), None, "beside a new line");
         }
         for (old, new) in [
             ("x = 1\ny = 2\nz = 3", "x = 1\n# see y.py"),

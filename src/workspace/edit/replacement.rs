@@ -56,6 +56,7 @@ impl<'a> Search<'a> {
         }
         let new = self.edit.new_text.as_str();
         let new_text = match line_ending {
+            _ if self.strategy == Strategy::Exact && self.changes_endings() => new.to_owned(),
             _ if !self.strategy.is_literal() || line_ending == LineEnding::Mixed => {
                 self.by_lines(place, line_ending)?
             }
@@ -67,6 +68,17 @@ impl<'a> Search<'a> {
             range: place.clone(),
             new_text,
         })
+    }
+
+    /// Whether the edit changes line endings and nothing else.
+    fn changes_endings(&self) -> bool {
+        let Replacement {
+            old_text, new_text, ..
+        } = self.edit;
+        let lines = |text: &str| text.replace("\r\n", "\n").replace('\r', "\n");
+        old_text != new_text
+            && (old_text.contains('\r') || new_text.contains('\r'))
+            && lines(old_text) == lines(new_text)
     }
 
     /// Whether one line was quoted without its indentation and the next one would be less indented than it, though it

@@ -73,6 +73,9 @@ fn line_endings_follow_the_file() {
         "a\r\nx\r\ny\r\n",
     );
     check("a\rb\rc", "a\nb", "x\ny", Strategy::LineEndings, "x\ry\rc");
+    // It changes nothing else.
+    check("a\r\nb\r\n", "a\r\n", "a\n", Strategy::Exact, "a\nb\r\n");
+    check("a\nb\n", "a\nb", "a\r\nb", Strategy::Exact, "a\r\nb\n");
     check(
         "a\nb\n",
         "a\r\nb",
@@ -291,6 +294,11 @@ fn check_patch(text: &str, chunks: &str, expected: &str) {
 fn patch_chunks_match_whole_lines() {
     check_patch("one\nnone\n", "@@\n-one\n+1\n", "1\nnone\n");
     check_patch("a\r\nb\r\n", "@@\n a\n+x\n b\n", "a\r\nx\r\nb\r\n");
+    // A diff of line endings alone changes them, any other has those of the file.
+    check_patch("a\r\nb\r\n", "@@\n-a\r\n+a\n b\r\n", "a\nb\r\n");
+    check_patch("a\nb\n", "@@\n-a\n-b\n+a\r\n+b\r\n", "a\r\nb\r\n");
+    check_patch("a\nb\n", "@@\n-a\r\n+c\r\n b\r\n", "c\nb\n");
+    check_patch("a\r\nb\r\n", "@@\n-a\n+c\n b\n", "c\r\nb\r\n");
     check_patch("a\nb", "@@\n-b\n+c\n", "a\nc");
     check_patch("a\nb", "@@\n b\n+c\n", "a\nb\nc");
     check_patch("a", "+b\n", "a\nb");
