@@ -1,4 +1,6 @@
 //! HTTP on loopback as far as scripted servers of tests need it: a thread and one request for each connection.
+//!
+//! For servers that are no model (MCP, logins) and for answers that break HTTP itself. A model is a `rehearsal::Server`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -5,10 +5,12 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::driver::World;
+use crate::driver::{World, side_by_side};
 
 /// Events after which the process is killed.
 const POINTS: usize = 50;
+/// How many processes run side by side; most of them wait.
+const SIDE_BY_SIDE: usize = 4;
 
 fn script() -> Value {
     let read =
@@ -93,9 +95,7 @@ fn answered(messages: &[Value], point: usize) {
 
 #[test]
 fn a_killed_turn_resumes_from_any_point() {
-    for point in 1..=POINTS {
-        survives(point);
-    }
+    side_by_side(SIDE_BY_SIDE, (1..=POINTS).collect(), survives);
 }
 
 /// A journal of this many bytes is loaded by a process that may use fewer.
