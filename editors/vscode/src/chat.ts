@@ -15,7 +15,7 @@ import {
   workspace,
 } from "vscode";
 import type { Draft } from "./draft";
-import { type Attachment, attachmentOfFile, chooseAttachments, imageAttachment } from "./context";
+import { type Attachment, attachmentOfFile, chips, chooseAttachments, imageAttachment, pictureOf } from "./context";
 import type { Conversations } from "./conversations";
 import { useCode } from "./code";
 import type { Focus } from "./focus";
@@ -235,6 +235,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return env.clipboard.writeText(message.text);
       case "attach":
         return (await chooseAttachments()).forEach((attachment) => this.attach(attachment));
+      case "picture":
+        return this.post({ type: "picture", image: message.image, url: pictureOf(message.image) });
       case "image":
         return this.attach(imageAttachment(this.unused(message.name), message.mimeType, message.data));
       case "attachFiles":
@@ -417,7 +419,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   private state() {
     const { labels } = this.conversations;
-    const attachments = this.draft.attachments.map(({ label }) => label);
+    const attachments = chips(this.draft.attachments);
     const isEditing = this.draft.editing !== undefined;
     return { ...this.session.state, attachments, isEditing, looking: this.looking.looking, conversations: labels };
   }
@@ -450,7 +452,7 @@ function shortened(text: string): string {
 function page(webview: Webview, dist: Uri): string {
   const nonce = randomBytes(16).toString("base64");
   const file = (name: string) => webview.asWebviewUri(Uri.joinPath(dist, name)).toString();
-  const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'; connect-src ${webview.cspSource}; worker-src blob:`;
+  const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'; connect-src ${webview.cspSource}; img-src data:; worker-src blob:`;
   return `<!doctype html>
 <html lang="${env.language}">
 <head>

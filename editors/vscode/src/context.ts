@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { l10n, type QuickPickItem, type Range, type TextDocument, type TextEditor, Uri, window } from "vscode";
+import type { Chip } from "./messages";
 import type { ContentBlock } from "./protocol";
 
 /** Image formats that models accept. */
@@ -16,6 +17,26 @@ const IMAGES: Readonly<Record<string, string>> = {
 export interface Attachment {
   readonly label: string;
   readonly block: ContentBlock;
+}
+
+/** Images that a view was told of: it shows them small. */
+const images: ContentBlock[] = [];
+
+export function chips(attachments: readonly Attachment[]): Chip[] {
+  return attachments.map(({ label, block }) =>
+    block.type === "image" && block.data !== "" ? { label, image: numberOf(block) } : { label },
+  );
+}
+
+/** As an address that the view can show. */
+export function pictureOf(image: number): string {
+  const block = images[image];
+  return block?.type === "image" ? `data:${block.mimeType};base64,${block.data}` : "";
+}
+
+function numberOf(block: ContentBlock): number {
+  const known = images.indexOf(block);
+  return known >= 0 ? known : images.push(block) - 1;
 }
 
 /** The selection, or the whole file by name when nothing is selected. */

@@ -4,12 +4,19 @@ import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } fr
 
 import type * as wire from "./wire-types";
 
+/** What is sent along with a message. */
+export interface Chip {
+  /** Such as `price.rs:3-7`. */
+  readonly label: string;
+  /** The number of an image: the view asks for it once. */
+  readonly image?: number;
+}
+
 export interface UserItem {
   readonly kind: "user";
   readonly id: number;
   readonly text: string;
-  /** Labels of what was sent along, such as `price.rs:3-7`. */
-  readonly context: readonly string[];
+  readonly context: readonly Chip[];
   /** Files and conversation can go back to before it. */
   readonly turn?: number;
 }
@@ -116,7 +123,7 @@ export interface ChatState {
   readonly pickers: readonly Picker[];
   readonly commands: readonly Command[];
   readonly usage?: wire.Usage & { readonly turnCost?: number };
-  readonly attachments: readonly string[];
+  readonly attachments: readonly Chip[];
   /** The draft replaces an earlier message. */
   readonly isEditing: boolean;
   /** Context that is sent by default. */
@@ -148,7 +155,7 @@ export type JobView = wire.Job & { readonly output: string };
 
 export interface WaitingMessage {
   readonly text: string;
-  readonly context: readonly string[];
+  readonly context: readonly Chip[];
   /** It joins the running turn; else it follows it. */
   readonly joins: boolean;
 }
@@ -189,7 +196,9 @@ export type ToView =
   /** Scrolls to the message that began a turn, once it is there. */
   | { readonly type: "showTurn"; readonly turn: number }
   /** Sends the draft as a trial. */
-  | { readonly type: "try" };
+  | { readonly type: "try" }
+  /** The answer to the view's "picture". */
+  | { readonly type: "picture"; readonly image: number; readonly url: string };
 
 export type FromView =
   | { readonly type: "ready" }
@@ -208,6 +217,7 @@ export type FromView =
   | { readonly type: "look"; readonly what: Looking["what"] }
   | { readonly type: "copy"; readonly text: string }
   | { readonly type: "attach" }
+  | { readonly type: "picture"; readonly image: number }
   /** An image that was pasted or dropped; its bytes in base64. */
   | { readonly type: "image"; readonly name: string; readonly mimeType: string; readonly data: string }
   /** Files that were dropped. */

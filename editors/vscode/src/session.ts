@@ -3,6 +3,7 @@
  * server ends the turn but not the conversation.
  */
 import { type CancellationToken, type Disposable, EventEmitter, l10n, workspace } from "vscode";
+import { chips } from "./context";
 import { Draft } from "./draft";
 import { type Failure, failure, isAnswer, sentence, StartError } from "./failure";
 import { Jobs } from "./jobs";
@@ -107,7 +108,7 @@ export class Session implements Disposable {
       phase: this.phase(),
       message: this.problem?.text ?? (this.status?.message || this.runningWords()),
       remedies: this.problem?.remedies ?? [],
-      waiting: this.turns.waiting.map(({ message, joins }) => ({ text: message.text, context: labels(message), joins })),
+      waiting: this.turns.waiting.map(({ message, joins }) => ({ text: message.text, context: chips(message.attachments), joins })),
       jobs: this.jobs.shown,
       pickers: this.options.pickers,
       commands: this.commands.map(({ name, description, input }) => ({ name, description, takesMore: input != null })),
@@ -335,7 +336,7 @@ export class Session implements Disposable {
   }
 
   private show(message: Message): void {
-    this.messages.set(this.transcript.ask(message.text, labels(message)), message);
+    this.messages.set(this.transcript.ask(message.text, chips(message.attachments)), message);
   }
 
   private turnChanged(turn: protocol.Turn): void {
@@ -552,10 +553,6 @@ export class Session implements Disposable {
 
 function place() {
   return { cwd: folder(), mcpServers: toolServers() };
-}
-
-function labels({ attachments }: Message): string[] {
-  return attachments.map(({ label }) => label);
 }
 
 /** The notice for a turn that did not end normally. */

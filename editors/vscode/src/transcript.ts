@@ -5,12 +5,12 @@
 import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
 import { duration, withoutExit } from "./exit";
-import type { Change, Item, Question, Remedy } from "./messages";
+import type { Change, Chip, Item, Question, Remedy } from "./messages";
 import type { DiffContent, Job, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
 import { mixedScripts } from "./safe";
 
 type Entry =
-  | { kind: "user"; id: number; text: string; context: readonly string[]; turn?: number }
+  | { kind: "user"; id: number; text: string; context: readonly Chip[]; turn?: number }
   | { kind: "answer" | "thought"; id: number; text: string; done: boolean }
   | { kind: "tool"; id: number; call: ToolCall; options?: readonly PermissionOption[] }
   | { kind: "plan"; id: number; entries: readonly PlanEntry[] }
@@ -55,7 +55,7 @@ export class Transcript {
   }
 
   /** Adds the user's message, which begins a turn and disables the buttons of earlier ones. Returns its id. */
-  ask(text: string, context: readonly string[]): number {
+  ask(text: string, context: readonly Chip[]): number {
     this.removeCut();
     this.plan = undefined;
     this.withdraw(() => true);
@@ -384,7 +384,7 @@ function output(call: ToolCall): string {
 function asMarkdown(entry: Entry): string {
   switch (entry.kind) {
     case "user":
-      return `## You\n\n${[...entry.context.map((label) => `*${label}*`), entry.text].join("\n\n")}`;
+      return `## You\n\n${[...entry.context.map(({ label }) => `*${label}*`), entry.text].join("\n\n")}`;
     case "answer":
       return `## tandem\n\n${entry.text}`;
     case "tool":

@@ -157,7 +157,10 @@ test("messages of a saved session have what was sent along", async () => {
   await loaded;
   const [item] = conversations.current.transcript.all();
   assert.ok(item?.kind === "user");
-  assert.deepEqual(item.context, ["my price.ts:2-3", "a.md", "image"]);
+  assert.deepEqual(
+    item.context.map(({ label }) => label),
+    ["my price.ts:2-3", "a.md", "image"],
+  );
   assert.deepEqual(
     conversations.current.sent(item.id)?.message.attachments.map(({ block }) => block),
     blocks,
@@ -181,7 +184,7 @@ test("a kept edit in place is a message of the conversation, with its lines and 
   assert.deepEqual(texts(), ["old question", "old answer", "shorter", "Edited in place."]);
   const item = conversations.current.transcript.all().find((one) => one.kind === "user" && one.text === "shorter");
   assert.ok(item?.kind === "user");
-  assert.deepEqual([item.context, item.turn], [["a.ts:1-2"], 2]);
+  assert.deepEqual([item.context, item.turn], [[{ label: "a.ts:1-2" }], 2]);
   assert.equal(conversations.current.sent(item.id)?.message, message);
   assert.ok(events.includes("takenUp"), "what can be reviewed is looked up again");
 

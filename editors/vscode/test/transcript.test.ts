@@ -64,7 +64,7 @@ test("a view that draws the changes has what a view that starts afresh has", () 
   const made = new Transcript();
   const view = new Map<number, Item>();
   const steps: (() => void)[] = [
-    () => made.ask("question", ["a.ts:1"]),
+    () => made.ask("question", [{ label: "a.ts:1" }]),
     () => made.apply(think("hm")),
     () => made.apply(say("one")),
     () => made.apply(say(" two")),

@@ -1,7 +1,8 @@
 /** The input with its attachments, mode and model. */
-import type { ChatState, Looking, Picker } from "../src/messages";
+import type { ChatState, Chip, Looking, Picker } from "../src/messages";
 import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";
+import { chip } from "./chips";
 import { focus, h, Slot } from "./dom";
 import { icon } from "./icons";
 import { takeFiles } from "./drop";
@@ -80,8 +81,8 @@ export class Composer {
     this.editing.set(isEditing, () => (isEditing ? this.drawEditing() : []));
     this.input.placeholder = this.isBusy ? t("Queue a follow-up (Alt+Enter: send now)") : t("Ask tandem… (@ file, / command)");
     this.chips.set({ attachments, looking }, () => [
-      ...looking.filter(({ label }) => !attachments.includes(label)).map((one) => this.lookingChip(one)),
-      ...attachments.map((label, index) => this.chip(label, index)),
+      ...looking.filter(({ label }) => !attachments.some((one) => one.label === label)).map((one) => this.lookingChip(one)),
+      ...attachments.map((one, index) => this.chip(one, index)),
     ]);
     const offered = pickers.filter(({ id }) => PICKERS.includes(id));
     this.pickers.set(offered, () => offered.map((picker) => this.picker(picker)));
@@ -112,9 +113,9 @@ export class Composer {
     return chip;
   }
 
-  private chip(label: string, index: number): HTMLElement {
-    const remove = iconButton("close", t("Remove {0}", visible(label)), () => this.send({ type: "detach", index }));
-    return h("span", { class: "chip" }, visible(label), remove);
+  private chip(one: Chip, index: number): HTMLElement {
+    const remove = iconButton("close", t("Remove {0}", visible(one.label)), () => this.send({ type: "detach", index }));
+    return chip(one, remove);
   }
 
   private picker({ id, name, current, choices }: Picker): HTMLElement {

@@ -17,6 +17,7 @@ import { duration, hasFailed } from "../src/exit";
 import type { PermissionOption, PlanEntry, ToolStatus } from "../src/protocol";
 import { visible } from "../src/safe";
 import { triedText } from "../src/trial";
+import { chip } from "./chips";
 import { diffTable } from "./diff";
 import { type Child, h, Slot } from "./dom";
 import { icon, type IconName, kindIcons } from "./icons";
@@ -71,7 +72,7 @@ class CardView implements ItemView {
 function userMessage({ text, context }: Pick<UserItem, "text" | "context">, ...more: Child[]): HTMLElement {
   const tried = triedText(text);
   const trial = tried !== undefined && h("span", { class: "chip" }, icon("beaker"), t("Private copy"));
-  const chips = [trial, ...context.map((label) => h("span", { class: "chip" }, visible(label)))].filter((chip) => chip !== false);
+  const chips = [trial, ...context.map((one) => chip(one))].filter((one) => one !== false);
   return h(
     "article",
     { class: "user", "aria-label": t("You") },

@@ -6,6 +6,7 @@ import type { ChatState, FromView, ToView } from "../src/messages";
 import { visible } from "../src/safe";
 import { announcements } from "./announce";
 import { codeClicked } from "./code";
+import { askForPictures, takePicture } from "./chips";
 import { Composer } from "./composer";
 import { h, Slot } from "./dom";
 import { icon } from "./icons";
@@ -32,6 +33,7 @@ const send = (message: FromView) => {
 };
 let following = true;
 const scroller = h("main", { scroll: () => scrolled() });
+askForPictures(send);
 const list = new List(scroller, send);
 const welcome = new Slot("welcome");
 const activity = new Slot("activity");
@@ -134,6 +136,8 @@ function receive(message: ToView): void {
       return list.showTurn(message.turn);
     case "try":
       return composer.try();
+    case "picture":
+      return takePicture(message);
   }
 }
 

@@ -119,12 +119,14 @@ export function shapeChecks({ bench, model, picture }) {
         input.dispatchEvent(new ClipboardEvent("paste", { clipboardData: files, bubbles: true, cancelable: true }));
       }
     }, PIXEL);
-    await chat.locator(".composer .chip", { hasText: "image.png (2)" }).waitFor();
+    const isDrawn = (picture) => until(picture, ({ naturalWidth, clientWidth }) => naturalWidth === 1 && clientWidth > 0);
+    await isDrawn(chat.locator(".composer .chip", { hasText: "image.png (2)" }).locator("img"));
     await chat.getByRole("button", { name: "Remove image.png (2)" }).click();
     await model.script([{ text: "A pixel." }]);
     await bench.say("What is it?");
     await answer("A pixel.").waitFor();
     await bench.idle();
+    await isDrawn(said("What is it?").locator(".chip img"));
     const { requests } = await model.state();
     assert.equal(JSON.stringify(requests.at(-1).messages).split(PIXEL).length - 1, 1, "the image goes along, once");
   }
