@@ -1,6 +1,18 @@
 /** The editor's own diff of a file under review: what was there before the turn on the left, the file itself on the right. */
 import { basename } from "node:path";
-import { commands, type Disposable, EventEmitter, l10n, Range, type TextDocumentContentProvider, Uri, workspace } from "vscode";
+import {
+  commands,
+  type Disposable,
+  EventEmitter,
+  l10n,
+  Range,
+  TabInputText,
+  TabInputTextDiff,
+  type TextDocumentContentProvider,
+  Uri,
+  window,
+  workspace,
+} from "vscode";
 import { without } from "./hunks";
 import type { Hunk, Part, Review } from "./review";
 
@@ -10,6 +22,8 @@ export class Before implements TextDocumentContentProvider, Disposable {
   private readonly changed = new EventEmitter<Uri>();
   readonly onDidChange = this.changed.event;
   private readonly shown = new Map<string, Uri>();
+  /** The turns that were shown in one editor, by its title: VS Code says nothing else of such an editor. */
+  private readonly turns = new Map<string, Part>();
   private readonly subscriptions: Disposable[];
 
   constructor(private readonly review: Review) {
@@ -37,16 +51,43 @@ export class Before implements TextDocumentContentProvider, Disposable {
       const [before, after] = await this.sides({ ...part, file });
       return [Uri.file(file.path), before, after];
     });
-    await commands.executeCommand(
-      "vscode.changes",
-      l10n.t("{0} (before tandem ↔ now)", this.review.title(part)),
-      await Promise.all(resources),
-    );
+    const title = this.titleOf(part);
+    this.turns.set(title, part);
+    await commands.executeCommand("vscode.changes", title, await Promise.all(resources));
+  }
+
+  /** What the active editor shows of what is to be reviewed: a turn, a file before a turn and now, or a file. */
+  get inEditor(): Part[] {
+    const { activeTab: tab } = window.tabGroups.activeTabGroup;
+    const input = tab?.input;
+    if (input instanceof TabInputText) {
+      return filesOf(this.review.of(input.uri));
+    }
+    if (input instanceof TabInputTextDiff) {
+      return filesOf(input.original.scheme === SCHEME ? this.reverted(input.original) : this.review.of(input.modified));
+    }
+    const [, turn] = [...this.turns].findLast(([title]) => tab?.label.startsWith(title)) ?? []; // VS Code adds the number of files
+    return turn ? this.review.turns.filter((part) => isSameTurn(part, turn)) : [];
+  }
+
+  get isTurnInEditor(): boolean {
+    return this.inEditor.some(({ file }) => file === undefined);
   }
 
   /** The file before all that waits for a review. */
   ofAll(path: Uri): Uri {
     return Uri.from({ scheme: SCHEME, path: path.path });
+  }
+
+  /** Of this turn alone, though another may have asked the same. */
+  private titleOf(part: Part): string {
+    const words = l10n.t("{0} (before tandem ↔ now)", this.review.title(part));
+    const isFree = (title: string) => isSameTurn(this.turns.get(title) ?? part, part);
+    let title = words;
+    for (let number = 2; !isFree(title); number++) {
+      title = `${words} #${number}`;
+    }
+    return title;
   }
 
   /** The file before the turn and now; one that is gone is empty. */
@@ -59,10 +100,13 @@ export class Before implements TextDocumentContentProvider, Disposable {
 
   async provideTextDocumentContent(uri: Uri): Promise<string> {
     this.shown.set(uri.toString(), uri);
-    const path = Uri.file(uri.path);
-    const reverted = this.review.of(path).filter(({ session, turn }) => uri.query === "" || addressOf(session, turn) === uri.query);
-    const hunks = reverted.map(({ hunk }) => hunk);
-    return uri.query === "nothing" ? "" : without((await textOf(path)) ?? "", hunks);
+    const hunks = this.reverted(uri).map(({ hunk }) => hunk);
+    return uri.query === "nothing" ? "" : without((await textOf(Uri.file(uri.path))) ?? "", hunks);
+  }
+
+  /** What a text of the left side is without. */
+  private reverted({ path, query }: Uri): Hunk[] {
+    return this.review.of(Uri.file(path)).filter(({ session, turn }) => query === "" || addressOf(session, turn) === query);
   }
 
   dispose(): void {
@@ -71,6 +115,16 @@ export class Before implements TextDocumentContentProvider, Disposable {
       subscription.dispose();
     }
   }
+}
+
+/** Each file of a turn once. */
+function filesOf(hunks: readonly Hunk[]): Part[] {
+  const parts = hunks.map(({ session, turn, file }) => ({ session, turn, file }));
+  return parts.filter((part, index) => parts.findIndex((other) => isSameTurn(part, other)) === index);
+}
+
+function isSameTurn(a: Part, b: Part): boolean {
+  return a.session === b.session && a.turn.turn === b.turn.turn;
 }
 
 function addressOf({ savedId = "" }: Part["session"], { turn }: Part["turn"]): string {

@@ -63,7 +63,6 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     ...registerOrigins(server, review, conversations, chat),
     conversations.onEvent(({ type }) => type === "changed" && setContext(conversations)),
     conversations.onSwitch(() => setContext(conversations)),
-    review.onChange(() => void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0)),
     renewal,
     ...watchReports(),
     secrets.onDidChange(() => renewal.soon(true)),

@@ -9,9 +9,19 @@ import { lines } from "./marks";
 import type { Hunk, Part, Review } from "./review";
 
 export function registerReviewCommands(review: Review, before: Before): Disposable[] {
-  const onPart = (use: (part: Part) => Promise<void>) => async (part?: Part) => {
-    const chosen = part ?? here(review);
+  const onPart = (use: (part: Part) => Promise<void>) => async (part?: Part | Uri) => {
+    const chosen = part === undefined || part instanceof Uri ? here(review) : part; // an editor's menu gives its file
     await (chosen === undefined ? sayNone(review) : use(chosen));
+  };
+  /** The latest first: it stands on those before it. */
+  const inEditor = async (use: (part: Part) => Promise<void>) => {
+    const shown = before.inEditor.reverse();
+    if (shown.length === 0) {
+      await sayNone(review, l10n.t("No changes by tandem to review in this editor."));
+    }
+    for (const part of shown) {
+      await use(part);
+    }
   };
   const handlers: Record<string, (...args: never[]) => unknown> = {
     undoLastTurn: () => review.undo(),
@@ -20,12 +30,27 @@ export function registerReviewCommands(review: Review, before: Before): Disposab
     keepChange: onPart((part) => review.keep(part)),
     rejectChange: onPart((part) => review.reject(part)),
     openChange: onPart((part) => before.show(part)),
+    keepInEditor: () => inEditor((part) => review.keep(part)),
+    rejectInEditor: () => inEditor((part) => review.reject(part)),
     keepAll: () => review.keepAll(),
     rejectAll: () => review.rejectAll(),
     nextChange: () => goTo(review, 1),
     previousChange: () => goTo(review, -1),
   };
-  return Object.entries(handlers).map(([name, handler]) => commands.registerCommand(`tandem.${name}`, handler));
+  return [
+    ...Object.entries(handlers).map(([name, handler]) => commands.registerCommand(`tandem.${name}`, handler)),
+    review.onChange(() => setContext(review, before)),
+    window.tabGroups.onDidChangeTabs(() => setContext(review, before)),
+    window.tabGroups.onDidChangeTabGroups(() => setContext(review, before)),
+  ];
+}
+
+/** Which commands are offered, and where: the title of an editor is of its file, or of a turn. */
+function setContext(review: Review, before: Before): void {
+  const files = new Set(review.all().map(({ file }) => file.path));
+  void commands.executeCommand("setContext", "tandem.hasChanges", files.size > 0);
+  void commands.executeCommand("setContext", "tandem.changedFiles", [...files].map(Uri.file));
+  void commands.executeCommand("setContext", "tandem.turnInEditor", before.isTurnInEditor);
 }
 
 async function reviewChanges(review: Review): Promise<void> {
@@ -38,8 +63,8 @@ function here(review: Review): Hunk | undefined {
   return editor && review.of(editor.document.uri).find(({ hunk }) => contains(hunk, editor.selection.active.line));
 }
 
-async function sayNone(review: Review): Promise<void> {
-  const text = review.count === 0 ? l10n.t("No changes by tandem to review.") : l10n.t("tandem has not changed the line at the cursor.");
+async function sayNone(review: Review, here = l10n.t("tandem has not changed the line at the cursor.")): Promise<void> {
+  const text = review.count === 0 ? l10n.t("No changes by tandem to review.") : here;
   void window.showInformationMessage(text);
 }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { exactly, until } from "./workbench.mjs";
+import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
 
 export const CART = "src/cart.ts";
 export const CART_TEXT = `import { type Line, total } from "./price";
@@ -164,6 +164,8 @@ export function reviewChecks({ bench, model, picture }) {
   }
 
   async function keepHunk() {
+    await bench.page.mouse.move(0, 0);
+    await exactly(bench.page.locator(".monaco-hover:not(.hidden)", { hasText: "tandem, turn 1" }), 0); // it stands on a lens
     await exactly(lens("Keep"), 2);
     await lens("Keep").first().click();
     await row("return this.lines.reduce").waitFor({ state: "detached" });
@@ -203,6 +205,44 @@ export function reviewChecks({ bench, model, picture }) {
     assert.equal(readFileSync(join(bench.project, CART), "utf8"), CART_TEXT);
   }
 
+  /** In the editor that shows a whole turn: one hunk by its keys, the rest from its title; in the file itself from its title too. */
+  async function inEditor() {
+    const { page } = bench;
+    const title = (name) => page.locator(".editor-actions").getByRole("button", { name: new RegExp(`^${name} Changes in This Editor`) });
+    const edit = (...pairs) => ({ path: CART, edits: pairs.map(([old_text, new_text]) => ({ old_text, new_text })) });
+    const strictly = edit(["length == 0", "length === 0"], [DEBUG, ""]);
+    await ask({ call: { id: "call_e1", name: "edit_file", arguments: strictly } }, turn[2]);
+    await exactly(title("Keep"), 1);
+    await eventually(async () => {
+      await page.keyboard.press("Escape");
+      await row("Tidy up the cart.").click({ button: "right", timeout: TRY_MS });
+      await page.locator(".monaco-menu .action-item", { hasText: "Compare With Original" }).hover();
+      await page.keyboard.press("Enter"); // a click that comes with the menu is taken for the one that opened it
+      await page.locator(".tab.active", { hasText: "before tandem" }).waitFor({ timeout: TRY_MS });
+    });
+    const line = page.locator(".multiDiffEditor .modified .view-line", { hasText: "length === 0" });
+    await line.click();
+    await page.locator(".multiDiffEditor .monaco-editor.focused").waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.press("Control+y");
+    await row("length === 0").waitFor({ state: "detached" });
+    await picture("turn-diff");
+    await title("Reject").click();
+    await bench.answerDialog("in 2 files?", "Reject 2 Files");
+    await view().waitFor({ state: "detached" });
+    await exactly(title("Keep"), 0);
+    assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
+    await page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
+    await bench.editor.locator(".view-line", { hasText: "length === 0" }).waitFor();
+    await bench.editor.locator(".view-line", { hasText: "Prints the lines" }).waitFor();
+    await ask({ call: { id: "call_e2", name: "edit_file", arguments: edit(["length === 0", "length == 0"]) } });
+    await exactly(lens("Keep"), 1);
+    await title("Keep").click();
+    await view().waitFor({ state: "detached" });
+    await exactly(title("Keep"), 0);
+    await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
+  }
+
   async function problems() {
     const edit = { path: CART, edits: [{ old_text: "number of items.", new_text: "number of items, badly counted." }] };
     await model.reset();
@@ -238,6 +278,7 @@ export function reviewChecks({ bench, model, picture }) {
     ["review: the lens above a hunk keeps it", keepHunk],
     ["review: rejecting a created file in the view removes it", rejectFile],
     ["review: after a rejected hunk, a turn can be undone, redone and rejected", undoTurn],
+    ["review: the editor of a turn and that of a file keep and reject what they show", inEditor],
     ["the editor's problems are reported after the edit that caused them, and on request", problems],
   ];
 }
