@@ -10,6 +10,9 @@ import { environment, finish, freePort, run, tandem, test, withFolder } from './
 const real = process.env.TANDEM_REAL;
 if (!real) throw new Error('TANDEM_REAL (see get-real.sh) is needed');
 const APIS = ['chat', 'responses', 'messages'];
+// A server of your own, where what PyPI has cannot run.
+const bin = path.join(real, 'bin');
+const program = process.env.LLAMA_SERVER ?? path.join(bin, 'llama-server');
 // How a turn may end that did not fail.
 const HONEST = ['end_turn', 'max_tokens', 'max_turn_requests', 'cancelled'];
 const READ = 'Read note.txt with the tool read_file and tell me what it says.';
@@ -17,8 +20,7 @@ const READ = 'Read note.txt with the tool read_file and tell me what it says.';
 // A server with this model file and these flags while `use` runs.
 async function serving(model, flags, use) {
   const port = await freePort();
-  const bin = path.join(real, 'bin');
-  const server = spawn(path.join(bin, 'llama-server'), [
+  const server = spawn(program, [
     '--model', path.join(real, model), '--port', port, '--parallel', '1', '--device', 'none', ...flags,
   ], { env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', LD_LIBRARY_PATH: bin }, stdio: 'ignore' });
   const ended = new Promise((resolve) => server.on('close', resolve));
