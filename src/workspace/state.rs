@@ -93,13 +93,25 @@ impl StateFolder {
         .await
     }
 
+    /// Does something with the file `name` on a thread that may block.
+    async fn on<T: Send + 'static>(
+        &self,
+        name: &str,
+        act: impl FnOnce(&Root, &str) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || act(&root, &name)).await
+    }
+
     /// Writes the file `name`, synced to disk.
     ///
     /// # Errors
     /// The system refuses; the previous content is still there then.
     pub async fn write(&self, name: &str, bytes: Vec<u8>) -> io::Result<()> {
-        let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || disk::write_synced(root.dir(), name.as_ref(), &bytes)).await
+        self.on(name, move |root, name| {
+            disk::write_synced(root.dir(), name.as_ref(), &bytes)
+        })
+        .await
     }
 
     /// The first `limit` bytes of the file `name`, as text.
@@ -107,8 +119,7 @@ impl StateFolder {
     /// # Errors
     /// It does not exist or cannot be read.
     pub async fn beginning(&self, name: &str, limit: u64) -> io::Result<String> {
-        let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || {
+        self.on(name, move |root, name| {
             let mut bytes = Vec::new();
             root.open_file(name.as_ref())?
                 .take(limit)
@@ -123,8 +134,7 @@ impl StateFolder {
     /// # Errors
     /// It cannot be read, is not a regular file, or is larger than 1 MiB.
     pub async fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || {
+        self.on(name, |root, name| {
             let file = match root.open_file(name.as_ref()) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -184,8 +194,8 @@ impl StateFolder {
     /// # Errors
     /// It does not exist or the system refuses.
     pub async fn remove(&self, name: &str) -> io::Result<()> {
-        let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || root.dir().remove_file(name)).await
+        self.on(name, |root, name| root.dir().remove_file(name))
+            .await
     }
 
     /// Creates the log `name`.
@@ -193,8 +203,8 @@ impl StateFolder {
     /// # Errors
     /// It already exists or cannot be created.
     pub async fn create_log(&self, name: &str) -> io::Result<Log> {
-        let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || log::create(root.dir(), &name)).await
+        self.on(name, |root, name| log::create(root.dir(), name))
+            .await
     }
 
     /// Opens the log `name` to append to it, once `read` has had its lines.
@@ -206,8 +216,8 @@ impl StateFolder {
         name: &str,
         read: impl FnOnce(&mut Lines<'_>) -> T + Send + 'static,
     ) -> io::Result<Opened<T>> {
-        let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || log::open(root.dir(), &name, read)).await
+        self.on(name, |root, name| log::open(root.dir(), name, read))
+            .await
     }
 
     /// What `read` makes of the lines of the log `name`, whoever has it open.
@@ -219,9 +229,10 @@ impl StateFolder {
         name: &str,
         read: impl FnOnce(&mut Lines<'_>) -> T + Send + 'static,
     ) -> io::Result<T> {
-        let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || log::read(&root.open_file(name.as_ref())?, read).map(|(read, ..)| read))
-            .await
+        self.on(name, |root, name| {
+            log::read(&root.open_file(name.as_ref())?, read).map(|(read, ..)| read)
+        })
+        .await
     }
 
     /// Removes files that are too old or too large in total.
