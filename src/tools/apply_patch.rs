@@ -12,8 +12,8 @@ use super::edit_file::EditFile;
 use super::planned::{self, Planned, What};
 use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::read_partial;
-use crate::workspace::WorkspacePath;
 use crate::workspace::patch::{Action, FilePatch, changes_permissions, parse};
+use crate::workspace::{Change, WorkspacePath};
 
 pub(super) struct ApplyPatch;
 
@@ -100,14 +100,14 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
         once(&path)?;
         let is_link = goes && path.link().is_ok();
         let what = match action {
-            Action::Add(content) => What::Create(content),
+            Action::Add(content) => What::Create(Change::Write(content)),
             Action::Delete(_) if is_link => What::RemoveLink,
             Action::Delete(lines) => What::Remove(lines),
-            Action::Replace(content) => What::Replace(content),
+            Action::Replace(content) => What::Change(Change::Write(content)),
             Action::Update {
                 chunks,
                 moved_to: None,
-            } => What::Update(chunks),
+            } => What::Change(Change::Patch(chunks)),
             Action::Update {
                 chunks,
                 moved_to: Some(to),

@@ -22,14 +22,11 @@ pub(super) struct Planned {
 }
 
 pub(super) enum What {
-    Create(String),
-    /// The whole text.
-    Replace(String),
+    /// It must not exist.
+    Create(Change),
+    Change(Change),
     /// It must begin with these lines.
     Remove(Vec<String>),
-    Update(Vec<Chunk>),
-    /// From this text to that one.
-    Become(Arc<str>, Arc<str>),
     Move(Vec<Chunk>, WorkspacePath),
     /// A symbolic link itself.
     RemoveLink,
@@ -215,22 +212,12 @@ impl Planned {
                 new(to, workspace.propose(to, &nothing).await?)?;
                 Vec::new()
             }
-            What::Create(content) => {
-                let change = workspace
-                    .propose(&self.path, &Change::Write(content.clone()))
-                    .await?;
+            What::Create(change) => {
+                let change = workspace.propose(&self.path, change).await?;
                 one(new(&self.path, change)?)
             }
-            What::Replace(content) => one(workspace
-                .propose(&self.path, &Change::Write(content.clone()))
-                .await?),
+            What::Change(change) => one(workspace.propose(&self.path, change).await?),
             What::Remove(lines) => one(self.removal(context, lines).await?),
-            What::Update(chunks) => one(workspace
-                .propose(&self.path, &Change::Patch(chunks.clone()))
-                .await?),
-            What::Become(before, after) => {
-                one(workspace.propose(&self.path, &exact(before, after)).await?)
-            }
             What::Move(chunks, to) => {
                 let removal = self.removal(context, &[]).await?;
                 let creation = workspace
@@ -291,20 +278,10 @@ impl Planned {
         let workspace = &context.workspace;
         let change = match &self.what {
             What::RemoveLink | What::MoveLink(_) => return Ok(()),
-            What::Create(content) | What::Replace(content) => {
-                workspace
-                    .commit(&self.path, &Change::Write(content.clone()))
-                    .await?
+            What::Create(change) | What::Change(change) => {
+                workspace.commit(&self.path, change).await?
             }
             What::Remove(_) => workspace.remove(&self.path).await?,
-            What::Update(chunks) => {
-                workspace
-                    .commit(&self.path, &Change::Patch(chunks.clone()))
-                    .await?
-            }
-            What::Become(before, after) => {
-                workspace.commit(&self.path, &exact(before, after)).await?
-            }
             What::Move(chunks, to) => {
                 let moved = self.moved(context, chunks).await?;
                 done.push((to.clone(), workspace.commit(to, &moved).await?));
@@ -313,13 +290,6 @@ impl Planned {
         };
         done.push((self.path.clone(), change));
         Ok(())
-    }
-}
-
-fn exact(before: &Arc<str>, after: &Arc<str>) -> Change {
-    Change::Exact {
-        before: Arc::clone(before),
-        after: Arc::clone(after),
     }
 }
 

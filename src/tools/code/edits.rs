@@ -9,6 +9,7 @@ use crate::text::{Hunk, LineIndex, patched};
 use crate::tools::edit_file::EditFile;
 use crate::tools::planned::{self, Planned, What};
 use crate::tools::{FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::workspace::Change;
 use crate::workspace::language::{Answer, DocumentEdits, Operation};
 
 /// `code` for the operations that answer with edits.
@@ -63,7 +64,10 @@ fn as_shown(context: &ToolContext, diff: &FileDiff) -> Result<Planned, ToolError
     let before = diff.old_text.clone().unwrap_or_default();
     Ok(Planned {
         path,
-        what: What::Become(before, Arc::clone(&diff.new_text)),
+        what: What::Change(Change::Exact {
+            before,
+            after: Arc::clone(&diff.new_text),
+        }),
     })
 }
 
@@ -131,6 +135,6 @@ pub(super) async fn changed(
     let after: Arc<str> = patched(&before, &hunks).into();
     Ok((after != before).then_some(Planned {
         path,
-        what: What::Become(before, after),
+        what: What::Change(Change::Exact { before, after }),
     }))
 }

@@ -11,6 +11,7 @@ use crate::text::Upkeep;
 use crate::tools::edit_file::EditFile;
 use crate::tools::planned::{self, Planned, What};
 use crate::tools::{Pending, Preview, Tool, ToolContext, ToolKind, ToolOutput, TypedTool as _};
+use crate::workspace::Change;
 use crate::workspace::diagnostics::Diagnostic;
 use crate::workspace::language::{Answer, DocumentEdits, Operation, Question};
 
@@ -93,7 +94,7 @@ async fn fix(context: &ToolContext, problem: &Diagnostic) -> Option<(DocumentEdi
     documents.retain(|document| !document.edits.is_empty());
     let document = documents.pop().filter(|_| documents.is_empty())?;
     let planned = changed(context, &document).await.ok()??;
-    let What::Become(before, after) = planned.what else {
+    let What::Change(Change::Exact { before, after }) = planned.what else {
         return None;
     };
     let upkeep = Upkeep::of(&before, &after).filter(|_| planned.path.real() == path.real())?;
