@@ -32,7 +32,7 @@ pub use commands::UserCommand;
 pub use completion::Completion;
 pub use environment::Environment;
 pub use import::{Importable, importable};
-pub use model::{KeySource, ModelSettings, ProviderEntry};
+pub use model::ProviderEntry;
 pub use options::{BaseUrl, CommandLine, LogLevel, McpOptions, Mode, Options, Permissions};
 pub use problem::{Place, Problem};
 pub use providers::{EDITOR, PROVIDERS, Provider, best};

@@ -18,10 +18,13 @@ mod tool;
 
 pub use completion::{Completion, CompletionKind};
 pub use editor_models::{EditorAnswer, EditorModels};
-pub use endpoint::{Api, CompletionApi, EditFormat, LongRequests, Prices, Proxy, without_password};
+pub use endpoint::{
+    Api, CompletionApi, EditFormat, Endpoint, Key, LongRequests, Prices, Proxy, TimeLimits,
+    without_password,
+};
 pub use finding::{Finding, Verdict};
 pub use finish::{Counts, Finish};
-pub use host::{is_loopback, same_origin};
+pub use host::{is_local, is_loopback, same_origin};
 pub use job::{JobOutput, JobState, JobStatus};
 pub use language::Operation;
 pub use limits::{Allowance, Bounds, Limits};

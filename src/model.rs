@@ -20,7 +20,6 @@ mod date;
 mod decoder;
 mod editor;
 mod effort;
-mod endpoint;
 mod family;
 mod fault;
 mod fill;
@@ -54,12 +53,11 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use crate::domain::{Api, Effort, ErrorCode, Failure, Usage};
+pub use crate::domain::{Api, Effort, Endpoint, ErrorCode, Failure, Key, TimeLimits, Usage};
 pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
-pub use endpoint::{Endpoint, Key, TimeLimits};
 pub use family::Known;
 pub use fill::{Gap, PastEdit, Rewrite, Snippet, edit_format, rewritten};
 pub use learned::Taught;
@@ -82,6 +80,26 @@ pub enum Message {
         /// One result a call, never fewer.
         results: Vec<ToolResult>,
     },
+}
+
+impl Message {
+    /// A message of the person with this text alone.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self::User {
+            parts: vec![Part::Text { text }],
+        }
+    }
+
+    /// A message from tandem itself to the model.
+    #[must_use]
+    pub fn note(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self::User {
+            parts: vec![Part::Note { text }],
+        }
+    }
 }
 
 /// A part of a user message.

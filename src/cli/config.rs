@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Subcommand;
 
-use crate::config::{self, Environment, KeySource, ModelSettings, Settings, Sources};
+use crate::config::{self, Environment, Settings, Sources};
+use crate::domain::{Endpoint, Key, without_password};
 use crate::session::rule_problems;
 
 /// Arguments of `tandem config`.
@@ -97,19 +98,17 @@ fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn show_model(model: &ModelSettings, out: &mut dyn Write) -> anyhow::Result<()> {
+fn show_model(model: &Endpoint, out: &mut dyn Write) -> anyhow::Result<()> {
     let api = model.api;
     writeln!(
         out,
         "# model: {} at {} ({api})",
         model.name(),
-        model.shown_url()
+        without_password(&model.base_url)
     )?;
     match &model.key {
-        KeySource::Variable { .. } => writeln!(out, "# key: *** ({})", model.key)?,
-        KeySource::None | KeySource::Command(_) | KeySource::Missing { .. } => {
-            writeln!(out, "# key: {}", model.key)?;
-        }
+        Key::Variable { .. } => writeln!(out, "# key: *** ({})", model.key)?,
+        _ => writeln!(out, "# key: {}", model.key)?,
     }
     Ok(())
 }

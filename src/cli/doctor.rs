@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::Outcome;
-use crate::config::{Environment, ModelSettings, Problem, Provider as Row, Settings, Sources};
-use crate::domain::{Finding, Verdict};
+use crate::config::{Environment, Problem, Provider as Row, Settings, Sources};
+use crate::domain::{Endpoint, Finding, Verdict};
 use crate::model::Provider;
 use crate::process::Sandbox;
 use crate::session::check;
@@ -345,7 +345,7 @@ fn thinking(provider: &Provider) -> String {
 }
 
 /// The proxy for requests to the model.
-fn way(model: &ModelSettings) -> String {
+fn way(model: &Endpoint) -> String {
     match &model.proxy {
         Some(_) if model.is_plain_loopback() => {
             "none (not used for http on this machine)".to_owned()
@@ -356,7 +356,7 @@ fn way(model: &ModelSettings) -> String {
 }
 
 /// The certificate authorities for the model's server.
-fn authorities(model: &ModelSettings) -> String {
+fn authorities(model: &Endpoint) -> String {
     match &model.ca_file {
         _ if model.is_plain_loopback() => "none needed (http on this machine)".to_owned(),
         Some(file) => format!("the system's, and those in {}", file.display()),

@@ -6,7 +6,6 @@ use url::Url;
 
 use super::options::BaseUrl;
 use super::providers::PROVIDERS;
-use crate::domain::is_loopback;
 
 /// The base URL of an Azure resource without its API path is completed.
 pub(super) fn completed<'u>(provider: &str, base_url: &'u str) -> Cow<'u, str> {
@@ -45,8 +44,4 @@ pub(super) fn provider_at(url: &BaseUrl) -> Option<&'static str> {
 
 fn host(url: &str) -> Option<String> {
     Url::parse(url).ok()?.host_str().map(str::to_owned)
-}
-
-pub(super) fn is_local(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| is_loopback(&url))
 }

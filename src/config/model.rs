@@ -1,116 +1,20 @@
 //! Model selection: which model, at which endpoint, with which key.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
-use super::address::{completed, is_local, provider_at};
+use super::address::{completed, provider_at};
 use super::environment::Environment;
 use super::keyring;
 use super::layer::{nearest, overlay};
-use super::options::{BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, ProviderOptions};
+use super::options::{BaseUrl, LimitOptions, ModelOptions, Options, ProviderOptions};
 use super::providers::{PROVIDERS, Provider};
-use crate::domain::{Api, Effort, ErrorCode, Failure, Prices, Proxy, without_password};
+use crate::domain::{Api, Effort, Endpoint, ErrorCode, Failure, Key, TimeLimits, is_local};
 
 /// The provider name for an endpoint given as a bare `base-url`.
 const CUSTOM: &str = "custom";
-
-/// A model and everything needed to reach it.
-#[derive(Debug, Clone)]
-pub struct ModelSettings {
-    /// Whether the model was chosen by tandem because its provider's key is set.
-    pub by_key: bool,
-    /// The provider's name.
-    pub provider: String,
-    /// The model's name on the wire.
-    pub model: String,
-    /// The API.
-    pub api: Api,
-    /// Ends before `/chat/completions`, `/responses` or `/messages`.
-    pub base_url: String,
-    /// The key.
-    pub key: KeySource,
-    /// Additional HTTP headers.
-    pub headers: BTreeMap<String, String>,
-    /// The reasoning effort, if configured.
-    pub effort: Option<String>,
-    /// The most tokens of one answer, if configured.
-    pub max_tokens: Option<u64>,
-    /// Fields merged into every request body.
-    pub body: Map<String, Value>,
-    /// The context window in tokens, if configured.
-    pub context_window: Option<u64>,
-    /// The price of tokens, if configured.
-    pub prices: Option<Prices>,
-    /// A PEM file of further certificate authorities.
-    pub ca_file: Option<PathBuf>,
-    /// The proxy from the environment, if there is one.
-    pub proxy: Option<Proxy>,
-    /// Timeout for establishing a connection.
-    pub connect_timeout: Duration,
-    /// Timeout for the first byte of an answer; `None` means no limit (a local model may read for minutes).
-    pub first_byte_timeout: Option<Duration>,
-    /// Timeout for a pause in an answer.
-    pub idle_timeout: Duration,
-}
-
-impl ModelSettings {
-    /// `provider/model`.
-    pub fn name(&self) -> String {
-        format!("{}/{}", self.provider, self.model)
-    }
-
-    /// Whether requests stay on this machine, without TLS.
-    pub fn is_plain_loopback(&self) -> bool {
-        self.base_url.starts_with("http://") && is_local(&self.base_url)
-    }
-
-    /// The base URL without a password, for display.
-    pub fn shown_url(&self) -> String {
-        without_password(&self.base_url)
-    }
-}
-
-/// Where the key comes from.
-#[derive(Debug, Clone)]
-pub enum KeySource {
-    /// The endpoint needs no key.
-    None,
-    /// A variable that is set.
-    Variable {
-        /// Its name.
-        name: String,
-        /// The key.
-        value: SecretString,
-    },
-    /// A program that prints the key.
-    Command(CommandLine),
-    /// A variable that is not set although the endpoint needs a key.
-    Missing {
-        /// Its name.
-        name: String,
-    },
-}
-
-/// The origin, for people.
-impl fmt::Display for KeySource {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => formatter.write_str("no key"),
-            Self::Variable { name, .. } => write!(formatter, "environment variable {name}"),
-            Self::Command(command) => {
-                write!(formatter, "output of `{command}`")
-            }
-            Self::Missing { name } => {
-                write!(formatter, "environment variable {name}, which is not set")
-            }
-        }
-    }
-}
 
 /// A provider, for a setup form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,7 +44,6 @@ pub(super) struct Choice<'a> {
 /// A model, and the options that apply to it alone (`base-url` and so on at the top level).
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
-    by_key: bool,
     provider: &'a str,
     model: &'a str,
     base_url: Option<&'a BaseUrl>,
@@ -150,7 +53,7 @@ struct Wanted<'a> {
 
 impl Choice<'_> {
     /// The configured model, or else the default one of a well-known key.
-    pub(super) fn default_model(&self) -> Result<ModelSettings, Failure> {
+    pub(super) fn default_model(&self) -> Result<Endpoint, Failure> {
         let (provider, model) = match (self.options.model.as_deref(), &self.options.base_url) {
             (Some(name), None) => self.split(name)?,
             (Some(name), Some(url)) => self
@@ -168,7 +71,7 @@ impl Choice<'_> {
     }
 
     /// Another model, by `provider/model`.
-    pub(super) fn model_named(&self, name: &str) -> Result<ModelSettings, Failure> {
+    pub(super) fn model_named(&self, name: &str) -> Result<Endpoint, Failure> {
         match self.default_model() {
             Ok(model) if model.name() == name => Ok(model),
             _ => self.model_at(name, None),
@@ -176,11 +79,7 @@ impl Choice<'_> {
     }
 
     /// A model by `provider/model`, at this base URL instead of the configured one.
-    pub(super) fn model_at(
-        &self,
-        name: &str,
-        base_url: Option<&str>,
-    ) -> Result<ModelSettings, Failure> {
+    pub(super) fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<Endpoint, Failure> {
         let url = base_url
             .map(|url| BaseUrl::try_from(url.to_owned()))
             .transpose();
@@ -199,7 +98,6 @@ impl Choice<'_> {
             (named, _) => named?,
         };
         self.resolve(&Wanted {
-            by_key: false,
             provider,
             model,
             base_url: url.as_ref(),
@@ -210,21 +108,17 @@ impl Choice<'_> {
 
     fn wanted<'n>(&'n self, provider: &'n str, model: &'n str) -> Wanted<'n> {
         let Options {
-            model: named,
             base_url,
             api,
             api_key_env,
             ..
         } = self.options;
-        let (by_key, base_url, key_variable) =
-            (named.is_none(), base_url.as_ref(), api_key_env.as_deref());
         Wanted {
-            by_key,
             provider,
             model,
-            base_url,
+            base_url: base_url.as_ref(),
             api: *api,
-            key_variable,
+            key_variable: api_key_env.as_deref(),
         }
     }
 
@@ -337,7 +231,7 @@ impl Choice<'_> {
         )))
     }
 
-    fn resolve(&self, wanted: &Wanted<'_>) -> Result<ModelSettings, Failure> {
+    fn resolve(&self, wanted: &Wanted<'_>) -> Result<Endpoint, Failure> {
         let (no_provider, no_model) = (ProviderOptions::default(), ModelOptions::default());
         let provider = self
             .options
@@ -376,11 +270,11 @@ impl Choice<'_> {
             idle_timeout,
             ..
         } = &self.options.limits;
+        let usual = TimeLimits::default();
         let seconds = |limit: &Option<std::num::NonZeroU64>| {
             limit.map(|limit| Duration::from_secs(limit.get()))
         };
-        Ok(ModelSettings {
-            by_key: wanted.by_key,
+        Ok(Endpoint {
             provider: wanted.provider.to_owned(),
             model: wanted.model.to_owned(),
             api,
@@ -396,10 +290,12 @@ impl Choice<'_> {
             proxy: base_url
                 .split_once("://")
                 .and_then(|(scheme, _)| self.environment.proxy(scheme)),
-            connect_timeout: seconds(connect_timeout).unwrap_or(Duration::from_secs(10)),
-            first_byte_timeout: seconds(first_byte_timeout)
-                .or((!local).then_some(Duration::from_mins(5))),
-            idle_timeout: seconds(idle_timeout).unwrap_or(Duration::from_secs(90)),
+            limits: TimeLimits {
+                connect: seconds(connect_timeout).unwrap_or(usual.connect),
+                first_byte: seconds(first_byte_timeout).or(usual.first_byte.filter(|_| !local)),
+                between: seconds(idle_timeout).unwrap_or(usual.between),
+            },
+            editor: None,
         })
     }
 
@@ -410,7 +306,7 @@ impl Choice<'_> {
         provider: &ProviderOptions,
         row: Option<&Provider>,
         local: bool,
-    ) -> KeySource {
+    ) -> Key {
         let well_known = row
             .map(|row| row.key_variable)
             .filter(|name| !name.is_empty());
@@ -427,13 +323,13 @@ impl Choice<'_> {
             set,
             provider.api_key_command.clone().or_else(kept),
         ) {
-            (Some(name), Some(value), _) => KeySource::Variable {
+            (Some(name), Some(value), _) => Key::Variable {
                 name,
                 value: value.into(),
             },
-            (_, _, Some(command)) => KeySource::Command(command),
-            (Some(name), None, None) if !local => KeySource::Missing { name },
-            _ => KeySource::None,
+            (_, _, Some(command)) => Key::Command(command.words().to_vec()),
+            (Some(name), None, None) if !local => Key::Missing { name },
+            _ => Key::None,
         }
     }
 

@@ -13,7 +13,7 @@ use super::completion::Completion;
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::managed;
-use super::model::{Choice, ModelSettings, ProviderEntry};
+use super::model::{Choice, ProviderEntry};
 use super::options::{
     CommandLine, ExploreOptions, FinishOptions, LimitOptions, LogLevel, McpOptions, Mode, Options,
     Permissions, QuickFixes,
@@ -21,7 +21,9 @@ use super::options::{
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
-use crate::domain::{Allowance, Bounds, EditorModels, Failure, Finish, Limits, without_password};
+use crate::domain::{
+    Allowance, Bounds, EditorModels, Endpoint, Failure, Finish, Limits, without_password,
+};
 
 /// Sources besides the user's file and the environment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,7 +49,7 @@ pub struct Flags<'a> {
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The model new sessions use.
-    pub model: Result<ModelSettings, Failure>,
+    pub model: Result<Endpoint, Failure>,
     /// The mode new sessions start in.
     pub mode: Mode,
     /// The widest mode a session may be put in.
@@ -265,11 +267,17 @@ impl Settings {
         self.model.is_err() && model.is_none() && base_url.is_none()
     }
 
+    /// The model that was chosen because its provider's key is set.
+    pub fn model_of_a_key(&self) -> Option<&Endpoint> {
+        let chosen = self.options.model.is_none();
+        self.model.as_ref().ok().filter(|_| chosen)
+    }
+
     /// Another model than the configured one, by `provider/model`.
     ///
     /// # Errors
     /// The provider is unknown or has no base URL.
-    pub fn model_named(&self, name: &str) -> Result<ModelSettings, Failure> {
+    pub fn model_named(&self, name: &str) -> Result<Endpoint, Failure> {
         self.choice().model_named(name)
     }
 
@@ -277,7 +285,7 @@ impl Settings {
     ///
     /// # Errors
     /// The provider is unknown, or its base URL is missing or invalid.
-    pub fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, Failure> {
+    pub fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<Endpoint, Failure> {
         self.choice().model_at(name, base_url)
     }
 

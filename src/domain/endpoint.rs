@@ -1,12 +1,162 @@
 //! What is said of an endpoint in the configuration and used by whoever talks to it.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use url::Url;
 
-use super::Usage;
+use super::{EditorModels, Effort, Usage, is_local};
+
+/// A model and everything needed to reach it.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The provider's name.
+    pub provider: String,
+    /// The API.
+    pub api: Api,
+    /// Ends before `/chat/completions`, `/responses` or `/messages`.
+    pub base_url: String,
+    /// Where the key comes from.
+    pub key: Key,
+    /// The model's name on the wire.
+    pub model: String,
+    /// Additional HTTP headers, such as `HTTP-Referer`.
+    pub headers: BTreeMap<String, String>,
+    /// The reasoning effort, as the provider's own value or one of [`Effort`]; `None` for the best choice for the
+    /// model.
+    pub effort: Option<String>,
+    /// The most tokens of one answer, if configured.
+    pub max_tokens: Option<u64>,
+    /// Fields merged into every request body (provider switches, temperature).
+    pub body: Map<String, Value>,
+    /// A PEM file of further certificate authorities.
+    pub ca_file: Option<PathBuf>,
+    /// The proxy from the environment; `None` takes the platform's, if it has one.
+    pub proxy: Option<Proxy>,
+    /// The context window in tokens, if configured.
+    pub context_window: Option<u64>,
+    /// Its prices, if configured.
+    pub prices: Option<Prices>,
+    /// The separate time limits.
+    pub limits: TimeLimits,
+    /// The editor, where the model is one of its own and not reached over HTTP.
+    pub editor: Option<Arc<dyn EditorModels>>,
+}
+
+impl Endpoint {
+    /// An endpoint without a key, with the default timeouts.
+    #[must_use]
+    pub fn new(provider: &str, api: Api, base_url: &str, model: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            api,
+            base_url: base_url.to_owned(),
+            key: Key::None,
+            model: model.to_owned(),
+            headers: BTreeMap::new(),
+            effort: None,
+            max_tokens: None,
+            body: Map::new(),
+            ca_file: None,
+            proxy: None,
+            context_window: None,
+            prices: None,
+            limits: TimeLimits::default(),
+            editor: None,
+        }
+    }
+
+    /// The same with this effort in place of whatever is configured, by hand in the body too.
+    #[must_use]
+    pub fn with_effort(mut self, effort: Effort) -> Self {
+        self.effort = Some(effort.name().to_owned());
+        self.body
+            .retain(|field, _| !Effort::FIELDS.contains(&field.as_str()));
+        self
+    }
+
+    /// `provider/model`, as the configuration names it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_local(&self) -> bool {
+        is_local(&self.base_url)
+    }
+
+    /// Whether requests stay on this machine, without TLS.
+    pub fn is_plain_loopback(&self) -> bool {
+        self.base_url.starts_with("http://") && self.is_local()
+    }
+}
+
+/// The source of a key.
+#[derive(Debug, Clone)]
+pub enum Key {
+    /// The endpoint needs no key.
+    None,
+    /// The key itself.
+    Value(SecretString),
+    /// A variable that is set.
+    Variable {
+        /// Its name.
+        name: String,
+        /// The key.
+        value: SecretString,
+    },
+    /// A program that prints it, run when the first request needs it.
+    Command(Vec<String>),
+    /// A variable that is not set although the endpoint needs a key: no request is sent.
+    Missing {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// The origin, for people.
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => formatter.write_str("no key"),
+            Self::Value(_) => formatter.write_str("given"),
+            Self::Variable { name, .. } => write!(formatter, "environment variable {name}"),
+            Self::Command(words) => write!(formatter, "output of `{}`", words.join(" ")),
+            Self::Missing { name } => {
+                write!(formatter, "environment variable {name}, which is not set")
+            }
+        }
+    }
+}
+
+/// Timeouts of one request.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeLimits {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// For the first byte of the answer; `None` for no limit (local models prefill for minutes).
+    pub first_byte: Option<Duration>,
+    /// Between two reads.
+    pub between: Duration,
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Some(Duration::from_mins(5)),
+            between: Duration::from_secs(90),
+        }
+    }
+}
 
 /// The APIs of model endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]

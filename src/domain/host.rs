@@ -13,6 +13,11 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
+/// Whether an address leads to this machine.
+pub fn is_local(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| is_loopback(&url))
+}
+
 /// Follows what keeps method, body and origin; anything else comes back as an answer that says where it points.
 pub fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);

@@ -55,11 +55,7 @@ impl Http {
         {
             headers.insert(name, value);
         }
-        let request = self
-            .client(endpoint, &url)?
-            .post(url)
-            .headers(headers)
-            .body(body);
+        let request = self.client(endpoint)?.post(url).headers(headers).body(body);
         let response = request
             .send()
             .await
@@ -106,7 +102,7 @@ impl Http {
         }
         let key = self.key(endpoint).await?;
         let headers = headers(endpoint, &url, key.as_ref())?;
-        let client = self.client(endpoint, &url)?;
+        let client = self.client(endpoint)?;
         let request = match body {
             Some(body) => client.post(url).body(body.to_string()),
             None => client.get(url),
@@ -140,7 +136,7 @@ impl Http {
         }
         url.set_path("/");
         url.set_query(None);
-        if let Ok(client) = self.client(endpoint, &url) {
+        if let Ok(client) = self.client(endpoint) {
             _ = client
                 .head(url)
                 .timeout(endpoint.limits.connect)
@@ -151,8 +147,8 @@ impl Http {
 
     async fn key(&self, endpoint: &Endpoint) -> Result<Option<SecretString>, Failure> {
         match &endpoint.key {
-            Key::None => Ok(None),
-            Key::Value(key) => Ok(Some(key.clone())),
+            Key::None | Key::Missing { .. } => Ok(None),
+            Key::Value(key) | Key::Variable { value: key, .. } => Ok(Some(key.clone())),
             Key::Command(command) => {
                 let mut printed = self.printed.lock().await;
                 if printed.is_none() {
@@ -163,23 +159,23 @@ impl Http {
         }
     }
 
-    fn client(&self, endpoint: &Endpoint, url: &Url) -> Result<&Client, Failure> {
+    fn client(&self, endpoint: &Endpoint) -> Result<&Client, Failure> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = build(endpoint, url)?;
+        let client = build(endpoint)?;
         Ok(self.client.get_or_init(|| client))
     }
 }
 
-fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, Failure> {
+fn build(endpoint: &Endpoint) -> Result<Client, Failure> {
     let mut builder = Client::builder()
         .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(endpoint.limits.connect)
         .pool_idle_timeout(IDLE)
         .tcp_nodelay(true)
         .redirect(redirect::Policy::custom(same_origin));
-    if url.scheme() == "http" && is_loopback(url) {
+    if endpoint.is_plain_loopback() {
         builder = builder.no_proxy().tls_backend_preconfigured(no_roots());
     } else {
         // Somebody else in this process may have chosen a provider before: theirs is as good.

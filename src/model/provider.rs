@@ -12,8 +12,8 @@ use super::http::Http;
 use super::learned::Taught;
 use super::rehearsal::Rehearsal;
 use super::{
-    Api, Endpoint, Failure, Instructions, Message, ModelInfo, ModelRequest, ModelStream, Part,
-    Preamble, body, catalog, chat, messages, request, responses, silence,
+    Api, Endpoint, Failure, Instructions, Message, ModelInfo, ModelRequest, ModelStream, Preamble,
+    body, catalog, chat, messages, request, responses, silence,
 };
 use crate::domain::Prices;
 
@@ -29,6 +29,15 @@ impl Provider {
         Self(Arc::new(Connection {
             endpoint,
             wire: Arc::new(wire),
+            learned: Arc::default(),
+        }))
+    }
+
+    /// Another endpoint of the same server, over the same connections.
+    fn at(&self, endpoint: Endpoint) -> Self {
+        Self(Arc::new(Connection {
+            endpoint,
+            wire: Arc::clone(&self.0.wire),
             learned: Arc::default(),
         }))
     }
@@ -57,11 +66,11 @@ impl Provider {
             learned,
         } = &*self.0;
         let api = learned.api().filter(|api| *api != endpoint.api)?;
-        let (endpoint, wire, learned) = (
-            endpoint.in_dialect(api),
-            Arc::clone(wire),
-            Arc::clone(learned),
-        );
+        let (wire, learned) = (Arc::clone(wire), Arc::clone(learned));
+        let endpoint = Endpoint {
+            api,
+            ..endpoint.clone()
+        };
         Some(Self(Arc::new(Connection {
             endpoint,
             wire,
@@ -72,15 +81,10 @@ impl Provider {
     /// Another model of the same endpoint, over the same connections.
     #[must_use]
     pub fn with_model(&self, model: &str) -> Self {
-        let endpoint = Endpoint {
+        self.at(Endpoint {
             model: model.to_owned(),
             ..self.0.endpoint.clone()
-        };
-        Self(Arc::new(Connection {
-            endpoint,
-            wire: Arc::clone(&self.0.wire),
-            learned: Arc::default(),
-        }))
+        })
     }
 
     /// Takes over what is known about the server from `before`, if it is the same model.
@@ -112,7 +116,7 @@ impl Provider {
     /// `provider/model`, as the configuration names it.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{}/{}", self.0.endpoint.provider, self.0.endpoint.model)
+        self.0.endpoint.name()
     }
 
     /// The model and its server: what one of two servers with the same name refuses says nothing about the other.
@@ -187,12 +191,9 @@ impl Provider {
     /// Sends a single request outside any session.
     #[must_use]
     pub fn ask(&self, instructions: &Instructions, question: String) -> ModelStream {
-        let message = Message::User {
-            parts: vec![Part::Text { text: question }],
-        };
         self.stream(ModelRequest {
             preamble: self.preamble(instructions),
-            messages: vec![self.encode(&message)],
+            messages: vec![self.encode(&Message::text(question))],
             may_call: true,
         })
     }
@@ -320,12 +321,7 @@ impl Provider {
             ..self.0.endpoint.clone()
         };
         endpoint.body.remove(endpoint.limit_field());
-        let provider = Self(Arc::new(Connection {
-            endpoint,
-            wire: Arc::clone(&self.0.wire),
-            learned: Arc::default(),
-        }))
-        .teach(self.taught());
+        let provider = self.at(endpoint).teach(self.taught());
         let request = ModelRequest {
             preamble: provider.preamble(instructions),
             messages,

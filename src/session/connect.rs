@@ -8,7 +8,7 @@ use super::permission::remembered::Remembered;
 use super::permission::{Policy, Rule, exact_rules};
 use super::{SessionId, store};
 use crate::changes::images;
-use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
+use crate::config::{self, McpServer, Mode, Problem, Settings};
 use crate::domain::{Failure, Limits};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Provider, TimeLimits};
 use crate::process::{Dialect, Surroundings};
@@ -270,8 +270,7 @@ pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
 /// # Errors
 /// No model is configured, or its key is missing.
 pub fn provider(settings: &Settings) -> Result<Provider, Failure> {
-    let model = settings.model.as_ref().map_err(Clone::clone)?;
-    endpoint(settings, model).map(Provider::http)
+    ready(settings, settings.model.clone()?).map(Provider::http)
 }
 
 /// The configured model, or with nothing configured one of a local server.
@@ -294,7 +293,7 @@ pub fn provider_named(
     name: &str,
     effort: Option<Effort>,
 ) -> Result<Provider, Failure> {
-    let endpoint = endpoint(settings, &settings.model_named(name)?)?;
+    let endpoint = ready(settings, settings.model_named(name)?)?;
     Ok(Provider::http(match effort {
         Some(effort) => endpoint.with_effort(effort),
         None => endpoint,
@@ -311,7 +310,11 @@ pub(super) fn offered(
     tools::offered(editing(model), dialect, workspace, skills)
 }
 
-pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<Endpoint, Failure> {
+/// The model with the editor, if it is one of the editor's own.
+///
+/// # Errors
+/// Its key is missing, or the editor has no models.
+pub(super) fn ready(settings: &Settings, model: Endpoint) -> Result<Endpoint, Failure> {
     let editor = settings
         .editor_models
         .clone()
@@ -321,43 +324,17 @@ pub(super) fn endpoint(settings: &Settings, model: &ModelSettings) -> Result<End
                        model here";
         return Err(Failure::new(ErrorCode::NoModel, message));
     }
-
-    let key = match &model.key {
-        KeySource::None => Key::None,
-        KeySource::Variable { value, .. } => Key::Value(value.clone()),
-        KeySource::Command(command) => Key::Command(command.words().to_vec()),
-        KeySource::Missing { name } => {
-            let provider = &model.provider;
-            let message = format!(
-                "{} needs a key: run `tandem login`, set the environment variable {name}, or keep it in your system's \
-                 keyring (`{}`) and name it in config.toml: `[providers.{provider}]` with `api-key-keyring = \"{provider}\"`",
-                model.name(),
-                config::keyring::store(provider)
-            );
-            return Err(Failure::new(ErrorCode::Auth, message));
-        }
-    };
-    Ok(Endpoint {
-        provider: model.provider.clone(),
-        api: model.api,
-        base_url: model.base_url.clone(),
-        key,
-        model: model.model.clone(),
-        headers: model.headers.clone().into_iter().collect(),
-        effort: model.effort.clone(),
-        max_tokens: model.max_tokens,
-        body: model.body.clone(),
-        ca_file: model.ca_file.clone(),
-        proxy: model.proxy.clone(),
-        context_window: model.context_window,
-        prices: model.prices,
-        limits: TimeLimits {
-            connect: model.connect_timeout,
-            first_byte: model.first_byte_timeout,
-            between: model.idle_timeout,
-        },
-        editor,
-    })
+    if let Key::Missing { name } = &model.key {
+        let provider = &model.provider;
+        let message = format!(
+            "{} needs a key: run `tandem login`, set the environment variable {name}, or keep it in your system's \
+             keyring (`{}`) and name it in config.toml: `[providers.{provider}]` with `api-key-keyring = \"{provider}\"`",
+            model.name(),
+            config::keyring::store(provider)
+        );
+        return Err(Failure::new(ErrorCode::Auth, message));
+    }
+    Ok(Endpoint { editor, ..model })
 }
 
 /// The first model of a local server, as its provider is configured. The server of another user is used only once a
@@ -380,7 +357,7 @@ async fn local(settings: &Settings, why: Failure) -> Result<Provider, Failure> {
         let configured = settings
             .model_named(&name)
             .ok()
-            .and_then(|model| endpoint(settings, &model).ok());
+            .and_then(|model| ready(settings, model).ok());
         let endpoint = configured.unwrap_or_else(|| Endpoint {
             limits: TimeLimits {
                 first_byte: None,

@@ -8,9 +8,9 @@ use tokio::task::JoinSet;
 use super::store::{Held, Journal};
 use super::{SessionId, Setup, Start, connect, environment, offers};
 use crate::agent::{Entry, Explorers, prompt};
-use crate::config::{ModelSettings, Settings};
+use crate::config::Settings;
 use crate::domain::{Effort, ErrorCode, Failure, ToolKind};
-use crate::model::{Instructions, Message, Part, Preamble, Provider, ToolSpec};
+use crate::model::{Endpoint, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::process::Shell;
 use crate::tools::Tool;
 use crate::workspace::{Skill, Workspace};
@@ -92,7 +92,7 @@ impl Models {
 
     /// Takes other settings, with the model they name where the session used the configured one, else with its own.
     pub fn renew(&mut self, settings: Settings, start: Start, journal: &mut Journal) {
-        let configured = self.settings.model.as_ref().ok().map(ModelSettings::name);
+        let configured = self.settings.model.as_ref().ok().map(Endpoint::name);
         let chosen = self.name().filter(|name| Some(name) != configured.as_ref());
         let provider = match chosen {
             Some(name) => connect::provider_named(&settings, &name, self.effort),
@@ -104,8 +104,8 @@ impl Models {
     /// Searches for a better model than the default one of a key, if nobody chose a model.
     fn search(&mut self, start: Start) {
         self.better = JoinSet::new();
-        if let (Ok(provider), Ok(model)) = (&self.provider, &self.settings.model)
-            && model.by_key
+        if let Ok(provider) = &self.provider
+            && self.settings.model_of_a_key().is_some()
             && start == Start::New
         {
             self.better.spawn(offers::better(provider.clone()));
@@ -278,17 +278,12 @@ impl Models {
         let Some((provider, preamble)) = self.for_request() else {
             return;
         };
-        // Some templates refuse a session in which the person says nothing.
-        let words = Message::User {
-            parts: vec![Part::Text {
-                text: "…".to_owned(),
-            }],
-        };
         let mut messages: Vec<_> = history
             .iter()
             .map(|entry| entry.encoded().clone())
             .collect();
-        messages.push(provider.encode(&words));
+        // Some templates refuse a session in which the person says nothing.
+        messages.push(provider.encode(&Message::text("…")));
         self.evaluating
             .spawn(async move { provider.evaluate(&preamble.instructions, messages).await });
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::time::timeout;
 
-use super::connect::{self, endpoint};
-use crate::config::{self, KeySource, ProviderEntry, Settings};
+use super::connect;
+use crate::config::{self, ProviderEntry, Settings};
 use crate::model::{Endpoint, ErrorCode, Failure, Key, ModelInfo, Provider, detect};
 
 /// All known providers; probes the well-known local ports, which takes less than half a second. Whoever chooses the
@@ -107,13 +107,11 @@ impl Candidate {
             self.provider,
             if model.is_empty() { "?" } else { model }
         );
-        let mut model = settings.model_at(&name, self.base_url.as_deref())?;
-        if self.key.is_some() {
-            model.key = KeySource::None;
+        let mut endpoint = settings.model_at(&name, self.base_url.as_deref())?;
+        if let Some(key) = &self.key {
+            endpoint.key = Key::Value(key.clone());
         }
-        let endpoint = endpoint(settings, &model)?;
-        let key = self.key.clone().map_or(endpoint.key, Key::Value);
-        Ok(Provider::http(Endpoint { key, ..endpoint }))
+        connect::ready(settings, endpoint).map(Provider::http)
     }
 }
 
@@ -152,13 +150,7 @@ pub async fn chosen(settings: &Settings) -> Result<(Provider, String), Failure> 
         return Ok((connect::provider_or_local(settings).await?, why));
     }
     let configured = connect::provider(settings)?;
-    let key = settings
-        .model
-        .as_ref()
-        .ok()
-        .filter(|model| model.by_key)
-        .map(|model| model.key.to_string());
-    let Some(key) = key else {
+    let Some(Endpoint { key, .. }) = settings.model_of_a_key() else {
         let entry = settings
             .entries()
             .into_iter()

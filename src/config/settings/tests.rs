@@ -6,8 +6,7 @@ use secrecy::ExposeSecret as _;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::KeySource;
-use crate::domain::Api;
+use crate::domain::{Api, Endpoint, Failure, Key};
 
 /// A home directory with a user's file, and a workspace with its own.
 struct Machine {
@@ -68,7 +67,7 @@ fn user(text: &str, variables: &[(&str, &str)]) -> Settings {
 }
 
 /// A model in one line: name, API, base URL, key.
-fn describe(model: &Result<ModelSettings, Failure>) -> String {
+fn describe(model: &Result<Endpoint, Failure>) -> String {
     match model {
         Ok(model) => format!(
             "{} {:?} {} [{}]",
@@ -249,7 +248,7 @@ fn custom_providers_support_all_settings() {
         (model.context_window, model.prices.unwrap().output),
         (Some(200_000), 15.0)
     );
-    assert_eq!(model.first_byte_timeout, Some(Duration::from_mins(5)));
+    assert_eq!(model.limits.first_byte, Some(Duration::from_mins(5)));
     assert!(!format!("{:?}", settings.entries()).contains("secret"));
 }
 
@@ -412,7 +411,7 @@ fn later_sources_win_and_values_name_their_origin() {
     assert_eq!(origin("log"), "\"warn\" (config.toml:3:1)");
     assert_eq!(origin("limits.parallel"), "8 (built in)");
     assert_eq!(origin("permissions.ask"), "[\"x\"] (editor settings)");
-    let KeySource::Variable { value, .. } = settings.model.as_ref().unwrap().key.clone() else {
+    let Key::Variable { value, .. } = settings.model.as_ref().unwrap().key.clone() else {
         panic!("a key")
     };
     assert_eq!(value.expose_secret(), "sk-secret");
@@ -448,7 +447,7 @@ fn additional_models_can_be_configured_and_listed() {
         "lmstudio/x Chat http://127.0.0.1:1234/v1 [no key]",
     );
     assert_eq!(
-        settings.model.as_ref().unwrap().first_byte_timeout,
+        settings.model.as_ref().unwrap().limits.first_byte,
         None,
         "a local model may read for minutes"
     );
