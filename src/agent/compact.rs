@@ -324,25 +324,16 @@ pub(super) fn summarized(
         let text = format!(
             "{verbatim}\n\nThe conversation so far, in your own summary:\n\n{text}\n\nContinue with what you were doing."
         );
-        let text = text.trim_start().to_owned();
-        vec![Message::User {
-            parts: vec![Part::Text { text }],
-        }]
+        vec![Message::text(text.trim_start())]
     } else {
         // Some templates reject two user messages in a row.
-        let question = Part::Text {
-            text: format!("{verbatim}\n\nWhat was said and done so far?")
-                .trim_start()
-                .to_owned(),
-        };
+        let question = format!("{verbatim}\n\nWhat was said and done so far?");
         let answer = AssistantMessage {
             text: text.to_owned(),
             ..AssistantMessage::default()
         };
         vec![
-            Message::User {
-                parts: vec![question],
-            },
+            Message::text(question.trim_start()),
             Message::Assistant(answer),
         ]
     };
@@ -416,12 +407,7 @@ mod tests {
     }
 
     fn user(text: &str) -> Arc<Entry> {
-        Entry::new(
-            Message::User {
-                parts: vec![Part::Text { text: text.into() }],
-            },
-            &provider(),
-        )
+        Entry::new(Message::text(text), &provider())
     }
 
     /// An answer with one call, and its result.

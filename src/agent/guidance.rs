@@ -195,9 +195,7 @@ mod tests {
             Message::Results {
                 results: vec![result],
             },
-            Message::User {
-                parts: vec![Part::Text { text }],
-            },
+            Message::text(text),
         ];
         guidance.reset_to(messages.iter());
         let mut known: Vec<_> = guidance.lock().iter().cloned().collect();

@@ -19,7 +19,7 @@ use crate::agent::steps::{Step, Steps};
 use crate::agent::text::cut;
 use crate::agent::{Entry, Guidance};
 use crate::domain::{Bounds, Finish, Limits, Preview, ToolKind, Usage, lock};
-use crate::model::{Message, Part, Preamble, Provider};
+use crate::model::{Message, Preamble, Provider};
 use crate::tools::{Explorer, Pending, Tool, ToolContext, ToolError, ToolOutput};
 
 /// How many run at a time.
@@ -141,7 +141,6 @@ impl OfTurn {
     fn turn(&self, context: &ToolContext, question: String) -> Result<Turn, ToolError> {
         let shared = &self.shared;
         let (provider, preamble) = shared.model.clone().map_err(ToolError)?;
-        let parts = vec![Part::Text { text: question }];
         let (_nobody, steering) = mpsc::channel(1);
         Ok(Turn {
             id: context.call_id.clone(),
@@ -150,7 +149,7 @@ impl OfTurn {
                 // The rest of the time is for its answer.
                 until: Instant::now().checked_add(shared.bounds.time / 4 * 3),
             },
-            history: vec![Entry::new(Message::User { parts }, &provider)],
+            history: vec![Entry::new(Message::text(question), &provider)],
             provider,
             preamble,
             tools: Arc::clone(&shared.tools),
@@ -230,13 +229,8 @@ impl OfTurn {
             title: seen.title(),
             ..Preview::default()
         };
-        let (call_id, kind) = (call_id.to_owned(), ToolKind::Think);
         self.steps
-            .event(AgentEvent::ToolPreview {
-                call_id,
-                kind,
-                preview,
-            })
+            .event(AgentEvent::preview(call_id, ToolKind::Think, preview))
             .await;
     }
 }

@@ -18,7 +18,7 @@ use crate::agent::Step;
 use crate::agent::event::AgentEvent;
 use crate::agent::schedule::{Call, Outcome, Work};
 use crate::domain::{Counts, Finish};
-use crate::model::{Message, Part};
+use crate::model::Message;
 use crate::text::{Upkeep, display};
 use crate::tools::{self, QuickFixes, Tool, ToolOutput};
 use crate::workspace::diagnostics::{Diagnostic, Report, Scope, Severity, new_ones};
@@ -304,10 +304,7 @@ impl State {
             let _ = write!(text, "The language servers fixed this already:\n{fixes}");
         }
         text.push_str("Fix what your changes caused, then give your final answer again.");
-        self.push(Message::User {
-            parts: vec![Part::Note { text }],
-        })
-        .await;
+        self.push(Message::note(text)).await;
         true
     }
 

@@ -9,7 +9,7 @@ use super::{Goal, State, Termination};
 use crate::agent::event::AgentEvent;
 use crate::agent::schedule::Outcome;
 use crate::domain::{Allowance, Bounds, Limits, Usage};
-use crate::model::{Message, Part};
+use crate::model::Message;
 
 /// Usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -148,8 +148,7 @@ impl State {
         // A provider may let it call what the request forbids.
         self.turn.tools = Arc::new([]);
         let text = format!("(stopped {why}: answer now with what you found, and say what is open)");
-        let parts = vec![Part::Note { text }];
-        self.push(Message::User { parts }).await;
+        self.push(Message::note(text)).await;
         None
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use super::{Message, State, words};
 use crate::agent::answer::End;
 use crate::agent::schedule::Outcome;
-use crate::model::{AssistantMessage, Part};
+use crate::model::AssistantMessage;
 use crate::tools::{PlanEntry, PlanStatus};
 
 /// How often in a row the model is asked to continue.
@@ -214,12 +214,7 @@ impl State {
             };
             self.push(Message::Assistant(nothing)).await;
         }
-        self.push(Message::User {
-            parts: vec![Part::Note {
-                text: reason.to_string(),
-            }],
-        })
-        .await;
+        self.push(Message::note(reason.to_string())).await;
         true
     }
 }

@@ -7,7 +7,6 @@ use crate::agent::event::{Permission, START, START_FRESH};
 use crate::agent::prompt::{GO, plans_only};
 use crate::agent::{Entry, Step, ask, compact};
 use crate::domain::{Location, Preview};
-use crate::model::Part;
 
 /// Where the plan of a turn is kept.
 #[derive(Debug, Clone)]
@@ -70,18 +69,12 @@ impl State {
                     format!(" They edited it; follow this version:\n\n{plan}")
                 };
                 let text = format!("{GO}\n\nThe user approved the plan: carry it out now.{edited}");
-                self.push(Message::User {
-                    parts: vec![Part::Note { text }],
-                })
-                .await;
+                self.push(Message::note(text)).await;
                 true
             }
             Permission::Answered(answer) if answer == START_FRESH => {
                 let text = format!("The user approved this plan: carry it out now.\n\n{plan}");
-                let message = Message::User {
-                    parts: vec![Part::Text { text }],
-                };
-                self.messages = vec![Entry::new(message, &self.turn.provider)];
+                self.messages = vec![Entry::new(Message::text(text), &self.turn.provider)];
                 self.call_ids.clear();
                 self.counted = None;
                 self.turn

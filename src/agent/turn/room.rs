@@ -17,7 +17,7 @@ use crate::agent::compact;
 use crate::agent::event::AgentEvent;
 use crate::agent::{Entry, Step};
 use crate::model::collect::{Collector, Outcome};
-use crate::model::{ErrorCode, Failure, Message, ModelEvent, ModelRequest, Part, Provider, Usage};
+use crate::model::{ErrorCode, Failure, Message, ModelEvent, ModelRequest, Provider, Usage};
 
 /// How long an answer waits for the endpoint's information about its model.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -192,14 +192,8 @@ impl State {
             return false;
         }
         if cause == Cause::Overflow && ends_with_half_an_answer(&messages) {
-            let text = "(Your last answer filled the context window and was cut off. Continue.)"
-                .to_owned();
-            messages.push(Entry::new(
-                Message::User {
-                    parts: vec![Part::Text { text }],
-                },
-                &provider,
-            ));
+            let text = "(Your last answer filled the context window and was cut off. Continue.)";
+            messages.push(Entry::new(Message::text(text), &provider));
         }
         self.messages.clone_from(&messages);
         self.turn
@@ -328,20 +322,14 @@ impl State {
         let later = later
             .skip_while(|entry| matches!(entry.outline(), Message::Results { .. }))
             .cloned();
-        let lost = Part::Text {
-            text: "(The beginning of the session does not fit here.)".to_owned(),
-        };
-        let lost = Entry::new(Message::User { parts: vec![lost] }, &self.turn.provider);
+        let lost = Message::text("(The beginning of the session does not fit here.)");
+        let lost = Entry::new(lost, &self.turn.provider);
         std::iter::once(lost).chain(later).collect()
     }
 
     /// Requests the summary. `Err(None)`: there is none, and no error to report.
     async fn say(&mut self, old: &[Arc<Entry>]) -> Result<String, Option<Failure>> {
-        let ask = Message::User {
-            parts: vec![Part::Text {
-                text: compact::ASK.to_owned(),
-            }],
-        };
+        let ask = Message::text(compact::ASK);
         let messages = old
             .iter()
             .map(|entry| entry.encoded().clone())
