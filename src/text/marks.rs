@@ -6,7 +6,7 @@
 //!
 //! The tokens that only end an answer are no rows but a rule: `<|`, a name, `|>`. So are the names of most marks around
 //! calls: in a row, `*` is a name made of the [words](HEADS) for calls, in any order (`tool_calls`, `start_action`), and
-//! `^` one that ends them (`/tool_call`, `tool_call_end`).
+//! `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough (`function`).
 
 use std::borrow::Cow;
 
@@ -52,12 +52,8 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<|channel|>", "<|call|>", Named, "GPT-OSS"),
     ("<function=", "</function>", Named, "Qwen Coder, Llama 3"),
     ("<invoke name=", "</invoke>", Named, "Claude, DeepSeek, MiniMax"),
-    ("<function name=", "</function>", Named, "Qwen"),
-    ("<tool name=", "</tool>", Named, "Claude"),
-    ("<call name=", "</call>", Named, "Claude"),
-    ("<call tool=", "</call>", Named, "Kimi K3"),
-    ("<tool_call name=", "</tool_call>", Named, "Hermes"),
-    ("<function_call name=", "</function_call>", Named, "Grok"),
+    ("<+ name=", "</+>", Named, "Qwen, Claude, Hermes, Grok"),
+    ("<+ tool=", "</+>", Named, "Kimi K3"),
     ("<parameter name=", "</parameter>", Argument, "Claude, DeepSeek, MiniMax"),
     ("<parameter=", "</parameter>", Argument, "Qwen Coder"),
     ("<arg_key>", "</arg_key>", Argument, "GLM"),
@@ -75,6 +71,7 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<reasoning>", "</reasoning>", Thoughts, "Claude"),
     ("<scratchpad>", "</scratchpad>", Thoughts, "Claude"),
     ("<reflection>", "</reflection>", Thoughts, "Llama 3"),
+    ("<|inner_prefix|>", "<|inner_suffix|>", Thoughts, "Apertus"),
     ("<|START_THINKING|>", "<|END_THINKING|>", Thoughts, "Command"),
     ("<|think|>", "<|end|>", Thoughts, "Solar"),
     ("<|thinking|>", "<|/thinking|>", Thoughts, "Granite"),
@@ -334,6 +331,12 @@ const ENDINGS: [&str; 3] = ["end", "suffix", "/"];
 /// The places of such names in a mark.
 const BEGINNING: char = '*';
 const ENDING: char = '^';
+const WORD: char = '+';
+
+/// Whether a name stands in a place of a mark for names.
+fn fits(name: &str, place: char) -> bool {
+    is_name(name, place == ENDING) || place == WORD && HEADS.contains(&name.to_lowercase().as_str())
+}
 
 /// The longest name of a token, in bytes.
 const LONGEST_TOKEN: usize = 40;
@@ -393,9 +396,9 @@ fn spelled<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     let mut characters = text.chars();
     for wanted in mark.chars() {
         let before = characters.as_str();
-        if matches!(wanted, BEGINNING | ENDING) {
+        if matches!(wanted, BEGINNING | ENDING | WORD) {
             let (name, rest) = split_name(before);
-            is_name(name, wanted == ENDING).then_some(())?;
+            fits(name, wanted).then_some(())?;
             characters = rest.chars();
             continue;
         }
@@ -416,14 +419,14 @@ fn begins_spelling(text: &str, mark: &str) -> bool {
             return true;
         };
         match wanted.next() {
-            Some(wanted @ (BEGINNING | ENDING)) => {
+            Some(wanted @ (BEGINNING | ENDING | WORD)) => {
                 let (name, after) = split_name(rest);
                 if after.is_empty() {
                     let (known, left) = in_words(name);
                     let mut next = words().filter(|word| !known.is_empty() || may_be_first(word));
                     return next.any(|word| word.starts_with(&left));
                 }
-                if !is_name(name, wanted == ENDING) {
+                if !fits(name, wanted) {
                     return false;
                 }
                 characters = after.chars();
@@ -459,7 +462,7 @@ fn is_fill(character: char) -> bool {
 fn tag(mark: &str) -> Option<(&str, &str)> {
     let open = if mark.starts_with("</") { "</" } else { "<" };
     let name = mark.strip_prefix(open)?;
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == BEGINNING)
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, BEGINNING | WORD))
         .then_some((open, name))
 }
 
@@ -513,7 +516,10 @@ mod tests {
 
     /// The spellings of a mark.
     fn spellings(mark: &str) -> Vec<String> {
-        let mark = &mark.replace('*', "tool_call").replace('^', "end_tool_call");
+        let mark = &mark
+            .replace('*', "tool_call")
+            .replace('^', "end_tool_call")
+            .replace('+', "function");
         let mut all = vec![
             mark.to_owned(),
             mark.to_uppercase(),

@@ -362,12 +362,14 @@ pub enum PathError {
     #[error("the path {0:?} uses backslashes and no such file exists; use / between directories")]
     Backslash(String),
     /// The path is outside every root, or leads there.
-    #[error("{path} is outside the workspace; only files in {roots} can be reached")]
+    #[error("{path} is outside the workspace; only files in {roots} can be reached{hint}")]
     Outside {
         /// The name.
         path: String,
         /// The workspace folders.
         roots: String,
+        /// `. Did you mean …?`, or nothing.
+        hint: String,
     },
     /// The path could not be resolved.
     #[error("cannot follow {path}: {reason}")]
@@ -462,6 +464,7 @@ fn outside(roots: &[Arc<Root>], path: &Path) -> PathError {
     PathError::Outside {
         path: native::shown(path),
         roots: roots.join(", "),
+        hint: String::new(),
     }
 }
 

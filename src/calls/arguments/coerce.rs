@@ -346,7 +346,8 @@ fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Va
     let list = properties
         .iter()
         .find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
-    let Some((list, of_item)) = list.filter(|(name, _)| !fields.contains_key(*name)) else {
+    let is_missing = |name: &str| fields.get(name).is_none_or(Value::is_null);
+    let Some((list, of_item)) = list.filter(|(name, _)| is_missing(name)) else {
         return;
     };
     let numbered = |name: &str| {

@@ -51,9 +51,6 @@ const INSIDE: &[&str] = &[
     "close",
     "index",
     "type",
-    "minimax",
-    "seed",
-    "longcat",
 ];
 
 /// A word of a text, in lower case.
@@ -63,6 +60,8 @@ struct Word {
     begins_line: bool,
     /// Whether there is more than blanks before it.
     has_sign: bool,
+    /// Whether the next word is joined to it as to a namespace: `<seed:tool_call>`, `<longcat_arg_key>`.
+    is_joined: bool,
 }
 
 /// A word of a call, in lower case.
@@ -167,12 +166,13 @@ fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut word = String::new();
     let (mut begins_line, mut has_sign) = (true, true);
-    let mut end = |word: &mut String, begins_line: &mut bool, has_sign: &mut bool| {
+    let mut end = |word: &mut String, begins_line: &mut bool, has_sign: &mut bool, is_joined| {
         if !word.is_empty() {
             words.push(Word {
                 text: std::mem::take(word),
                 begins_line: std::mem::take(begins_line),
                 has_sign: std::mem::take(has_sign),
+                is_joined,
             });
         }
     };
@@ -182,7 +182,9 @@ fn words(text: &str) -> Vec<Word> {
             word.extend(character.to_lowercase());
             continue;
         }
-        end(&mut word, &mut begins_line, &mut has_sign);
+        let is_joined = matches!(character, ':' | '_')
+            && characters.peek().is_some_and(|it| it.is_alphanumeric());
+        end(&mut word, &mut begins_line, &mut has_sign, is_joined);
         has_sign |= !character.is_whitespace();
         if character == '&' {
             skip_entity(&mut characters);
@@ -199,7 +201,7 @@ fn words(text: &str) -> Vec<Word> {
             escaped.filter(|it| it.is_alphanumeric() && !matches!(it, 'n' | 'r' | 't' | 'b' | 'f')),
         );
     }
-    end(&mut word, &mut begins_line, &mut has_sign);
+    end(&mut word, &mut begins_line, &mut has_sign, false);
     words
 }
 
@@ -256,6 +258,10 @@ fn contains(text: &[Word], call: &[Part], syntax: &HashSet<String>) -> bool {
                 if candidate.text == part.text && (candidate.has_sign || !part.has_sign) {
                     next.push(at + 1);
                 }
+                let is_namespace = || {
+                    let next = text.get(at + 1).map(|word| word.text.as_str());
+                    candidate.is_joined && next.is_some_and(|next| syntax.contains(next))
+                };
                 let is_mark = || {
                     let text = candidate.text.as_str();
                     let is_piece = |word: &String| word.starts_with(text) || word.ends_with(text);
@@ -263,6 +269,7 @@ fn contains(text: &[Word], call: &[Part], syntax: &HashSet<String>) -> bool {
                         || marks::is_name_of_calls(text)
                         || (text.len() >= PIECE && syntax.iter().any(is_piece))
                         || candidate.text.bytes().all(|it| it.is_ascii_digit())
+                        || is_namespace()
                 };
                 if prefix == 0 && !(part.begins && is_mark()) {
                     break;
@@ -310,6 +317,9 @@ mod tests {
                 "<｜tool▁call▁begin｜>function<｜tool▁sep｜>run_command\n```json\n{arguments}\n```<｜tool▁call▁end｜>"
             ),
             format!("Action: run_command\nAction Input: {arguments}"),
+            format!(
+                "<nobody:invoke name=\"run_command\"><nobody:parameter name=\"command\">{command}</nobody:parameter></nobody:invoke>"
+            ),
             format!("[run_command(command={})]", Value::from(command)),
         ]
     }

@@ -3,7 +3,7 @@
 use super::Replacement;
 
 /// Separators between a number and its line.
-const MARKS: [char; 6] = ['\t', '→', '|', ':', '.', ')'];
+const MARKS: [char; 7] = ['\t', '→', '|', '│', ':', '.', ')'];
 
 /// `edit` without line numbers, if every line of the text to replace has one and they are consecutive. They are removed
 /// from the new text too if it has them.

@@ -24,6 +24,12 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
             .filter(|(old, new)| is_followed || old.is_none() || new.is_none());
         if let Some((old, new)) = paths {
             lines.next();
+            // A diff of an empty file has no such line.
+            if new.is_none() && !is_followed {
+                return Err(PatchError(
+                    "`+++ /dev/null` without the file's lines below it: write all of them, or delete the file with a command".to_owned(),
+                ));
+            }
             place = if new.is_none() {
                 Place::Deleted
             } else {

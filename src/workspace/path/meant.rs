@@ -45,8 +45,29 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
         Ok(_) if cfg!(unix) && name.contains('\\') => Err(PathError::Backslash(name.to_owned())),
         Ok(_) if leaves(roots, name) => Err(outside(roots, Path::new(name))),
         Ok(literal) if is_plain(roots, name) => Ok(literal),
-        literal => resolve_path(roots, Path::new(unwrapped(name))).or(literal),
+        literal => resolve_path(roots, Path::new(unwrapped(name)))
+            .or(literal)
+            .map_err(|error| with_hint(roots, name, error)),
     }
+}
+
+/// An error that names the file of this workspace whose path ends as the name does behind a folder of the workspace's name.
+/// It is not taken: a folder of that name may be somewhere else.
+fn with_hint(roots: &[Arc<Root>], name: &str, mut error: PathError) -> PathError {
+    if let PathError::Outside { hint, .. } = &mut error
+        && let Some((_, rest)) = name.rsplit_once(&format!("/{}/", own(roots)))
+        && let Ok(there) = resolve_path(roots, Path::new(rest))
+        && there.exists()
+    {
+        *hint = format!(". Did you mean {}?", there.display());
+    }
+    error
+}
+
+/// The name of the workspace's folder.
+fn own(roots: &[Arc<Root>]) -> &str {
+    let name = roots.first().and_then(|root| root.path.file_name());
+    name.and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 /// Whether a new file may have exactly this name.
@@ -71,11 +92,7 @@ fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
 
 /// Other spellings of a name, most likely first.
 fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
-    let own = roots
-        .first()
-        .and_then(|root| root.path.file_name())
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
+    let own = own(roots);
     let changes: [&dyn Fn(&str) -> String; 13] = [
         &|name| after_drive(name, own).unwrap_or(name).to_owned(),
         &|name| after_scheme(name).unwrap_or(name).to_owned(),
@@ -104,6 +121,7 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         },
         &|name| name.trim_start_matches('/').to_owned(),
         &|name| {
+            let name = name.trim_start_matches("./");
             name.strip_prefix(own)
                 .filter(|_| !own.is_empty())
                 .and_then(|rest| rest.strip_prefix('/'))
@@ -250,8 +268,8 @@ fn unwrapped(name: &str) -> &str {
     let name = name.trim_matches(|c: char| c.is_whitespace() || "`'\"<>".contains(c));
     let is_lines = |text: &str| {
         !text.is_empty()
-            && text.split(['-', ':', '–']).all(|part| {
-                let digits = part.trim_start_matches('L');
+            && text.split(['-', ':', '–', 'C']).all(|part| {
+                let digits = part.trim_start_matches(['L', 'C']);
                 !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
             })
     };
@@ -338,6 +356,8 @@ mod tests {
         };
         for name in [
             "project/src/app.py",
+            "./project/src/app.py",
+            "src/app.py#L1C3",
             "@src/app.py",
             "/src/app.py",
             r"src\app.py",
@@ -394,6 +414,17 @@ mod tests {
             "../outside/secret (1)",
         ] {
             assert!(resolve(&roots, name).is_err(), "{name}");
+        }
+        for (name, is_named) in [
+            ("/home/user/project/src/app.py", true),
+            ("/c/me/project/src/none.py", false),
+        ] {
+            let error = resolve(&roots, name).unwrap_err().to_string();
+            assert_eq!(
+                error.ends_with("Did you mean src/app.py?"),
+                is_named,
+                "{error}"
+            );
         }
     }
 }
