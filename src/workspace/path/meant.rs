@@ -331,15 +331,14 @@ mod tests {
         }
     }
 
-    #[test]
     #[cfg(unix)]
     #[expect(
         clippy::disallowed_methods,
         reason = "a test writes the files of its workspace"
     )]
-    fn path_slips_resolve_to_existing_files_inside() {
+    fn project() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let base = folder.path().canonicalize().unwrap();
+        let base = folder.path();
         for file in [
             "project/src/app.py",
             "project/@types/x",
@@ -349,8 +348,21 @@ mod tests {
             std::fs::create_dir_all(base.join(file).parent().unwrap()).unwrap();
             std::fs::write(base.join(file), "").unwrap();
         }
-        std::os::unix::fs::symlink(base.join("outside"), base.join("project/link")).unwrap();
-        let roots = [Arc::new(Root::open(&base.join("project")).unwrap())];
+        std::os::unix::fs::symlink("../outside", base.join("project/link")).unwrap();
+        folder
+    }
+
+    #[cfg(unix)]
+    fn roots(folder: &tempfile::TempDir) -> [Arc<Root>; 1] {
+        let project = folder.path().canonicalize().unwrap().join("project");
+        [Arc::new(Root::open(&project).unwrap())]
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn path_slips_resolve_to_existing_files_inside() {
+        let folder = project();
+        let roots = roots(&folder);
         let is = |name: &str, expected: &str| {
             assert_eq!(resolve(&roots, name).unwrap().display(), expected, "{name}");
         };
@@ -415,6 +427,13 @@ mod tests {
         ] {
             assert!(resolve(&roots, name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_foreign_path_names_the_file_it_may_mean() {
+        let folder = project();
+        let roots = roots(&folder);
         for (name, is_named) in [
             ("/home/user/project/src/app.py", true),
             ("/c/me/project/src/none.py", false),
