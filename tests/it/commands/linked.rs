@@ -161,6 +161,7 @@ fn undo_works_by_either_name_of_the_folder_after_a_restart() {
         let session = linked.session(&mut client);
         let prompt = client.prompt(&session, "go");
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+        let rewritten = world.read("a");
         review(
             &mut client,
             &session,
@@ -183,6 +184,9 @@ fn undo_works_by_either_name_of_the_folder_after_a_restart() {
             [(cwd.join("a"), 1), (cwd.join("b"), 1)],
             "{undo_in_real}"
         );
+        // What was rejected last comes back first.
+        let restored = review(&mut client, &session, "undo", json!({}));
+        assert_eq!(world.read("a"), rewritten, "{restored}");
         let undone = review(&mut client, &session, "undo", json!({}));
         assert_eq!(
             (world.read("a").as_str(), world.read("b").as_str()),
