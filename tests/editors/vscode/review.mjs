@@ -1,6 +1,6 @@
 // Review and undo, as a person does it: the view, the lines above a hunk, the diff editor, the commands; and the problems VS Code shows.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
 
@@ -211,7 +211,9 @@ export function reviewChecks({ bench, model, picture }) {
     const title = (name) => page.locator(".editor-actions").getByRole("button", { name: new RegExp(`^${name} Changes in This Editor`) });
     const edit = (...pairs) => ({ path: CART, edits: pairs.map(([old_text, new_text]) => ({ old_text, new_text })) });
     const strictly = edit(["length == 0", "length === 0"], [DEBUG, ""]);
-    await ask({ call: { id: "call_e1", name: "edit_file", arguments: strictly } }, turn[2]);
+    const tax = { path: "src/tax.ts", edits: [{ old_text: "7", new_text: "8" }] };
+    writeFileSync(join(bench.project, tax.path), "export const tax = 7;\n");
+    await ask({ call: { id: "call_e1", name: "edit_file", arguments: strictly } }, { call: { id: "call_e2", name: "edit_file", arguments: tax } });
     await exactly(title("Keep"), 1);
     await eventually(async () => {
       await page.keyboard.press("Escape");
@@ -231,11 +233,11 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.answerDialog("in 2 files?", "Reject 2 Files");
     await view().waitFor({ state: "detached" });
     await exactly(title("Keep"), 0);
-    assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
+    assert.equal(readFileSync(join(bench.project, tax.path), "utf8"), "export const tax = 7;\n");
     await page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
     await bench.editor.locator(".view-line", { hasText: "length === 0" }).waitFor();
     await bench.editor.locator(".view-line", { hasText: "Prints the lines" }).waitFor();
-    await ask({ call: { id: "call_e2", name: "edit_file", arguments: edit(["length === 0", "length == 0"]) } });
+    await ask({ call: { id: "call_e3", name: "edit_file", arguments: edit(["length === 0", "length == 0"]) } });
     await exactly(lens("Keep"), 1);
     await title("Keep").click();
     await view().waitFor({ state: "detached" });
