@@ -111,6 +111,13 @@ function M.test(t, model, setup)
 
     screen:keys('x')
     matches('it is stopped', 'stopped +:?%d* *python3 server%.py')
+    screen:lua([[ -- the chat stands at its end, and the card may be above that
+      for _, window in ipairs(vim.api.nvim_list_wins()) do
+        if vim.bo[vim.api.nvim_win_get_buf(window)].filetype == 'tandem' then
+          vim.api.nvim_win_call(window, function() vim.fn.winrestview({ topline = 1, lnum = 1 }) end)
+        end
+      end
+    ]])
     matches('and so says its card', '○ Run `python3 serv[^\n]*stopped')
     t.wait('the port is closed', function()
       return fetch() == ''
