@@ -80,8 +80,10 @@ fn runs_code(letters: &str, marks: &[&str], is_python: bool, arguments: &[String
         }
         may_be_value = word.starts_with('-');
     }
-    !arguments.iter().any(|word| {
-        ["--check", "--version", "--help", "--test", "-V", "-v", "-h"].contains(&word.as_str())
+    // Python's `-v` is verbose: it still runs what it reads.
+    !arguments.iter().any(|word| match word.as_str() {
+        "-v" => !is_python,
+        word => ["--check", "--version", "--help", "--test", "-V", "-h"].contains(&word),
     })
 }
 

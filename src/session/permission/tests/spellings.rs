@@ -1004,6 +1004,7 @@ fn no_prefix_and_no_option_hides_a_denied_command() {
         "echo push | xargs git",
         "env sh <<< 'rm f'",
         "nice python3 < x",
+        "python3 -v < x",
         "env LD_PRELOAD=x ls",
         "env -S'rm f'",
         "make -f - <<< $'x:\\n\\trm f'",
