@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{PathError, Root, WorkspacePath, outside, place, resolve_path, tidy};
@@ -97,7 +98,12 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         &|name| after_drive(name, own).unwrap_or(name).to_owned(),
         &|name| after_scheme(name).unwrap_or(name).to_owned(),
         &|name| after_authority(name).unwrap_or(name).to_owned(),
-        &|name| decoded(name).unwrap_or_else(|| name.to_owned()),
+        &|name| {
+            percent_decode_str(name)
+                .decode_utf8()
+                .unwrap_or(name.into())
+                .into_owned()
+        },
         &|name| unescaped(name),
         &|name| unwrapped(name).to_owned(),
         &|name| bare(name).to_owned(),
@@ -184,24 +190,6 @@ fn after_scheme(name: &str) -> Option<&str> {
 fn after_authority(name: &str) -> Option<&str> {
     let rest = after_scheme(name)?;
     Some(rest.split_at(rest.find('/')?).1)
-}
-
-/// A name with its percent escapes resolved; `None` if it has none.
-fn decoded(name: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.bytes();
-    while let Some(byte) = rest.next() {
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        let mut ahead = rest.clone();
-        match (byte, digit(ahead.next()), digit(ahead.next())) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(u8::try_from(high * 16 + low).ok()?);
-                rest = ahead;
-            }
-            _ => bytes.push(byte),
-        }
-    }
-    (bytes.len() < name.len()).then(|| String::from_utf8(bytes).ok())?
 }
 
 /// A name without the backslashes that a shell wants before blanks and signs.
