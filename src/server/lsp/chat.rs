@@ -24,16 +24,18 @@ pub(super) fn question(text: &str) -> Option<&str> {
     (!question.is_empty()).then_some(question)
 }
 
-/// Where the question begins: below the last heading, if that is the person's (or if there is no heading yet).
+/// Where the question begins: below the last heading of ours, if that is the person's; without one, below the file's title.
 pub(super) fn asked(text: &str) -> Option<usize> {
     let mut fences = Fences::default();
     let mut at = 0;
     let mut under = Some(0);
     for line in text.split_inclusive('\n') {
+        let is_title =
+            text.get(..at).is_some_and(|above| above.trim().is_empty()) && line.starts_with("# ");
         at += line.len();
         let line = line.trim_end();
         if fences.take(line) {
-        } else if line.eq_ignore_ascii_case(YOU) || line.starts_with("# ") {
+        } else if line.eq_ignore_ascii_case(YOU) || is_title {
             under = Some(at);
         } else if line.eq_ignore_ascii_case(TANDEM) {
             under = None;
@@ -168,7 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn smaller_headings_are_part_of_the_question() {
+    fn other_headings_are_part_of_the_question_or_answer() {
         check("## You\n\n### Context\nx", Some("### Context\nx"));
+        check("## You\n\nwhy?\n# install\nx", Some("why?\n# install\nx"));
+        check("why?\n# install\nx", Some("why?\n# install\nx"));
+        check("## You\n\none\n\n## tandem\n\n# Summary\ncut off", None);
     }
 }
