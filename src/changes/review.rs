@@ -29,6 +29,18 @@ pub struct PendingHunk {
     pub settled: Arc<str>,
 }
 
+impl PendingHunk {
+    /// Whether the hunk of a later turn wrote the same lines again, or removed them again.
+    #[must_use]
+    pub fn is_repeated_by(&self, later: &Self) -> bool {
+        let (lines, again) = (&self.new_lines, &later.new_lines);
+        if lines.is_empty() {
+            return lines == again && self.old_text == later.old_text;
+        }
+        again.start <= lines.start && lines.end <= again.end
+    }
+}
+
 /// What is left in the current text `now` of the change from `before` to `after`.
 #[must_use]
 pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {

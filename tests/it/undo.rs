@@ -834,6 +834,42 @@ fn turns_are_undone_around_lines_of_later_turns() {
     assert_eq!(world.read("a.rs"), "one\ntwo\nthree\n");
 }
 
+#[test]
+fn what_turns_write_again_is_reviewed_once() {
+    let (there, back) = (
+        edit("a.rs", &[("one", "two")]),
+        edit("a.rs", &[("two", "one")]),
+    );
+    let calls = [there.clone(), back.clone(), there, back];
+    let world = world(&calls);
+    world.write("a.rs", "one\nlast\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    for _ in &calls {
+        turn(&mut client, &session);
+    }
+    let listed = |answer: &Value| -> Vec<u64> {
+        let turns = answer["result"]["turns"].as_array().unwrap().iter();
+        turns.map(|turn| turn["turn"].as_u64().unwrap()).collect()
+    };
+    let pending = review(&mut client, &session, "list", json!({}));
+    assert_eq!(listed(&pending), [4], "{pending}");
+    assert_eq!(hunks(&pending, 0).len(), 1, "{pending}");
+    let hunk =
+        json!({ "turn": 4, "path": world.path().join("a.rs"), "hunk": hunks(&pending, 0)[0].0 });
+    let rejected = review(&mut client, &session, "reject", hunk.clone());
+    assert_eq!(
+        (world.read("a.rs"), listed(&rejected)),
+        ("two\nlast\n".into(), vec![3])
+    );
+    undo(&mut client, &session);
+    let kept = review(&mut client, &session, "keep", hunk);
+    assert_eq!(
+        (world.read("a.rs"), listed(&kept)),
+        ("one\nlast\n".into(), vec![])
+    );
+}
+
 /// The session goes on from there, and what was reverted is not lost.
 #[test]
 fn undo_restores_what_a_restore_reverted_after_it_undid_the_next_turn() {

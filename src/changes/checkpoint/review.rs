@@ -100,7 +100,7 @@ impl Checkpoints {
         let images = self.store.images().await;
         let (mut turns, mut bytes) = (VecDeque::new(), 0);
         for entry in self.turns.iter().rev() {
-            let files = files(workspace, &images, &entry.changes).await;
+            let files = files(workspace, &images, &entry.changes, &turns).await;
             for hunk in files.iter().flat_map(|file| &file.hunks) {
                 bytes += hunk.old_text.len() + hunk.diff.len();
             }
@@ -134,9 +134,24 @@ impl Checkpoints {
             let entry = self.find(selection)?;
             match (&selection.path, selection.hunk) {
                 (Some(path), Some(id)) => {
+                    let turn = entry.turn;
                     let change = entry.change(path)?;
-                    let hunk = hunk(workspace, &images, change, id).await?;
-                    settle(&images, change, hunk.settled).await;
+                    let kept = hunk(workspace, &images, change, id).await?;
+                    settle(&images, change, kept.settled.clone()).await;
+                    // What it repeats of earlier turns is kept with it.
+                    for entry in self.turns.iter_mut().filter(|entry| entry.turn < turn) {
+                        let Ok(change) = entry.change(path) else {
+                            continue;
+                        };
+                        let is_kept = |hunk: &PendingHunk| hunk.is_repeated_by(&kept);
+                        while let Some(hunk) = hunks(workspace, &images, change)
+                            .await
+                            .into_iter()
+                            .find(is_kept)
+                        {
+                            settle(&images, change, hunk.settled).await;
+                        }
+                    }
                 }
                 (Some(path), None) => {
                     let kept = entry.changes.of_file(path);
@@ -326,11 +341,13 @@ async fn settle(images: &Arc<Images>, change: &mut EntryChange, before: Arc<str>
     .await;
 }
 
-/// What is left of the changes in each file. Of a turn that changed only git's state, that is named.
+/// What is left of a turn's changes in each file; what `later` turns repeat is listed with them. Of a turn that changed
+/// only git's state, that is named.
 async fn files(
     workspace: &Workspace,
     images: &Arc<Images>,
     changes: &ChangeSet,
+    later: &VecDeque<ReviewedTurn>,
 ) -> Vec<ReviewedFile> {
     let (mut files, mut searched, mut listed) = (Vec::new(), 0, 0);
     for change in &changes.files {
@@ -340,7 +357,13 @@ async fn files(
                 continue;
             }
         }
-        let hunks = hunks(workspace, images, change).await;
+        let mut hunks = hunks(workspace, images, change).await;
+        let again = later.iter().flat_map(|turn| &turn.files);
+        let again: Vec<_> = again
+            .filter(|file| file.path == change.path)
+            .flat_map(|file| &file.hunks)
+            .collect();
+        hunks.retain(|hunk| !again.iter().any(|later| hunk.is_repeated_by(later)));
         if !hunks.is_empty() {
             listed += usize::from(!change.is_edit);
             files.push(ReviewedFile {
