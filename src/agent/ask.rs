@@ -109,7 +109,7 @@ pub(super) async fn ask(
             "the user rejected this call; nothing was changed.\nDo not repeat it: ask what they want instead, or try another way"
                 .to_owned(),
         ),
-        Permission::Cancelled => Err("cancelled by the user before it ran".to_owned()),
+        Permission::Cancelled => Err("cancelled before it ran".to_owned()),
         Permission::Forbidden(why) => {
             show_unrun(in_prose.unwrap_or_default(), steps).await;
             Err(why)

@@ -331,7 +331,7 @@ impl Schedule {
     }
 }
 
-const CANCELLED: &str = "cancelled by the user before it finished";
+const CANCELLED: &str = "cancelled before it finished";
 
 impl Outcome {
     fn failed(id: String, name: String, why: String) -> Self {

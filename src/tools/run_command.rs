@@ -249,7 +249,7 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
     let end = tokio::select! {
         ended = job.ended() => Ok(ended),
         () = after(limit) => Err(too_slow(limit.unwrap_or_default())),
-        () = context.cancel.cancelled() => Err("cancelled by the user".to_owned()),
+        () = context.cancel.cancelled() => Err("cancelled".to_owned()),
         () = job.background.cancelled() => {
             let head = format!("{report}[the user moved it to the background as job {}]\n", job.id);
             return in_background(context, &job, head, Duration::ZERO).await;
@@ -401,7 +401,7 @@ async fn look_after(
             tokio::select! {
                 () = job.output.news() => {}
                 () = tokio::time::sleep(wait) => {}
-                () = context.cancel.cancelled() => return Err(ToolError("cancelled by the user".to_owned())),
+                () = context.cancel.cancelled() => return Err(ToolError("cancelled".to_owned())),
             }
             // Its output ends a moment before it does.
             if job.output.has_ended() || job.has_ended() {

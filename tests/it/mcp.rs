@@ -479,7 +479,7 @@ fn cancelling_the_turn_cancels_the_call() {
     assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
     prompt(&mut client, &session);
     let results = results(&world);
-    assert!(results[0].contains("cancelled by the user"), "{results:?}");
+    assert!(results[0].contains("cancelled"), "{results:?}");
     check_heard(&results[1]);
 }
 

@@ -330,7 +330,7 @@ impl McpTool {
 
     fn cancelled(&self) -> ToolError {
         ToolError(format!(
-            "cancelled by the user; `{}` may have done part of it",
+            "cancelled; `{}` may have done part of it",
             self.server
         ))
     }
