@@ -54,6 +54,7 @@ function M.test(t, model, use)
   t.test('an edit in place streams next to the lines, and is accepted hunk by hunk in one undo step', function()
     local buf = use.project('inline')
     local before = lines(buf)
+    vim.keymap.set('n', 'gr', '<Nop>', { buffer = buf, desc = 'the references, of a language server' })
     model:script({
       { text = rewritten[1] .. '\n' },
       { gate = 'inline' },
@@ -75,6 +76,7 @@ function M.test(t, model, use)
     t.equal(vim.list_slice(lines(buf), 1, 4), rewritten)
     t.equal(shown(buf), {})
     t.equal(vim.fn.maparg('ga', 'n'), '', 'its keys are gone')
+    t.contains(vim.fn.maparg('gr', 'n', false, true).desc or '', 'the references')
     vim.cmd('silent undo')
     t.equal(lines(buf), before)
   end)

@@ -24,13 +24,12 @@ local hints = api.nvim_create_namespace('tandem.inline.hint')
 ---@field connection? vim.lsp.Client
 ---@field request? integer
 ---@field tick? integer the buffer's changedtick after what was accepted last
+---@field hidden table<string, table> the user's maps of the buffer that ours stand for, by key
 
 local M = {}
 
 ---@type table<integer, tandem.Inline> by buffer
 local running = {}
-
-local keys = { 'ga', 'gA', 'gr', '<Esc>' }
 
 ---@param text string
 ---@return string[]
@@ -86,8 +85,13 @@ local function finish(inline)
   end
   api.nvim_buf_clear_namespace(inline.bufnr, namespace, 0, -1)
   api.nvim_buf_clear_namespace(inline.bufnr, hints, 0, -1)
-  for _, key in ipairs(keys) do
+  for key, map in pairs(inline.hidden) do
     pcall(vim.keymap.del, 'n', key, { buffer = inline.bufnr })
+    if map.buffer == 1 then
+      api.nvim_buf_call(inline.bufnr, function()
+        vim.fn.mapset('n', false, map)
+      end)
+    end
   end
 end
 
@@ -176,6 +180,9 @@ end
 ---@param inline tandem.Inline
 local function set_keys(inline)
   local function map(key, desc, does)
+    inline.hidden[key] = api.nvim_buf_call(inline.bufnr, function()
+      return vim.fn.maparg(key, 'n', false, true)
+    end)
     vim.keymap.set('n', key, does, { buffer = inline.bufnr, nowait = true, desc = 'tandem: ' .. desc })
   end
   map('<Esc>', 'reject the edit', function()
@@ -251,7 +258,7 @@ function M.start(bufnr, selection, instruction)
     cancel(before)
   end
   local first, last = selection.first - 1, selection.last
-  local inline = { bufnr = bufnr, first = first, text = '' } ---@type tandem.Inline
+  local inline = { bufnr = bufnr, first = first, text = '', hidden = {} } ---@type tandem.Inline
   inline.old = api.nvim_buf_get_lines(bufnr, first, last, false)
   client.ensure(client.root(bufnr), function(connection, problem)
     if not connection then
