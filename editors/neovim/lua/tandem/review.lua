@@ -38,10 +38,13 @@ Review.__index = Review
 function Review.new(session)
   local review = setmetatable({ session = session, changes = {}, open = false }, Review)
   api.nvim_create_autocmd('BufReadPost', {
-    desc = 'tandem: mark what is to be reviewed in files that are opened later',
+    desc = 'tandem: mark what is to be reviewed in files that are opened later, or read again',
     callback = function(event)
       if #review:of_buffer(event.buf) > 0 then
         review:draw()
+        vim.schedule(function()
+          review.session:look_at_changes()
+        end)
       end
     end,
   })
