@@ -229,19 +229,17 @@ local resumed = screen:lua([[
   local id = current.id
   require('tandem').close()
   vim.wait(1000, function() return false end, 20) -- the session is closed before it is opened again
-  local function cpu()
-    local used = vim.uv.getrusage()
-    return used.utime.sec + used.stime.sec + (used.utime.usec + used.stime.usec) / 1e6
-  end
-  _G.resumed = { began = vim.uv.hrtime(), used = cpu() }
+  _G.resumed = { began = vim.uv.hrtime(), used = _G.probe.used() }
   current:load(id)
   _G.resumed.ended = vim.wait(60000, function()
     return current.id == id and not current.opening
   end, 5) and vim.uv.hrtime()
-  return { wall = (_G.resumed.ended - _G.resumed.began) / 1e9, cpu = cpu() - _G.resumed.used }
+  return { wall = (_G.resumed.ended - _G.resumed.began) / 1e9, cpu = _G.probe.used() - _G.resumed.used }
 ]])
 figure(('resume of %d turns'):format(turns + 2), resumed.wall, 1, 's')
 figure('resume: CPU of the editor', resumed.cpu, 1, 's')
+wait_for(60000, "#require('tandem.chats').current().chat.text.plain == 0")
+figure('resume: CPU until all is highlighted', screen:lua('return _G.probe.used() - _G.resumed.used'), nil, 's')
 assert(screen:lua('return ' .. answered) > 0.9 * lines, 'the whole conversation is there')
 io.stdout:write(('the chat has %d lines, %d when it was resumed\n'):format(lines, screen:lua('return ' .. answered)))
 

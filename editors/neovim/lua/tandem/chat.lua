@@ -21,6 +21,8 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@class tandem.DrawnTool
 ---@field block? tandem.Block absent while there is nothing to draw
 ---@field call wire.ToolCall
+---@field width? integer cells of its first line, uncut
+---@field room? integer cells of the window when it was drawn
 ---@field choices? table<integer, wire.PermissionOption> the answers that its rows name
 
 ---@class tandem.Asked a question that stands in the transcript
@@ -69,6 +71,7 @@ function Chat:transcript()
   end
   self.buf = require('tandem.window').create_buffer(self.session.root)
   if self.text and self.text:move(self.buf) then
+    Flow.highlight_loaded(self.text)
     return self.text
   end
   self.text = Transcript.new(self.buf, self:title(), user_heading)
@@ -346,9 +349,9 @@ function Chat:stream(kind, delta)
   local text = self:transcript()
   if not self.flow or self.flow.kind ~= kind then
     self:settle()
-    self.flow, self.after_tool = Flow.new(text, kind), false
+    self.flow, self.after_tool = Flow.new(text, kind, self.session.loading), false
   end
-  self.flow:write(delta, self.session.loading)
+  self.flow:write(delta)
 end
 
 --- What streams ends here: something else follows.
@@ -357,6 +360,12 @@ function Chat:settle()
     self.flow:finish()
     self.flow = nil
   end
+end
+
+--- The conversation that was loaded is complete.
+function Chat:loaded()
+  self:settle()
+  Flow.highlight_loaded(self:transcript())
 end
 
 ---@param drawn tandem.DrawnTool
@@ -371,9 +380,10 @@ function Chat:draw_tool(drawn)
     self.after_tool = true
   end
   local job = self.session.jobs and self.session.jobs:of(drawn.call)
-  local rendered = render.tool(drawn.call, asked and question.options or nil, decor.width(self.buf), job)
+  drawn.room = decor.width(self.buf)
+  local rendered = render.tool(drawn.call, asked and question.options or nil, drawn.room, job)
   rendered.marks[1].status = render.status(drawn.call, job)
-  drawn.choices = rendered.choices
+  drawn.choices, drawn.width = rendered.choices, rendered.width
   decor.draw(self.buf, self.text, drawn.block, rendered)
 end
 
@@ -400,6 +410,19 @@ function Chat:draw_jobs()
       end
     end
   end
+end
+
+--- Draws what depends on the width of the window again.
+function Chat:fit()
+  local room = decor.width(self.buf)
+  for _, drawn in ipairs(room and self.drawn or {}) do
+    local was = drawn.room or math.huge
+    if drawn.width and was ~= room and drawn.width > math.min(was, room) then
+      self:draw_tool(drawn)
+    end
+  end
+  require('tandem.table').redraw(self.buf)
+  self:show_state()
 end
 
 --- The call under a row, of whatever turn.

@@ -14,23 +14,24 @@ local FRAME_MS = 33
 ---@field private drawn_at number
 ---@field private waits boolean for the next frame
 ---@field private standing integer how many rows are highlighted for good
+---@field private is_whole boolean nothing is to come: it is drawn when it is finished
 local Flow = {}
 Flow.__index = Flow
 
 ---@param text tandem.Transcript
 ---@param kind 'answer'|'thought'
+---@param is_whole boolean whether it comes from a conversation that is loaded
 ---@return tandem.Flow
-function Flow.new(text, kind)
-  local flow = { text = text, kind = kind, held = '', deltas = {}, drawn_at = 0, waits = false, standing = 0 }
+function Flow.new(text, kind, is_whole)
+  local flow = { text = text, kind = kind, held = '', deltas = {}, drawn_at = 0, waits = false, standing = 0, is_whole = is_whole }
   return setmetatable(flow, Flow)
 end
 
 --- Takes a delta: the first one is drawn at once, later ones with the next frame.
 ---@param delta string
----@param is_whole? boolean nothing is to come: it is drawn when it is finished, and highlighted once
-function Flow:write(delta, is_whole)
+function Flow:write(delta)
   self.deltas[#self.deltas + 1] = delta
-  if is_whole then
+  if self.is_whole then
     return
   end
   local rest = self.drawn_at + FRAME_MS - vim.uv.now()
@@ -81,7 +82,11 @@ end
 --- Draws all of it: something else follows.
 function Flow:finish()
   self:draw()
-  self:highlight(false)
+  if not self.is_whole then
+    self:highlight(false)
+  elseif self.block then
+    table.insert(self.text.plain, self)
+  end
 end
 
 function Flow:begin()
@@ -102,6 +107,32 @@ function Flow:highlight(grows)
     self.standing = self.standing + markdown.highlight(self.text.buf, from, last, grows)
     self.text:scroll() -- tables take more lines than their text
   end
+end
+
+--- Highlights what was loaded: what is in view at once, then one text after the other, between which keys are handled.
+---@param text tandem.Transcript
+function Flow.highlight_loaded(text)
+  if not vim.api.nvim_buf_is_loaded(text.buf) then
+    return
+  end
+  local win = vim.fn.win_findbuf(text.buf)[1]
+  local top = win and vim.fn.line('w0', win) or math.huge
+  local bottom = win and vim.fn.line('w$', win) or math.huge
+  repeat
+    local index = #text.plain
+    while index > 0 and text:start(text.plain[index].block) >= bottom do
+      index = index - 1
+    end
+    local flow = table.remove(text.plain, math.max(index, 1)) ---@type tandem.Flow?
+    if not flow then
+      return
+    end
+    flow:highlight(false)
+    local _, last = text:rows(flow.block)
+  until last + 1 < top
+  vim.defer_fn(function()
+    Flow.highlight_loaded(text)
+  end, 1)
 end
 
 return Flow

@@ -15,6 +15,7 @@ local M = {}
 ---@field lines string[]
 ---@field marks tandem.LineMark[]
 ---@field fold boolean
+---@field width? integer cells of the first line, uncut, where it has to fit into one line of the window
 ---@field choices? table<integer, wire.PermissionOption> the answers of a request, by row
 
 M.max_diff_lines = 400
@@ -258,6 +259,7 @@ function M.tool(call, options, width, job)
   if ended then
     table.insert(summary, 1, { '  ' .. ended, M.status(call, job) == 'failed' and 'TandemFailed' or 'TandemRunning' })
   end
+  out.width = out.fold and cells.width(summary) + cells.width({ { title } }) or nil
   local shown = out.fold and width and cells.cut(title, width - cells.width(summary)) or title
   add_line(out, vim.list_extend({ { shown, 'TandemTool' } }, summary))
   if shown ~= title and type(command) == 'string' then

@@ -202,7 +202,7 @@ function Session:replace(connection, result)
     callback()
   end
   self.loading = false
-  self.chat:settle()
+  self.chat:loaded()
   self:adopt(result)
   status.changed(self)
 end

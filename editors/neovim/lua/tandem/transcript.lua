@@ -29,6 +29,7 @@ local looks = api.nvim_create_namespace('tandem.looks')
 ---@field private last tandem.Block the block before the input
 ---@field private input tandem.Block
 ---@field private heading string of the input
+---@field plain tandem.Flow[] texts of a loaded conversation that are not highlighted yet, in their order
 ---@field private saved? { lines: string[], marks: table[] } of a buffer that was deleted
 local Transcript = {}
 Transcript.__index = Transcript
@@ -76,14 +77,12 @@ local function show_end(win)
   end)
 end
 
---- Scrolls the windows that follow the end to their cursor where virtual lines above it pushed it out of view: the editor
---- does not.
+--- Scrolls the windows that follow the end to it where something above it pushed it out of view: the editor scrolls only
+--- to the cursor, and not for virtual lines.
 function Transcript:scroll()
   for _, win in ipairs(self:followers()) do
-    if vim.fn.line('w$', win) < api.nvim_win_get_cursor(win)[1] then
-      api.nvim_win_call(win, function()
-        vim.cmd('normal! zb')
-      end)
+    if vim.fn.line('w$', win) < api.nvim_buf_line_count(self.buf) then
+      show_end(win)
     end
   end
 end
@@ -122,6 +121,8 @@ function Transcript:write(change)
   end
   if api.nvim_buf_line_count(self.buf) < count then
     vim.iter(followers):each(show_end)
+  else
+    self:scroll()
   end
 end
 
@@ -194,6 +195,9 @@ function Transcript:cut(block)
     self.last = block.prev
     self.last.next = self.input
   end)
+  self.plain = vim.tbl_filter(function(flow)
+    return self:start(flow.block) ~= nil
+  end, self.plain)
 end
 
 ---@param block tandem.Block
@@ -214,6 +218,9 @@ function Transcript:set(block, lines, fold)
     self:mark_span(block, fold or false)
   end)
   self:fold(self:rows(block))
+  if fold then
+    vim.iter(self:followers()):each(show_end)
+  end
 end
 
 --- Continues a block's content.
@@ -275,7 +282,7 @@ end
 ---@param title string
 ---@param heading string of the input
 function Transcript:reset(title, heading)
-  self.heading, self.saved = heading, nil
+  self.heading, self.saved, self.plain = heading, nil, {}
   api.nvim_buf_clear_namespace(self.buf, -1, 0, -1)
   vim.bo[self.buf].modifiable = true
   api.nvim_buf_set_lines(self.buf, 0, -1, false, { title, '', heading, '' })

@@ -175,9 +175,9 @@ end
 local function guard_transcript(buf)
   api.nvim_create_autocmd('BufReadCmd', {
     buffer = buf,
-    desc = 'tandem: :edit begins an empty chat',
+    desc = 'tandem: :edit shows the chat as it was',
     callback = function()
-      session().chat:clear()
+      session().chat.text:move(buf)
     end,
   })
   api.nvim_create_autocmd('BufUnload', {
@@ -328,14 +328,12 @@ local function set_size(win)
   vim.w[win].tandem_size = wanted.width or wanted.height
 end
 
---- Draws what depends on the width of a window: the keys, and tables.
+--- Draws what depends on the width of a window.
 ---@param win integer
 local function fit(win)
-  local buf = api.nvim_win_get_buf(win)
-  local shown = require('tandem.chats').at(buf)
+  local shown = require('tandem.chats').of_chat(api.nvim_win_get_buf(win))
   if shown then
-    shown.chat:show_state()
-    require('tandem.table').redraw(buf)
+    shown.chat:fit()
   end
 end
 

@@ -202,6 +202,35 @@ return function(t, use)
       t.equal(vim.treesitter.highlighter.active[chat.buf], nil)
       api.nvim_buf_delete(chat.buf, { force = true })
     end)
+
+    t.test('a loaded conversation is highlighted where it is seen at once, and then everywhere', function()
+      local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'idle', loading = true })
+      chat:transcript()
+      for turn = 1, 20 do
+        chat:begin_turn('Question ' .. turn, nil, turn)
+        chat:update(delta('agent_message_chunk', 'It **is**.\n\n' .. ('line\n'):rep(10)))
+      end
+      require('tandem.window').open(chat.buf, false)
+      chat.session.loading = false
+      chat:loaded()
+      local space = api.nvim_get_namespaces()['tandem.markdown']
+      --- How many answers are highlighted, and the row of the first one.
+      local function highlighted()
+        local strong = vim.tbl_filter(function(mark)
+          return mark[4].hl_group == '@markup.strong.markdown_inline'
+        end, api.nvim_buf_get_extmarks(chat.buf, space, 0, -1, { details = true }))
+        return #strong, strong[1] and strong[1][2] or -1
+      end
+      local count, first = highlighted()
+      local top = vim.fn.line('w0', vim.fn.win_findbuf(chat.buf)[1])
+      t.equal(count > 0 and count < 20 and first + 1 <= top + 15, true, ('%d from row %d, shown from %d'):format(count, first, top))
+      chat.text:cut(chat.asked[2].block) -- what is gone has none
+      t.wait('the rest', function()
+        return #chat.text.plain == 0
+      end)
+      t.equal({ highlighted() }, { 1, 7 })
+      api.nvim_buf_delete(chat.buf, { force = true })
+    end)
   end
 
   t.test('tool calls stand together, a changed one changes in place', function()
