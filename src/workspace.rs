@@ -348,11 +348,12 @@ impl Workspace {
     pub async fn peek(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
         let stored = disk::text(path).await;
         if let Some(document) = self.document(path) {
-            return Ok(FileText::buffered(
-                document.text.clone(),
-                Some(document.version),
-                stored.ok(),
-            ));
+            let (text, version) = (document.text.clone(), Some(document.version));
+            let file = FileText::buffered(text, version, stored.ok());
+            if let Source::Buffer { unsaved: false, .. } = file.source {
+                self.documents().note_stored(&document);
+            }
+            return Ok(file);
         }
         // Only regular files are requested: a pipe, for example, would block the editor.
         let stored = match stored {

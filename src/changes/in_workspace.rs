@@ -305,7 +305,7 @@ async fn on_disk(workspace: &Workspace, changes: ChangeSet, images: &Arc<Images>
             Some(OnDisk {
                 new: text_now(&path)?,
                 path,
-                old,
+                old: Some(old),
             })
         };
         (reverted, open.into_iter().filter_map(now).collect())
@@ -319,7 +319,10 @@ async fn on_disk(workspace: &Workspace, changes: ChangeSet, images: &Arc<Images>
 fn saved_document(workspace: &Workspace, path: &Path) -> Option<(WorkspacePath, Arc<str>)> {
     let document = workspace.documents().find(path)?;
     let path = workspace.resolve_path(path).ok()?;
-    (text_now(&path)? == document.text).then(|| (path, Arc::clone(&document.text)))
+    (text_now(&path)? == document.text).then(|| {
+        workspace.documents().note_stored(&document);
+        (path, Arc::clone(&document.text))
+    })
 }
 
 /// Whether anything of the change is in an unsaved text; otherwise it is in the file alone.

@@ -477,7 +477,7 @@ fn on_disk(context: &ToolContext, diffs: &[FileDiff]) -> Vec<OnDisk> {
         let path = context.workspace.resolve_path(&diff.path).ok()?;
         Some(OnDisk {
             path,
-            old: diff.old_text.clone()?,
+            old: diff.old_text.clone(),
             new: Arc::clone(&diff.new_text),
         })
     };

@@ -15,7 +15,7 @@ use super::documents::Document;
 use super::edit::{self, Outcome};
 use super::editor;
 use super::seen::Known;
-use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
+use super::{Change, FileChange, FileError, Format, OnDisk, Source, Workspace, WorkspacePath};
 use crate::domain::{Charset, Stored};
 
 /// How often a change is attempted while the text keeps changing.
@@ -41,6 +41,25 @@ pub(super) async fn propose(
 }
 
 pub(super) async fn commit(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    change: &Change,
+) -> Result<FileChange, FileError> {
+    let done = commit_locked(workspace, path, change).await?;
+    if done.old_text.is_none() {
+        let created = OnDisk {
+            path: path.clone(),
+            old: None,
+            new: done.new_text.clone(),
+        };
+        // It edits documents by committing.
+        Box::pin(workspace.refresh(vec![created])).await;
+    }
+    Ok(done)
+}
+
+/// Commits one change of a file at a time.
+async fn commit_locked(
     workspace: &Workspace,
     path: &WorkspacePath,
     change: &Change,

@@ -9,6 +9,7 @@
 )]
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -90,6 +91,8 @@ struct Buffer {
     version: i32,
     text: String,
     lines: LineIndex,
+    /// Whether its file is known to have had this text.
+    is_stored: bool,
     /// A snapshot of the current version, if one was requested.
     snapshot: Option<Arc<Document>>,
 }
@@ -154,12 +157,27 @@ impl Documents {
         let Some(document) = self.get(uri) else {
             return;
         };
+        self.note_stored(&document);
         if let Some(path) = &document.path {
             self.note_written(path, Some(&document.text));
         }
         if let Some(path) = document.path.clone().filter(|path| is_protected(path)) {
             self.saved().insert(path, document.text.to_string());
         }
+    }
+
+    /// The document's file has the same text.
+    pub(crate) fn note_stored(&self, document: &Arc<Document>) {
+        if let Some(buffer) = self.buffers().get_mut(&document.uri) {
+            buffer.is_stored |= buffer.is_at(document);
+        }
+    }
+
+    /// Whether the document's file is known to have had this text: nothing of it is the person's alone.
+    pub(super) fn is_stored(&self, document: &Arc<Document>) -> bool {
+        let buffers = self.buffers();
+        let buffer = buffers.get(&document.uri);
+        buffer.is_some_and(|buffer| buffer.is_stored && buffer.is_at(document))
     }
 
     /// Whether the person saved the protected file at `real` with this text.
@@ -255,12 +273,12 @@ impl Documents {
         others
     }
 
-    /// The document of the file at `real`, a path without symlinks.
+    /// The document of the file at `real`, a path without symlinks; not what is left of a file that was removed.
     #[must_use]
     pub fn find(&self, real: &Path) -> Option<Arc<Document>> {
         self.buffers()
             .values_mut()
-            .find(|buffer| buffer.path.as_deref() == Some(real))
+            .find(|buffer| buffer.path.as_deref() == Some(real) && !buffer.is_left())
             .map(Buffer::snapshot)
     }
 
@@ -272,10 +290,12 @@ impl Documents {
             .map(Buffer::snapshot)
     }
 
-    /// All open documents, unordered.
+    /// All open documents, unordered, except those left of files that were removed.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Document>> {
-        self.buffers().values_mut().map(Buffer::snapshot).collect()
+        let mut buffers = self.buffers();
+        let standing = buffers.values_mut().filter(|buffer| !buffer.is_left());
+        standing.map(Buffer::snapshot).collect()
     }
 
     /// Waits until `uri` has another version than `version`; `None` if it is closed.
@@ -344,12 +364,27 @@ impl Buffer {
             version,
             text,
             lines,
+            is_stored: false,
             snapshot: None,
         }
     }
 
+    /// Whether its file was removed and it still shows the text of that. Editors keep such documents open.
+    fn is_left(&self) -> bool {
+        let path = self.path.as_deref().filter(|_| self.is_stored);
+        path.is_some_and(|path| {
+            path.symlink_metadata()
+                .is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        })
+    }
+
+    fn is_at(&self, document: &Arc<Document>) -> bool {
+        let snapshot = self.snapshot.as_ref();
+        snapshot.is_some_and(|snapshot| Arc::ptr_eq(snapshot, document))
+    }
+
     fn change(&mut self, version: i32, changes: &[ContentChange], encoding: Encoding) {
-        (self.version, self.snapshot) = (version, None);
+        (self.version, self.is_stored, self.snapshot) = (version, false, None);
         for change in changes {
             let Some(range) = change.range else {
                 self.text.clone_from(&change.text);
@@ -371,6 +406,7 @@ impl Buffer {
             text,
             lines,
             snapshot,
+            ..
         } = self;
         let make = || {
             Arc::new(Document {

@@ -18,8 +18,8 @@ const RELOAD: Duration = Duration::from_millis(700);
 pub struct OnDisk {
     /// Which.
     pub path: WorkspacePath,
-    /// Its text before.
-    pub old: Arc<str>,
+    /// Its text before; `None` if it did not exist.
+    pub old: Option<Arc<str>>,
     /// Its text now.
     pub new: Arc<str>,
 }
@@ -28,8 +28,13 @@ impl Workspace {
     /// Has the open documents of these files show what is on the disk. What has unsaved text stays.
     pub async fn refresh(&self, files: Vec<OnDisk>) {
         let shows_old = |file: &OnDisk| {
-            self.document(&file.path)
-                .filter(|document| document.text == file.old)
+            let document = self.document(&file.path)?;
+            let is_old = match &file.old {
+                Some(old) => document.text == *old,
+                // What is left of an earlier file of this name.
+                None => document.text != file.new && self.documents().is_stored(&document),
+            };
+            is_old.then_some(document)
         };
         let stale: Vec<(OnDisk, Arc<Document>)> = files
             .into_iter()
@@ -45,10 +50,9 @@ impl Workspace {
             if shows_old(&file).is_none() {
                 continue;
             }
-            if let Err(error) = self
-                .undo(&file.path, &FileChange::new(Some(file.new), file.old))
-                .await
-            {
+            // The edit that reverts the new text to the old one, reversed.
+            let change = FileChange::new(Some(file.new), document.text.clone());
+            if let Err(error) = self.undo(&file.path, &change).await {
                 tracing::warn!(
                     "the editor shows an old text of {}: {error}",
                     file.path.display()

@@ -215,6 +215,86 @@ fn a_command_finds_a_document_that_was_never_saved_once_the_editor_saves_it() {
     assert!(told[0].starts_with("typed\n[exit code 0"), "{told:?}");
 }
 
+/// VS Code keeps a removed file open, and so does every editor that does not look at the disk.
+#[test]
+fn what_is_left_in_the_editor_of_a_removed_file_is_not_unsaved() {
+    for removal in ["reject", "undo", "rm b.rs"] {
+        let write = |content: &str| {
+            let arguments = json!({ "path": "b.rs", "content": content });
+            json!([call("c1", "write_file", arguments)])
+        };
+        let command = |line: &str| json!([call("c1", "run_command", run(line))]);
+        let done = || json!([{ "text": "Done." }]);
+        let calls = [command("rm -f b.rs"), command("ls"), write("two\n")];
+        let script = [write("one\n"), done()].into_iter().chain(calls);
+        let stage = Stage {
+            world: World::new(script.chain([done()]).collect()),
+            ..Stage::new(Level::Best, &[])
+        };
+        let saves = json!({ "_meta": { "tandem.save": true } });
+        let mut client = stage.client_with(json!({ "experimental": { "tandem": saves } }));
+        let session = client.session(&stage.world);
+        let mode = json!({ "sessionId": session, "modeId": "edit" });
+        client.call("session/set_mode", mode);
+        assert_eq!(finish(&mut client, &session), "end_turn");
+        client.open(&stage.world.uri("b.rs"), "one\n");
+        let path = stage.world.path().join("b.rs");
+        if let "reject" | "undo" = removal {
+            let review =
+                json!({ "sessionId": session, "action": removal, "turn": 1, "path": path });
+            client.call("_tandem/review", review);
+            assert!(!path.exists(), "{removal}");
+        }
+        let prompt = client.prompt(&session, "go");
+        for line in ["rm -f b.rs", "ls"] {
+            let question = client.next("session/request_permission");
+            let title = &question["params"]["toolCall"]["title"];
+            assert_eq!(title, &format!("Run `{line}`"), "{removal}");
+            allow(&mut client, &question);
+        }
+        // The document has the new text, too.
+        let edit = client.next("workspace/applyEdit");
+        let change = &edit["params"]["edit"]["documentChanges"][0]["edits"][0];
+        assert_eq!(change["newText"], "two", "{removal}");
+        let document = json!({ "uri": stage.world.uri("b.rs"), "version": 2 });
+        let change = json!({ "textDocument": document, "contentChanges": [{ "text": "two\n" }] });
+        client.notify("textDocument/didChange", change);
+        client.respond(&edit, json!({ "applied": true }));
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+        assert_eq!(stage.world.read("b.rs"), "two\n", "{removal}");
+        let asks_to_save = |message: &Value| message["method"] == "_tandem/save";
+        assert!(!client.seen.iter().any(asks_to_save), "{removal}");
+    }
+}
+
+#[test]
+fn what_is_typed_into_the_document_of_a_removed_file_is_unsaved() {
+    let removal = run("rm a.rs; mkfifo gate; echo gone; read x < gate");
+    let stage = Stage::new(Level::Landlock, &[removal, run("ls")]);
+    stage.world.write("a.rs", "saved\n");
+    let mut client = stage.client();
+    client.open(&stage.world.uri("a.rs"), "saved\n");
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    allow(&mut client, &question);
+    hear(&mut client, "gone");
+    let document = json!({ "uri": stage.world.uri("a.rs"), "version": 2 });
+    let change = json!({ "textDocument": document, "contentChanges": [{ "text": "typed\n" }] });
+    client.notify("textDocument/didChange", change);
+    // The server has it once a later message is answered.
+    let list = json!({ "sessionId": session, "action": "list" });
+    client.call("_tandem/review", list);
+    std::fs::write(stage.world.path().join("gate"), "go\n").unwrap();
+    let question = client.next("session/request_permission");
+    assert_eq!(
+        question["params"]["toolCall"]["title"],
+        "Run `ls` (ignores unsaved changes in a.rs)"
+    );
+    allow(&mut client, &question);
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+}
+
 #[test]
 fn git_restores_unsaved_files() {
     let line = "git init -q && git add a.rs && git -c user.name=a -c user.email=a@b commit -qm first && \
