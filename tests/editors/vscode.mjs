@@ -147,6 +147,7 @@ function groups() {
     badInputChecks(tools),
     [
       ["changing the model in the settings starts a new session and says so", otherModel],
+      ["rules in the settings allow and deny", rulesInSettings],
       ["a new session starts empty", newSession],
     ],
     besideChecks(tools),
@@ -587,7 +588,8 @@ async function otherModel() {
   await bench.say("The word is xylophone.");
   await bench.chat.locator(".answer", { hasText: "First." }).waitFor();
   await bench.idle();
-  bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "other-model" });
+  const rules = { "tandem.permissions.allow": ["run_command(seq *)"], "tandem.permissions.deny": ["run_command(date)"] };
+  bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "other-model", ...rules });
   await bench.chat.locator(".notice", { hasText: "Settings changed: a new session has started" }).waitFor();
   await bench.say("Which word?");
   await bench.chat.locator(".answer", { hasText: "Second." }).waitFor();
@@ -595,6 +597,16 @@ async function otherModel() {
   const { requests } = await model.state();
   assert.equal(requests.at(-1).model, "other-model");
   assert.doesNotMatch(JSON.stringify(requests.at(-1).messages), /xylophone/);
+}
+
+/** As they were set with the model. */
+async function rulesInSettings() {
+  await model.script([...running("call_s1", "seq 8"), ...running("call_s2", "date")], [{ text: "One ran." }]);
+  await bench.say("Run both.");
+  await bench.chat.locator(".answer", { hasText: "One ran." }).waitFor(); // nothing was asked
+  await bench.chat.locator(".tool[data-status=completed]", { hasText: "seq 8" }).waitFor();
+  await bench.chat.locator(".tool[data-status=failed]", { hasText: "date" }).waitFor();
+  await bench.idle();
 }
 
 async function newSession() {

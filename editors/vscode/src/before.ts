@@ -6,6 +6,7 @@ import {
   EventEmitter,
   l10n,
   Range,
+  type Tab,
   TabInputText,
   TabInputTextDiff,
   type TextDocumentContentProvider,
@@ -59,15 +60,40 @@ export class Before implements TextDocumentContentProvider, Disposable {
   /** What the active editor shows of what is to be reviewed: a turn, a file before a turn and now, or a file. */
   get inEditor(): Part[] {
     const { activeTab: tab } = window.tabGroups.activeTabGroup;
-    const input = tab?.input;
+    return tab === undefined ? [] : this.shownIn(tab);
+  }
+
+  /** Closes the active editor if it compares what no longer waits. A file with unsaved text takes its place. */
+  async closeSettled(): Promise<void> {
+    const { activeTab: tab } = window.tabGroups.activeTabGroup;
+    if (tab === undefined || !this.compares(tab) || this.shownIn(tab).length > 0) {
+      return;
+    }
+    if (tab.isDirty && tab.input instanceof TabInputTextDiff) {
+      await window.showTextDocument(tab.input.modified, { preview: false });
+    } else if (tab.isDirty) {
+      return;
+    }
+    await window.tabGroups.close(tab);
+  }
+
+  private compares({ input, label }: Tab): boolean {
+    return input instanceof TabInputTextDiff ? input.original.scheme === SCHEME : this.turnIn(label) !== undefined;
+  }
+
+  private shownIn({ input, label }: Tab): Part[] {
     if (input instanceof TabInputText) {
       return filesOf(this.review.of(input.uri));
     }
     if (input instanceof TabInputTextDiff) {
       return filesOf(input.original.scheme === SCHEME ? this.reverted(input.original) : this.review.of(input.modified));
     }
-    const [, turn] = [...this.turns].findLast(([title]) => tab?.label.startsWith(title)) ?? []; // VS Code adds the number of files
+    const turn = this.turnIn(label);
     return turn ? this.review.turns.filter((part) => isSameTurn(part, turn)) : [];
+  }
+
+  private turnIn(label: string): Part | undefined {
+    return [...this.turns].findLast(([title]) => label.startsWith(title))?.[1]; // VS Code adds the number of files
   }
 
   get isTurnInEditor(): boolean {

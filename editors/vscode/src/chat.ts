@@ -255,7 +255,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "runInBackground":
         return this.session.runInBackground(message.id);
       case "open":
-        return openLocation(message.location);
+        return openLocation(message.location, this.session);
       case "showDiff":
         return this.preview.show(message.id, message.index);
       case "link":

@@ -19,7 +19,7 @@ export async function comment(chat: ChatView, hunk?: Hunk): Promise<void> {
   const { label } = rangeAttachment(document, range);
   const words = await window.showInputBox({
     title: l10n.t("tandem: Comment on {0}", label),
-    prompt: l10n.t("Comments are collected below the chat and sent with your next message."),
+    prompt: l10n.t("Comments are collected below the chat and sent with your next prompt."),
   });
   if (words === undefined || words.trim() === "") {
     return;

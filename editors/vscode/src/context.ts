@@ -54,7 +54,7 @@ export async function chooseAttachments(): Promise<Attachment[]> {
     return chooseFiles();
   }
   const items: QuickPickItem[] = [{ label: here.label, description: l10n.t("the selection or the open file") }, { label: files }];
-  const picked = await window.showQuickPick(items, { title: l10n.t("tandem: Add to the Message") });
+  const picked = await window.showQuickPick(items, { title: l10n.t("tandem: Add to the Prompt") });
   return picked === undefined ? [] : picked.label === files ? chooseFiles() : [here];
 }
 

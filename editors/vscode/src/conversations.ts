@@ -11,7 +11,7 @@ import * as protocol from "./protocol";
 import { cancelled } from "./questions";
 import { folder, type Server } from "./server";
 import { Session, type SessionEvent } from "./session";
-import type { Ids } from "./transcript";
+import { type Ids, START_ELSEWHERE } from "./transcript";
 import { withoutTry } from "./trial";
 
 const OPEN = "tandem.conversations";
@@ -73,7 +73,7 @@ export class Conversations implements Disposable {
     this.open = [{ session: this.current, title: "", isNews: false }];
     server.askPermission = async (params, token) => {
       const answer = (await this.find(params.sessionId)?.askPermission(params, token)) ?? cancelled;
-      if (answer.outcome.outcome === "selected" && answer.outcome.optionId === "answer_start_new") {
+      if (answer.outcome.outcome === "selected" && answer.outcome.optionId === START_ELSEWHERE) {
         void this.startPlan(params.toolCall.locations?.[0]?.path ?? "");
       }
       return answer;

@@ -19,6 +19,8 @@ export interface Settings {
   readonly mode: string;
   /** The model that completes what is typed. */
   readonly completion: string;
+  /** Rules for calls that run without asking, require approval, or never run. */
+  readonly permissions: Readonly<Record<"allow" | "ask" | "deny", readonly string[]>>;
   /** Whether changes are checked at the end of a turn. */
   readonly finish: boolean;
 }
@@ -82,7 +84,11 @@ function onPath({ platform, home, env, own, isFile, clone = "" }: Host): Found {
 }
 
 /** The server's environment: the editor's own, and what the settings and the secret store add to it. */
-export function environment(settings: Settings, apiKey: string | undefined, env: Host["env"]): Record<string, string> {
+export function environment(
+  settings: Pick<Settings, "model" | "baseUrl" | "api">,
+  apiKey: string | undefined,
+  env: Host["env"],
+): Record<string, string> {
   const own = {
     TANDEM_MODEL: settings.model,
     TANDEM_BASE_URL: settings.baseUrl,

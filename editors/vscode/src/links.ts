@@ -16,7 +16,7 @@ export async function openLink(href: string, session: Session): Promise<void> {
   if (href.startsWith(SYMBOL)) {
     return openSymbol(href.slice(SYMBOL.length), session);
   }
-  await openLocation(target(href));
+  await openLocation(target(href), session);
 }
 
 /** The place that an address names: `a.ts`, `a.ts:6`, `a.ts:6-8`, `a.ts:6:2`, `a.ts#L6`, or the same with `file:`. */
@@ -34,9 +34,9 @@ function decoded(path: string): string {
   }
 }
 
-/** Shows the file and leaves the focus in the chat. */
-export async function openLocation({ path, line }: Location): Promise<void> {
-  const uri = inWorkspace(path);
+/** Shows the file and leaves the focus in the chat; outside the workspace only the `session`'s plans. */
+export async function openLocation({ path, line }: Location, session: Session): Promise<void> {
+  const uri = session.transcript.isPlan(path) ? Uri.file(path) : inWorkspace(path);
   if (uri === undefined) {
     void window.showWarningMessage(l10n.t("tandem only opens files of this workspace: {0}", visible(path)));
     return;
@@ -55,7 +55,7 @@ async function openSymbol(name: string, session: Session): Promise<void> {
   if (found?.detail === undefined) {
     window.setStatusBarMessage(l10n.t("tandem: no definition of {0} found", visible(name)), 5000);
   } else {
-    await openLocation(target(found.detail));
+    await openLocation(target(found.detail), session);
   }
 }
 

@@ -72,7 +72,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
       if (concerns("finish")) {
         void server?.configure();
       }
-      return (isOther || concerns("server", "completion")) && renewal.soon(!isOther);
+      return (isOther || concerns("server", "completion", "permissions")) && renewal.soon(!isOther);
     }),
   );
   if (conversations.hadPending) {

@@ -13,6 +13,11 @@ export function registerReviewCommands(review: Review, before: Before): Disposab
     const chosen = part === undefined || part instanceof Uri ? here(review) : part; // an editor's menu gives its file
     await (chosen === undefined ? sayNone(review) : use(chosen));
   };
+  const deciding = (decide: (part: Part) => Promise<void>) =>
+    onPart(async (part) => {
+      await decide(part);
+      await before.closeSettled();
+    });
   /** The latest first: it stands on those before it. */
   const inEditor = async (use: (part: Part) => Promise<void>) => {
     const shown = before.inEditor.reverse();
@@ -22,13 +27,14 @@ export function registerReviewCommands(review: Review, before: Before): Disposab
     for (const part of shown) {
       await use(part);
     }
+    await before.closeSettled();
   };
   const handlers: Record<string, (...args: never[]) => unknown> = {
     undoLastTurn: () => review.undo(),
     redo: () => review.redo(),
     reviewChanges: () => reviewChanges(review),
-    keepChange: onPart((part) => review.keep(part)),
-    rejectChange: onPart((part) => review.reject(part)),
+    keepChange: deciding((part) => review.keep(part)),
+    rejectChange: deciding((part) => review.reject(part)),
     openChange: onPart((part) => before.show(part)),
     keepInEditor: () => inEditor((part) => review.keep(part)),
     rejectInEditor: () => inEditor((part) => review.reject(part)),

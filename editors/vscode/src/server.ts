@@ -237,8 +237,9 @@ export function folder(): string {
 }
 
 /** What the server reads of the settings, under the names of its `config.toml`. */
-function options({ mode, completion, finish }: Settings): object {
+function options({ mode, completion, finish, permissions }: Settings): object {
   return {
+    permissions,
     ...(mode !== "" && { mode }),
     ...(completion !== "" && { completion: { model: completion } }),
     ...(!finish && { finish: { diagnostics: false } }),
@@ -248,6 +249,7 @@ function options({ mode, completion, finish }: Settings): object {
 function readSettings(): Settings {
   const config = workspace.getConfiguration("tandem");
   const text = (key: string) => config.get<string>(key, "").trim();
+  const rules = (list: string) => config.get<string[]>(`permissions.${list}`, []);
   return {
     serverPath: text("server.path"),
     model: text("model"),
@@ -255,6 +257,7 @@ function readSettings(): Settings {
     api: text("api"),
     mode: text("mode"),
     completion: text("completion.model"),
+    permissions: { allow: rules("allow"), ask: rules("ask"), deny: rules("deny") },
     finish: config.get<boolean>("finish", true),
   };
 }

@@ -26,6 +26,9 @@ export interface Ids {
   next: number;
 }
 
+/** The answer that has a new session carry out a plan. */
+export const START_ELSEWHERE = "answer_start_new";
+
 /** Remedies that a working setup makes obsolete. */
 const SETUP: readonly Remedy[] = ["setup", "build", "program", "settings", "folder"];
 
@@ -41,6 +44,8 @@ export class Transcript {
   private readonly removed: number[] = [];
   /** Items from this id on are no longer part of the conversation, which was restored to before it. */
   private cutFrom: number | undefined;
+  /** Where the server saved plans for the person to edit. */
+  private readonly plans = new Set<string>();
   /** The background commands of the session. */
   private jobs: readonly Job[] = [];
 
@@ -49,6 +54,10 @@ export class Transcript {
     private readonly ids: Ids = { next: 1 },
     private readonly nameOf = (path: string) => path,
   ) {}
+
+  isPlan(path: string): boolean {
+    return this.plans.has(path);
+  }
 
   get isEmpty(): boolean {
     return this.entries.size === 0;
@@ -191,6 +200,9 @@ export class Transcript {
   openQuestion(call: ToolCallUpdate, options: readonly PermissionOption[]): number {
     const entry = this.merge(call);
     const refusal = (option: PermissionOption) => option.kind.startsWith("reject");
+    if (options.some(({ optionId }) => optionId === START_ELSEWHERE)) {
+      call.locations?.forEach(({ path }) => this.plans.add(path));
+    }
     entry.options = [...options].sort((a, b) => Number(refusal(b)) - Number(refusal(a)));
     this.touch(entry);
     return entry.id;

@@ -37,7 +37,7 @@ test("a folder of PATH that depends on where the editor runs is not searched", (
 });
 
 test("settings and key go into the environment, and only those that are set", () => {
-  const none = { serverPath: "", model: "", baseUrl: "", api: "chat", mode: "ask", completion: "", finish: true };
+  const none = { model: "", baseUrl: "", api: "chat" };
   assert.deepEqual(environment(none, undefined, { HOME: "/h", GONE: undefined }), { HOME: "/h" });
   assert.deepEqual(environment({ ...none, model: "m", baseUrl: "http://x/v1" }, "sk", { TANDEM_MODEL: "old" }), {
     TANDEM_MODEL: "m",

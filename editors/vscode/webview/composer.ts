@@ -39,7 +39,7 @@ export class Composer {
   constructor(private readonly send: Send) {
     this.input = h("textarea", {
       rows: "1",
-      "aria-label": t("Message to tandem"),
+      "aria-label": t("Prompt for tandem"),
       input: () => this.edited(true),
       blur: () => this.suggestions.close(),
       keydown: (event) => this.key(event as KeyboardEvent),
@@ -93,7 +93,7 @@ export class Composer {
   /** The draft replaces an earlier message. */
   private drawEditing(): HTMLElement[] {
     const cancel = iconButton("close", t("Cancel (Escape)"), () => this.cancelEdit());
-    return [h("span", {}, t("Editing an earlier message: sending it rewinds the files and the session to before it.")), cancel];
+    return [h("span", {}, t("Editing an earlier prompt: sending it rewinds the files and the session to before it.")), cancel];
   }
 
   private cancelEdit(): void {
@@ -103,9 +103,7 @@ export class Composer {
 
   private lookingChip({ what, label, isShared }: Looking): HTMLElement {
     const name = visible(label);
-    const words = isShared
-      ? t("{0}: sent with each message. Click to leave it out.", name)
-      : t("{0}: not sent. Click to include it.", name);
+    const words = isShared ? t("{0}: sent with each prompt. Click to leave it out.", name) : t("{0}: not sent. Click to include it.", name);
     const click = () => this.send({ type: "look", what });
     const chip = h("button", { type: "button", class: "looking", title: words, "aria-label": name, click });
     chip.setAttribute("aria-pressed", String(isShared));

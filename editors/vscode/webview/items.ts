@@ -85,14 +85,14 @@ function userMessage({ text, context }: Pick<UserItem, "text" | "context">, ...m
 /** A prompt. Once its turn is known, the conversation can be restored to before it. */
 class UserView implements ItemView {
   readonly element: HTMLElement;
-  private readonly actions = h("div", { class: "actions", role: "group", "aria-label": t("Actions of this message") });
+  private readonly actions = h("div", { class: "actions", role: "group", "aria-label": t("Actions for this prompt") });
 
   constructor(item: UserItem, send: Send) {
     const button = (name: IconName, how: "edit" | "again", words: string) =>
       iconButton(name, words, () => send({ type: "goBack", id: item.id, how }));
     this.actions.append(
-      button("edit", "edit", t("Edit: rewind the files and the session to before this message")),
-      button("refresh", "again", t("Send again: rewind the files and the session to before this message")),
+      button("edit", "edit", t("Edit: rewind the files and the session to before this prompt")),
+      button("refresh", "again", t("Send again: rewind the files and the session to before this prompt")),
     );
     this.element = userMessage(item, this.actions);
     this.put(item);
@@ -226,9 +226,15 @@ class ToolView implements ItemView {
 
   append(): void {}
 
-  /** Of a command that requires approval, what is said of it stands below it. */
+  /** Of a command that requires approval, what is said of it stands below it; a file that is asked about can be opened where it is named. */
   private drawOutput(shown: string, styles: ToolItem["styles"]): Child[] {
-    const { question, command = "" } = this.item;
+    const { question, command = "", location } = this.item;
+    const at = question === undefined || location === undefined ? -1 : shown.indexOf(location.path);
+    if (location !== undefined && at !== -1) {
+      const click = () => this.send({ type: "open", location });
+      const file = h("button", { type: "button", class: "link", click }, visible(location.path));
+      return [h("p", { class: "facts" }, visible(shown.slice(0, at)), file, visible(shown.slice(at + location.path.length)))];
+    }
     const facts = question !== undefined && command !== "" && shown.startsWith(`${command}\n`) ? shown.slice(command.length + 1) : "";
     const output = facts === "" ? shown : command;
     return [

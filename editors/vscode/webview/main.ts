@@ -40,7 +40,7 @@ const activity = new Slot("activity");
 activity.element.role = "status";
 const waiting = new Slot("waiting");
 waiting.element.role = "group";
-waiting.element.ariaLabel = t("Queued messages");
+waiting.element.ariaLabel = t("Queued prompts");
 const content = h("div", { class: "content" }, welcome.element, list.element, activity.element, waiting.element);
 scroller.append(content);
 const jump = h(

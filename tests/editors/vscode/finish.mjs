@@ -94,7 +94,7 @@ export function finishChecks({ bench, model, picture }) {
   }
 
   async function plan() {
-    const { chat } = bench;
+    const { chat, page } = bench;
     await bench.newSession();
     await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("plan");
     await model.reset();
@@ -102,13 +102,19 @@ export function finishChecks({ bench, model, picture }) {
     await bench.say("How would you rename it?");
     await chat.getByRole("button", { name: "Start in a New Session" }).waitFor();
     await picture("plan");
+    await chat.locator(".asking .facts").getByRole("button", { name: /\.md$/ }).click();
+    await page.locator(".tab.active", { hasText: ".md" }).waitFor();
+    await bench.typeAtEndOf("2. Test it.", " Ship it.");
+    await page.keyboard.press("Control+s");
+    await exactly(page.locator(".tab.active.dirty"), 0);
+    await page.locator(".tab.active").getByRole("button", { name: /Close/ }).click();
     await chat.getByRole("button", { name: "Start in a New Session" }).click();
     await chat.locator(".answer", { hasText: "Carried out." }).waitFor();
     await bench.idle();
     await picture("plan-started");
     const { requests } = await model.state();
     assert.equal(requests[1].messages.length, 2, "the system message and the plan");
-    assert.match(JSON.stringify(requests[1].messages[1]), /Carry out this plan:.*2\. Test it\./);
+    assert.match(JSON.stringify(requests[1].messages[1]), /Carry out this plan:.*2\. Test it\. Ship it\./);
   }
 
   return [

@@ -60,7 +60,7 @@ export function shapeChecks({ bench, model, picture }) {
     await said("Write two.").hover();
     await picture("actions");
     await said("Write two.").getByRole("button", { name: /^Edit/ }).click();
-    await chat.locator(".composer .editing", { hasText: "Editing an earlier message" }).waitFor();
+    await chat.locator(".composer .editing", { hasText: "Editing an earlier prompt" }).waitFor();
     await shows("Write two.");
     assert.equal(notes(), "two", "nothing is reverted before the message is sent");
     await box.fill("Write nothing.");
