@@ -146,6 +146,24 @@ const PROGRAMS: [&str; 16] = [
 ];
 
 #[test]
+fn a_line_that_two_sessions_wrote_alike_is_of_neither() {
+    let write = json!([{ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.rs", "content": FUNCTION } } }]);
+    let done = json!([{ "text": "Done." }]);
+    let world = World::new(json!([write, done, write, done]));
+    let (_server, mut client) = world.serve_editor();
+    for prompt in ["write a program", "once more"] {
+        let id = session(&mut client, &world);
+        turn(&mut client, &id, prompt);
+        if prompt == "write a program" {
+            std::fs::remove_file(world.path().join("a.rs")).unwrap();
+        }
+    }
+    let uri = world.uri("a.rs");
+    client.open(&uri, FUNCTION);
+    assert_eq!(origins(&mut client, &uri), expected(&[]));
+}
+
+#[test]
 fn no_repository_starts_a_program_when_a_line_is_looked_up() {
     let world = world();
     let (_server, mut client) = world.serve_editor();

@@ -122,7 +122,7 @@ impl Sessions {
                 .await?;
             wrote.retain(|wrote| {
                 let images = format!("{:?}", wrote.change);
-                known.insert((wrote.turn, images))
+                known.insert((wrote.turn, wrote.prompt.clone(), images))
             });
             wrote.drain(..wrote.len().saturating_sub(CHANGES));
             all.push(wrote);
