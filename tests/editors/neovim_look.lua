@@ -111,6 +111,23 @@ function M.test(t, model, setup)
     command('Tandem mode ask')
   end)
 
+  test("a changed file is opened beside a buffer that has to stay, without 'hidden'", function()
+    local write = { id = 'look-beside', name = 'write_file', arguments = { path = 'beside.txt', content = 'beside it\n' } }
+    model:script({ { call = write } }, { { text = 'Written.' } })
+    screen:keys('Go// unsaved', 'Escape')
+    shows('// unsaved')
+    command('Tandem mode edit')
+    command('Tandem ask Write it')
+    shows('Written.')
+    screen:lua("vim.o.hidden = false; vim.keymap.set('n', '<Leader>tj', '<Plug>(tandem-next-hunk)')")
+    screen:keys('\\tj')
+    shows('1 beside it')
+    shows('// unsaved')
+    screen:lua('vim.o.hidden = true')
+    command('Tandem undo')
+    command('Tandem mode ask')
+  end)
+
   test('rejecting the changes of several files asks first', function()
     local function write(name)
       return { call = { id = 'look-' .. name, name = 'write_file', arguments = { path = name, content = 'new\n' } } }

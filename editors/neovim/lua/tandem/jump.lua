@@ -26,13 +26,21 @@ local function code_window()
   return api.nvim_open_win(buf, false, { split = 'left', win = -1 })
 end
 
+--- Opens a file in the current window, or beside it where a changed buffer has to stay ('nohidden').
+---@param path string
+function M.edit(path)
+  local buf = api.nvim_get_current_buf()
+  local stays = vim.bo[buf].modified and not vim.o.hidden and #vim.fn.win_findbuf(buf) == 1
+  vim.cmd[stays and 'split' or 'edit'](vim.fn.fnameescape(path))
+end
+
 --- Opens a place where code is shown, and goes there.
 ---@param place tandem.Place
 function M.open(place)
   api.nvim_set_current_win(code_window())
   vim.cmd("normal! m'")
   if vim.fs.normalize(api.nvim_buf_get_name(0)) ~= vim.fs.normalize(place.path) then
-    vim.cmd.edit(vim.fn.fnameescape(place.path))
+    M.edit(place.path)
   end
   if place.line then
     local line = math.max(1, math.min(place.line, api.nvim_buf_line_count(0)))

@@ -80,8 +80,10 @@ end
 --- Scrolls the windows that follow the end to it where something above it pushed it out of view: the editor scrolls only
 --- to the cursor, and not for virtual lines.
 function Transcript:scroll()
+  local last = api.nvim_buf_line_count(self.buf)
   for _, win in ipairs(self:followers()) do
-    if vim.fn.line('w$', win) < api.nvim_buf_line_count(self.buf) then
+    -- What 'w$' says of a line that begins to wrap is true after the next redraw.
+    if api.nvim_win_get_cursor(win)[1] < last or vim.fn.line('w$', win) < last then
       show_end(win)
     end
   end

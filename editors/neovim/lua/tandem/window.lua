@@ -276,7 +276,7 @@ local window_options = {
   conceallevel = 2,
   concealcursor = 'nc',
   winbar = "%{%v:lua.require'tandem.status'.winbar()%}",
-  winhighlight = 'Folded:TandemFolded,WinBar:Normal,WinBarNC:Normal',
+  winhighlight = 'NormalFloat:Normal,FloatBorder:Normal,Folded:TandemFolded,WinBar:Normal,WinBarNC:Normal',
 }
 
 --- For 'foldexpr'.
