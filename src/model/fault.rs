@@ -155,10 +155,11 @@ pub(super) fn network(endpoint: &Endpoint, why: &str) -> Failure {
     let Endpoint {
         provider, base_url, ..
     } = endpoint;
-    let proxy = if endpoint.proxy.is_some() {
-        format!("; {PROXY}")
-    } else {
-        String::new()
+    let proxy = match &endpoint.proxy {
+        Some(proxy) if !endpoint.is_plain_loopback() => {
+            format!(", and the proxy {proxy}; {PROXY}")
+        }
+        _ => String::new(),
     };
     let way = format!("check that it runs and that base-url is right{proxy}");
     let message = format!("cannot reach {provider} at {base_url}: {why}{WAY}{way}");
