@@ -264,6 +264,18 @@ fn a_saved_prompt_is_shown_with_what_was_sent_along() {
         message["_meta"],
         json!({ "tandem/turn": 1, "tandem/attached": attached })
     );
+    second.end();
+
+    let mut third = world.acp();
+    third.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+    );
+    open(&mut third, &world, "session/load", &session);
+    third.update("user_message_chunk");
+    for block in attached.as_array().unwrap() {
+        assert_eq!(third.update("user_message_chunk")["content"], *block);
+    }
 }
 
 #[test]

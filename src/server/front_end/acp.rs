@@ -161,9 +161,22 @@ impl FrontEnd for AcpClient {
             }
             _ => {}
         }
+        let attached = match &event {
+            AgentEvent::UserMessage { attached, .. } => attached.clone(),
+            _ => Vec::new(),
+        };
         let severity = severity(&event);
         let is_compaction = matches!(event, AgentEvent::Compaction { .. });
-        let Some(notice) = self.updates.event(event) else {
+        let notice = self.updates.event(event);
+        // Plugins draw what was attached beside the message, from its `_meta`.
+        for block in attached {
+            if let Ok(block) = serde_json::from_value(block) {
+                let chunk = acp::ContentChunk::new(block);
+                self.updates
+                    .send(acp::SessionUpdate::UserMessageChunk(chunk));
+            }
+        }
+        let Some(notice) = notice else {
             return;
         };
         self.updates
