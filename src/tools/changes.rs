@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::diagnostics::with_new_ones;
 use super::files::{cancelled, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
@@ -28,13 +30,20 @@ pub(super) async fn propose(
     }
 }
 
-/// A preview of a change that is still streaming: at least the file.
+/// A preview of a change whose `arguments` still stream: at least the file, which is complete once something follows it.
 pub(super) async fn sketch(
     context: &ToolContext,
     verb: &str,
+    arguments: &Value,
     name: &str,
     change: Option<Change>,
 ) -> Option<Preview> {
+    if arguments
+        .as_object()
+        .is_none_or(|members| members.len() < 2)
+    {
+        return None;
+    }
     let path = context.resolve(name).ok()?;
     let proposed = match &change {
         Some(change) => unless_cancelled(context, context.workspace.propose(&path, change))

@@ -58,7 +58,14 @@ impl TypedTool for EditFile {
             .into_iter()
             .map_while(|edit| serde_json::from_value(edit).ok())
             .collect();
-        sketch(context, "Edit", &partial.path?, change(edits).ok()).await
+        sketch(
+            context,
+            "Edit",
+            arguments,
+            &partial.path?,
+            change(edits).ok(),
+        )
+        .await
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {

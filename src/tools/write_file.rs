@@ -53,6 +53,7 @@ impl TypedTool for WriteFile {
         sketch(
             context,
             "Write",
+            arguments,
             &partial.path?,
             partial.content.map(Change::Write),
         )

@@ -63,6 +63,7 @@ async fn an_edit_is_visible_before_its_arguments_are_complete() {
         async move { Place::tool("edit_file").sketch(&context, &arguments).await }
     };
     assert_eq!(sketch(r#"{"pa"#).await, None);
+    assert_eq!(sketch(r#"{"path": "a.r"#).await, None);
     let named = sketch(r#"{"path": "a.rs", "edits": [{"old_text": "on"#)
         .await
         .unwrap();
