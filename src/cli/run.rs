@@ -285,12 +285,9 @@ impl Terminal {
                 execute_duration_ms,
                 ..
             } => {
-                let sign = if result.is_error { "✗" } else { "✓" };
+                let (sign, how) = result.outcome();
                 let title = self.calls.remove(&call_id).map(|(_, title)| title);
-                let why = result
-                    .is_error
-                    .then(|| result.content.lines().next().unwrap_or_default().to_owned());
-                let words: Vec<_> = [Some(name), title, why].into_iter().flatten().collect();
+                let words: Vec<_> = [Some(name), title, how].into_iter().flatten().collect();
                 self.line(&format!(
                     "{sign} {} ({execute_duration_ms:.0} ms)",
                     display::escape_line(&words.join(": "))

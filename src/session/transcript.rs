@@ -90,13 +90,10 @@ impl Transcript {
 }
 
 fn call(title: &str, result: &ToolOutput) -> String {
-    let mut text = format!("* {} {title}", if result.is_error { "✗" } else { "✓" });
-    if result.is_error {
-        let _ = write!(
-            text,
-            ": {}",
-            result.content.lines().next().unwrap_or_default()
-        );
+    let (sign, how) = result.outcome();
+    let mut text = format!("* {sign} {title}");
+    if let Some(how) = how {
+        let _ = write!(text, ": {how}");
     }
     for diff in &result.diffs {
         let change = unified(

@@ -43,6 +43,25 @@ pub struct ToolOutput {
     pub notices: Vec<String>,
 }
 
+impl ToolOutput {
+    /// How the call ended: a sign, and what to say beside its title. A command that failed did not succeed, whatever the
+    /// call did.
+    #[must_use]
+    pub fn outcome(&self) -> (&'static str, Option<String>) {
+        let code = self.exit.and_then(|exit| exit.code).unwrap_or_default();
+        if self.is_error {
+            let why = self.content.lines().next().unwrap_or_default();
+            ("✗", Some(why.to_owned()))
+        } else if code != 0 {
+            ("✗", Some(format!("exit {code}")))
+        } else if self.exit.is_none() && self.job.is_some() {
+            ("●", Some("in the background".to_owned()))
+        } else {
+            ("✓", None)
+        }
+    }
+}
+
 /// Text alone.
 impl From<String> for ToolOutput {
     fn from(content: String) -> Self {

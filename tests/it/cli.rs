@@ -943,20 +943,25 @@ fn calls_are_described_by_their_action() {
 }
 
 #[test]
-fn commands_are_shown_before_they_run() {
-    let world = World::new(
-        json!([[call("c1", "run_command", json!({ "command": "true" }))], [{ "text": "Done." }]]),
-    );
+fn commands_are_shown_before_they_run_and_with_how_they_ended() {
+    let run = |id: &str, command: &str| [call(id, "run_command", json!({ "command": command }))];
+    let world = World::new(json!([run("c1", "true"), run("c2", "false"), [{ "text": "Done." }]]));
     world.write(
         ".home/config.toml",
-        "permissions.allow = [\"run_command(true)\"]\n",
+        "permissions.allow = [\"run_command(true)\", \"run_command(false)\"]\n",
     );
     let Output { stderr, .. } = world.run(&["run", "go"]);
-    let [before, after] = stderr.lines().collect::<Vec<_>>()[..] else {
+    let [before, after, _, failed] = stderr.lines().collect::<Vec<_>>()[..] else {
         panic!("{stderr}")
     };
     assert_eq!(before, "… run_command: Run `true`");
     assert!(after.starts_with("✓ run_command: Run `true` ("), "{after}");
+    let expected = "✗ run_command: Run `false`: exit 1 (";
+    assert!(failed.starts_with(expected), "{failed}");
+    let session = world.run(&["sessions", "list"]).stdout;
+    let id = session.split_whitespace().next().unwrap_or_default();
+    let shown = world.run(&["sessions", "show", id]).stdout;
+    assert!(shown.contains("* ✗ Run `false`: exit 1\n"), "{shown}");
 }
 
 #[test]

@@ -202,20 +202,16 @@ impl FrontEnd for ChatFront {
                 ..
             } => {
                 let title = turn.title(&call_id, &name);
-                let code = result.exit.and_then(|exit| exit.code).unwrap_or_default();
-                let goes_on = result.exit.is_none() && result.job.is_some();
-                let item = if result.is_error {
-                    let why = result.content.lines().next().unwrap_or_default();
-                    format!("✗ {title}: {}", display::escape_line(why))
-                } else if code != 0 {
-                    format!("✗ {title}: exit {code}")
-                } else if goes_on {
-                    format!("● {title}: in the background")
-                } else {
-                    format!("✓ {title}")
+                let (sign, how) = result.outcome();
+                let item = match &how {
+                    Some(how) => format!("{sign} {title}: {}", display::escape_line(how)),
+                    None => format!("{sign} {title}"),
                 };
                 turn.chat.item(&item);
-                if code != 0 {
+                if result
+                    .exit
+                    .is_some_and(|exit| exit.code.unwrap_or_default() != 0)
+                {
                     turn.chat.block(&last_lines(&result.content));
                 }
                 self.keep_output(&item, &result.content);
