@@ -261,6 +261,13 @@ export function reviewChecks({ bench, model, picture }) {
     await view().waitFor({ state: "detached" });
     await exactly(title("Keep"), 0);
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
+    await ask({ call: { id: "call_e4", name: "edit_file", arguments: edit(["length == 0", "length === 0"]) } });
+    await row("length === 0").click();
+    const comparison = page.locator(".tab", { hasText: "before tandem" });
+    await comparison.waitFor();
+    await title("Keep").click();
+    await comparison.waitFor({ state: "detached" });
+    await page.locator(".tab.active.dirty", { hasText: "cart.ts" }).waitFor(); // its unsaved text is in its own tab
   }
 
   /** The turn does not wait for long: TypeScript's server can be slower on a busy machine, and once more is not. */
