@@ -226,7 +226,7 @@ class ToolView implements ItemView {
 
   append(): void {}
 
-  /** Of a command that requires approval, what is said of it stands below it; a file that is asked about can be opened where it is named. */
+  /** Of a command that requires approval, what is said of it stands below it; a file in the request can be opened where it is named. */
   private drawOutput(shown: string, styles: ToolItem["styles"]): Child[] {
     const { question, command = "", location } = this.item;
     const at = question === undefined || location === undefined ? -1 : shown.indexOf(location.path);
