@@ -322,7 +322,7 @@ fn parse(listed: &Value) -> Vec<ModelInfo> {
     .collect()
 }
 
-/// OpenRouter's prices: US dollars per token, as text.
+/// The prices of `OpenRouter` and Vercel: US dollars per token, as text.
 fn prices(pricing: &Value) -> Option<Prices> {
     let price = |field: &str| {
         pricing[field]
@@ -333,10 +333,10 @@ fn prices(pricing: &Value) -> Option<Prices> {
             .map(|price| price * 1e6)
     };
     Some(Prices {
-        input: price("prompt")?,
+        input: price("prompt").or_else(|| price("input"))?,
         cached: price("input_cache_read"),
         cache_write: price("input_cache_write"),
-        output: price("completion")?,
+        output: price("completion").or_else(|| price("output"))?,
         long: None,
     })
 }

@@ -26,11 +26,16 @@ pub(super) enum Wire {
 impl Connection {
     /// The model's prices: configured, reported by the endpoint, or built-in.
     pub(super) fn prices(&self) -> Option<Prices> {
-        let reported = || self.learned.info().and_then(|info| info.prices);
-        self.endpoint
-            .prices
-            .or_else(reported)
-            .or_else(|| self.known()?.prices)
+        if self.endpoint.prices.is_some() {
+            return self.endpoint.prices;
+        }
+        let reported = self.learned.info().and_then(|info| info.prices);
+        let mut prices = reported.or_else(|| self.known()?.prices)?;
+        if self.endpoint.caches_for_an_hour() {
+            // Lists and the table have the price of five minutes.
+            prices.cache_write = Some(2.0 * prices.input);
+        }
+        Some(prices)
     }
 
     /// Built-in values for the model. A local server uses another window, and is free.
@@ -40,5 +45,25 @@ impl Connection {
         } else {
             known::find(&self.endpoint.model)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::model::{Api, Endpoint, Provider};
+
+    #[test]
+    fn an_hour_of_cache_costs_twice_the_input() {
+        let written = |endpoint: &Endpoint| {
+            let prices = Provider::http(endpoint.clone()).prices().unwrap();
+            (prices.input, prices.cache_write)
+        };
+        let mut endpoint = Endpoint::new("anthropic", Api::Messages, "", "claude-sonnet-4-6");
+        assert_eq!(written(&endpoint), (3.0, Some(3.75)));
+        let control = json!({ "type": "ephemeral", "ttl": "1h" });
+        endpoint.body.insert("cache_control".to_owned(), control);
+        assert_eq!(written(&endpoint), (3.0, Some(6.0)));
     }
 }

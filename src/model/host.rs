@@ -203,6 +203,17 @@ impl Endpoint {
         self.host() == Host::OpenRouter && matches!(family, Family::Claude | Family::Qwen)
     }
 
+    /// Whether the configuration asks for the cache of Anthropic's models that lives for an hour.
+    pub(super) fn caches_for_an_hour(&self) -> bool {
+        let control = self.body.get("cache_control");
+        control.is_some_and(|control| control["ttl"] == "1h")
+    }
+
+    /// Whether the gateway marks what to cache, for models that require marks.
+    pub(super) fn marks_caches(&self) -> bool {
+        self.host() == Host::Vercel
+    }
+
     /// Whether the server accepts `stream_options`. Mistral answers 422, and sends usage anyway.
     pub(super) fn takes_stream_options(&self) -> bool {
         self.host() != Host::Mistral

@@ -257,9 +257,12 @@ impl Released {
 
 /// What ends a message of GPT-OSS.
 const MESSAGE_END: &str = "<|end|>";
+/// What ends one of Muse Glimmer, but for the last.
+const EOM: &str = "<|eom|>";
 /// The same, and what begins the next one where all tokens are gone.
 const MESSAGE_ENDS: &[&str] = &[
     MESSAGE_END,
+    EOM,
     "assistantfinal",
     "assistantcommentary",
     "assistantanalysis",
@@ -284,11 +287,12 @@ fn header(text: &str) -> Header<'_> {
     const KIND: &str = "<|constrain|>";
     const START: &str = "<|start|>";
     const CHANNEL: &str = "<|channel|>";
-    const TOKENS: [&str; 6] = [START, CHANNEL, MESSAGE_END, "<|return|>", KIND, BODY];
-    const CHANNELS: [&str; 3] = ["analysis", "commentary", "final"];
+    const TOKENS: [&str; 7] = [START, CHANNEL, MESSAGE_END, EOM, "<|return|>", KIND, BODY];
+    // To whom Muse Glimmer writes is what GPT-OSS calls a channel.
+    const CHANNELS: [&str; 5] = ["analysis", "commentary", "final", "to=self", "to=user"];
     const SENDERS: [&str; 5] = ["assistant", "user", "system", "developer", "tool"];
     // The messages of others are the model's invention.
-    const THOUGHTS: [&str; 5] = ["analysis", "user", "system", "developer", "tool"];
+    const THOUGHTS: [&str; 6] = ["analysis", "to=self", "user", "system", "developer", "tool"];
     let (mut rest, mut last, mut said) = (text, "", Vec::new());
     loop {
         let is_thought = said.last().is_some_and(|word| THOUGHTS.contains(word));
@@ -438,6 +442,12 @@ mod tests {
             "Yes.",
         );
         check("<|channel>thought\na<channel|>Yes.", "a", "Yes.");
+        check(
+            " to=self<|message|>a<|eom|><|start|>assistant to=user<|message|>Yes.",
+            "a",
+            "Yes.",
+        );
+        check("<think:6124c78e>a</think:6124c78e>Yes.", "a", "Yes.");
         check(
             "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
             "a",

@@ -114,7 +114,7 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
             let effort = if plain { None } else { of_openai(endpoint) };
             Some(json!({ "reasoning_effort": effort? }))
         }
-        Host::OpenRouter => {
+        Host::OpenRouter | Host::Vercel => {
             let default = match known.family {
                 Family::Gpt => known.at_least(5, 0),
                 Family::Claude => known.at_least(4, 6),
@@ -126,7 +126,6 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
             };
             Some(json!({ "reasoning": { "effort": effort? } }))
         }
-        Host::Vercel => Some(json!({ "reasoning": { "effort": word? } })),
         Host::DeepSeek if word? == "none" => Some(toggle(false)),
         Host::DeepSeek => {
             let least = if known.at_least(4, 1) { "low" } else { "high" };

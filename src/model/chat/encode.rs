@@ -24,6 +24,9 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     if endpoint.wants_cache_control() {
         ours["cache_control"] = json!({ "type": "ephemeral" });
     }
+    if endpoint.marks_caches() {
+        ours["providerOptions"] = json!({ "gateway": { "caching": "auto" } });
+    }
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     if !instructions.tools.is_empty() {
         fields.insert(

@@ -39,7 +39,7 @@ pub const ROWS: [Row; 40] = [
     ("minimax", "MiniMax-M3"),
     ("dashscope", "qwen3.7-max"),
     ("kimi-coding", "k3"),
-    ("vercel", "zai/glm-5.2"),
+    ("vercel", "anthropic/claude-sonnet-5.5"),
     ("opencode", "glm-5.2"),
     ("vllm", "Qwen/Qwen3-Coder"),
     ("vllm", "Qwen/Qwen3.6-27B"),

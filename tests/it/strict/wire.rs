@@ -364,9 +364,13 @@ const WIRE: &[(&str, &[(&str, By)])] = &[
         ],
     ),
     (
-        "openrouter",
+        "openrouter, vercel",
         &[
             ("cache_control for Claude", Rule("Claude caches only where")),
+            (
+                "Vercel's own marks for Claude",
+                Rule("The gateway marks what Claude caches"),
+            ),
             (
                 "reasoning_details as they came",
                 Rule("reasoning_details go back"),

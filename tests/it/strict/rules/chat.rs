@@ -23,7 +23,7 @@ pub const FIELDS: &[&str] = &[
 ];
 
 /// Fields at the top level that only some take.
-const OTHER_FIELDS: [(&str, &[&str]); 9] = [
+const OTHER_FIELDS: [(&str, &[&str]); 10] = [
     ("session_id", &["openrouter"]),
     ("extra_body", &["gemini", "vertex"]),
     ("chat_template_kwargs", &["vllm", "llamacpp"]),
@@ -31,6 +31,7 @@ const OTHER_FIELDS: [(&str, &[&str]); 9] = [
     ("preserve_thinking", &["dashscope"]),
     ("reasoning", &["openrouter", "vercel"]),
     ("cache_control", &["openrouter"]),
+    ("providerOptions", &["vercel"]),
     ("thinking", &["deepseek", "moonshot", "zai", "zai-coding"]),
     ("prompt_cache_key", &["openrouter", "moonshot"]),
 ];
@@ -281,6 +282,12 @@ pub const RULES: &[Rule] = &[
         spoil: |request, _| without(&mut request.body, "cache_control"),
     },
     Rule {
+        says: "The gateway marks what Claude caches only where caching: auto asks for it",
+        of: |request| request.provider == "vercel",
+        holds: |request, _| request.body["providerOptions"]["gateway"]["caching"] == "auto",
+        spoil: |request, _| without(&mut request.body, "providerOptions"),
+    },
+    Rule {
         says: "reasoning_details go back as they came",
         of: |request| request.provider == "openrouter",
         holds: |request, memory| {
@@ -302,7 +309,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         says: "An effort is said as reasoning.effort",
-        of: |request| request.provider == "openrouter",
+        of: |request| matches!(request.provider.as_str(), "openrouter" | "vercel"),
         holds: |request, _| request.body["reasoning"]["effort"].is_string(),
         spoil: |request, _| without(&mut request.body, "reasoning"),
     },
