@@ -47,7 +47,7 @@ const TOOLS: &[(&str, &str, &str)] = &[
     (
         "grep",
         "grep ripgrep rg search",
-        "code codebase semantic regex file files text content contents in for pattern project repo",
+        "code codebase semantic regex file files text content contents in for by pattern project repo",
     ),
     (
         "list_files",
@@ -71,6 +71,7 @@ const OWNERS: &[&str] = &[
     "developer",
     "builtin",
     "filesystem",
+    "copilot",
     "tandem",
 ];
 

@@ -17,6 +17,8 @@ mod python;
 mod quoted;
 mod react;
 mod search;
+#[cfg(test)]
+mod variants;
 
 use serde_json::{Map, Value};
 
@@ -53,6 +55,13 @@ pub(crate) struct Written {
     /// The calls as they were written, if the answer has prose beside them, so that they may be an example.
     pub in_prose: Option<String>,
 }
+
+/// The tokens of Solar Open 2 around an argument, and the tags of GLM that say the same.
+const PAIRS: [(&str, &str); 3] = [
+    ("<|tool_arg:start|>", "<arg_key>"),
+    ("<|tool_arg:value|>", "</arg_key><arg_value>"),
+    ("<|tool_arg:end|>", "</arg_value>"),
+];
 
 /// How many names of tools at the end of an answer may have arguments behind them.
 const NAMES: usize = 4;
@@ -95,6 +104,10 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The arguments of a native call that came as text in one of the forms of a call, where they are all of `raw`.
     pub(crate) fn arguments(&self, name: &str, raw: &str) -> Option<Map<String, Value>> {
+        // Nothing, as languages write it that have no objects.
+        if ["[]", "\"\""].contains(&raw.trim()) {
+            return Some(Map::new());
+        }
         let tool = self.tools.resolve(name)?;
         let is_same = |name: &str| self.tools.resolve(name).is_some_and(|other| other == tool);
         let read =
@@ -145,7 +158,8 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The calls that make up all of `tail`.
     fn read(tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
-        let tail = marks::plain(tail);
+        let plain = |text: String, (token, tag): &(&str, &str)| text.replace(token, tag);
+        let tail = PAIRS.iter().fold(marks::plain(tail).into_owned(), plain);
         match whole_fence(&tail) {
             Some((language, code)) => forms::fenced(language, code, is_tool),
             None => forms::calls(&tail, is_tool),
@@ -478,6 +492,46 @@ mod tests {
         is_call(
             &format!("See:\n```rust\nx\n```\n<tool_call>{CALL}</tool_call>"),
             "See:\n```rust\nx\n```",
+        );
+    }
+
+    #[test]
+    fn calls_of_newer_families_are_calls() {
+        is_call(
+            "<tool_calls:6124c78e><tool_call:6124c78e>read_file<arg_key:6124c78e>path</arg_key:6124c78e>\
+             <arg_value:6124c78e>a.py</arg_value:6124c78e></tool_call:6124c78e></tool_calls:6124c78e>",
+            "",
+        );
+        is_call(
+            "<function name=\"read_file\"><param name=\"path\">a.py</param></function>",
+            "",
+        );
+        is_call(
+            "<dots_function_call>\n<invoke name=\"read_file\">\n<parameter name=\"path\">a.py</parameter>\n\
+             </invoke>\n</dots_function_call>",
+            "",
+        );
+        is_call(
+            "<|start|>assistant to=read_file<|message|><atem:invoke name=\"read_file\">\n\
+             <atem:parameter name=\"path\">a.py</atem:parameter>\n</atem:invoke><|eom|>",
+            "",
+        );
+        is_call(
+            "<|message_model|><|content_invoke_tool_json|>{\"name\": \"read_file\", \"args\": {\"path\": \"a.py\"}}<|end_message|>",
+            "",
+        );
+        is_call(
+            &format!("function call<|role_sep|>\n{CALL}<|message_sep|>\n"),
+            "",
+        );
+        is_call(
+            &format!("I look.<|message_sep|>\n\nfunction call<|role_sep|>\n{CALL}"),
+            "I look.",
+        );
+        is_call(
+            "I look.<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool=\"read_file\"<|sep|>\
+             <|open|>argument key=\"path\"<|sep|>a.py<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>",
+            "I look.",
         );
     }
 

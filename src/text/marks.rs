@@ -42,8 +42,9 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<|python_tag|>", "<|eom_id|>", Calls, "Llama 3"),
     ("<start_function_call>", "<end_function_call>", Calls, "FunctionGemma"),
     ("<|plugin|>", "<|action_end|>", Calls, "InternLM"),
-    ("<|function_call|>", "<|message_sep|>", Calls, "GigaChat"),
+    ("function call<|role_sep|>", "<|message_sep|>", Calls, "GigaChat"),
     ("<|recipient|>", "<|stop|>", Calls, "Functionary"),
+    ("<|content_invoke_tool_json|>", "<|end_message|>", Calls, "Inkling"),
     ("✿FUNCTION✿:", "✿RESULT✿", Calls, "Qwen 1.5"),
     ("<calls>", "</calls>", Calls, "DeepSeek"),
     ("<tools>", "</tools>", Calls, "Qwen 2.5"),
@@ -74,6 +75,7 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<|inner_prefix|>", "<|inner_suffix|>", Thoughts, "Apertus"),
     ("<|START_THINKING|>", "<|END_THINKING|>", Thoughts, "Command"),
     ("<|think|>", "<|end|>", Thoughts, "Solar"),
+    ("<|message_model|><|content_thinking|>", "<|end_message|>", Thoughts, "Inkling"),
     ("<|thinking|>", "<|/thinking|>", Thoughts, "Granite"),
     ("[THINK]", "[/THINK]", Thoughts, "Mistral"),
     ("◁think▷", "◁/think▷", Thoughts, "Kimi"),
@@ -82,6 +84,8 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<|START_RESPONSE|>", "<|END_RESPONSE|>", Header, "Command"),
     ("<|open|>message<|sep|>", MESSAGE_ENDS[0], Header, "Kimi K3"),
     ("<|open|>response<|sep|>", MESSAGE_ENDS[1], Header, "Kimi K3"),
+    ("<|message_model|><|content_text|>", "<|end_message|>", Header, "Inkling"),
+    ("]~b]ai", "[e~[", Header, "MiniMax"),
     ("<|assistant|>", "<|user|>", Header, "DeepSeek, GLM, Phi"),
     ("<|im_start|>assistant", "<|im_end|>", Header, "ChatML, Qwen"),
     ("<|start_header_id|>assistant<|end_header_id|>", "<|eot_id|>", Header, "Llama 3"),
@@ -92,7 +96,6 @@ pub(crate) const MARKS: &[Mark] = &[
     ("", "<extra_id_1>", Stop, "Nemotron"),
     ("<s>", "</s>", Stop, "Mistral, Llama 2"),
     ("", "[EOS]", Stop, "Mistral"),
-    ("", "[e~[", Stop, "MiniMax"),
     ("", "]<]minimax[>[", Stop, "MiniMax M3"),
 ];
 
@@ -140,7 +143,7 @@ pub(crate) fn all<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = (usi
 fn firsts(mark: &str) -> [char; 2] {
     let first = mark.chars().next().unwrap_or('<');
     let separated = tag(mark).and_then(|_| SEPARATOR.chars().next());
-    [first, separated.unwrap_or(first)]
+    [first, separated.unwrap_or(first.to_ascii_uppercase())]
 }
 
 /// Whether a text is the beginning of a mark.
@@ -205,6 +208,20 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
         let (bracket, after) = bracket.unwrap_or_else(|| here.split_at(1));
         plain.push_str(bracket);
         rest = after;
+        // The number behind the name, if it has one.
+        let name = rest
+            .split_at(
+                rest.find(|c: char| !c.is_alphanumeric() && c != '_')
+                    .unwrap_or(0),
+            )
+            .0;
+        if let Some(after) = rest.strip_prefix(name).and_then(suffixed)
+            && bracket.starts_with('<')
+            && after.starts_with('>')
+        {
+            plain.push_str(name);
+            rest = after;
+        }
     }
     if plain.is_empty() {
         return rest.into();
@@ -251,7 +268,7 @@ fn token(text: &str) -> Option<(&str, &str)> {
 }
 
 fn is_of_name(c: char) -> bool {
-    c.is_alphanumeric() || "_▁/\"".contains(c)
+    c.is_alphanumeric() || "_▁/\":".contains(c)
 }
 
 /// A text without the marks that end it, where nothing in it begins them: they belong to what was around it. A text
@@ -340,8 +357,8 @@ fn fits(name: &str, place: char) -> bool {
 
 /// The longest name of a token, in bytes.
 const LONGEST_TOKEN: usize = 40;
-/// The namespace of `LongCat`, which has no colon.
-const LONGCAT: &str = "longcat_";
+/// What follows a namespace without a colon: `<longcat_arg_key>`, `<dots_function_call>`.
+const SPACED: [&str; 4] = ["*>", "arg_key>", "arg_value>", "think>"];
 /// What `MiniMax` M3 writes before each tag.
 const SEPARATOR: &str = "]<]minimax[>[";
 /// The brackets of Kimi K3, and what closes both.
@@ -388,7 +405,7 @@ pub(crate) fn is_name_of_calls(word: &str) -> bool {
 
 /// A text behind the name that it begins with, as far as it goes.
 fn split_name(text: &str) -> (&str, &str) {
-    let is_part = |c: char| is_of_name(c) && c != '"' || c == ':';
+    let is_part = |c: char| is_of_name(c) && c != '"';
     text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len()))
 }
 
@@ -397,17 +414,44 @@ fn spelled<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     for wanted in mark.chars() {
         let before = characters.as_str();
         if matches!(wanted, BEGINNING | ENDING | WORD) {
-            let (name, rest) = split_name(before);
-            fits(name, wanted).then_some(())?;
-            characters = rest.chars();
+            characters = placed(before, wanted)?.chars();
             continue;
         }
         if folded(characters.next()?) != folded(wanted) {
-            let rest = (wanted == '>' && mark != CLOSING).then(|| spelled(before, CLOSING))??;
+            let rest = (wanted == '>' && mark != CLOSING).then(|| closed(before))??;
             characters = rest.chars();
         }
     }
     Some(characters.as_str())
+}
+
+/// What follows the name that a text begins with, if it may stand in this place.
+fn placed(text: &str, place: char) -> Option<&str> {
+    let (name, rest) = split_name(text);
+    if fits(name, place) {
+        return Some(rest);
+    }
+    let (name, rest) = text.split_at(name.rfind(':')?);
+    fits(name, place).then_some(rest)
+}
+
+/// What follows the end of a tag that is spelled in another way.
+fn closed(text: &str) -> Option<&str> {
+    spelled(text, CLOSING).or_else(|| suffixed(text)?.strip_prefix('>'))
+}
+
+/// What follows the number of a checkpoint behind the name of a tag: `<arg_key:6124c78e>` (Hunyuan 4).
+fn suffixed(text: &str) -> Option<&str> {
+    const SHORTEST: usize = 4;
+    let number = text.strip_prefix(':')?;
+    let rest = number.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    (number.len() - rest.len() >= SHORTEST).then_some(rest)
+}
+
+/// Whether a text is the beginning of that number.
+fn may_be_suffix(text: &str) -> bool {
+    text.strip_prefix(':')
+        .is_some_and(|number| number.bytes().all(|it| it.is_ascii_hexdigit()))
 }
 
 fn begins_spelling(text: &str, mark: &str) -> bool {
@@ -424,18 +468,22 @@ fn begins_spelling(text: &str, mark: &str) -> bool {
                 if after.is_empty() {
                     let (known, left) = in_words(name);
                     let mut next = words().filter(|word| !known.is_empty() || may_be_first(word));
-                    return next.any(|word| word.starts_with(&left));
+                    let suffix = name.rfind(':').map(|at| name.split_at(at).1);
+                    return next.any(|word| word.starts_with(&left))
+                        || !known.is_empty() && suffix.is_some_and(may_be_suffix);
                 }
-                if !fits(name, wanted) {
-                    return false;
+                match placed(rest, wanted) {
+                    Some(after) => characters = after.chars(),
+                    None => return false,
                 }
-                characters = after.chars();
             }
             Some(wanted) if folded(wanted) == folded(it) => {}
-            Some('>') if mark != CLOSING => match spelled(rest, CLOSING) {
-                Some(after) => characters = after.chars(),
-                None => return begins_spelling(rest, CLOSING),
-            },
+            Some('>') if mark != CLOSING => {
+                let Some(after) = closed(rest) else {
+                    return begins_spelling(rest, CLOSING) || may_be_suffix(rest);
+                };
+                characters = after.chars();
+            }
             _ => return false,
         }
     }
@@ -449,7 +497,7 @@ fn folded(character: char) -> char {
     }
 }
 
-fn is_bar(character: char) -> bool {
+pub(crate) fn is_bar(character: char) -> bool {
     matches!(character, '|' | '｜' | '│' | '￨' | '‖' | '¦' | '❘' | '∣')
 }
 
@@ -494,9 +542,16 @@ pub(crate) fn is_odd(text: &str) -> bool {
 }
 
 fn without_namespace(inside: &str) -> Option<&str> {
-    let longcat = spelled(inside.strip_prefix('/').unwrap_or(inside), LONGCAT);
-    if longcat.is_some() {
-        return longcat;
+    let name = inside.strip_prefix('/').unwrap_or(inside);
+    if let Some((space, rest)) = name.split_once('_')
+        && space.chars().all(|c| c.is_ascii_alphanumeric())
+        && !space.is_empty()
+        && !words().any(|word| word.eq_ignore_ascii_case(space))
+        && SPACED
+            .iter()
+            .any(|mark| spelled(rest, mark).is_some() || begins_spelling(rest, mark))
+    {
+        return Some(rest);
     }
     let name = inside.trim_start_matches(is_fill);
     let rest = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric());

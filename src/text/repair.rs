@@ -91,6 +91,13 @@ fn unescaped(text: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{}\"", text.trim())).ok()
 }
 
+/// The character of an escape such as `u003c`.
+fn by_code(escape: &str) -> Option<char> {
+    let digits = escape.get(1..5)?;
+    let is_code = digits.bytes().all(|it| it.is_ascii_hexdigit());
+    is_code.then(|| char::from_u32(u32::from_str_radix(digits, 16).ok()?))?
+}
+
 /// A text with one level of backslash escapes resolved.
 pub(crate) fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -106,6 +113,10 @@ pub(crate) fn unescape(text: &str) -> String {
             Some('t') => '\t',
             Some('r') => '\r',
             Some(quoted @ ('"' | '\'' | '`' | '\\')) => quoted,
+            Some('u') if let Some(meant) = by_code(characters.as_str()) => {
+                characters.nth(3);
+                meant
+            }
             _ => {
                 plain.push(character);
                 continue;

@@ -266,6 +266,12 @@ fn body(file: Option<&mut FilePatch>, line: &str, ending: &str) -> Result<(), Pa
 
 fn update(chunks: &mut Vec<Chunk>, line: &str, ending: &str) {
     if let Some(anchor) = line.strip_prefix("@@") {
+        // Some write three.
+        let anchor = anchor.trim_start_matches('@').trim_end();
+        let anchor = anchor
+            .strip_suffix('@')
+            .filter(|it| it.ends_with("@@"))
+            .unwrap_or(anchor);
         // Consecutive anchors belong to the following chunk.
         if chunks.last().is_none_or(|chunk| !chunk.lines.is_empty()) {
             chunks.push(Chunk::default());

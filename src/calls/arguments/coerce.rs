@@ -170,6 +170,7 @@ fn coerce_object(value: &mut Value, schema: &Value) {
         return;
     };
     foreign::unwrap(fields, properties);
+    foreign::operation(fields, properties);
     leaks::repair(fields, properties);
     foreign::rename(fields, properties);
     foreign::hoist(fields, properties);

@@ -78,11 +78,39 @@ pub(super) fn is_nothing(name: &str, value: &Value) -> bool {
     }
 }
 
+/// The patch that an operation of OpenAI's own tool is: `update_file`, a path and the lines of the change.
+pub(super) fn operation(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let (Some(kind), Some(path)) = (text("type"), text("path")) else {
+        return;
+    };
+    let action = match kind {
+        "create_file" => "Add",
+        "update_file" => "Update",
+        "delete_file" => "Delete",
+        _ => return,
+    };
+    if properties.contains_key("patch") {
+        let lines = text("diff").unwrap_or_default().trim_end_matches('\n');
+        let patch = format!("*** Begin Patch\n*** {action} File: {path}\n{lines}\n*** End Patch");
+        *fields = Map::from_iter([("patch".to_owned(), patch.into())]);
+    }
+}
+
 /// How many envelopes may stand in each other.
 const ENVELOPES: usize = 3;
 
 /// Unwraps a call from its envelopes.
 pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    // The only argument is the JSON of itself.
+    if let (1, Some((name, Value::String(text)))) = (fields.len(), fields.iter().next())
+        && text.trim_start().starts_with('{')
+        && let Ok(Value::Object(inner)) = serde_json::from_str(text)
+        && inner.len() == 1
+        && inner.contains_key(name)
+    {
+        *fields = inner;
+    }
     let mut left = ENVELOPES;
     while left > 0 && unwrap_once(fields, properties) {
         left -= 1;

@@ -123,6 +123,16 @@ fn without_marks<'a>(
     let mut begins = tags.map(|begin| marks::pending(clean, begin));
     let begun = begins.find(|length| *length > SHORTEST_BEGINNING);
     let mut rest = clean.split_at(clean.len() - begun.unwrap_or(0)).0;
+    // The last sign of an end may be gone.
+    if let Some((_, tag)) = clean.rsplit_once("</")
+        && !tag.contains('>')
+    {
+        let closed = format!("{clean}>");
+        let own = marks::without_ends(&closed).len();
+        if own < clean.len() {
+            (clean, rest) = (clean.split_at(own).0, clean.split_at(own).0);
+        }
+    }
     loop {
         let before = marks::without_ends(rest);
         if before.len() < rest.len() {

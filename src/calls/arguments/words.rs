@@ -118,7 +118,7 @@ pub(super) const COMMENTS: &[(&str, &str, &str)] = &[
     (
         "all: how dangerous it is",
         "approval permissions sandbox dangerous dangerously risk safe",
-        "requires require required user with escalated disable is security to auto run",
+        "level reason requires require required user with escalated disable is security to auto run",
     ),
     (
         "all: folders are made anyway",
@@ -158,7 +158,7 @@ pub(super) const USUAL: &[(&str, &str)] = &[
 /// The last one of the lines to read (Cursor, Augment).
 pub(super) const LAST_LINES: (&str, &str) = ("end last to", "line number one indexed inclusive");
 /// Ranges of lines, as one argument (Anthropic's text editor, Roo Code).
-pub(super) const RANGES: (&str, &str) = ("range ranges lines", "view line");
+pub(super) const RANGES: (&str, &str) = ("range ranges lines", "view line read");
 
 /// Values of our enumerations, and words for them (Gemini, Codex, Roo Code).
 pub(super) const WORDS: &[(&str, &str)] = &[

@@ -40,6 +40,7 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || may_be_list(listed)
         || may_be_addressed(text)
         || may_be_patch(text)
+        || may_be_mark(text) && text.starts_with(char::is_alphabetic)
 }
 
 /// Whether a text can be a patch: it has its first line, or only the beginning of it.

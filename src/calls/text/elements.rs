@@ -94,13 +94,15 @@ pub(super) fn function<'a>(
     Some((vec![TextCall::new(name.to_owned(), arguments)], close(rest)))
 }
 
+/// The argument of `MiniCPM` 5. No row of the table: the comments of C# have such elements, and an edit may end with one.
+const PARAM: (&str, &str) = ("<param name=", "</param>");
+
 /// `<parameter=KEY>VALUE</parameter>` and the like, with attributes after the key.
 pub(super) fn parameter(text: &str) -> Option<(&str, &str, &str)> {
     let rows = MARKS.iter();
-    let mut rows =
-        rows.filter(|(begin, _, kind, _)| *kind == Kind::Argument && begin.ends_with('='));
-    let (rest, end) =
-        rows.find_map(|(begin, end, _, _)| Some((marks::after(text, begin)?, end)))?;
+    let rows = rows.filter(|(begin, _, kind, _)| *kind == Kind::Argument && begin.ends_with('='));
+    let mut marks = rows.map(|(begin, end, _, _)| (*begin, *end)).chain([PARAM]);
+    let (rest, end) = marks.find_map(|(begin, end)| Some((marks::after(text, begin)?, end)))?;
     let (key, rest) = rest.split_once('>')?;
     let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
     let (value, rest) = closed(rest, end).or_else(|| {
@@ -123,7 +125,7 @@ fn closed<'a>(text: &'a str, end: &'a str) -> Option<(&'a str, &'a str)> {
         rest.is_empty()
             || marks::begins(&[Kind::Argument])
                 .filter(|begin| begin.ends_with('='))
-                .chain(["</function", "</invoke", "</tool", "</call"])
+                .chain([PARAM.0, "</function", "</invoke", "</tool", "</call"])
                 .any(|next| begins(&next))
     };
     let last = ends.iter().find(|(_, rest)| is_last(rest));

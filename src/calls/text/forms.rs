@@ -107,6 +107,10 @@ fn noise(text: &str) -> &str {
             rest = after.trim_start();
             continue;
         }
+        if let Some(after) = addressed_marks(rest) {
+            rest = after;
+            continue;
+        }
         let is_call = marks::after(rest, "<|channel|>").is_some();
         let ends = [Kind::Calls, Kind::Header, Kind::Named, Kind::Stop];
         let end = marks::after_end(rest, &ends).or_else(|| rest.strip_prefix(';'));
@@ -131,6 +135,18 @@ fn noise(text: &str) -> &str {
         }
         is_inside = false;
     }
+}
+
+/// The marks behind the header of a message that names a recipient: `<|start|>assistant to=NAME<|message|><invoke …`.
+fn addressed_marks(text: &str) -> Option<&str> {
+    let header = marks::after(text, "<|start|>assistant")?;
+    let (to, _) = marks::find(header, "<|message|>")?;
+    let (to, message) = header.split_at(to);
+    let (_, body) = marks::find(message, "<|message|>")?;
+    let body = message.split_at(body).1;
+    let mut marks = marks::begins(&[Kind::Calls, Kind::Named]);
+    let is_call = marks.any(|mark| marks::after(body.trim_start(), mark).is_some());
+    (to.trim_start().starts_with("to=") && is_call).then_some(body)
 }
 
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {

@@ -1,8 +1,8 @@
 //! Whether a call in the text of an answer is a quotation: it stands in something the model has read. Pure.
 //!
 //! A quotation is no call, whatever its marks: a file that is shown to the person must not run what stands in it. So
-//! the words of a call are compared, in order, and not the characters: blanks, quotes, line numbers and the marks of
-//! one family or another make no difference.
+//! the words of a call are compared, and not the characters: blanks, quotes, line numbers and the marks of one family
+//! or another make no difference, nor does the order of the arguments.
 
 use std::collections::HashSet;
 
@@ -60,7 +60,7 @@ struct Word {
     begins_line: bool,
     /// Whether there is more than blanks before it.
     has_sign: bool,
-    /// Whether the next word is joined to it as to a namespace: `<seed:tool_call>`, `<longcat_arg_key>`.
+    /// Whether the next word is joined to it as to a namespace: `<seed:tool_call>`, `<longcat_arg_key>`, `<ifm|arg_key>`.
     is_joined: bool,
 }
 
@@ -76,8 +76,8 @@ struct Part {
 
 /// A call to be looked for in what the model has read.
 pub(crate) struct Quotation {
-    /// Its words in order.
-    call: Vec<Part>,
+    /// The words of its name and of each argument, in order.
+    call: Vec<Vec<Part>>,
     /// The words that may stand between two parts.
     syntax: HashSet<String>,
 }
@@ -100,8 +100,11 @@ impl Quotation {
     }
 }
 
+/// How many arguments may stand in any order; those behind them in theirs.
+const ORDERED: usize = 6;
+
 /// The words of a call: its name, then each argument's key and values.
-fn parts(call: &TextCall) -> Vec<Part> {
+fn parts(call: &TextCall) -> Vec<Vec<Part>> {
     let mut parts = Vec::new();
     // A patch is a call by itself: it stands in texts without the name of a tool.
     let is_patch = |value: &Value| {
@@ -111,16 +114,22 @@ fn parts(call: &TextCall) -> Vec<Part> {
     };
     if let Some(patch) = call.arguments.values().find(|value| is_patch(value)) {
         add_value(&mut parts, patch);
-        return parts;
+        return vec![parts];
     }
     add(&mut parts, names::bare(&call.name));
     for part in &mut parts {
         part.has_sign = !part.begins;
     }
+    let mut call_parts = vec![parts];
     for (key, value) in &call.arguments {
-        add_member(&mut parts, key, value);
+        // What has a position keeps it.
+        if !key.starts_with(python::POSITION) && call_parts.len() <= ORDERED {
+            call_parts.push(Vec::new());
+        }
+        let last = call_parts.last_mut().expect("it has a name");
+        add_member(last, key, value);
     }
-    parts
+    call_parts
 }
 
 fn add_member(parts: &mut Vec<Part>, key: &str, value: &Value) {
@@ -182,7 +191,7 @@ fn words(text: &str) -> Vec<Word> {
             word.extend(character.to_lowercase());
             continue;
         }
-        let is_joined = matches!(character, ':' | '_')
+        let is_joined = (matches!(character, ':' | '_') || marks::is_bar(character))
             && characters.peek().is_some_and(|it| it.is_alphanumeric());
         end(&mut word, &mut begins_line, &mut has_sign, is_joined);
         has_sign |= !character.is_whitespace();
@@ -231,21 +240,45 @@ fn syntax() -> impl Iterator<Item = String> {
         .flat_map(words)
 }
 
-/// Whether the words stand in a text in this order. Between two parts marks may stand, and before the rest of a line
-/// its number, a path or a sign of a quotation.
-fn contains(text: &[Word], call: &[Part], syntax: &HashSet<String>) -> bool {
-    let Some((first, rest)) = call.split_first() else {
-        return false;
+/// Whether the parts of a call stand in a text, one behind another in any order.
+fn contains(text: &[Word], call: &[Vec<Part>], syntax: &HashSet<String>) -> bool {
+    // Where the text so far ends, by the set of parts that stand in it.
+    let mut ends: Vec<Vec<usize>> = vec![Vec::new()];
+    for set in 1..1_usize << call.len() {
+        let mut all = Vec::new();
+        for (at, parts) in call.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1) {
+            let before = set & !(1 << at);
+            let begins = (before > 0).then(|| ends[before].as_slice());
+            all.extend(ends_of(parts, begins, text, syntax));
+        }
+        all.sort_unstable();
+        all.dedup();
+        ends.push(all);
+    }
+    call.iter().any(|parts| !parts.is_empty()) && !ends[ends.len() - 1].is_empty()
+}
+
+/// Where words end that stand in a text in this order, behind one of these places or anywhere. Between two of them marks
+/// may stand, and before the rest of a line its number, a path or a sign of a quotation.
+fn ends_of(
+    parts: &[Part],
+    behind: Option<&[usize]>,
+    text: &[Word],
+    syntax: &HashSet<String>,
+) -> Vec<usize> {
+    let mut parts = parts.iter();
+    let mut ends = match (behind, parts.clone().next()) {
+        (Some(ends), _) => ends.to_vec(),
+        // A word may occur more than once.
+        (None, Some(first)) => {
+            parts.next();
+            let words = text.iter().enumerate();
+            let same = words.filter(|(_, word)| word.text == first.text);
+            same.map(|(at, _)| at + 1).collect()
+        }
+        (None, None) => Vec::new(),
     };
-    // Where the words so far end: a word may occur more than once.
-    let mut ends: Vec<usize> = Vec::new();
-    ends.extend(
-        text.iter()
-            .enumerate()
-            .filter(|(_, word)| word.text == first.text)
-            .map(|(at, _)| at + 1),
-    );
-    for part in rest {
+    for part in parts {
         let mut next = Vec::new();
         for from in ends {
             let mut prefix = 0;
@@ -258,20 +291,7 @@ fn contains(text: &[Word], call: &[Part], syntax: &HashSet<String>) -> bool {
                 if candidate.text == part.text && (candidate.has_sign || !part.has_sign) {
                     next.push(at + 1);
                 }
-                let is_namespace = || {
-                    let next = text.get(at + 1).map(|word| word.text.as_str());
-                    candidate.is_joined && next.is_some_and(|next| syntax.contains(next))
-                };
-                let is_mark = || {
-                    let text = candidate.text.as_str();
-                    let is_piece = |word: &String| word.starts_with(text) || word.ends_with(text);
-                    syntax.contains(text)
-                        || marks::is_name_of_calls(text)
-                        || (text.len() >= PIECE && syntax.iter().any(is_piece))
-                        || candidate.text.bytes().all(|it| it.is_ascii_digit())
-                        || is_namespace()
-                };
-                if prefix == 0 && !(part.begins && is_mark()) {
+                if prefix == 0 && !(part.begins && is_mark(text, at, syntax)) {
                     break;
                 }
                 prefix = prefix.saturating_sub(1);
@@ -281,7 +301,23 @@ fn contains(text: &[Word], call: &[Part], syntax: &HashSet<String>) -> bool {
         next.dedup();
         ends = next;
     }
-    !ends.is_empty()
+    ends
+}
+
+/// Whether a word belongs to a mark: it is one of its words or a piece of one, a number, or joined to one.
+fn is_mark(text: &[Word], at: usize, syntax: &HashSet<String>) -> bool {
+    let word = text[at].text.as_str();
+    let is_piece = |mark: &String| mark.starts_with(word) || mark.ends_with(word);
+    let joined = |at: usize| text.get(at).filter(|word| word.is_joined);
+    // A namespace stands before the word of a mark, the number of a checkpoint behind it.
+    let next = joined(at).and_then(|_| text.get(at + 1));
+    let before = at.checked_sub(1).and_then(joined);
+    let mut neighbors = next.into_iter().chain(before);
+    syntax.contains(word)
+        || marks::is_name_of_calls(word)
+        || word.len() >= PIECE && syntax.iter().any(is_piece)
+        || word.bytes().all(|it| it.is_ascii_digit())
+        || neighbors.any(|word| syntax.contains(&word.text))
 }
 
 #[cfg(test)]
@@ -403,6 +439,26 @@ mod tests {
             "default_api.read_file (src/app.py)",
         ] {
             assert!(stands_in(&call, text), "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_in_another_order_are_a_quotation() {
+        let arguments = json!({ "content": "x y", "path": "a.txt" });
+        let call = TextCall::new(
+            "write_file".to_owned(),
+            arguments.as_object().unwrap().clone(),
+        );
+        for text in [
+            r#"{"arguments": {"path": "a.txt", "content": "x y"}, "name": "write_file"}"#,
+            "<ifm|tool_call>write_file<ifm|arg_key>path</ifm|arg_key><ifm|arg_value>a.txt</ifm|arg_value>\
+             <ifm|arg_key>content</ifm|arg_key><ifm|arg_value>x y</ifm|arg_value></ifm|tool_call>",
+            "<tool_call:6124c78e>write_file<arg_key:6124c78e>path</arg_key:6124c78e><arg_value:6124c78e>a.txt\
+             </arg_value:6124c78e><arg_key:6124c78e>content</arg_key:6124c78e><arg_value:6124c78e>x y</arg_value:6124c78e>",
+        ] {
+            assert!(stands_in(&call, text), "{text}");
+            assert!(!stands_in(&call, &text.replace("x y", "y x")), "{text}");
+            assert!(!stands_in(&call, &text.replace("a.txt", "b.txt")), "{text}");
         }
     }
 

@@ -159,11 +159,10 @@ impl<C: Catalog> Answer<'_, C> {
             before.is_empty() || before.ends_with(['.', '!', '?', '…']) && !is_numbered;
         // Tokens occur in no prose, tags do.
         let is_free = is_separate || marks::is_odd(rest);
-        let mut marks = marks::begins(BEGINS).filter(|mark| is_free || marks::is_token(mark));
-        let is_mark = marks.clone().any(|mark| marks::after(rest, mark).is_some())
-            || ["<|start|>assistant", "<|from|>assistant"]
-                .iter()
-                .any(|header| marks::after(rest, header).is_some());
+        let headers = ["<|start|>assistant", "<|from|>assistant"];
+        let marks = marks::begins(BEGINS).filter(|mark| is_free || marks::is_token(mark));
+        let mut marks = marks.chain(headers);
+        let is_mark = marks.clone().any(|mark| marks::after(rest, mark).is_some());
         if is_mark || before.is_empty() && self.is_tag(rest) {
             return Some(true);
         }
@@ -274,10 +273,21 @@ pub(super) fn ends(text: &str) -> &str {
     rest
 }
 
-/// Whether a text is nothing but ends of marks, the last of which may be incomplete, and the call behind them.
+/// Whether a text is nothing but ends of marks, the last of which may be incomplete, and the call behind them or its
+/// beginning.
 fn may_be_ends(text: &str) -> bool {
-    let rest = ends(text);
-    rest.is_empty()
-        || marks::may_become_end(rest, ENDS)
-        || rest.len() < text.len() && is_marked(rest)
+    let mut rest = text;
+    // Every token is an end, also one that a longer end or a mark begins with.
+    while !rest.is_empty() && !marks::may_become_end(rest, ENDS) {
+        let may_become = |mark| marks::may_become(rest, mark);
+        let is_behind = rest.len() < text.len();
+        if is_behind && (is_marked(rest) || marks::begins(BEGINS).any(may_become)) {
+            return true;
+        }
+        let Some(after) = marks::after_end(rest, ENDS) else {
+            return false;
+        };
+        rest = after.trim();
+    }
+    true
 }

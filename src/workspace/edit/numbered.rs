@@ -40,6 +40,19 @@ fn without(text: &str) -> Option<(String, usize)> {
         .map(|first| (plain, first))
 }
 
+/// What follows the hash of a line behind its number: `7#KW|text` (oh-my-pi).
+fn anchored(rest: &str) -> &str {
+    const LONGEST: usize = 4;
+    let hash = rest.strip_prefix('#').and_then(|rest| rest.split_once('|'));
+    let is_hash = |hash: &str| {
+        (1..=LONGEST).contains(&hash.len()) && hash.bytes().all(|it| it.is_ascii_alphanumeric())
+    };
+    match hash {
+        Some((hash, text)) if is_hash(hash) => rest.split_at(rest.len() - text.len() - 1).1,
+        _ => rest,
+    }
+}
+
 fn numbered(line: &str) -> Option<(usize, &str)> {
     let line = line.trim_start_matches(' ');
     let line = line.strip_prefix('L').unwrap_or(line);
@@ -49,6 +62,7 @@ fn numbered(line: &str) -> Option<(usize, &str)> {
         // An empty line, of which only the number was quoted.
         return Some((number.parse().ok()?, rest.trim_start_matches(' ')));
     }
+    let rest = anchored(rest);
     let mark = rest.trim_start_matches(' ');
     let is_spaced = mark.len() < rest.len();
     let Some(text) = mark.strip_prefix(MARKS) else {
@@ -77,6 +91,7 @@ mod tests {
         check("  9→a\n 10→\n 11→b", Some("a\n\nb"));
         check("7 | a", Some("a"));
         check("7: a", Some(" a"));
+        check("7#KW|  a\n8#b1|b", Some("  a\nb"));
         check("L7: a\nL8: b", Some(" a\n b"));
         check("1. a\n2.   b", Some(" a\n   b"));
         check("     1  a\n     2      b", Some("a\n    b"));

@@ -88,7 +88,8 @@ fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
     }
     let is_marked = rest.len() < name.trim_start().len();
     let leads_out = |name: &str| resolve_path(roots, Path::new(name)).is_err();
-    is_marked && leads_out(rest) || bare(name) != name && leads_out(bare(name))
+    let mut others = [bare(name), unwrapped(name)].into_iter();
+    is_marked && leads_out(rest) || others.any(|other| other != name && leads_out(other))
 }
 
 /// Other spellings of a name, most likely first.
@@ -270,8 +271,14 @@ fn unwrapped(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// A name without what stands around it in a sentence: `path: **src/a.rs**,`, `src/a.rs (unsaved)`, `src/a.rs(3)`.
+/// A name without what stands around it in a sentence or a report: `path: **src/a.rs**,`, `src/a.rs (unsaved)`,
+/// `src/a.rs(3)`, `File "src/a.py", line 1`, `tests/a.py::test`.
 fn bare(name: &str) -> &str {
+    let quoted = || name.split_once('"')?.1.split_once('"');
+    if let Some((inside, _)) = quoted().filter(|(inside, _)| !inside.is_empty()) {
+        return inside;
+    }
+    let name = name.split_once("::").map_or(name, |(file, _item)| file);
     let name = ["path:", "file:", "Path:", "File:"]
         .iter()
         .find_map(|word| name.strip_prefix(word))

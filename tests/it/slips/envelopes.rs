@@ -271,7 +271,6 @@ pub fn unknown_marks() -> Vec<Value> {
             format!("<<{tool}>> {arguments} <</{tool}>>"),
             format!("Executing `{tool}` with\n{arguments}"),
             format!("<|fn_begin|>{{\"name\": \"{tool}\", \"arguments\": {arguments}}}<|fn_end|>"),
-            format!("function call<|role_sep|>\n{{\"name\": \"{tool}\", \"arguments\": {arguments}}}<|message_sep|>\n"),
             format!("```{tool}\n{arguments}\n```"),
             format!("call:{tool}{{path:b.txt,content:x}}"),
             format!("{tool} path=\"b.txt\" content=\"x\""),
