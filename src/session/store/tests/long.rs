@@ -1,0 +1,110 @@
+//! What is loaded of a journal too long to be loaded as a whole.
+
+use super::*;
+
+/// The lines of a conversation of nine turns, all of about the same length.
+fn nine_turns() -> Vec<u8> {
+    let mut lines = Vec::new();
+    for turn in 1..=9 {
+        let text = format!("prompt {turn}");
+        Pending::from(Record::Prompt {
+            text: text.clone(),
+            message: user(&text),
+            attached: Vec::new(),
+        })
+        .write(&mut lines)
+        .unwrap();
+        let said = AssistantMessage {
+            text: format!("answer {turn}"),
+            ..AssistantMessage::default()
+        };
+        Pending::from(Record::Message {
+            message: Message::Assistant(said),
+        })
+        .write(&mut lines)
+        .unwrap();
+    }
+    lines
+}
+
+#[tokio::test]
+async fn the_last_turns_of_a_long_journal_are_shown() {
+    let lines = nine_turns();
+    let turn = lines.len() as u64 / 9;
+    let kept = load_bytes(
+        &lines,
+        MemoryBounds {
+            shown: turn * 2 + turn / 2,
+            ..MemoryBounds::NONE
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        (kept.turns, kept.messages.len(), kept.shown.turns_before),
+        (9, 18, 7)
+    );
+    let events = events(kept.shown, &Images::default(), &[]);
+    let events: Vec<_> = events
+        .iter()
+        .map(|event| serde_json::to_value(event).unwrap())
+        .collect();
+    assert!(
+        events[0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("first 7 turns"),
+        "{events:?}"
+    );
+    assert_eq!(events[1]["content"], "prompt 8");
+    // The journal has no end of its last turn.
+    let [.., last, end] = &*events else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (&last["content"], &end["type"]),
+        (&json!("answer 9"), &json!("interrupted"))
+    );
+}
+
+#[test]
+fn a_history_too_long_for_any_request_begins_with_a_later_prompt() {
+    let lines = nine_turns();
+    let turn = lines.len() as u64 / 9;
+    let kept = load_bytes(
+        &lines,
+        MemoryBounds {
+            history: turn * 5 + turn / 2,
+            ..MemoryBounds::NONE
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        (
+            kept.messages.len() + kept.forgotten,
+            kept.messages.len() % 2
+        ),
+        (18, 0)
+    );
+    assert!(
+        (4..=10).contains(&kept.messages.len()),
+        "{:?}",
+        kept.messages
+    );
+    assert_eq!(
+        kept.messages[0],
+        user(&format!("prompt {}", kept.forgotten / 2 + 1))
+    );
+    let kept = load_bytes(
+        &lines,
+        MemoryBounds {
+            history: 1,
+            ..MemoryBounds::NONE
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        kept.messages[0],
+        user("prompt 9"),
+        "the last prompt stays however long it is"
+    );
+}
