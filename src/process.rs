@@ -159,7 +159,12 @@ impl Shell {
 
     /// Whether sandboxed commands of this workspace share a network.
     pub async fn shares_network(&self, workspace: &Workspace) -> bool {
-        self.holds(workspace).await && self.0.network().is_some()
+        self.holds(workspace).await
+            && self
+                .0
+                .sandbox
+                .get()
+                .is_some_and(|sandbox| sandbox.shares_network().is_ok())
     }
 
     /// Whether a sandboxed command reaches what another one serves on `localhost`.
@@ -237,11 +242,6 @@ impl Shell {
 }
 
 impl Shared {
-    /// The network of the session's commands; `None` before the sandbox is known, or if there can be none.
-    fn network(&self) -> Option<&Network> {
-        self.sandbox.get()?.network().ok()
-    }
-
     fn running(&self) -> MutexGuard<'_, Running> {
         lock(&self.running)
     }

@@ -241,8 +241,8 @@ fn sandbox(sandbox: &Sandbox) -> Finding {
 
 /// Whether the commands of a session reach each other's servers.
 fn network(sandbox: &Sandbox) -> Finding {
-    match sandbox.network() {
-        Ok(_) => Finding::good(
+    match sandbox.shares_network() {
+        Ok(()) => Finding::good(
             "network",
             "commands and jobs of a session share a loopback network; nothing else is reachable",
         ),

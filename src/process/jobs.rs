@@ -161,7 +161,13 @@ impl Shell {
     async fn forward(&self, id: u32, port: u16) -> Result<u16, ToolError> {
         let job = self.known(id)?;
         let failed = |error: io::Error| ToolError(format!("port {port} of job {id}: {error}"));
-        let (Some(network), Some(own)) = (self.0.network(), &self.0.surroundings.program) else {
+        // Made before the job was started.
+        let network = self
+            .0
+            .sandbox
+            .get()
+            .and_then(|sandbox| sandbox.network().ok()?);
+        let (Some(network), Some(own)) = (network, &self.0.surroundings.program) else {
             return Err(failed(io::ErrorKind::Unsupported.into()));
         };
         let forward = Forward::open(network, own, port).await.map_err(failed)?;

@@ -106,7 +106,11 @@ impl Shared {
             scratch: &scratch,
             cwd: &cwd,
             network: line.network,
-            session: self.network().filter(|_| !line.network),
+            session: if line.localhost && !line.network {
+                sandbox.network()?
+            } else {
+                None
+            },
         };
         let invocation = sandbox
             .invocation(&confined, surroundings, argv)?

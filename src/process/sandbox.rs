@@ -270,15 +270,27 @@ impl Sandbox {
         .await
     }
 
-    /// The network that sandboxed commands share.
+    /// Whether sandboxed commands share a network.
     ///
     /// # Errors
-    /// There is none here, with the reason: then each command has a network of its own, or no sockets at all.
-    pub fn network(&self) -> Result<&Network, &str> {
+    /// They do not, with the reason: then each command has a network of its own, or no sockets at all.
+    pub fn shares_network(&self) -> Result<(), &str> {
         match &self.level {
             #[cfg(target_os = "linux")]
-            Level::Bubblewrap(bubblewrap) => bubblewrap.network().as_ref().map_err(String::as_str),
+            Level::Bubblewrap(bubblewrap) => bubblewrap.shares_network(),
             _ => Err("it requires bubblewrap"),
+        }
+    }
+
+    /// The network that sandboxed commands share, if they can. The first call makes it. Blocks.
+    ///
+    /// # Errors
+    /// The system refuses to make one.
+    pub fn network(&self) -> io::Result<Option<&Network>> {
+        match &self.level {
+            #[cfg(target_os = "linux")]
+            Level::Bubblewrap(bubblewrap) => bubblewrap.network(),
+            _ => Ok(None),
         }
     }
 

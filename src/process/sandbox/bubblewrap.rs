@@ -3,21 +3,23 @@
 //! The file system is built from nothing: what is not mounted does not exist. Parents are mounted first, so that deeper
 //! mounts take precedence.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::fs::MemfdFlags;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
 use super::places::Places;
 use super::seccomp::{self, Sockets};
 use super::{Confined, Network, Start, cover};
+use crate::domain::lock;
+use crate::workspace::blocking;
 
 /// Namespaces, no capabilities, no terminal.
 const ALONE: [&str; 8] = [
@@ -34,42 +36,80 @@ const ALONE: [&str; 8] = [
 /// A command that does nothing.
 const NOTHING: [&str; 3] = ["/bin/sh", "-c", ":"];
 
+/// What works, which each session of this process would find again. What does not work is tried again by the next session,
+/// since its cause may be gone.
+static WORKING: Mutex<BTreeMap<Programs, Arc<Abilities>>> = Mutex::new(BTreeMap::new());
+
+/// The paths of bubblewrap and of tandem, where it is known.
+type Programs = (PathBuf, Option<PathBuf>);
+
+/// What works besides a plain sandbox.
+#[derive(Debug)]
+struct Abilities {
+    /// Whether commands can join a network.
+    network: Result<(), String>,
+    covers: OnceCell<bool>,
+}
+
 /// The program `bwrap`, which works here.
 #[derive(Debug)]
 pub(super) struct Bubblewrap {
     program: PathBuf,
-    network: Result<Network, String>,
     /// tandem itself, which replaces files inside a sandbox. Within bubblewrap, `/proc/self/exe` would be bubblewrap.
     own: Option<PathBuf>,
-    covers: OnceCell<bool>,
+    abilities: Arc<Abilities>,
+    /// The session's network, once a command has needed it, or where looking for what works made one.
+    network: OnceLock<Network>,
 }
 
 impl Bubblewrap {
-    /// The `program`, if it works here, with a network for commands if there can be one.
+    /// The `program`, if it works here.
     ///
     /// # Errors
     /// It does not, with its own message.
     pub async fn find(program: PathBuf, own: Option<&Path>) -> Result<Self, String> {
-        let network = match own {
-            Some(own) => new_joined_network(&program, own).await,
-            None => Err("tandem cannot start itself here".to_owned()),
+        let key = (program.clone(), own.map(Path::to_owned));
+        let known = lock(&WORKING).get(&key).cloned();
+        let (abilities, network) = if let Some(abilities) = known {
+            (abilities, None)
+        } else {
+            let (abilities, network) = Abilities::find(&program, own).await?;
+            let abilities = Arc::new(abilities);
+            if own.is_none() || network.is_some() {
+                lock(&WORKING).insert(key, Arc::clone(&abilities));
+            }
+            (abilities, network)
         };
-        // Where a sandbox starts inside a network, it starts.
-        if let Err(why) = &network {
-            tracing::info!("commands do not share a network: {why}");
-            probe(super::command(&program), &[], &NOTHING.map(OsString::from)).await?;
-        }
         Ok(Self {
             program,
-            network,
             own: own.and_then(|own| own.canonicalize().ok()),
-            covers: OnceCell::new(),
+            abilities,
+            network: network.map_or_else(OnceLock::new, OnceLock::from),
         })
     }
 
-    /// The network that commands join, or why there is none.
-    pub const fn network(&self) -> &Result<Network, String> {
-        &self.network
+    /// Whether commands can share a network.
+    ///
+    /// # Errors
+    /// They cannot, with the reason.
+    pub fn shares_network(&self) -> Result<(), &str> {
+        self.abilities
+            .network
+            .as_ref()
+            .copied()
+            .map_err(String::as_str)
+    }
+
+    /// The network that commands join; `None` where they cannot. The first call makes it. Blocks.
+    ///
+    /// # Errors
+    /// The system refuses to make one.
+    pub fn network(&self) -> io::Result<Option<&Network>> {
+        if self.abilities.network.is_err() || self.network.get().is_some() {
+            return Ok(self.network.get());
+        }
+        let made = new_network(&self.program)?;
+        Ok(Some(self.network.get_or_init(|| made)))
     }
 
     /// Whether commands can replace, move and remove files whose unsaved text they see (see [`cover`]). The first answer
@@ -79,7 +119,8 @@ impl Bubblewrap {
         let Some(own) = self.own.as_ref().filter(|own| own.exists()) else {
             return false;
         };
-        *self.covers.get_or_init(|| self.probe_cover(own)).await
+        let probe = || self.probe_cover(own);
+        *self.abilities.covers.get_or_init(probe).await
     }
 
     async fn probe_cover(&self, own: &Path) -> bool {
@@ -95,12 +136,37 @@ impl Bubblewrap {
     }
 }
 
+impl Abilities {
+    /// What works with this `program` and with `own`, this one, and the network that was made to know it.
+    ///
+    /// # Errors
+    /// bubblewrap does not work at all, with its own message.
+    async fn find(program: &Path, own: Option<&Path>) -> Result<(Self, Option<Network>), String> {
+        let made = match own {
+            Some(own) => new_joined_network(program, own).await,
+            None => Err("tandem cannot start itself here".to_owned()),
+        };
+        // Where a sandbox starts inside a network, it starts.
+        if let Err(why) = &made {
+            tracing::info!("commands do not share a network: {why}");
+            probe(super::command(program), &[], &NOTHING.map(OsString::from)).await?;
+        }
+        let (made, network) = match made {
+            Ok(made) => (Some(made), Ok(())),
+            Err(why) => (None, Err(why)),
+        };
+        let covers = OnceCell::new();
+        Ok((Self { network, covers }, made))
+    }
+}
+
 /// A network that `own`, this program, has sandboxes join.
 ///
 /// # Errors
 /// The system refuses to make one, or to let a sandbox begin inside it.
 async fn new_joined_network(program: &Path, own: &Path) -> Result<Network, String> {
-    let network = new_network(program)
+    let bubblewrap = program.to_owned();
+    let network = blocking(move || new_network(&bubblewrap))
         .await
         .map_err(|error| error.to_string())?;
     let mut joined = super::command(own);
@@ -113,12 +179,10 @@ async fn new_joined_network(program: &Path, own: &Path) -> Result<Network, Strin
     Ok(network)
 }
 
-/// A network, which bubblewrap makes and sets up for a shell that lives until the network is open here.
-async fn new_network(program: &Path) -> io::Result<Network> {
+/// A network, which bubblewrap makes and sets up for a shell that lives until the network is open here. Blocks.
+fn new_network(program: &Path) -> io::Result<Network> {
     const HOLD: &str = "echo $$; read end";
-    let mut command = super::command(program);
-    // Killed while it sets up, it would leave a process behind; it ends with its input.
-    command.kill_on_drop(false);
+    let mut command = std::process::Command::new(program);
     command.args([
         "--unshare-user",
         "--unshare-net",
@@ -135,12 +199,16 @@ async fn new_network(program: &Path) -> io::Result<Network> {
     let mut shell = command.spawn()?;
     let mut line = String::new();
     if let Some(output) = shell.stdout.take() {
-        BufReader::new(output).read_line(&mut line).await?;
+        BufReader::new(output).read_line(&mut line)?;
     }
-    let process = line.trim().parse().map_err(io::Error::other)?;
-    let network = Network::of(process);
+    let network = line
+        .trim()
+        .parse()
+        .map_err(io::Error::other)
+        .and_then(Network::of);
+    // It ends with its input. Killed while it sets up, it would leave a process behind.
     shell.stdin.take();
-    shell.wait().await?;
+    shell.wait()?;
     network
 }
 

@@ -496,3 +496,49 @@ fn without_a_shared_localhost_the_permission_request_and_the_result_say_so() {
     let told = requests[1]["messages"].to_string();
     assert!(told.contains("commands share no localhost here"), "{told}");
 }
+
+#[test]
+fn whether_bubblewrap_works_is_tried_once_for_all_sessions() {
+    let home = tempfile::tempdir().unwrap();
+    // In its place, a program that counts its starts.
+    let (program, starts) = (home.path().join("bwrap"), home.path().join("starts"));
+    let real = std::env::split_paths(&std::env::var("PATH").unwrap())
+        .map(|folder| folder.join("bwrap"))
+        .find(|program| program.exists())
+        .unwrap();
+    let counting = format!(
+        "#!/bin/sh\necho >> {}\nexec {} \"$@\"\n",
+        starts.display(),
+        real.display()
+    );
+    write(&program, &counting);
+    std::fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let path = format!(
+        "{}:{}",
+        home.path().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let stage = Stage {
+        world: World::new(
+            json!([[{ "text": "One." }], [{ "text": "Two." }], [{ "call": { "id": "c", "name": "run_command", "arguments": run("echo ran") } }], [{ "text": "Ran." }]]),
+        ),
+        home,
+        level: Level::Best,
+        toolchains: vec![("PATH", path.into())],
+    };
+    let started = || std::fs::read_to_string(&starts).unwrap().lines().count();
+    let mut client = stage.client();
+    for _ in 0..2 {
+        let session = client.session(&stage.world);
+        assert_eq!(finish(&mut client, &session), "end_turn");
+        assert_eq!(started(), 2, "a network, and a sandbox in it");
+    }
+    // A session without a command has no network yet.
+    let session = client.session(&stage.world);
+    assert_eq!(finish(&mut client, &session), "end_turn");
+    assert_eq!(started(), 4, "the network of this session, and the command");
+}
