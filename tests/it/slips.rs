@@ -151,11 +151,10 @@ fn play_cases(cases: &[Value]) -> (String, Vec<String>) {
 /// What is wrong after each case, by its id.
 fn play_all(cases: &[Value]) -> BTreeMap<String, Vec<String>> {
     // What models write is the matter here. Bubblewrap starts four processes for each session, which took half the time.
-    let programs = tempfile::tempdir().unwrap();
-    let search = without_bubblewrap(programs.path());
+    let search = without_bubblewrap();
     let play = |case: &Value| {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            judge::judge(&case["expect"], &play::play(case, &search))
+            judge::judge(&case["expect"], &play::play(case, search))
         }));
         let broke = |panic: Box<dyn std::any::Any + Send>| {
             let why = panic.downcast_ref::<String>().cloned();
