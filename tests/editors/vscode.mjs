@@ -1,8 +1,8 @@
 // Drives the real extension with the real binary in the real VS Code workbench, clicking what a person would click, against a scripted model.
 //
-//   node tests/editors/vscode.mjs [--part 1|2] [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR] [--home DIR]
+//   node tests/editors/vscode.mjs [--share DIR] [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR] [--home DIR]
 //
-// A part is every other group of checks, in a workbench of its own: both can run side by side.
+// Runs side by side that --share an empty directory divide the groups of checks: each takes the next one that none has begun, in a workbench of its own.
 // Each other option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
 // TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones.
 // TANDEM_PICTURES keeps a picture of the chat in each width and theme it is read in. Needs the Node of tests/editors/get-node24.sh. With --home
@@ -86,21 +86,45 @@ process.exitCode = failures.length === 0 ? 0 : 1;
 async function inTheWorkbench() {
   const [setUp, ...others] = groups();
   const group = [setUp, ...others].find((checks) => checks.some(([name]) => name === again));
-  const alone = group?.slice(0, group.findIndex(([name]) => name === again) + 1);
-  const once = group === setUp ? [alone] : [setUp, alone];
-  const part = [setUp, ...others.filter((_, index) => options.part === undefined || index % 2 === options.part - 1), ofAll()];
-  for (const [[first, body], ...rest] of alone === undefined ? part : once) {
-    const begin = async () => {
-      await bench.keepAll(); // what the group before left to review
-      await body();
-    };
-    for (const [name, play] of [[first, begin], ...rest]) {
-      await check(name, play);
+  if (group !== setUp) {
+    await playGroup(setUp);
+  }
+  if (group !== undefined) {
+    return playGroup(group.slice(0, group.findIndex(([name]) => name === again) + 1));
+  }
+  for (const [index, checks] of others.entries()) {
+    if (options.share === undefined || isFirstTo(join(options.share, `group-${index}`))) {
+      await playGroup(checks);
     }
+  }
+  await playGroup(ofAll());
+}
+
+/** Makes a directory, which only one of several processes can. */
+function isFirstTo(make) {
+  try {
+    mkdirSync(make);
+    return true;
+  } catch (error) {
+    assert.equal(error.code, "EEXIST");
+    return false;
   }
 }
 
-/** The checks in their order, each a name and what to do. One stands on those before it in its group, and on the first group. */
+async function playGroup([[first, body], ...rest]) {
+  const begin = async () => {
+    await bench.keepAll(); // what the group before left to review
+    await body();
+  };
+  for (const [name, play] of [[first, begin], ...rest]) {
+    await check(name, play);
+  }
+}
+
+/**
+ * The checks in their order, each a name and what to do. One stands on those before it in its group, and on the first group. The groups that take
+ * longest come first, so that processes that share them end at about the same time.
+ */
 function groups() {
   const tools = { bench, model, picture };
   return [
@@ -109,6 +133,8 @@ function groups() {
       ["the setup form sets up a model and settles the card that asked for one", setUpInTheForm],
       ["a refused key is reported, replaced and retried", refusedKey],
     ],
+    besideChecks(tools),
+    badInputChecks(tools),
     [
       ["Ask About Selection sends unsaved text, and the answer streams", askAboutSelection],
       ["an edit requires approval, shows its diff and leaves the focus alone", editWaits],
@@ -144,13 +170,11 @@ function groups() {
     looksChecks(tools),
     streamChecks(tools),
     stateChecks(tools),
-    badInputChecks(tools),
     [
       ["changing the model in the settings starts a new session and says so", otherModel],
       ["rules in the settings allow and deny", rulesInSettings],
       ["a new session starts empty", newSession],
     ],
-    besideChecks(tools),
     modelChecks(tools),
     [["the installed package has what its page shows", packaged]],
     profileChecks({ model, start: startBench }),
@@ -642,7 +666,8 @@ async function check(name, body) {
   } catch (error) {
     failures.push({ name, error });
     console.log(`not ok - ${name}\n${error.stack}`);
-    await bench?.page.screenshot({ path: join(options.out, `vscode-failed-${failures.length}.png`) }).catch(console.error);
+    const file = `vscode-failed-${name.replace(/\W+/g, "-")}.png`;
+    await bench?.page.screenshot({ path: join(options.out, file) }).catch(console.error);
     await model.reset(); // what one check left unsaid is not said to the next
   }
 }
@@ -684,20 +709,20 @@ function startBench(files = { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_T
 function readOptions() {
   const { env } = process;
   const text = { type: "string" };
-  const { values } = parseArgs({ options: { part: text, "code-server": text, vsix: text, tandem: text, out: text, home: text } });
+  const { values } = parseArgs({ options: { share: text, "code-server": text, vsix: text, tandem: text, out: text, home: text } });
   const required = (name, value) => {
     assert.ok(value, `give --${name} or its variable; see the head of this file`);
     return resolve(value);
   };
   const codeServer = required("code-server", values["code-server"] ?? env.CODE_SERVER);
   return {
-    part: values.part && Number(values.part),
+    share: values.share,
     codeServer,
     playwright: env.PLAYWRIGHT_CORE ?? join(codeServer, "../playwright-core/index.mjs"),
     chromium: env.CHROMIUM ?? "/usr/bin/chromium",
     vsix: required("vsix", values.vsix ?? env.TANDEM_VSIX),
     tandem: required("tandem", values.tandem ?? env.TANDEM_BIN),
-    out: join(required("out", values.out ?? env.TANDEM_TEST_OUT), values.part ? `vscode-${values.part}` : ""),
+    out: required("out", values.out ?? env.TANDEM_TEST_OUT),
     home: values.home,
   };
 }

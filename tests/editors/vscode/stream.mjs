@@ -74,22 +74,34 @@ function lettersOf(text) {
   return text.replace(/^ *(?:[#>*-]+|\d+\.?)(?: +|$)/gm, "").replace(/[\s`]/g, "").length;
 }
 
-/** Runs in the browser: the text of each line and where it ends, by the boxes of its letters. */
+/** Runs in the browser: the text of each line and where it ends, by the boxes of its words, and of the letters of a word in several lines. */
 function linesOnScreen(element) {
   const lines = [];
   const range = document.createRange();
+  const boxesOf = (node, { 0: text, index }) => {
+    range.setStart(node, index);
+    range.setEnd(node, index + text.length);
+    return [...range.getClientRects()];
+  };
+  const add = (text, box) => {
+    const last = lines.at(-1);
+    if (last !== undefined && box.top < last.bottom && box.left > last.right - 1) {
+      const space = box.left > last.right + 1 ? " " : "";
+      lines[lines.length - 1] = { text: last.text + space + text, bottom: Math.max(last.bottom, box.bottom), right: box.right };
+    } else {
+      lines.push({ text, bottom: box.bottom, right: box.right });
+    }
+  };
   const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   for (let node = texts.nextNode(); node; node = texts.nextNode()) {
-    for (const { 0: letter, index } of node.data.matchAll(/\S/gu)) {
-      range.setStart(node, index);
-      range.setEnd(node, index + letter.length);
-      const [box] = range.getClientRects();
-      const last = lines.at(-1);
-      if (last !== undefined && box.top < last.bottom && box.left > last.right - 1) {
-        const space = box.left > last.right + 1 ? " " : "";
-        lines[lines.length - 1] = { text: last.text + space + letter, bottom: Math.max(last.bottom, box.bottom), right: box.right };
-      } else {
-        lines.push({ text: letter, bottom: box.bottom, right: box.right });
+    for (const word of node.data.matchAll(/\S+/g)) {
+      const boxes = boxesOf(node, word);
+      if (boxes.length === 1) {
+        add(word[0], boxes[0]);
+        continue;
+      }
+      for (const letter of word[0].matchAll(/./gu)) {
+        add(letter[0], boxesOf(node, { 0: letter[0], index: word.index + letter.index })[0]);
       }
     }
   }
