@@ -20,6 +20,7 @@ pub mod language;
 pub(crate) mod mode;
 pub(crate) mod native;
 mod news;
+pub(crate) mod notebook;
 pub mod patch;
 pub mod path;
 pub mod protect;
@@ -153,14 +154,12 @@ impl FileChange {
         (!is_told).then_some(before)
     }
 
-    /// A short unified diff.
+    /// A short unified diff of the file at `path`, as the model reads it.
     #[must_use]
-    pub fn diff(&self) -> String {
-        crate::text::unified(
-            self.old_text.as_deref().unwrap_or_default(),
-            &self.new_text,
-            3,
-        )
+    pub fn diff(&self, path: &Path) -> String {
+        let old = self.old_text.as_deref().unwrap_or_default();
+        let as_read = |text| notebook::as_read(path, text);
+        crate::text::unified(&as_read(old), &as_read(&self.new_text), 3)
     }
 }
 
@@ -233,8 +232,8 @@ impl Workspace {
         self.0.documents.find(&path.real())
     }
 
-    /// The text of a file, from the editor if it has the file open, otherwise from disk. The session remembers that it
-    /// was read.
+    /// The text of a file as the model reads it, from the editor if it has the file open, otherwise from disk. The
+    /// session remembers that it was read.
     ///
     /// # Errors
     /// The file does not exist, is not text, is too large, or cannot be read.
@@ -242,7 +241,16 @@ impl Workspace {
         let file = self.peek(path).await?;
         let changed = self.0.seen.known(path, &file.text) == Known::Changed;
         self.0.seen.read(path, &file.text);
-        Ok(FileText { changed, ..file })
+        let (target, text) = (path.target().to_owned(), Arc::clone(&file.text));
+        let text = match notebook::is_notebook(&target) {
+            true => blocking(move || notebook::as_read(&target, &text).into()).await,
+            false => text,
+        };
+        Ok(FileText {
+            text,
+            changed,
+            ..file
+        })
     }
 
     /// Whether the session knows the file's current text, if the file exists: unknown text is not overwritten.

@@ -3,6 +3,7 @@
 mod editing;
 #[cfg(unix)]
 mod generated;
+mod notebooks;
 mod reading;
 mod searching;
 

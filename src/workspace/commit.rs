@@ -8,14 +8,15 @@
 mod document;
 mod placeholder;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::disk::{self, Content};
 use super::documents::Document;
-use super::edit::{self, Outcome};
-use super::editor;
+use super::edit::Outcome;
 use super::seen::Known;
 use super::{Change, FileChange, FileError, Format, OnDisk, Source, Workspace, WorkspacePath};
+use super::{editor, notebook};
 use crate::domain::{Charset, Stored};
 
 /// How often a change is attempted while the text keeps changing.
@@ -154,8 +155,8 @@ impl Plan {
             }
             _ => {}
         }
-        let (text, asked) = (now.text.clone(), change.clone());
-        let outcome = disk::blocking(move || edit::apply(&text, &asked))
+        let (text, asked, target) = (now.text.clone(), change.clone(), path.target().to_owned());
+        let outcome = disk::blocking(move || notebook::apply(&target, &text, &asked))
             .await
             .map_err(|error| FileError::Match {
                 path: path.display(),
@@ -163,8 +164,9 @@ impl Plan {
                 changed: known == Known::Changed,
             })?;
         let by_a_model = !matches!(change, Change::Revert { .. } | Change::Exact { .. });
-        if let Some(line) = placeholder::added(&now.text, &outcome.new_text).filter(|_| by_a_model)
-        {
+        let as_read = |text| notebook::as_read(path.target(), text);
+        let (old, new) = (as_read(&now.text), as_read(&outcome.new_text));
+        if let Some(line) = placeholder::added(&old, &new).filter(|_| by_a_model) {
             return Err(FileError::Placeholder(
                 path.display(),
                 line.trim().to_owned(),
@@ -177,7 +179,11 @@ impl Plan {
             before,
             after,
             strategy: outcome.strategy,
-            lines: lines(&outcome),
+            // Of JSON that the model does not read, they would say nothing.
+            lines: match new {
+                Cow::Borrowed(_) => lines(&outcome),
+                Cow::Owned(_) => Vec::new(),
+            },
             notes,
         };
         Ok(Self {

@@ -22,6 +22,7 @@ import { Legibility } from "./vscode/legible.mjs";
 import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { modelChecks } from "./vscode/models.mjs";
+import { notebookChecks } from "./vscode/notebooks.mjs";
 import { profileChecks } from "./vscode/profile.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
 import { stateChecks } from "./vscode/states.mjs";
@@ -170,6 +171,7 @@ function groups() {
     looksChecks(tools),
     streamChecks(tools),
     stateChecks(tools),
+    notebookChecks(tools),
     [
       ["changing the model in the settings starts a new session and says so", otherModel],
       ["rules in the settings allow and deny", rulesInSettings],

@@ -1,6 +1,7 @@
 /** The buttons of a code block. A model wrote the text, so nothing runs, and no file changes, without the user. */
 import { commands, type Disposable, env, l10n, Uri, window, workspace } from "vscode";
-import { currentEditor, fileAttachment } from "./context";
+import { currentEditor, fileAttachment, show } from "./context";
+import { cellOf } from "./notebooks";
 import type { CodeAction } from "./messages";
 import { visible } from "./safe";
 import type { Session } from "./session";
@@ -47,7 +48,7 @@ async function insert(text: string): Promise<void> {
     return;
   }
   await editor.edit((edit) => edit.replace(editor.selection, text.replace(/\n$/, "")));
-  await window.showTextDocument(editor.document, editor.viewColumn);
+  await show(editor.document, editor.viewColumn);
 }
 
 /** Asks the model to apply the code, as an edit that requires approval and can be reviewed. */
@@ -57,7 +58,7 @@ async function apply(text: string, language: string, session: Session): Promise<
     void window.showInformationMessage(l10n.t("Open the file to apply the code to."));
     return;
   }
-  const attachment = fileAttachment(editor.document.uri);
+  const attachment = fileAttachment((cellOf(editor.document)?.notebook ?? editor.document).uri);
   const words = l10n.t("Apply this code to {0}, and change nothing else:", attachment.label);
   await session.prompt({ text: `${words}\n\n${fenced(text, language)}`, attachments: [attachment] });
 }

@@ -7,6 +7,7 @@ import {
   env,
   l10n,
   type LogOutputChannel,
+  type NotebookCell,
   type QuickPickItem,
   type SourceControlResourceState,
   type Uri,
@@ -17,7 +18,7 @@ import type { ChatView } from "./chat";
 import { comment } from "./comment";
 import { buildProgram } from "./build";
 import { attachmentOf, currentEditor, rangeAttachment } from "./context";
-import { cellAttachment, terminalAttachment } from "./sources";
+import { terminalAttachment } from "./sources";
 import { failure } from "./failure";
 import type { Choice, Phase } from "./messages";
 import * as protocol from "./protocol";
@@ -62,6 +63,7 @@ export function registerCommands(parts: Parts): Disposable[] {
     buildProgram: () => buildProgram(conversations),
     chooseProgram: () => chooseProgram(),
     addFiles: (uri?: Uri, uris?: readonly Uri[]) => addFiles(chat, uris ?? (uri === undefined ? [] : [uri])),
+    addCell: ({ document }: NotebookCell) => addFiles(chat, [document.uri]),
     addResource: (...states: SourceControlResourceState[]) =>
       addFiles(
         chat,
@@ -82,14 +84,13 @@ async function newSession({ conversations, chat }: Parts): Promise<void> {
 
 async function askSelection(chat: ChatView): Promise<void> {
   const editor = currentEditor();
-  const attachment = cellAttachment() ?? (editor && attachmentOf(editor));
-  if (attachment !== undefined) {
-    chat.attach(attachment);
+  if (editor !== undefined) {
+    chat.attach(attachmentOf(editor));
   }
   await chat.focus();
 }
 
-/** From the explorer or Source Control. */
+/** From the explorer, an editor or Source Control. */
 async function addFiles(chat: ChatView, uris: readonly Uri[]): Promise<void> {
   await chat.attachFiles(uris);
   await chat.focus();

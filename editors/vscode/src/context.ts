@@ -1,8 +1,21 @@
 /** Attachments of a prompt: the selected text, unsaved changes included, or a file. */
 import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
-import { l10n, type QuickPickItem, type Range, type TextDocument, type TextEditor, Uri, window } from "vscode";
+import {
+  l10n,
+  type NotebookCell,
+  NotebookRange,
+  type QuickPickItem,
+  type Range,
+  type TextDocument,
+  type TextEditor,
+  Uri,
+  type ViewColumn,
+  window,
+  workspace,
+} from "vscode";
 import type { Chip } from "./messages";
+import { CELL_SCHEME, cellOf } from "./notebooks";
 import type { ContentBlock } from "./protocol";
 
 /** Image formats that models accept. */
@@ -39,10 +52,13 @@ function numberOf(block: ContentBlock): number {
   return known >= 0 ? known : images.push(block) - 1;
 }
 
-/** The selection, or the whole file by name when nothing is selected. */
-export function attachmentOf(editor: TextEditor): Attachment {
-  const { document, selection } = editor;
-  return selection.isEmpty ? fileAttachment(document.uri) : rangeAttachment(document, selection);
+/** The selection; when nothing is selected, the whole file by name, or the cell. */
+export function attachmentOf({ document, selection }: TextEditor): Attachment {
+  if (!selection.isEmpty) {
+    return rangeAttachment(document, selection);
+  }
+  const cell = cellOf(document);
+  return cell === undefined ? fileAttachment(document.uri) : cellAttachment(cell);
 }
 
 /** Lets the user choose attachments: what the editor shows, or files. Images are sent, other files named. */
@@ -63,8 +79,12 @@ async function chooseFiles(): Promise<Attachment[]> {
   return Promise.all((uris ?? []).map(attachmentOfFile));
 }
 
-/** An image with its bytes, another file by its name. Remote windows use their own URI scheme for files that are local to the extension. */
+/** An image with its bytes, a cell of a notebook with its text, another file by its name. Remote windows use their own URI scheme for files that are local to the extension. */
 export async function attachmentOfFile(named: Uri): Promise<Attachment> {
+  const cell = cellOf({ uri: named });
+  if (cell !== undefined) {
+    return cellAttachment(cell);
+  }
   const uri = named.scheme === "vscode-remote" ? Uri.file(named.path) : named;
   const mimeType = IMAGES[extname(uri.path).toLowerCase()];
   return mimeType === undefined
@@ -77,6 +97,18 @@ export function imageAttachment(label: string, mimeType: string, data: string): 
 }
 
 export function rangeAttachment(document: TextDocument, range: Range): Attachment {
+  const cell = cellOf(document);
+  return cell === undefined ? linesAttachment(document, range) : cellAttachment(cell, range);
+}
+
+/** Of a cell, all or some; the server counts cells too. */
+export function cellAttachment({ document, notebook, index }: NotebookCell, range?: Range): Attachment {
+  const place = (path: string) => `${path}, cell ${index + 1}`;
+  const text = `From ${place(workspace.asRelativePath(notebook.uri))}:\n\n${document.getText(range)}`;
+  return textAttachment(place(basename(notebook.uri.path)), text);
+}
+
+function linesAttachment(document: TextDocument, range: Range): Attachment {
   const { first, last } = linesOf(range);
   const where = first === last ? `${first}` : `${first}-${last}`;
   const fragment = first === last ? `L${first}` : `L${first}-L${last}`;
@@ -91,8 +123,18 @@ export function textAttachment(label: string, text: string, uri = label.replaceA
 
 /** The code editor the user works in, also while the focus is in the chat. */
 export function currentEditor(): TextEditor | undefined {
-  const isCode = (editor: TextEditor) => ["file", "untitled"].includes(editor.document.uri.scheme);
+  const isCode = (editor: TextEditor) => ["file", "untitled", CELL_SCHEME].includes(editor.document.uri.scheme);
   return [window.activeTextEditor, ...window.visibleTextEditors].find((editor) => editor !== undefined && isCode(editor));
+}
+
+/** Gives a document the focus. */
+export async function show(document: TextDocument, column?: ViewColumn): Promise<void> {
+  const cell = cellOf(document);
+  if (cell === undefined) {
+    await window.showTextDocument(document, column);
+  } else {
+    await window.showNotebookDocument(cell.notebook, { selections: [new NotebookRange(cell.index, cell.index + 1)] });
+  }
 }
 
 export function fileAttachment(uri: Uri): Attachment {

@@ -17,6 +17,7 @@ import {
   workspace,
 } from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
+import { isNotebook } from "./notebooks";
 import type { DiagnosticsParams, DiagnosticsResult } from "./protocol";
 
 const REST_MS = 250;
@@ -78,7 +79,8 @@ export async function diagnostics(
     return { documents: await Promise.all(found.map(([uri, problems]) => shown(uri, problems))) };
   }
   // A file that the turn created may not be open yet; then nobody checks it.
-  const opened = await Promise.allSettled(wanted.map((uri) => workspace.openTextDocument(uri)));
+  const texts = wanted.filter((uri) => !isNotebook(uri));
+  const opened = await Promise.allSettled(texts.map((uri) => workspace.openTextDocument(uri)));
   const open = opened.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   await settle(open, token);
   open.forEach(({ languageId }) => speaks.set(languageId, speaks.get(languageId) ?? false));

@@ -28,6 +28,7 @@ import {
 import { currentEditor, rangeAttachment } from "./context";
 import type { Conversations } from "./conversations";
 import { failure } from "./failure";
+import { cellOf } from "./notebooks";
 import * as protocol from "./protocol";
 import { asDiff, type Lines, type Piece, piecesOf, shifted, withoutLastLineEnd } from "./rewrite";
 import { visible } from "./safe";
@@ -107,6 +108,10 @@ export class Inline implements Disposable {
     }
     this.close();
     const { document } = editor;
+    if (cellOf(document) !== undefined) {
+      await commands.executeCommand("tandem.askSelection"); // VS Code draws nothing below the lines of a cell
+      return;
+    }
     const lines = selectedLines(editor);
     const isThere = inputOpened();
     const thread = this.controller.createCommentThread(document.uri, rangeOf(document, lines), []);

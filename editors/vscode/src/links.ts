@@ -1,7 +1,8 @@
 /** Links and file names from the chat. A model wrote them, so an address is shown in full and requires confirmation before anything opens. */
 import { isAbsolute, join } from "node:path";
-import { l10n, env, Position, Range, Uri, window, workspace } from "vscode";
+import { commands, l10n, env, Position, Range, Uri, window, workspace } from "vscode";
 import type { Location } from "./messages";
+import { isNotebook } from "./notebooks";
 import { visible } from "./safe";
 import type { Session } from "./session";
 
@@ -39,6 +40,10 @@ export async function openLocation({ path, line }: Location, session: Session): 
   const uri = session.transcript.isPlan(path) ? Uri.file(path) : inWorkspace(path);
   if (uri === undefined) {
     void window.showWarningMessage(l10n.t("tandem only opens files of this workspace: {0}", visible(path)));
+    return;
+  }
+  if (isNotebook(uri)) {
+    await commands.executeCommand("vscode.open", uri, { preserveFocus: true, preview: true });
     return;
   }
   const at = line === undefined ? undefined : new Position(Math.max(0, line - 1), 0);

@@ -2,7 +2,7 @@
 import { constants, accessSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { l10n, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
+import { l10n, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, type TextDocument, workspace } from "vscode";
 import {
   CancellationToken,
   CloseAction,
@@ -20,6 +20,7 @@ import { cloneToBuild, environment, findServer, type Settings } from "./launch";
 import type { NextEdit } from "./nextEdit";
 import * as protocol from "./protocol";
 import { Answers, hasModels, listModels } from "./models";
+import { Notebooks } from "./notebooks";
 import { answerMcp } from "./tools";
 import { savingUnseen } from "./unseen";
 
@@ -32,6 +33,7 @@ export const COMMIT_SCHEME = "tandem-commit";
 
 export class Server implements Disposable {
   private client: Promise<LanguageClient> | undefined;
+  private notebooks: Notebooks | undefined;
   /** Resolves when the previous server has ended, so that two never run at once. */
   private end: Promise<void> = Promise.resolve();
   private readonly updated = new EventEmitter<protocol.UpdateParams>();
@@ -67,6 +69,7 @@ export class Server implements Disposable {
 
   async request<P, R, E>(type: RequestType<P, R, E>, params: P, token?: CancellationToken): Promise<R> {
     const client = await this.start();
+    await this.notebooks?.settled();
     return token === undefined ? client.sendRequest<R>(type.method, params) : client.sendRequest<R>(type.method, params, token);
   }
 
@@ -154,6 +157,12 @@ export class Server implements Disposable {
     return client;
   }
 
+  private async unlessNotebook({ uri }: TextDocument, next: () => Promise<void>): Promise<void> {
+    if (this.notebooks?.has(uri) !== true) {
+      await next();
+    }
+  }
+
   private connect(program: string, env: Record<string, string>, settings: Settings, gone: () => void): LanguageClient {
     const processOptions = { env, cwd: folder() };
     const client = new LanguageClient(
@@ -170,8 +179,15 @@ export class Server implements Disposable {
         },
         initializationFailedHandler: () => false,
         middleware: {
+          didOpen: (document, next) => this.unlessNotebook(document, () => next(document)),
+          didChange: (event, next) => this.unlessNotebook(event.document, () => next(event)),
+          didSave: (document, next) => this.unlessNotebook(document, () => next(document)),
+          didClose: (document, next) => this.unlessNotebook(document, () => next(document)),
           provideInlineCompletionItems: this.edits.provide,
-          workspace: { handleApplyEdit: (params, next) => savingUnseen(() => next(params, CancellationToken.None)) },
+          workspace: {
+            handleApplyEdit: async (params, next) =>
+              (await this.notebooks?.apply(params)) ?? savingUnseen(() => next(params, CancellationToken.None)),
+          },
         },
       },
     );
@@ -193,10 +209,12 @@ export class Server implements Disposable {
       const asked = workspace.textDocuments.filter(
         (document) => document.isDirty && uris.includes(client.code2ProtocolConverter.asUri(document.uri)),
       );
-      await Promise.all(asked.map((document) => document.save()));
+      await Promise.all([...asked.map((document) => document.save()), this.notebooks?.save(uris)]);
       return null;
     });
     client.onDidChangeState(({ oldState, newState }) => {
+      this.notebooks?.dispose();
+      this.notebooks = newState === State.Running ? new Notebooks(client) : undefined;
       if (newState === State.Stopped && oldState === State.Running) {
         gone();
         this.ended.fire();

@@ -1,5 +1,4 @@
 /** What the editor knows beside files and can go along with a message: `@terminal` and `@git`. */
-import { basename } from "node:path";
 import { commands, env, l10n, window } from "vscode";
 import { repositoryOf } from "./commit";
 import { type Attachment, textAttachment } from "./context";
@@ -49,19 +48,6 @@ export async function terminalAttachment(): Promise<Attachment | undefined> {
   }
   const shown = text.trim().slice(-MAX);
   return shown === "" ? undefined : textAttachment(terminal.name, `Text of the terminal ${terminal.name}:\n\n${shown}`);
-}
-
-/** The selection in the notebook cell that has the cursor, or the cell; `undefined` elsewhere. */
-export function cellAttachment(): Attachment | undefined {
-  const { activeTextEditor: editor, activeNotebookEditor: notebooks } = window;
-  const cell = notebooks?.notebook.getCells().find(({ document }) => document === editor?.document);
-  if (editor === undefined || cell === undefined) {
-    return undefined;
-  }
-  const { document, selection } = editor;
-  const place = `${basename(cell.notebook.uri.path)}, cell ${cell.index + 1}`;
-  const text = document.getText(selection.isEmpty ? undefined : selection);
-  return textAttachment(place, `From ${place}:\n\n${text}`);
 }
 
 async function gitAttachment(): Promise<Attachment | undefined> {

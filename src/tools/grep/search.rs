@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::hits::{Collector, Hits};
 use crate::tools::pattern::PathPattern;
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{Document, Workspace, WorkspacePath};
+use crate::workspace::{Document, Workspace, WorkspacePath, notebook};
 
 /// The longest line that is searched, in bytes.
 const MAX_LINE: usize = 16 << 20;
@@ -174,16 +174,24 @@ impl Thread<'_> {
     }
 
     fn find(&mut self, entry: &Entry<'_>, collector: &mut Collector<'_>) -> io::Result<()> {
-        let matcher = &self.search.matcher;
-        if let Some(document) = self.buffers.get(entry.real()) {
-            return self
-                .searcher
-                .search_slice(matcher, document.text.as_bytes(), collector);
+        let (matcher, path) = (&self.search.matcher, entry.real());
+        let mut as_read = |text: &str| {
+            let text = notebook::as_read(path, text);
+            self.searcher
+                .search_slice(matcher, text.as_bytes(), &mut *collector)
+        };
+        if let Some(document) = self.buffers.get(path) {
+            return as_read(&document.text);
         }
+        let file = entry.open()?;
+        let is_whole = notebook::is_notebook(path) && file.metadata()?.len() <= MAX_LINE as u64;
         let file = Cancellable {
-            file: entry.open()?,
+            file,
             cancel: self.cancel,
         };
+        if is_whole {
+            return as_read(&io::read_to_string(file)?);
+        }
         self.searcher.search_reader(matcher, file, collector)
     }
 }

@@ -1,0 +1,113 @@
+// Notebooks in VS Code's own editor for them: unsaved cells are read and edited there, and nothing of them or of their outputs is lost.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { TRY_MS, eventually, exactly } from "./workbench.mjs";
+
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const output = { data: { "image/png": PIXEL, "text/plain": ["<Figure>"] }, metadata: {}, output_type: "display_data" };
+const code = (id, outputs, source) => ({ cell_type: "code", execution_count: null, id, metadata: {}, outputs, source });
+
+/** As VS Code writes it; the number of a cell whose source was changed it leaves out. */
+function notebook(second, count = 1) {
+  const plot = { ...code("b2", [output], second), execution_count: count };
+  const cells = [code("a1", [], ["import math"]), plot, { cell_type: "markdown", id: "c3", metadata: {}, source: ["*done*"] }];
+  const metadata = { language_info: { name: "python" } };
+  return `${JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }, undefined, 1)}\n`;
+}
+
+/** The checks, in order; each is a name and what to do. */
+export function notebookChecks({ bench, model, picture }) {
+  const { chat, page } = bench;
+  const line = (text) => page.locator(".notebookOverlay .cell .view-line", { hasText: text });
+  const onDisk = () => readFileSync(join(bench.project, "sums.ipynb"), "utf8");
+  const call = (name, args) => [{ call: { id: `call_${name}`, name, arguments: args } }];
+  const notice = (text) => chat.locator(".notice", { hasText: text });
+
+  async function results() {
+    const { requests } = await model.state();
+    return requests.at(-1).messages.filter(({ role }) => role === "tool").map(({ content }) => JSON.stringify(content));
+  }
+
+  async function edited() {
+    bench.write("shop/sums.ipynb", notebook(["x = 1\n", "plot(x)"]));
+    await model.reset();
+    await bench.newSession();
+    await bench.setMode("edit");
+    await bench.command("workbench.action.quickOpen", "sums.ipynb");
+    await line("plot(x)").click();
+    await page.keyboard.press("End");
+    await page.keyboard.type(" # mine");
+    const edits = [
+      { old_text: "x = 1", new_text: "x = 2" },
+      { old_text: "# %% [markdown] 3\n", new_text: "# %% [code]\nprint(x)\n\n# %% [markdown] 3\n" },
+    ];
+    await model.script(
+      call("read_file", { path: "sums.ipynb" }),
+      call("edit_file", { path: "sums.ipynb", edits }),
+      call("grep", { pattern: "x = " }),
+      [{ text: "It is two now." }],
+    );
+    await bench.say("Make it two.");
+    await chat.locator(".answer", { hasText: "It is two now." }).waitFor();
+    await bench.idle();
+    const [read, changed, found] = await results();
+    assert.match(read, /unsaved changes in the editor[\s\S]*\[code\] 2\\n[\s\S]*plot\(x\) # mine\\n[\s\S]*\[output\] 2\\n[\s\S]*<Figure>/);
+    assert.ok(!read.includes(PIXEL), read);
+    assert.match(changed, /Changed sums\.ipynb[\s\S]*-x = 1\\n\+x = 2/);
+    assert.match(found, /sums\.ipynb[\s\S]*x = 2/);
+    await line("x = 2").waitFor();
+    await line("print(x)").waitFor();
+    await line("plot(x) # mine").waitFor();
+    await exactly(page.locator(".notebookOverlay .code-cell-row"), 3);
+    await page.locator(".tab.active.dirty", { hasText: "sums.ipynb" }).waitFor();
+    assert.equal(onDisk(), notebook(["x = 1\n", "plot(x)"]), "unsaved text stays unsaved");
+    await picture("notebook-edited");
+  }
+
+  async function undone() {
+    await bench.command("tandem: Undo Last Turn");
+    await notice("Undid turn 1").waitFor();
+    await line("x = 1").waitFor();
+    await line("print(x)").waitFor({ state: "detached" });
+    await line("plot(x) # mine").waitFor();
+    await picture("notebook-undone");
+    await notice("Undid turn 1").getByRole("button", { name: "Redo" }).click();
+    await line("print(x)").waitFor();
+    await line("x = 2").waitFor();
+    await notice("Redid turn 1").getByRole("button", { name: "Undo" }).click();
+    await line("print(x)").waitFor({ state: "detached" });
+    await line("plot(x)").click();
+    await page.keyboard.press("Control+s");
+    await page.locator(".tab.active:not(.dirty)", { hasText: "sums.ipynb" }).waitFor();
+    assert.equal(onDisk(), notebook(["x = 1\n", "plot(x) # mine"], null), "outputs, ids and what was typed");
+  }
+
+  /** By the menu of the cell, which is drawn while the pointer is there. */
+  async function added() {
+    await line("import math").click();
+    await page.locator(".notebookOverlay .code-cell-row .cell-title-toolbar [aria-label^='More']").first().click();
+    const item = page.locator(".monaco-menu .action-label", { hasText: "Add to tandem Chat" });
+    await eventually(async () => {
+      await item.click({ timeout: TRY_MS }); // a menu ignores one that comes as soon as it opens
+      await chat.locator(".composer .chip", { hasText: "sums.ipynb, cell 1" }).waitFor({ timeout: TRY_MS });
+    });
+    await line("plot(x)").click();
+    await bench.command("tandem: Edit in Place");
+    await chat.locator(".composer .chip", { hasText: "sums.ipynb, cell 2" }).waitFor();
+    await model.script([{ text: "They are cells." }]);
+    await bench.say("What are they?");
+    await chat.locator(".answer", { hasText: "They are cells." }).waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    const sent = JSON.stringify(requests.at(-1).messages.at(-1));
+    assert.match(sent, /From sums\.ipynb, cell 1:[\s\S]*import math[\s\S]*From sums\.ipynb, cell 2:[\s\S]*# mine/);
+    await bench.setMode("ask");
+  }
+
+  return [
+    ["an unsaved notebook is read and edited in its cells", edited],
+    ["undoing the turn gives its cells back, and nothing typed is lost", undone],
+    ["cells are added to the message", added],
+  ];
+}
