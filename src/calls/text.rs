@@ -104,7 +104,7 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The arguments of a native call that came as text in one of the forms of a call, where they are all of `raw`.
     pub(crate) fn arguments(&self, name: &str, raw: &str) -> Option<Map<String, Value>> {
-        // Nothing, as languages write it that have no objects.
+        // No arguments, as an empty list or string.
         if ["[]", "\"\""].contains(&raw.trim()) {
             return Some(Map::new());
         }

@@ -32,7 +32,7 @@ impl Connection {
         let reported = self.learned.info().and_then(|info| info.prices);
         let mut prices = reported.or_else(|| self.known()?.prices)?;
         if self.endpoint.caches_for_an_hour() {
-            // Lists and the table have the price of five minutes.
+            // Model lists and the built-in table have the price of the five-minute cache.
             prices.cache_write = Some(2.0 * prices.input);
         }
         Some(prices)

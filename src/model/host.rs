@@ -203,13 +203,13 @@ impl Endpoint {
         self.host() == Host::OpenRouter && matches!(family, Family::Claude | Family::Qwen)
     }
 
-    /// Whether the configuration asks for the cache of Anthropic's models that lives for an hour.
+    /// Whether the configuration enables Anthropic's one-hour prompt cache.
     pub(super) fn caches_for_an_hour(&self) -> bool {
         let control = self.body.get("cache_control");
         control.is_some_and(|control| control["ttl"] == "1h")
     }
 
-    /// Whether the gateway marks what to cache, for models that require marks.
+    /// Whether the gateway adds cache markers for models that require them.
     pub(super) fn marks_caches(&self) -> bool {
         self.host() == Host::Vercel
     }

@@ -78,7 +78,7 @@ pub(super) fn is_nothing(name: &str, value: &Value) -> bool {
     }
 }
 
-/// The patch that an operation of OpenAI's own tool is: `update_file`, a path and the lines of the change.
+/// Turns an operation of OpenAI's own tool (`update_file`, a path and the changed lines) into a patch.
 pub(super) fn operation(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let (Some(kind), Some(path)) = (text("type"), text("path")) else {

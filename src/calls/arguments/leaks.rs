@@ -123,7 +123,7 @@ fn without_marks<'a>(
     let mut begins = tags.map(|begin| marks::pending(clean, begin));
     let begun = begins.find(|length| *length > SHORTEST_BEGINNING);
     let mut rest = clean.split_at(clean.len() - begun.unwrap_or(0)).0;
-    // The last sign of an end may be gone.
+    // The last character of an end tag may be missing.
     if let Some((_, tag)) = clean.rsplit_once("</")
         && !tag.contains('>')
     {

@@ -1,8 +1,8 @@
 //! Whether a call in the text of an answer is a quotation: it stands in something the model has read. Pure.
 //!
 //! A quotation is no call, whatever its marks: a file that is shown to the person must not run what stands in it. So
-//! the words of a call are compared, and not the characters: blanks, quotes, line numbers and the marks of one family
-//! or another make no difference, nor does the order of the arguments.
+//! the words of a call are compared, not its characters: whitespace, quotes, line numbers, the markup of each model
+//! family and the order of the arguments make no difference.
 
 use std::collections::HashSet;
 

@@ -92,7 +92,7 @@ const SPECIAL: [&str; 7] = [
     "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$inner\n```<｜tool▁call▁end｜>",
 ];
 
-/// A call in the plain forms, and then in every one that has marks.
+/// A call in the plain forms, and then in all forms with marks.
 fn forms(tool: &str, arguments: &Value, dice: &mut Dice) -> Vec<String> {
     let json = json!({ "name": tool, "arguments": arguments }).to_string();
     let each = |form: &str, between: &str| {
@@ -296,7 +296,7 @@ fn every_form_follows_the_rule_of_its_place() {
         "variants of calls in text: {} of {played} hold\n",
         played - failed.len()
     );
-    // Past the harness, which keeps what tests that pass have printed.
+    // Bypasses the test harness, which captures the output of passing tests.
     std::io::stderr().write_all(line.as_bytes()).unwrap();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -341,8 +341,8 @@ async fn settle(images: &Arc<Images>, change: &mut EntryChange, before: Arc<str>
     .await;
 }
 
-/// What is left of a turn's changes in each file; what `later` turns repeat is listed with them. Of a turn that changed
-/// only git's state, that is named.
+/// What is left of a turn's changes in each file; what `later` turns repeat is listed with them. For a turn that
+/// changed only git's state, that state.
 async fn files(
     workspace: &Workspace,
     images: &Arc<Images>,

@@ -31,7 +31,7 @@ pub(super) fn find(environment: &Environment) -> Vec<Finding> {
         Finding::warning(
             "program",
             found,
-            "remove one of the two, or set the program in your editor's configuration",
+            "remove one of the two, or set the executable in your editor's configuration",
         )
     });
     let plugin = init::outdated_plugin(environment).map(|folder| {

@@ -73,7 +73,7 @@ impl Status {
             Ok(State::Running(line)) => Ok(line),
             Ok(State::GivenUp(why)) => Err(why.to_string()),
             Ok(_) => Err(
-                "requires a login: send a message to log in, or run `tandem mcp login`".to_owned(),
+                "requires a login: send a prompt to log in, or run `tandem mcp login`".to_owned(),
             ),
             Err(_keeper_gone) => Err("has ended".to_owned()),
         }
