@@ -242,9 +242,10 @@ impl Workspace {
         let changed = self.0.seen.known(path, &file.text) == Known::Changed;
         self.0.seen.read(path, &file.text);
         let (target, text) = (path.target().to_owned(), Arc::clone(&file.text));
-        let text = match notebook::is_notebook(&target) {
-            true => blocking(move || notebook::as_read(&target, &text).into()).await,
-            false => text,
+        let text = if notebook::is_notebook(&target) {
+            blocking(move || notebook::as_read(&target, &text).into()).await
+        } else {
+            text
         };
         Ok(FileText {
             text,

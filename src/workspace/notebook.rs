@@ -40,7 +40,8 @@ struct Notebook<'a> {
 
 #[derive(Deserialize)]
 struct Cell<'a> {
-    cell_type: String,
+    #[serde(rename = "cell_type")]
+    kind: String,
     #[serde(borrow)]
     source: &'a RawValue,
     #[serde(borrow)]
@@ -138,7 +139,7 @@ fn parts(cells: &[&RawValue]) -> Option<Vec<Part>> {
             text: text.trim_end_matches(['\n', '\r']).to_owned(),
         };
         let source: Text = serde_json::from_str(cell.source.get()).ok()?;
-        parts.push(part(&cell.cell_type, &source.joined()));
+        parts.push(part(&cell.kind, &source.joined()));
         let outputs: Vec<Value> = match cell.outputs {
             Some(outputs) => serde_json::from_str(outputs.get()).ok()?,
             None => Vec::new(),

@@ -203,7 +203,7 @@ async fn a_search_has_the_lines_that_reading_has() {
     let found = place
         .answer("grep", json!({"pattern": r"plot|iVBOR|\\n"}))
         .await;
-    assert!(found.contains("8") && found.contains("plot(x)"), "{found}");
+    assert!(found.contains("8:plot(x)"), "{found}");
     assert!(
         !found.contains("iVBOR") && !found.contains("\\n"),
         "{found}"
