@@ -14,7 +14,12 @@ export const CodeActionKind = { QuickFix: { value: "quickfix" } };
 export const extensions = { all: [] };
 class Position {}
 class Range {}
-export { Position, Range, Uri };
+class NotebookCellData {}
+class NotebookData {}
+class NotebookEdit {}
+class NotebookRange {}
+class WorkspaceEdit {}
+export { NotebookCellData, NotebookData, NotebookEdit, NotebookRange, Position, Range, Uri, WorkspaceEdit };
 
 const nothing = () => ({ dispose: () => undefined });
 export const ProgressLocation = {};
