@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Held, Quotation, TextCalls};
+use crate::calls::text::{Held, Quotation, TextCalls};
 use crate::text::marks::{Kind, MARKS, Mark};
 use crate::tools::{Editing, all};
 
