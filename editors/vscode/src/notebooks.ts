@@ -20,7 +20,8 @@ import {
   workspace,
   WorkspaceEdit,
 } from "vscode";
-import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, LanguageClient, Position, TextEdit } from "vscode-languageclient/node";
+import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, LanguageClient, TextEdit } from "vscode-languageclient/node";
+import { TextDocument as JsonDocument } from "vscode-languageserver-textdocument";
 
 const TYPE = "jupyter-notebook";
 /** Of the documents that are cells. */
@@ -95,7 +96,8 @@ export class Notebooks implements Disposable {
       return { applied: false, failureReason: "the notebook has changed" };
     }
     try {
-      const difference = await cellEdits(notebook, known.text, patched(known.text, change.edits as TextEdit[]));
+      const before = JsonDocument.create(uri, "json", known.version, known.text);
+      const difference = await cellEdits(notebook, known.text, JsonDocument.applyEdits(before, change.edits as TextEdit[]));
       const applied = difference !== undefined && (await workspace.applyEdit(difference));
       await this.send(notebook);
       return applied ? { applied } : { applied, failureReason: "the notebook has changed" };
@@ -244,18 +246,4 @@ function sourceOf(cell: Cell | undefined): string {
 
 function plain(text: string): string {
   return text.replaceAll("\r\n", "\n");
-}
-
-/** With edits that are in order and do not overlap. */
-function patched(text: string, edits: readonly TextEdit[]): string {
-  const lines = text.split("\n");
-  const starts = [0];
-  lines.forEach((line, index) => starts.push((starts[index] ?? 0) + line.length + 1));
-  const offset = ({ line, character }: Position) => (starts[line] ?? text.length) + character;
-  let [result, end] = ["", 0];
-  for (const { range, newText } of edits) {
-    result += text.slice(end, offset(range.start)) + newText;
-    end = offset(range.end);
-  }
-  return result + text.slice(end);
 }
