@@ -257,7 +257,7 @@ impl Released {
 
 /// What ends a message of GPT-OSS.
 const MESSAGE_END: &str = "<|end|>";
-/// What ends one of Muse Glimmer, but for the last.
+/// Ends each message of Muse Glimmer except the last.
 const EOM: &str = "<|eom|>";
 /// The same, and what begins the next one where all tokens are gone.
 const MESSAGE_ENDS: &[&str] = &[
@@ -288,7 +288,7 @@ fn header(text: &str) -> Header<'_> {
     const START: &str = "<|start|>";
     const CHANNEL: &str = "<|channel|>";
     const TOKENS: [&str; 7] = [START, CHANNEL, MESSAGE_END, EOM, "<|return|>", KIND, BODY];
-    // To whom Muse Glimmer writes is what GPT-OSS calls a channel.
+    // Muse Glimmer names a recipient where GPT-OSS names a channel.
     const CHANNELS: [&str; 5] = ["analysis", "commentary", "final", "to=self", "to=user"];
     const SENDERS: [&str; 5] = ["assistant", "user", "system", "developer", "tool"];
     // The messages of others are the model's invention.

@@ -144,11 +144,12 @@ impl Checkpoints {
                             continue;
                         };
                         let is_kept = |hunk: &PendingHunk| hunk.is_repeated_by(&kept);
-                        while let Some(hunk) = hunks(workspace, &images, change)
-                            .await
-                            .into_iter()
-                            .find(is_kept)
-                        {
+                        // Each is settled against the text with those before it.
+                        for _ in 0..hunks(workspace, &images, change).await.len() {
+                            let pending = hunks(workspace, &images, change).await;
+                            let Some(hunk) = pending.into_iter().find(is_kept) else {
+                                break;
+                            };
                             settle(&images, change, hunk.settled).await;
                         }
                     }

@@ -36,8 +36,8 @@ const ALONE: [&str; 8] = [
 /// A command that does nothing.
 const NOTHING: [&str; 3] = ["/bin/sh", "-c", ":"];
 
-/// What works, which each session of this process would find again. What does not work is tried again by the next session,
-/// since its cause may be gone.
+/// What works, shared by the sessions of this process. What does not work is probed again by the next session, since its
+/// cause may be gone.
 static WORKING: Mutex<BTreeMap<Programs, Arc<Abilities>>> = Mutex::new(BTreeMap::new());
 
 /// The paths of bubblewrap and of tandem, where it is known.
