@@ -244,7 +244,7 @@ fn body(file: Option<&mut FilePatch>, line: &str, ending: &str) -> Result<(), Pa
         Action::Add(content) => {
             let line = line.strip_prefix('+').ok_or_else(|| {
                 PatchError(format!(
-                    "every line of an added file begins with `+`, but one is {line:?}"
+                    "in an added file, every line begins with `+`, but one is {line:?}"
                 ))
             })?;
             content.extend([line, ending, "\n"]);
