@@ -87,18 +87,17 @@ process.exitCode = failures.length === 0 ? 0 : 1;
 async function inTheWorkbench() {
   const [setUp, ...others] = groups();
   const group = [setUp, ...others].find((checks) => checks.some(([name]) => name === again));
-  if (group !== setUp) {
-    await playGroup(setUp);
-  }
+  const upTo = (checks) => checks.slice(0, checks.findIndex(([name]) => name === again) + 1);
+  await play(group === setUp ? upTo(setUp) : setUp);
   if (group !== undefined) {
-    return playGroup(group.slice(0, group.findIndex(([name]) => name === again) + 1));
+    return group === setUp ? undefined : playGroup(upTo(group));
   }
   for (const [index, checks] of others.entries()) {
     if (options.share === undefined || isFirstTo(join(options.share, `group-${index}`))) {
       await playGroup(checks);
     }
   }
-  await playGroup(ofAll());
+  await play(ofAll());
 }
 
 /** Makes a directory, which only one of several processes can. */
@@ -112,19 +111,25 @@ function isFirstTo(make) {
   }
 }
 
+/** In a project of its own: what other groups left is not in it, whichever they were. */
 async function playGroup([[first, body], ...rest]) {
   const begin = async () => {
-    await bench.keepAll(); // what the group before left to review
+    await model.reset();
+    await bench.begin({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
     await body();
   };
-  for (const [name, play] of [[first, begin], ...rest]) {
-    await check(name, play);
+  await play([[first, begin], ...rest]);
+}
+
+async function play(checks) {
+  for (const [name, body] of checks) {
+    await check(name, body);
   }
 }
 
 /**
- * The checks in their order, each a name and what to do. One stands on those before it in its group, and on the first group. The groups that take
- * longest come first, so that processes that share them end at about the same time.
+ * The checks in their order, each a name and what to do. One stands on those before it in its group; the first group sets up the
+ * model for all. The groups that take longest come first, so that processes that share them end at about the same time.
  */
 function groups() {
   const tools = { bench, model, picture };

@@ -124,12 +124,13 @@ export class Conversations implements Disposable {
       await this.restoredOnce(); // else what is restored later would take its place
     }
     await this.switching;
-    if (!this.current.transcript.isEmpty) {
-      const session = this.begin();
-      this.open.push({ session, title: "", isNews: false });
-      this.show(session);
+    if (this.current.transcript.isEmpty) {
+      return this.current.renew();
     }
-    await this.current.open();
+    const session = this.begin();
+    this.open.push({ session, title: "", isNews: false });
+    this.show(session);
+    await session.open();
   }
 
   /** Has a new conversation carry out the plan in a file, as it is in its editor. */

@@ -103,7 +103,7 @@ export function badInputChecks({ bench, model }) {
 
   async function severalFolders() {
     bench.write("other/far.txt", "a far away text\n");
-    const folders = [{ path: "shop" }, { path: "other" }];
+    const folders = [bench.project, join(bench.folder, "other")].map((path) => ({ path }));
     bench.write("both.code-workspace", JSON.stringify({ folders }));
     try {
       await bench.open(`workspace=${join(bench.folder, "both.code-workspace")}`);
@@ -143,7 +143,7 @@ export function badInputChecks({ bench, model }) {
     await bench.say("A long line, please.");
     await answer("The end of it.").waitFor();
     await bench.idle();
-    bench.write(`shop/${BIG}`, `${"a line of text, one of many\n".repeat(180_000)}the last one\n`);
+    bench.save(BIG, `${"a line of text, one of many\n".repeat(180_000)}the last one\n`);
     await bench.openFile("big.txt");
     await bench.command("tandem: Ask About Selection");
     await works("A big file.");

@@ -17,7 +17,7 @@ export function besideChecks({ bench, model, picture }) {
 
   async function dropped() {
     await model.reset();
-    bench.write("shop/pixel.png", Buffer.from(PIXEL, "base64"));
+    bench.save("pixel.png", Buffer.from(PIXEL, "base64"));
     const uris = [`vscode-remote://localhost${bench.project}/README.md`, `file://${bench.project}/pixel.png`];
     await chat.locator("textarea").evaluate((input, list) => {
       const data = new DataTransfer();
@@ -50,7 +50,7 @@ export function besideChecks({ bench, model, picture }) {
   /** With the built-in editor of notebooks; nothing is run in it. */
   async function notebook() {
     const cell = (source) => ({ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source: [source] });
-    bench.write("shop/sums.ipynb", JSON.stringify({ cells: [cell("import math"), cell("sum([1, 2])")], metadata: {}, nbformat: 4, nbformat_minor: 5 }));
+    bench.save("sums.ipynb", JSON.stringify({ cells: [cell("import math"), cell("sum([1, 2])")], metadata: {}, nbformat: 4, nbformat_minor: 5 }));
     await bench.command("workbench.action.quickOpen", "sums.ipynb");
     await page.locator(".notebookOverlay .cell .view-line", { hasText: "sum([1, 2])" }).click();
     await page.locator(".notebookOverlay .monaco-editor.focused").waitFor();
@@ -98,9 +98,9 @@ export function besideChecks({ bench, model, picture }) {
     git("init", "--quiet");
     git("add", "--all");
     git("commit", "--quiet", "--message", "Open the shop");
-    bench.write("shop/README.md", "# A shop\n\nOpen on Sundays.\n");
+    bench.save("README.md", "# A shop\n\nOpen on Sundays.\n");
     git("add", "README.md");
-    bench.write("shop/src/cart.ts", "// nothing of this is staged\n");
+    bench.save("src/cart.ts", "// nothing of this is staged\n");
     await bench.open();
     await page.locator('.activitybar [aria-label^="Source Control"]').first().click();
     await model.reset();
@@ -153,7 +153,7 @@ export function besideChecks({ bench, model, picture }) {
     bench.configure({ ...settings, "tandem.completion.model": "mine/sweep-next-edit-1.5B" });
     const text = "const base = side\n// a square\nexport const area = side * side\n";
     const done = text.replaceAll("side", "sideLength");
-    bench.write("shop/src/area.md", text);
+    bench.save("src/area.md", text);
     await bench.open();
     await bench.command("tandem: Open Chat");
     await chat.locator("body[data-phase=ready]").waitFor();

@@ -21,7 +21,7 @@ export function finishChecks({ bench, model, picture }) {
 
   async function clean() {
     const { chat, editor } = bench;
-    bench.write(`shop/${ORDER}`, TEXT);
+    bench.save(ORDER, TEXT);
     await settings({ "tandem.finish": true });
     await bench.openFile("price.ts");
     await bench.openFile("order.ts");

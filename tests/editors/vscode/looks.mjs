@@ -15,7 +15,7 @@ export function looksChecks({ bench, model, picture }) {
   async function highContrast() {
     await model.reset();
     await bench.newSession();
-    bench.write("shop/looks.txt", "alpha beta\n");
+    bench.save("looks.txt", "alpha beta\n");
     await bench.setMode("ask");
     await model.script([{ call: { id: "call_read", name: "read_file", arguments: { path: "looks.txt" } } }], [edit], [{ text: "As you wish." }]);
     await bench.say("Say gamma.");

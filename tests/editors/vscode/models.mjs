@@ -11,6 +11,7 @@ export function modelChecks({ bench, model, picture }) {
     const { chat } = bench;
     await bench.newSession();
     bench.configure({}); // without a model: the one that is chosen is the only one
+    await exactly(chat.locator(".composer select.model"), 0); // the server has started again
     await bench.command("tandem: Set Up Model");
     const form = chat.getByRole("form", { name: "Set up a model" });
     await form.locator("[name=provider]").selectOption("vscode");
@@ -24,7 +25,7 @@ export function modelChecks({ bench, model, picture }) {
   async function edited() {
     const { chat } = bench;
     await model.reset();
-    bench.write(`shop/${OFFER}`, TEXT);
+    bench.save(OFFER, TEXT);
     await bench.openFile("offer.ts");
     await bench.newSession();
     await bench.say("Sell in dollars.");

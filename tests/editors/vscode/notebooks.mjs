@@ -30,7 +30,7 @@ export function notebookChecks({ bench, model, picture }) {
   }
 
   async function edited() {
-    bench.write("shop/sums.ipynb", notebook(["x = 1\n", "plot(x)"]));
+    bench.save("sums.ipynb", notebook(["x = 1\n", "plot(x)"]));
     await model.reset();
     await bench.newSession();
     await bench.setMode("edit");

@@ -35,7 +35,7 @@ export function stateChecks({ bench, model, picture }) {
   }
 
   async function offered() {
-    bench.write("shop/.mcp.json", JSON.stringify(OTHERS));
+    bench.save(".mcp.json", JSON.stringify(OTHERS));
     await bench.newSession();
     await model.script([{ text: "Hello." }]);
     await bench.say("Hello?");

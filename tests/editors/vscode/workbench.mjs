@@ -5,7 +5,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -42,6 +42,8 @@ const STEP_MS = 60_000;
 export const TRY_MS = 4_000;
 
 export class Workbench {
+  #begun = 0;
+
   /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env, home?, view?}` → a started workbench on those files. */
   static async start(options) {
     const bench = new Workbench({ view: { viewport: { width: 1400, height: 860 } }, ...options });
@@ -61,15 +63,28 @@ export class Workbench {
     if (options.home !== undefined) {
       mkdirSync(options.home); // one that exists is not used, and not removed
     }
-    this.project = join(this.folder, "shop");
     this.problems = [];
-    this.write("data/User/settings.json", JSON.stringify(USER_SETTINGS));
     this.program = join(this.folder, "tandem");
     symlinkSync(options.tandem, this.program);
+    this.#makeProject("shop");
     this.configure({});
-    for (const [path, text] of Object.entries(options.files)) {
-      this.write(join("shop", path), text);
+  }
+
+  #makeProject(path) {
+    this.project = join(this.folder, path);
+    this.write("data/User/settings.json", JSON.stringify(USER_SETTINGS));
+    for (const [name, text] of Object.entries(this.options.files)) {
+      this.save(name, text);
     }
+  }
+
+  /** Goes on in a new project with the same files, the user's settings of the start and these. Only what a user has everywhere stays: keys, sessions. */
+  async begin(settings) {
+    this.#makeProject(`${++this.#begun}/shop`);
+    this.configure(settings);
+    await this.open();
+    await this.command("tandem: Open Chat");
+    await this.chat.locator("body[data-phase=ready]").waitFor({ timeout: START_MS });
   }
 
   /** Settings of scope `machine` live here when the extension runs beside the files. */
@@ -77,9 +92,16 @@ export class Workbench {
     this.write("data/Machine/settings.json", JSON.stringify({ "tandem.server.path": this.program, ...settings }));
   }
 
+  /** Writes a file of the project. */
+  save(path, text) {
+    this.write(join(this.project, path), text);
+  }
+
+  /** In the workbench's folder. */
   write(path, text) {
-    mkdirSync(dirname(join(this.folder, path)), { recursive: true });
-    writeFileSync(join(this.folder, path), text);
+    const file = resolve(this.folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
   }
 
   async #serve() {
