@@ -74,7 +74,7 @@ impl Backup {
                 lock.try_lock().ok()?;
                 Some((format!("loose-{number}"), lock))
             })
-            .ok_or_else(|| io::Error::other("too many processes use it"))?;
+            .ok_or_else(|| io::Error::other("too many processes are using it"))?;
         let is_long = |found: Metadata| found.len() > RETENTION.bytes;
         if dir.symlink_metadata(&own).is_ok_and(is_long) {
             dir.remove_file(&own)?;

@@ -197,7 +197,7 @@ fn say(line: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{}", display::escape_line(line))
 }
 
-/// The next line of the person.
+/// The next line of standard input.
 fn ask(question: &str) -> Result<String, Failure> {
     let mut out = io::stdout();
     write!(out, "{question}")?;
@@ -213,7 +213,7 @@ fn ask(question: &str) -> Result<String, Failure> {
     Ok(line.trim().to_owned())
 }
 
-/// While it lives, a terminal does not show what is typed.
+/// Turns the terminal's echo off until it is dropped.
 struct Hidden {
     #[cfg(unix)]
     before: Option<rustix::termios::Termios>,

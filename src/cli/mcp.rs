@@ -40,7 +40,7 @@ enum Action {
         #[arg(long)]
         no_browser: bool,
     },
-    /// Forget the login at a server
+    /// Log out of a server
     Logout {
         /// The name of the server
         name: String,

@@ -76,7 +76,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
                 let was_there = remembered.remove(&rule).await?;
                 ensure!(
                     was_there,
-                    "`{rule}` is not an allowed rule of this project; see `tandem permissions list`"
+                    "`{rule}` is not a rule allowed for this project; see `tandem permissions list`"
                 );
                 writeln!(out, "removed {}", display::escape_line(&rule))?;
             }

@@ -147,8 +147,8 @@ pub struct McpOptions {
     pub url: Option<BaseUrl>,
     /// HTTP headers for `url`.
     pub headers: BTreeMap<String, String>,
-    /// The OAuth client id to log in to `url` with: the one you were given, or the address of a client metadata document.
-    /// Most servers need none.
+    /// The OAuth client ID for `url`: the one you were given, or the URL of a client metadata document. Most servers
+    /// need none.
     pub client_id: Option<String>,
     /// The secret that belongs to `client-id`, if there is one.
     pub client_secret: Option<String>,
@@ -162,8 +162,8 @@ pub struct FinishOptions {
     pub diagnostics: Option<bool>,
     /// Which quick fixes for them to apply.
     pub quick_fixes: Option<QuickFixes>,
-    /// A shell command that has to succeed, such as `cargo check`. It runs in the sandbox, on unsaved text too, and needs
-    /// no approval there.
+    /// A shell command that has to succeed, such as `cargo check`. It runs in the sandbox, where it sees
+    /// unsaved text and needs no approval.
     pub command: Option<String>,
 }
 

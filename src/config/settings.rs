@@ -110,7 +110,7 @@ pub enum McpServer {
         url: String,
         /// HTTP headers for it.
         headers: BTreeMap<String, String>,
-        /// The OAuth client id to log in with.
+        /// The OAuth client ID to log in with.
         client_id: Option<String>,
         /// The secret that belongs to it.
         client_secret: Option<String>,

@@ -126,8 +126,7 @@ impl Asking {
             }
         };
         if self.transport == Transport::Lsp && !self.can {
-            let why =
-                "the editor cannot ask whether to open a port: it shows no messages with actions";
+            let why = "the editor cannot ask you whether to open a port, because it shows no messages with buttons";
             return Err(ToolError(why.to_owned()));
         }
         let answered = self.peer.request(method, &params).await;

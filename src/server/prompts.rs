@@ -89,7 +89,7 @@ impl Waits {
                 responder.error(ErrorCode::RequestCanceled, "the message was withdrawn before it joined the turn");
             }
             (Self::Steer(responder), _) => {
-                let message = "no turn is running that could take the message; send it with session/prompt";
+                let message = "no turn is running; send the message with session/prompt";
                 responder.error(ErrorCode::InvalidRequest, message);
             }
         }

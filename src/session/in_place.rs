@@ -47,7 +47,9 @@ impl Actor {
         if self.queue.edits.len() < WAITING {
             self.queue.edits.push_back(Waiting { edit, reply });
         } else {
-            let error = ReviewError("too many edits wait for the running turn".to_owned());
+            let error = ReviewError(
+                "too many edits are already waiting for the running turn to end".to_owned(),
+            );
             reply.send(Err(error)).ok();
         }
     }

@@ -98,7 +98,7 @@ async fn open(shell: &Shell, id: u32, outbox: &mut Outbox) -> Result<String, Too
         outbox.push(SessionEvent::Opened(url));
     }
     if lines.is_empty() {
-        return Err(ToolError(format!("job {id} listens on no port")));
+        return Err(ToolError(format!("job {id} isn't listening on a port")));
     }
     Ok(lines.join("\n"))
 }

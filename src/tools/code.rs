@@ -90,7 +90,7 @@ impl TypedTool for Code {
             Answer::Words(words) => cut(&words),
             Answer::Edits(_) => {
                 return Err(ToolError(
-                    "the editor answered with edits to a question".to_owned(),
+                    "the editor returned edits instead of an answer".to_owned(),
                 ));
             }
         };

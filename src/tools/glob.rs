@@ -159,7 +159,7 @@ impl Found {
         if self.total == 0 {
             let pattern = escape_line(pattern);
             lines.push(format!(
-                "[no file matches {pattern}; files that .gitignore names are found only below a directory given as `path`]"
+                "[no file matches {pattern}; ignored files are found only in a directory given as `path`]"
             ));
         }
         if self.total > self.first.len() {

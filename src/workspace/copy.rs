@@ -246,7 +246,7 @@ impl Copying<'_> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let path = path.display();
                 Err(io::Error::other(format!(
-                    "{path} and another name differ only in case, and the copy would have one of them"
+                    "{path} and another name differ only in case, and the copy can hold only one of them"
                 )))
             }
             done => done.map(|()| true),

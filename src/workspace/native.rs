@@ -58,13 +58,13 @@ pub(super) fn reserved(name: &str) -> Option<&'static str> {
         number.is_some_and(|number| number.is_ascii_digit() || "¹²³".contains(number))
     };
     if DEVICES.contains(&stem.as_str()) || is_port("com") || is_port("lpt") {
-        return Some("on Windows that is the name of a device");
+        return Some("on Windows, this is the name of a device");
     }
     if name.contains(|c: char| c.is_control() || "<>:\"|?*".contains(c)) {
-        return Some("Windows allows no `< > : \" | ? *` in a name");
+        return Some("Windows does not allow `< > : \" | ? *` in a name");
     }
     name.ends_with(['.', ' '])
-        .then_some("on Windows no name ends with a dot or a space")
+        .then_some("on Windows, a name cannot end with a dot or a space")
 }
 
 /// The same parts, whatever the case: on Windows another spelling of one path.

@@ -18,8 +18,8 @@ use super::content::LineEnding;
 use super::edit::{self, Change, MatchError, Outcome};
 use crate::text::{Hunk, hunks, patched, without_middle};
 
-const NOTE: &str = "# A notebook. `# %% [code] 1` begins cell 1, the same without a number a new cell. Outputs are shortened; \
-    they can be removed, not changed.\n";
+const NOTE: &str = "# A notebook. `# %% [code] 1` begins cell 1; without a number, it begins a new cell. Outputs are shortened; \
+    they can be removed but not changed.\n";
 const OUTPUT: &str = "output";
 const KINDS: [&str; 4] = ["code", "markdown", "raw", OUTPUT];
 /// What a notebook that does not exist is written into.
@@ -223,11 +223,11 @@ fn written(text: &str, shown: &str) -> Result<String, MatchError> {
     let refused = |why: String| Err(MatchError(why));
     let read = read(text).and_then(|(notebook, raw)| Some((parts(&raw)?, notebook, raw)));
     let Some((old, notebook, raw)) = read else {
-        return refused("it is no notebook any more".to_owned());
+        return refused("the file is no longer a notebook".to_owned());
     };
     let (head, new) = split(shown);
     if !is_head(&head) {
-        return refused("text before the first marker line is in no cell".to_owned());
+        return refused("text before the first marker line does not belong to a cell".to_owned());
     }
     let layout = Layout::new(text, &notebook, &raw);
     let mut cells = Vec::<(Option<usize>, String)>::new();
@@ -237,7 +237,7 @@ fn written(text: &str, shown: &str) -> Result<String, MatchError> {
         let is_changed = |output: &Part| output.number != part.number || !old.contains(output);
         if part.kind == OUTPUT || output.as_ref().is_some_and(is_changed) {
             return refused(
-                "an output can only be removed as a whole, with its marker line; running the cell changes it"
+                "an output can only be removed as a whole, with its marker line; run the cell to change it"
                     .to_owned(),
             );
         }
@@ -250,7 +250,7 @@ fn written(text: &str, shown: &str) -> Result<String, MatchError> {
         let is_there_twice = cells.iter().any(|(other, _)| *other == part.number);
         let Some(before) = old.iter().find(is_it).filter(|_| !is_there_twice) else {
             return refused(format!(
-                "there is no {} cell {number}, or it is there twice; the marker of a new cell has no number",
+                "there is no {} cell {number}, or its marker occurs twice; the marker of a new cell has no number",
                 part.kind
             ));
         };

@@ -96,7 +96,7 @@ function M.test(t, model, setup)
     shows(':Tandem allow / :Tandem reject?  Edit src/main.rs')
     screens.calm(t, screen)
     screen:lua("vim.schedule(function() require('tandem').reject() end)")
-    shows('tandem: Reject: Edit src/main.rs')
+    shows('tandem: Rejected: Edit src/main.rs')
     hides('?  Edit src/main.rs')
   end)
 

@@ -63,7 +63,7 @@ end
 
 vim.api.nvim_create_autocmd('SessionLoadPost', {
   group = vim.api.nvim_create_augroup('tandem.session', {}),
-  desc = 'tandem: close what :mksession noted of a chat, which is no file',
+  desc = 'tandem: close chat windows that :mksession restored',
   callback = function()
     for _, buf in ipairs(vim.api.nvim_list_bufs()) do
       local name = vim.api.nvim_buf_get_name(buf)

@@ -215,7 +215,7 @@ function rejecting(count: number): [words: string, yes: string] {
 }
 
 function restoring(count: number): [words: string, yes: string] {
-  return [l10n.t("Going back to before this prompt reverts the changes in {0} files.", count), l10n.t("Revert {0} Files", count)];
+  return [l10n.t("Rewinding to before this prompt reverts the changes in {0} files.", count), l10n.t("Revert {0} Files", count)];
 }
 
 function named({ turn, file, hunk }: Part): Pick<ReviewParams, "turn" | "path" | "hunk"> {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::super::init;
 use crate::config::Settings;
 
-/// Something that is there, or would be.
+/// A file or directory that tandem has created or may create.
 #[derive(Debug, Serialize)]
 struct Place {
     what: &'static str,
@@ -19,7 +19,7 @@ struct Place {
     removal: &'static str,
 }
 
-/// Shows the places.
+/// Prints the list.
 pub(super) fn show(settings: &Settings, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
     let places = find(settings);
     if as_json {

@@ -22,13 +22,13 @@ pub const PACKAGE: Option<&[u8]> = None;
 /// Its name for the editor: publisher and extension.
 pub const NAME: &str = "tandem.tandem";
 
-/// Has `editor` install the package.
+/// Installs the package in `editor`.
 ///
 /// # Errors
-/// When this program has none, or the editor refuses it: then in its words.
+/// This program has no package, or the editor refuses it; the error is the editor's message.
 pub fn install(editor: &Path, package: Option<&[u8]>) -> anyhow::Result<()> {
     let package = package.context(
-        "this program was built without the extension; get it from the Marketplace, or build it: npm --prefix editors/vscode ci && \
+        "this program was built without the extension; build it: npm --prefix editors/vscode ci && \
          npm --prefix editors/vscode run package && code --install-extension editors/vscode/tandem.vsix",
     )?;
     let mut file = tempfile::Builder::new()
@@ -44,10 +44,10 @@ pub fn install(editor: &Path, package: Option<&[u8]>) -> anyhow::Result<()> {
     )
 }
 
-/// Has `editor` remove the extension.
+/// Removes the extension from `editor`.
 ///
 /// # Errors
-/// When the editor does not, in its words.
+/// The editor's message if it refuses.
 pub fn remove(editor: &Path) -> anyhow::Result<()> {
     ask(editor, &["--uninstall-extension", NAME])
 }

@@ -242,7 +242,7 @@ impl Server {
     }
 
     fn ask(&mut self, argument: Value) -> Answer<()> {
-        let usage = "tandem.ask takes a question, or {prompt, uri?, range?}";
+        let usage = "tandem.ask takes a prompt, or {prompt, uri?, range?}";
         let ask = match argument {
             Value::String(prompt) => Ask {
                 prompt,

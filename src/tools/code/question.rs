@@ -315,7 +315,7 @@ pub(super) fn uri(context: &ToolContext, path: &WorkspacePath) -> Result<String,
     let uri = url::Url::from_file_path(path.absolute()).map(String::from);
     uri.map_err(|()| {
         ToolError(format!(
-            "{} has no name that the editor knows",
+            "{} cannot be written as a URL for the editor",
             path.display()
         ))
     })

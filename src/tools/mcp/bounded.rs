@@ -43,7 +43,7 @@ impl Meter {
         self.taken.0 += bytes.len();
         self.taken.1 += memchr::memchr_iter(b'\n', bytes).count();
         if self.taken.0 > FLOOD.0 || self.taken.1 > FLOOD.1 {
-            return Err("sent more than 32 MiB or 20 000 messages within 10 s");
+            return Err("sent more than 32 MiB or 20,000 messages within 10 s");
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ mod tests {
         check(lines(LONGEST_LINE).as_slice(), None).await;
         check(lines(2 << 20).repeat(3).as_slice(), None).await;
         check(tokio::io::repeat(b'x'), Some(TOO_LONG)).await;
-        let flood = Some("sent more than 32 MiB or 20 000 messages within 10 s");
+        let flood = Some("sent more than 32 MiB or 20,000 messages within 10 s");
         check(tokio::io::repeat(b'\n').take(20_000), None).await;
         check(tokio::io::repeat(b'\n'), flood).await;
         check(lines(4 << 20).repeat(9).as_slice(), flood).await;

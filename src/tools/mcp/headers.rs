@@ -99,7 +99,7 @@ impl Mirrored {
         let header = (!name.is_empty())
             .then(|| HeaderName::try_from(format!("mcp-param-{name}")).ok())
             .flatten()
-            .ok_or_else(|| format!("{name:?} is not the name of a header"))?;
+            .ok_or_else(|| format!("{name:?} is not a valid header name"))?;
         if self.0.iter().any(|other| other.header == header) {
             return Err(format!("{name:?} is used twice"));
         }
@@ -202,12 +202,12 @@ mod tests {
         check(&tool(of("null", json!("N"))), simple);
         check(&tool(json!({ KEYWORD: "N" })), simple);
         for name in ["", "a b", "a\r\nb", "ä", "a:b"] {
-            let why = format!("{name:?} is not the name of a header");
+            let why = format!("{name:?} is not a valid header name");
             check(&tool(of("string", json!(name))), Err(&why));
         }
         check(
             &tool(of("string", json!(7))),
-            Err("\"\" is not the name of a header"),
+            Err("\"\" is not a valid header name"),
         );
         let twice = json!({ "properties": { "a": of("string", json!("X")), "b": of("string", json!("x")) } });
         check(&twice, Err("\"x\" is used twice"));

@@ -303,7 +303,7 @@ impl Http {
                 .map(|login| login.remedy())
                 .unwrap_or_default(),
             StatusCode::NOT_FOUND if self.session.get().is_some() => {
-                "it began a session and does not continue it".to_owned()
+                "it does not accept the session it started".to_owned()
             }
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE => {
                 format!("there is no MCP server at the address in mcp.{name}.url")

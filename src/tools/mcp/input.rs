@@ -56,7 +56,7 @@ impl Request<'_> {
             Some(mode) => {
                 return Err(error(
                     INVALID_PARAMS,
-                    format!("tandem has no mode `{mode}`"),
+                    format!("tandem does not support mode `{mode}`"),
                 ));
             }
         };

@@ -39,7 +39,7 @@ const OFFLINE: &str = "offline_access";
 /// What the configuration says about logins at a server.
 #[derive(Clone, Default)]
 pub struct Registered {
-    /// The client id: one that the person was given, or the address of a client metadata document.
+    /// The client ID: one that the person was given, or the URL of a client metadata document.
     pub id: Option<String>,
     /// The secret that belongs to the id.
     pub secret: Option<String>,
@@ -416,7 +416,7 @@ impl Login {
                 let before = self.vault.issuer(self.server.as_str());
                 if let Some(before) = before.filter(|before| before != issuer) {
                     return Err(format!(
-                        "it names {issuer} now, but the client id belongs to {before}; check that, and log out first"
+                        "it now names {issuer}, but the client ID was issued by {before}; if that is right, log out and log in again"
                     ));
                 }
                 let secret = self.registered.secret.clone();
@@ -439,7 +439,7 @@ impl Login {
         let Some(endpoint) = &server.registration_endpoint else {
             let name = &self.name;
             return Err(format!(
-                "{issuer} does not register clients: register tandem there, and set mcp.{name}.client-id"
+                "{issuer} does not let clients register themselves: register tandem there, and set mcp.{name}.client-id"
             ));
         };
         register(client, endpoint, server, callback).await
@@ -481,7 +481,7 @@ async fn register(
     let (status, answer) = discovery::send(request, endpoint).await?;
     let Some(id) = answer["client_id"].as_str().filter(|_| status.is_success()) else {
         return Err(format!(
-            "{endpoint} does not register tandem: {}",
+            "{endpoint} refused to register tandem: {}",
             reason(status, &answer)
         ));
     };

@@ -125,7 +125,7 @@ impl Kept {
             match line.request(line.next_id(), method, params.clone()).await {
                 Ok(answer) => match answer["resultType"].as_str() {
                     None | Some("complete") => return Ok(answer),
-                    Some(_) => break "asks for input, which only its tools can".to_owned(),
+                    Some(_) => break "asks for input, which only tools may do".to_owned(),
                 },
                 // The server did not look at the request, and begins a new session.
                 Err(Fault::Expired) if !was_forgotten => was_forgotten = true,

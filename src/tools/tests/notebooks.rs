@@ -162,8 +162,13 @@ async fn what_is_no_source_cannot_be_edited() {
         "there is no raw cell 3",
     )
     .await;
-    check("# %% [code] 3\n", "# %% [code] 2\n", "it is there twice").await;
-    check("# %% [markdown] 1\n", "", "in no cell").await;
+    check(
+        "# %% [code] 3\n",
+        "# %% [code] 2\n",
+        "its marker occurs twice",
+    )
+    .await;
+    check("# %% [markdown] 1\n", "", "does not belong to a cell").await;
     check("plot(x)", "# ... rest of the cell unchanged", "placeholder").await;
 }
 

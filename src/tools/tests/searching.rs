@@ -51,7 +51,8 @@ async fn glob_finds_files_by_name() {
             "src/a/lib.rs\nsrc/main.rs\n",
         )
         .await;
-    let nothing = "[no file matches *.py; files that .gitignore names are found only below a directory given as `path`]\n";
+    let nothing =
+        "[no file matches *.py; ignored files are found only in a directory given as `path`]\n";
     place
         .check("glob", json!({"pattern": "*.py"}), nothing)
         .await;

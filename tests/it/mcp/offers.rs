@@ -108,7 +108,7 @@ fn a_prompt_that_cannot_be_used_is_explained_to_the_person() {
         ),
         (
             "/tricks:plain_talk",
-            "MCP server `tricks` asks for input, which only its tools can",
+            "MCP server `tricks` asks for input, which only tools may do",
         ),
     ] {
         let answer = send(&mut client, &session, text);

@@ -540,7 +540,7 @@ function Chat:watch_question()
   self.watch = api.nvim_create_augroup('tandem.question', {})
   api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'WinClosed', 'BufWinEnter', 'TabEnter' }, {
     group = self.watch,
-    desc = 'tandem: whether the permission request is in view',
+    desc = 'tandem: show the permission request in a float while no window shows it',
     callback = vim.schedule_wrap(function()
       if self.question and api.nvim_buf_is_loaded(self.buf) then
         self:look_at_question()
@@ -557,7 +557,8 @@ local function decision(question)
   local option = vim.iter(question.options):find(function(other)
     return other.optionId == id
   end)
-  return option and option.name or 'Withdrawn'
+  local name = option and option.name or 'Withdrawn'
+  return (name:gsub('^Allow', 'Allowed'):gsub('^Reject', 'Rejected'))
 end
 
 ---@param question tandem.Question

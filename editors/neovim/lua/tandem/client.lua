@@ -321,7 +321,7 @@ function M.watch_buffers()
   local group = api.nvim_create_augroup('tandem', {})
   api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufWritePost', 'FileType' }, {
     group = group,
-    desc = 'tandem: attach the files of a workspace that has a server',
+    desc = 'tandem: attach files of a workspace that has a server',
     callback = function(event)
       local client = ready[M.attachable(event.buf)]
       if client then

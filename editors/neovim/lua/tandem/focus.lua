@@ -67,7 +67,7 @@ function M.watch(group)
   timer = timer or assert(vim.uv.new_timer())
   api.nvim_create_autocmd({ 'CursorHold', 'BufEnter' }, {
     group = group,
-    desc = 'tandem: tell the server what the user looks at',
+    desc = 'tandem: tell the server what the user is looking at',
     callback = function()
       timer:start(delay_ms, 0, vim.schedule_wrap(M.send))
     end,

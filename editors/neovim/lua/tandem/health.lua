@@ -62,7 +62,7 @@ local function check_doctor()
   end)
   local read, report = pcall(vim.json.decode, ok and run.stdout or '')
   if not read then
-    return health.warn('`tandem doctor` did not report', ok and vim.trim(run.stderr or '') or tostring(run))
+    return health.warn('`tandem doctor` printed no report', ok and vim.trim(run.stderr or '') or tostring(run))
   end
   for _, finding in ipairs(report.findings) do
     local say = ({ good = health.ok, bad = health.error })[finding.verdict] or health.warn

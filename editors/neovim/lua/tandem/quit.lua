@@ -20,7 +20,7 @@ function M.watch(sessions)
   local group = api.nvim_create_augroup('tandem.quit', {})
   api.nvim_create_autocmd('ExitPre', {
     group = group,
-    desc = 'tandem: ask before a running turn is ended',
+    desc = 'tandem: ask before quitting while a turn is running',
     callback = function()
       local running = vim.iter(sessions()):any(function(session)
         return session.state ~= 'idle'
@@ -34,7 +34,7 @@ function M.watch(sessions)
   })
   api.nvim_create_autocmd('VimLeavePre', {
     group = group,
-    desc = 'tandem: save what was written and not sent',
+    desc = 'tandem: save unsent drafts',
     callback = function()
       local written = {} ---@type table<string, string[]> by root
       for _, session in ipairs(sessions()) do

@@ -38,7 +38,7 @@ Review.__index = Review
 function Review.new(session)
   local review = setmetatable({ session = session, changes = {}, open = false }, Review)
   api.nvim_create_autocmd('BufReadPost', {
-    desc = 'tandem: mark what is to be reviewed in files that are opened later, or read again',
+    desc = 'tandem: mark pending changes in files opened or reloaded later',
     callback = function(event)
       if #review:of_buffer(event.buf) > 0 then
         review:draw()

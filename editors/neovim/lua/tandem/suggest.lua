@@ -104,12 +104,12 @@ function M.watch(group)
   local watched = {} ---@type table<integer, boolean>
   api.nvim_create_autocmd({ 'TextChangedI', 'TextChangedP', 'InsertLeave', 'BufLeave' }, {
     group = group,
-    desc = 'tandem: hide the edit that was suggested for another text',
+    desc = 'tandem: hide a suggested edit once the text has changed',
     callback = hide,
   })
   api.nvim_create_autocmd('LspAttach', {
     group = group,
-    desc = 'tandem: turn inline completion on where the server offers it',
+    desc = 'tandem: turn on inline completion if the server offers it',
     callback = function(event)
       local client = vim.lsp.get_client_by_id(event.data.client_id)
       if client and client.name == 'tandem' and client:supports_method(METHOD) then

@@ -342,7 +342,7 @@ end
 
 api.nvim_create_autocmd('SafeState', {
   group = api.nvim_create_augroup('tandem.tables', {}),
-  desc = 'tandem: whether the folds of tables are open',
+  desc = 'tandem: redraw tables whose folds were opened or closed',
   callback = function()
     if vim.bo.filetype == 'tandem' then
       look_at_folds(api.nvim_get_current_buf())

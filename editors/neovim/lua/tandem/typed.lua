@@ -29,7 +29,7 @@ function M.watch()
     last = at
   end, vim.api.nvim_create_namespace('tandem.typed'))
   vim.api.nvim_create_autocmd('CmdlineEnter', {
-    desc = 'tandem: a command line is a separate moment',
+    desc = 'tandem: do not take keys typed in the command line for an answer',
     callback = function()
       began = M.now()
     end,

@@ -175,14 +175,14 @@ end
 local function guard_transcript(buf)
   api.nvim_create_autocmd('BufReadCmd', {
     buffer = buf,
-    desc = 'tandem: :edit shows the chat as it was',
+    desc = 'tandem: :edit redraws the chat',
     callback = function()
       session().chat.text:move(buf)
     end,
   })
   api.nvim_create_autocmd('BufUnload', {
     buffer = buf,
-    desc = 'tandem: the session continues, and shows what it was when it is opened again',
+    desc = 'tandem: keep the session when its buffer is deleted',
     callback = function()
       local shown = require('tandem.chats').of_chat(buf)
       if shown and vim.v.exiting == vim.NIL then
@@ -192,21 +192,21 @@ local function guard_transcript(buf)
   })
   api.nvim_create_autocmd({ 'TextChangedI', 'TextChangedP' }, {
     buffer = buf,
-    desc = 'tandem: the server learns that a prompt was begun',
+    desc = 'tandem: tell the server that typing a prompt has begun',
     callback = function()
       session().chat.input:typed()
     end,
   })
   api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
     buffer = buf,
-    desc = 'tandem: the input stays below its heading',
+    desc = 'tandem: keep the input below its heading',
     callback = function()
       session().chat.text:repair_input()
     end,
   })
   api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'BufEnter' }, {
     buffer = buf,
-    desc = 'tandem: only the input can be changed',
+    desc = 'tandem: allow changes in the input only',
     callback = function()
       local inside = in_input()
       if vim.bo[buf].modifiable ~= inside then
@@ -342,14 +342,14 @@ local function watch_size()
   local group = api.nvim_create_augroup('tandem.size', {})
   api.nvim_create_autocmd('WinResized', {
     group = group,
-    desc = 'tandem: show the keys and the tables that a chat has room for',
+    desc = 'tandem: fit keys and tables to the width of the chat',
     callback = function()
       vim.iter(vim.v.event.windows):filter(api.nvim_win_is_valid):each(fit)
     end,
   })
   api.nvim_create_autocmd('VimResized', {
     group = group,
-    desc = 'tandem: keep the part of the screen that the chat has',
+    desc = 'tandem: keep the chat's share of the screen',
     callback = function()
       for _, win in ipairs(api.nvim_list_wins()) do
         local size = vim.w[win].tandem_size

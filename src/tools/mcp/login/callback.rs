@@ -42,11 +42,11 @@ impl Expected {
         let issuer = &self.issuer;
         match field("iss") {
             Some(named) if named != *issuer => {
-                return Some(Err(format!("the answer is not from {issuer}")));
+                return Some(Err(format!("the response is not from {issuer}")));
             }
             None if self.names_issuer => {
                 return Some(Err(format!(
-                    "the answer does not say that it is from {issuer}"
+                    "the response does not name its issuer, which should be {issuer}"
                 )));
             }
             _ => {}
@@ -57,7 +57,7 @@ impl Expected {
                 .trim_end()
                 .to_owned()));
         }
-        Some(field("code").ok_or_else(|| format!("the answer of {issuer} has no code")))
+        Some(field("code").ok_or_else(|| format!("the response from {issuer} has no code")))
     }
 
     /// The code in an address that was pasted.
@@ -162,7 +162,7 @@ mod tests {
                 .map(|code| code.as_deref().map_err(String::as_str));
             assert_eq!(code, expected, "{query}");
         };
-        let other = Some(Err("the answer is not from https://a.example"));
+        let other = Some(Err("the response is not from https://a.example"));
         check(false, "code=c&state=s", Some(Ok("c")));
         check(
             true,
@@ -170,7 +170,7 @@ mod tests {
             Some(Ok("c")),
         );
         let silent = Some(Err(
-            "the answer does not say that it is from https://a.example",
+            "the response does not name its issuer, which should be https://a.example",
         ));
         check(true, "code=c&state=s", silent);
         for (names_issuer, issuer) in [
@@ -196,7 +196,7 @@ mod tests {
         check(
             false,
             "state=s",
-            Some(Err("the answer of https://a.example has no code")),
+            Some(Err("the response from https://a.example has no code")),
         );
         for query in [
             "code=c",

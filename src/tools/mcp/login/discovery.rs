@@ -41,7 +41,7 @@ pub(super) struct AuthorizationServer {
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
     #[serde(default)]
     code_challenge_methods_supported: Vec<String>,
-    /// Whether an address without a registration is enough as a client id.
+    /// Whether an address without a registration is enough as a client ID.
     #[serde(default)]
     pub client_id_metadata_document_supported: bool,
     /// Whether each answer names the issuer.
@@ -97,7 +97,7 @@ pub(super) async fn discover(
     };
     let issuer = authorization_servers
         .first()
-        .ok_or("it names no authorization server")?;
+        .ok_or("it lists no authorization server")?;
     Ok(Authorization {
         resource,
         scopes: scopes_supported,
@@ -152,7 +152,7 @@ async fn authorization_server(
             .map_err(|error| format!("the metadata of {issuer} is not valid: {error}"))?;
         if found.issuer != issuer {
             return Err(format!(
-                "the metadata of {issuer} is of another issuer, {}",
+                "the metadata at {issuer} belongs to another issuer, {}",
                 found.issuer
             ));
         }
@@ -193,7 +193,7 @@ fn secure(address: &str, server: &Url) -> Result<Url, String> {
     {
         return Ok(url);
     }
-    Err(format!("it names {address}, which is not encrypted"))
+    Err(format!("it names {address}, which does not use https"))
 }
 
 /// Whether a token for `resource` is one for `server`: the same, or a path above it.
