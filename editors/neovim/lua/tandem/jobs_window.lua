@@ -253,7 +253,7 @@ local function open_port(session, id)
   local job = session.jobs:get(id)
   local ports = job and job.ports or {}
   if #ports == 0 then
-    return require('tandem.say')('This command isn't listening on a port')
+    return require('tandem.say')('This command is not listening on a port')
   elseif #ports == 1 then
     return session.jobs:open(id, ports[1])
   end

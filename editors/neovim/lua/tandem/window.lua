@@ -349,7 +349,7 @@ local function watch_size()
   })
   api.nvim_create_autocmd('VimResized', {
     group = group,
-    desc = 'tandem: keep the chat's share of the screen',
+    desc = 'tandem: keep the share of the screen that the chat has',
     callback = function()
       for _, win in ipairs(api.nvim_list_wins()) do
         local size = vim.w[win].tandem_size
