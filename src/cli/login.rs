@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 
 use super::{Failure, Outcome};
 use crate::config::{Environment, Provider as Row, ProviderEntry, Settings, Sources};
-use crate::domain::Verdict;
+use crate::domain::{Key, Verdict};
 use crate::model::{ErrorCode, Failure as ModelFailure, ModelInfo, Provider};
 use crate::session::check;
 use crate::session::{self, Candidate, LoggedIn};
@@ -77,9 +77,10 @@ fn named(providers: &[ProviderEntry], name: &str) -> Option<ProviderEntry> {
 
 fn choose_provider(providers: &[ProviderEntry]) -> Result<ProviderEntry, Failure> {
     for (number, entry) in (1..).zip(providers) {
-        let ready = match &entry.key_variable {
+        let ready = match &entry.key {
             _ if entry.is_running => " (running)".to_owned(),
-            Some(name) if entry.has_key => format!(" ({name} is set)"),
+            Key::Variable { name, .. } => format!(" ({name} is set)"),
+            Key::Command(_) => " (its key is configured)".to_owned(),
             _ => String::new(),
         };
         let ProviderEntry { name, title, .. } = entry;
@@ -125,9 +126,10 @@ async fn reach(
 }
 
 fn ask_for_key(entry: &ProviderEntry) -> Result<String, Failure> {
-    let configured = match &entry.key_variable {
-        Some(name) if entry.has_key => format!(" (Enter uses {name})"),
-        _ => " (Enter uses the configured one)".to_owned(),
+    let configured = match &entry.key {
+        Key::Variable { name, .. } => format!(" (Enter uses {name})"),
+        Key::Command(_) => " (Enter uses the configured one)".to_owned(),
+        _ => String::new(),
     };
     let _hidden = Hidden::begin();
     let key = ask(&format!("API key{configured}: "))?;

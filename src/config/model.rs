@@ -17,7 +17,7 @@ use crate::domain::{Api, Effort, Endpoint, ErrorCode, Failure, Key, TimeLimits, 
 const CUSTOM: &str = "custom";
 
 /// A provider, for a setup form.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ProviderEntry {
     /// Its name before the slash of `provider/model`.
     pub name: String,
@@ -25,10 +25,8 @@ pub struct ProviderEntry {
     pub title: String,
     /// Its base URL; `None` if it has to be configured.
     pub base_url: Option<String>,
-    /// The variable of its key; `None` if it needs none.
-    pub key_variable: Option<String>,
-    /// Whether that variable is set.
-    pub has_key: bool,
+    /// Its key as configured.
+    pub key: Key,
     /// Whether it is a server on this machine.
     pub is_local: bool,
     /// Whether that was found to run.
@@ -124,31 +122,30 @@ impl Choice<'_> {
 
     /// All known providers.
     pub(super) fn providers(&self) -> Vec<ProviderEntry> {
+        let unset = ProviderOptions::default();
         let configured = self
             .options
             .providers
             .iter()
             .filter(|(name, _)| Provider::named(name).is_none());
-        let built_in = PROVIDERS.iter().map(|row| ProviderEntry {
-            name: row.name.to_owned(),
-            title: row.title.to_owned(),
-            base_url: self
-                .address(row.name)
-                .or_else(|| Some(row.base_url.to_owned()).filter(|url| !url.is_empty())),
-            key_variable: Some(row.key_variable.to_owned()).filter(|name| !name.is_empty()),
-            has_key: self.environment.get(row.key_variable).is_some(),
-            is_local: row.is_local(),
-            is_running: false,
+        let built_in = PROVIDERS.iter().map(|row| {
+            let options = self.options.providers.get(row.name).unwrap_or(&unset);
+            ProviderEntry {
+                name: row.name.to_owned(),
+                title: row.title.to_owned(),
+                base_url: self
+                    .address(row.name)
+                    .or_else(|| Some(row.base_url.to_owned()).filter(|url| !url.is_empty())),
+                key: self.key(None, options, Some(row), row.is_local()),
+                is_local: row.is_local(),
+                is_running: false,
+            }
         });
         let own = configured.map(|(name, options)| ProviderEntry {
             name: name.clone(),
             title: name.clone(),
             base_url: self.address(name),
-            key_variable: options.api_key_env.clone(),
-            has_key: options
-                .api_key_env
-                .as_ref()
-                .is_some_and(|name| self.environment.get(name).is_some()),
+            key: self.key(None, options, None, false),
             is_local: false,
             is_running: false,
         });

@@ -8,7 +8,7 @@ use super::Server;
 use super::dispatch::{Later, later};
 use super::wire::failure;
 use crate::config::ProviderEntry;
-use crate::domain::{EditorAnswer, EditorModels, ErrorCode, Failure};
+use crate::domain::{EditorAnswer, EditorModels, ErrorCode, Failure, Key};
 use crate::protocol::ext;
 use crate::rpc::{Peer, PendingResponse, RequestError, Responder};
 use crate::session::check;
@@ -65,7 +65,7 @@ impl Server {
 
 fn provider(entry: ProviderEntry) -> ext::ProviderInfo {
     ext::ProviderInfo {
-        needs_key: entry.key_variable.is_some(),
+        needs_key: !matches!(entry.key, Key::None),
         name: entry.name,
         title: entry.title,
         base_url: entry.base_url,

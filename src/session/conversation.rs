@@ -13,10 +13,6 @@ use crate::agent::{Entry, Guidance, prompt};
 use crate::config::Mode;
 use crate::model::{AssistantMessage, Message, Part, Provider};
 
-/// Stands in for the answer of a turn that ended without one: many chat templates reject a conversation in which the
-/// roles do not alternate.
-const UNANSWERED: &str = "(no answer)";
-
 pub(super) struct Conversation {
     id: SessionId,
     pub journal: Journal,
@@ -80,7 +76,7 @@ impl Conversation {
             .last()
             .is_some_and(|last| !matches!(last.outline(), Message::Assistant(_)))
         {
-            self.answer(UNANSWERED, provider);
+            self.answer(store::UNANSWERED, provider);
         }
     }
 

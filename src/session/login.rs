@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 
 use super::Candidate;
 use crate::config::{ProviderEntry, Settings, edit};
-use crate::model::Provider;
+use crate::model::{Key, Provider};
 use crate::process::keyring;
 use crate::workspace::StateFolder;
 
@@ -112,7 +112,9 @@ pub async fn log_out(settings: &Settings) -> Result<String, String> {
 /// The providers that can be logged in to, the ones that are ready first.
 pub fn by_readiness(mut providers: Vec<ProviderEntry>) -> Vec<ProviderEntry> {
     providers.retain(|provider| !provider.is_local || provider.is_running);
-    providers.sort_by_key(|provider| !(provider.is_running || provider.has_key));
+    providers.sort_by_key(|provider| {
+        !(provider.is_running || matches!(provider.key, Key::Variable { .. } | Key::Command(_)))
+    });
     providers
 }
 

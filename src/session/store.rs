@@ -28,7 +28,7 @@ pub use self::origins::{LineOrigin, Wrote};
 pub(super) use self::record::Held;
 pub(super) use self::record::QueuedPrompt;
 use self::record::{Call, Head, Pending, Record, VERSION};
-pub(super) use self::replay::{TRY, changes, events, last_trial};
+pub(super) use self::replay::{TRY, UNANSWERED, changes, events, last_trial};
 use super::SessionId;
 use crate::agent::Entry;
 use crate::agent::event::{AgentEvent, Termination};

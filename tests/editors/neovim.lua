@@ -43,7 +43,7 @@ local use = driver.new(t, home)
 use.sent_text = models.sent_text
 local notified = use.notified
 local project, session, chat, text_of = use.project, use.session, use.chat, use.text_of
-local wait_idle, wait_question, wait_chat, edit_call = use.wait_idle, use.wait_question, use.wait_chat, use.edit_call
+local wait_idle, wait_request, wait_chat, edit_call = use.wait_idle, use.wait_request, use.wait_chat, use.edit_call
 
 ---@param buf integer
 ---@return string
@@ -119,7 +119,7 @@ t.test('an edit is previewed, requires approval, changes only the buffer, and is
   local call = edit_call('c1', 'println!("hello {name}")', 'println!("hé😀 {name}")')
   model:script({ { text = 'I change it.' }, call }, { { text = 'Changed.' } })
   vim.cmd('1,3Tandem ask greet differently')
-  local question = wait_question()
+  local question = wait_request()
   t.equal(question.options[1].kind, 'reject_once')
   t.equal(text_of(buf), before, 'nothing happens before the answer')
   t.contains(chat(), '-    println!("hello {name}");')
@@ -150,7 +150,7 @@ t.test('two edits of one turn are one undo step', function()
   )
   vim.cmd('Tandem edit change two things')
   t.contains(models.sent_text(model:state('requests:1').requests[1]), 'Edit main.rs: change two things')
-  wait_question()
+  wait_request()
   vim.cmd('Tandem allow')
   t.wait('the second question', function()
     local question = require('tandem.permission').pending()
@@ -171,7 +171,7 @@ t.test('a permission request never opens a picker, and a rejected edit is not ma
   end
   model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'Then not.' } })
   vim.cmd('Tandem ask Edit it')
-  t.equal(wait_question().options[1].kind, 'reject_once')
+  t.equal(wait_request().options[1].kind, 'reject_once')
   vim.cmd('Tandem reject')
   wait_idle()
   vim.ui.select = default_select
@@ -193,7 +193,7 @@ t.test('without a visible chat, a float shows the permission request and never t
   vim.keymap.set('n', '<Leader>ty', '<Plug>(tandem-allow)')
   model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'Done.' } })
   vim.cmd('Tandem ask Edit it')
-  wait_question()
+  wait_request()
   local float = floats()[1]
   t.equal(api.nvim_win_get_config(float).focusable, false)
   t.equal(api.nvim_get_current_buf(), buf)
@@ -231,7 +231,7 @@ t.test('stopping withdraws the permission request and leaves the buffer unchange
   local before = text_of(buf)
   model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'unused' } })
   vim.cmd('Tandem ask Edit it')
-  wait_question()
+  wait_request()
   vim.cmd('Tandem stop')
   wait_idle()
   t.equal(require('tandem.permission').pending(), nil)
@@ -243,7 +243,7 @@ t.test('text typed while an edit awaits approval is not lost', function()
   local buf = project('typing')
   model:script({ edit_call('c1', 'println!("hello {name}")', 'println!("bye {name}")') }, { { text = 'Done.' } })
   vim.cmd('Tandem ask Edit it')
-  wait_question()
+  wait_request()
   api.nvim_buf_set_lines(buf, 0, 0, false, { '// typed meanwhile' })
   vim.cmd('Tandem allow')
   api.nvim_buf_set_lines(buf, -1, -1, false, { '// and right after' })
@@ -366,7 +366,7 @@ t.test('Always accepts a wider rule', function()
   end
   model:script(run('c1', 'printf %s one'), run('c2', 'printf %s two'), { { text = 'Both ran.' } })
   vim.cmd('Tandem ask Run them')
-  wait_question()
+  wait_request()
   t.equal(vim.fn.getcompletion('Tandem always ', 'cmdline'), { 'run_command(printf %s one)', 'project' })
   vim.cmd('Tandem always run_command(printf %s *)')
   wait_idle()
@@ -386,7 +386,7 @@ t.test('one answer allows the rest of a turn, and <Tab> offers a rule for a subc
     { { text = 'All ran.' } }
   )
   vim.cmd('Tandem ask Run them')
-  wait_question()
+  wait_request()
   t.equal(
     vim.fn.getcompletion('Tandem always ', 'cmdline'),
     { 'run_command(git status --short)', 'run_command(git status *)', 'project' }
@@ -423,7 +423,7 @@ t.test('an earlier conversation can be resumed, and the current one is kept', fu
   wait_idle()
   t.contains(chat(), 'Xylophone.')
   t.contains(vim.json.encode(model:state().requests[3]), 'The word is xylophone')
-  session():back_to(session().chat:question_at(3), function(question)
+  session():back_to(session().chat:prompt_at(3), function(question)
     session().chat.input:give_back(question.text)
   end)
   t.wait('the first question in the input', function()
@@ -535,7 +535,7 @@ t.test('a server that dies ends the turn with a reason, and the next question re
   model:script({ { text = 'so far' }, { call = write } })
   local others = servers()
   vim.cmd('Tandem ask Go on')
-  wait_question()
+  wait_request()
   local first = require('tandem.client').running(folder)
   local new = vim.tbl_filter(function(pid)
     return not vim.list_contains(others, pid)

@@ -1,4 +1,4 @@
--- Several chats of one workspace, going back to a question, and the history of questions.
+-- Several chats of one workspace, going back to a prompt, and the history of prompts.
 local M = {}
 
 local api = vim.api
@@ -78,7 +78,7 @@ function M.test(t, model, use)
     vim.cmd('Tandem new')
     local shown = api.nvim_get_current_buf()
     model:open('ask')
-    use.wait_question()
+    use.wait_request()
     t.equal(api.nvim_get_current_buf(), shown)
     t.equal(vim.fn.win_findbuf(first.chat.buf), {})
     vim.cmd('Tandem allow')
@@ -190,6 +190,22 @@ function M.test(t, model, use)
     t.contains(sent, 'What is')
     t.contains(sent, '[image 1]')
     t.contains((sent:gsub('\\/', '/')), 'data:image/png;base64,' .. vim.base64.encode('\137PNG\r\n\26\n-pixels-'))
+  end)
+
+  t.test(':edit in a chat shows it as it was', function()
+    use.project('reread')
+    model:script({ { text = 'Still here.' } })
+    vim.cmd('Tandem ask Stay')
+    use.wait_idle()
+    vim.cmd('Tandem chat')
+    chats.current().chat:transcript():set_input('a draft')
+    local before = use.chat()
+    vim.cmd('silent edit!')
+    t.equal(use.chat(), before)
+    model:script({ { text = 'Gone on.' } })
+    chats.current().chat.input:submit()
+    use.wait_idle()
+    t.contains(use.chat(), '## You\na draft\n\n## tandem\n\nGone on.')
   end)
 
   t.test('earlier questions replace the draft, which returns after the last one', function()

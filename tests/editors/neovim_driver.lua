@@ -42,7 +42,7 @@ end
 ---@class tandem.test.Driver
 ---@field project fun(name: string): integer, string
 ---@field wait_idle fun()
----@field wait_question fun(): tandem.Question
+---@field wait_request fun(): tandem.Request
 ---@field wait_chat fun(text: string)
 ---@field edit_mode fun()
 ---@field notified string[] every message of the plugin
@@ -85,7 +85,7 @@ function M.new(t, home)
   end
 
   --- Waits for a permission request that can be answered: keys of a test before it are no answer any more.
-  function driver.wait_question()
+  function driver.wait_request()
     return t.wait('a permission request', function()
       local question = require('tandem.permission').pending()
       return question and not require('tandem.typed').is_older_than(question.shown_at) and question

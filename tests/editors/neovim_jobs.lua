@@ -81,6 +81,8 @@ function M.test(t, model, setup)
     local _, colored = screen:colored():gsub('\27%[[%d;]*31m 90%%', '')
     t.equal(colored == 1 or screen:colored(), true, 'colors stay')
     matches('the title of the output', '%d+ s  python3 server%.py')
+    matches('the keys beside the list have room, or are not there', 'Background commands +<CR> output · x stop[^\n]*│')
+    t.equal(screen:text():find('Background commands[^\n│]*<[^C]'), nil, screen:text())
     -- Another command of the session reaches it, and the window follows to what it prints.
     local ask = 'for i in $(seq 1 30); do curl -s http://127.0.0.1:$(cat port)/page$i; done'
     model:script({ run('ask', ask) }, { { text = 'It answers.' } })

@@ -81,6 +81,7 @@ fn a_login_stores_a_model_and_a_key_that_work() {
         let output = dialog(&world, arguments, &lines);
         assert_eq!(output.code, Some(0), "{output:?}");
         assert!(output.stdout.contains("invalid key"), "{}", output.stdout);
+        assert!(!output.stdout.contains("Enter uses"), "{}", output.stdout);
         assert!(
             output.stdout.contains("the model calls tools"),
             "{}",
@@ -106,6 +107,12 @@ fn a_login_stores_a_model_and_a_key_that_work() {
             (Some(0), "ready\n"),
             "{}",
             answer.stderr
+        );
+
+        let again = dialog(&world, &["login", "work"], &["", "2"]);
+        assert!(
+            again.stdout.contains("(Enter uses the configured one)"),
+            "{again:?}"
         );
 
         let out = finish(&mut tandem(&world, &["logout"]));

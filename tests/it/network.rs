@@ -209,6 +209,13 @@ fn a_proxy_that_wants_a_password_gets_it_or_says_so() {
             assert!(!error.contains("wrong"), "{error}");
         }
     }
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr();
+    let nobody = nobody.unwrap().to_string();
+    let error = through(&nobody, "https");
+    let named = format!("and the proxy http://{nobody}");
+    assert!(error.contains(&named), "{error}");
 
     let config = format!(
         "model = \"company/m\"\n[providers.company]\nbase-url = \"https://{HOST}/v1\"\nca-file = {ca_file:?}\n"

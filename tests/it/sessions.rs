@@ -355,11 +355,20 @@ fn a_loaded_conversation_marks_the_turns_that_were_cut() {
             let update = &message["params"]["update"];
             match update["sessionUpdate"].as_str()? {
                 "user_message_chunk" => Some(json!("asked")),
+                "agent_message_chunk" => Some(update["content"]["text"].clone()),
                 "session_info_update" => update["_meta"].get("tandem/stopped").cloned(),
                 _ => None,
             }
         })
         .collect();
-    let expected = ["asked", "cancelled", "asked", "asked", "interrupted"];
+    let expected = [
+        "asked",
+        "Half an answer",
+        "cancelled",
+        "asked",
+        "Done.",
+        "asked",
+        "interrupted",
+    ];
     assert_eq!(marks, expected);
 }

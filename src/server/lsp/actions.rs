@@ -44,7 +44,7 @@ const EDIT: &str = "Edit this selection. Where its comments give instructions (s
                     what it does.";
 /// Offer fixes for at most this many diagnostics, to keep the menu readable.
 const FIXES: usize = 3;
-/// At most this many diagnostics are sent with a question.
+/// At most this many diagnostics are sent with a prompt.
 const DIAGNOSTICS: usize = 10;
 
 /// The argument of `tandem.ask`.
@@ -98,7 +98,7 @@ impl Server {
 
     fn actions(&self, params: lsp::CodeActionParams) -> Vec<Value> {
         let uri = params.text_document.uri.0;
-        let mut actions = self.question_actions();
+        let mut actions = self.prompt_actions();
         if self.is_busy() {
             actions.push(action(
                 "tandem: Stop",
@@ -113,7 +113,7 @@ impl Server {
             if self
                 .documents
                 .get(&uri)
-                .is_some_and(|document| chat::question(&document.text).is_some())
+                .is_some_and(|document| chat::prompt(&document.text).is_some())
             {
                 actions.push(action(
                     "tandem: Send",
@@ -136,7 +136,7 @@ impl Server {
     }
 
     /// The open permission requests as actions, the refusal first.
-    fn question_actions(&self) -> Vec<Value> {
+    fn prompt_actions(&self) -> Vec<Value> {
         let mut actions = Vec::new();
         for request in self.requests.open() {
             for choice in safe_first(request.choices()) {
@@ -392,7 +392,7 @@ fn foreign(diagnostics: &[lsp::Diagnostic]) -> impl Iterator<Item = &lsp::Diagno
         .filter(|diagnostic| diagnostic.source.as_deref() != Some(SOURCE))
 }
 
-/// Adds the selection's diagnostics to the question: an LSP-only client cannot be asked for them later.
+/// Adds the selection's diagnostics to the prompt: an LSP-only client cannot be asked for them later.
 fn with_diagnostics(prompt: &str, diagnostics: &[lsp::Diagnostic]) -> String {
     let shown = foreign(diagnostics).take(DIAGNOSTICS).map(|diagnostic| {
         let text = plain_text(diagnostic);

@@ -18,14 +18,14 @@ pub(super) fn is_chat(uri: &str) -> bool {
     uri.ends_with(CHAT_FILE)
 }
 
-/// The unanswered question in a chat file.
-pub(super) fn question(text: &str) -> Option<&str> {
-    let question = text.get(asked(text)?..)?.trim();
-    (!question.is_empty()).then_some(question)
+/// The unanswered prompt in a chat file.
+pub(super) fn prompt(text: &str) -> Option<&str> {
+    let prompt = text.get(prompt_start(text)?..)?.trim();
+    (!prompt.is_empty()).then_some(prompt)
 }
 
-/// Where the question begins: below the last heading of ours, if that is the person's; without one, below the file's title.
-pub(super) fn asked(text: &str) -> Option<usize> {
+/// Where the prompt begins: below the last heading of ours, if that is the person's; without one, below the file's title.
+pub(super) fn prompt_start(text: &str) -> Option<usize> {
     let mut fences = Fences::default();
     let mut at = 0;
     let mut under = Some(0);
@@ -45,7 +45,7 @@ pub(super) fn asked(text: &str) -> Option<usize> {
     under.or_else(|| fences.closing().and_then(|_| Some(last_heading(text)?.end)))
 }
 
-/// Where a running answer grows: above the heading of the next question, which stands below it, and the empty lines
+/// Where a running answer grows: above the heading of the next prompt, which stands below it, and the empty lines
 /// before that heading.
 pub(super) fn growing(text: &str) -> Option<usize> {
     let heading = last_heading(text)?;
@@ -69,9 +69,9 @@ fn last_heading(text: &str) -> Option<Range<usize>> {
     None
 }
 
-/// The conversation in a chat file before its question, if there was an answer; only the end of it if it is long.
+/// The conversation in a chat file before its prompt, if there was an answer; only the end of it if it is long.
 pub(super) fn earlier(text: &str) -> Option<&str> {
-    let before = text.get(..asked(text)?)?;
+    let before = text.get(..prompt_start(text)?)?;
     let before = before.trim_end().strip_suffix(YOU).unwrap_or(before).trim();
     let start = before.ceil_char_boundary(before.len().saturating_sub(EARLIER));
     let was_answered = before
@@ -85,11 +85,11 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(question(text), expected, "{text:?}");
+        assert_eq!(prompt(text), expected, "{text:?}");
     }
 
     #[test]
-    fn the_question_is_the_text_under_the_last_user_heading() {
+    fn the_prompt_is_the_text_under_the_last_user_heading() {
         check("## You\n\nwhy?\n", Some("why?"));
         check("why?\n", Some("why?"));
         check("# Notes\nwhy?", Some("why?"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chat_file_without_a_new_question_asks_nothing() {
+    fn a_chat_file_without_a_new_prompt_asks_nothing() {
         check("", None);
         check("## You\n\n  \n", None);
         check("## You\n\none\n\n## tandem\n\nbecause\n", None);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_questions_and_answers_are_sent() {
+    fn earlier_prompts_and_answers_are_sent() {
         let check =
             |text: &str, expected: Option<&str>| assert_eq!(earlier(text), expected, "{text:?}");
         check(
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_cut_inside_code_does_not_swallow_the_next_question() {
+    fn an_answer_cut_inside_code_does_not_swallow_the_next_prompt() {
         check(
             "why?\n\n## tandem\n\n```rust\n## You\nfn\n\n## You\n\nnext\n",
             Some("next"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_grows_above_the_heading_of_the_next_question() {
+    fn an_answer_grows_above_the_heading_of_the_next_prompt() {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(
                 growing(text).and_then(|at| text.get(..at)),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn other_headings_are_part_of_the_question_or_answer() {
+    fn other_headings_are_part_of_the_prompt_or_answer() {
         check("## You\n\n### Context\nx", Some("### Context\nx"));
         check("## You\n\nwhy?\n# install\nx", Some("why?\n# install\nx"));
         check("why?\n# install\nx", Some("why?\n# install\nx"));

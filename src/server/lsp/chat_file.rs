@@ -217,7 +217,7 @@ impl ChatFile {
     }
 
     /// Streams into the buffer until the end; reports what could not be written. `placed` is called when the next
-    /// question has its place. An editor may not open the file: then the whole answer is written to the disk, and where
+    /// prompt has its place. An editor may not open the file: then the whole answer is written to the disk, and where
     /// that is is returned.
     pub async fn stream(
         self,
@@ -364,7 +364,7 @@ impl Edit {
     }
 }
 
-/// How many headings of questions there are.
+/// How many headings of prompts there are.
 fn headings(text: &str) -> usize {
     text.lines().filter(|line| line.trim_end() == YOU).count()
 }

@@ -104,8 +104,7 @@ impl Server {
                 .documents
                 .get(&chat)
                 .map(|document| document.text.clone());
-            if !self.is_answering(&chat) && text.is_some_and(|text| chat::question(&text).is_some())
-            {
+            if !self.is_answering(&chat) && text.is_some_and(|text| chat::prompt(&text).is_some()) {
                 let message = "tandem: the prompt was saved with other files and is not sent; save the chat alone to send it";
                 show_message(&self.peer, MessageType::Info, message);
             }
@@ -118,8 +117,8 @@ impl Server {
         let Some(document) = self.documents.get(uri) else {
             return;
         };
-        let was_cut = !self.is_answering(uri) && chat::asked(&document.text).is_none();
-        if (was_cut || chat::question(&document.text).is_some())
+        let was_cut = !self.is_answering(uri) && chat::prompt_start(&document.text).is_none();
+        if (was_cut || chat::prompt(&document.text).is_some())
             && let Err(problem) = self.send_chat(uri)
         {
             show_message(&self.peer, MessageType::Error, &problem.message);
@@ -135,18 +134,18 @@ impl Server {
         conversation.is_some_and(|conversation| conversation.prompts.any())
     }
 
-    /// Sends the unanswered question of a chat file.
+    /// Sends the unanswered prompt of a chat file.
     pub(super) fn send_chat(&mut self, uri: &str) -> Answer<()> {
         let document = self.documents.get(uri);
-        let Some(question) = document
+        let Some(prompt) = document
             .as_ref()
-            .and_then(|document| chat::question(&document.text))
+            .and_then(|document| chat::prompt(&document.text))
         else {
             let message = "tandem: write your prompt below the last `## You`, then save";
             show_message(&self.peer, MessageType::Info, message);
             return Ok(());
         };
-        let mut parts = vec![Attachment::Text(question.to_owned())];
+        let mut parts = vec![Attachment::Text(prompt.to_owned())];
         let conversation = self
             .chats
             .sessions

@@ -1,4 +1,4 @@
-//! Completion in chat files: mentions after an `@`, and slash commands at the beginning of a question. For every other
+//! Completion in chat files: mentions after an `@`, and slash commands at the beginning of a prompt. For every other
 //! document the answer is empty and immediate: its own language servers know better.
 
 use futures_util::FutureExt as _;
@@ -68,9 +68,9 @@ impl Server {
     }
 }
 
-/// The mention or command that ends at byte `at` of a chat file. Commands count only at the beginning of a question.
+/// The mention or command that ends at byte `at` of a chat file. Commands count only at the beginning of a prompt.
 fn typed_at(text: &str, at: usize) -> Option<(Typed, &str)> {
-    let asked = text.get(chat::asked(text)?..at)?;
+    let asked = text.get(chat::prompt_start(text)?..at)?;
     let first = asked.trim_start();
     if first.starts_with('/') && !first.contains(char::is_whitespace) {
         return Some((Typed::Command, first));

@@ -248,7 +248,7 @@ impl FrontEnd for ChatFront {
         if let Some(turn) = &self.turn {
             let reminder = turn.progress.remind(format!("needs approval: {title}"));
             let asked = Asked::new(request, reminder);
-            turn.chat.block(&asked.question());
+            turn.chat.block(&asked.request());
             self.asked.insert(request.call_id.clone(), asked);
             chat = Some(turn.chat.clone()).filter(|_| !turn.unseen);
         }
@@ -275,7 +275,7 @@ impl FrontEnd for ChatFront {
 
     fn resolved(&mut self, call_id: &str, decision: &Permission) {
         if let (Some(asked), Some(turn)) = (self.asked.remove(call_id), &self.turn) {
-            turn.chat.replace(asked.question(), asked.decided(decision));
+            turn.chat.replace(asked.request(), asked.decided(decision));
         }
         if let Some(uri) = self.hints.remove(call_id) {
             self.connection
@@ -361,7 +361,7 @@ impl Asked {
         }
     }
 
-    fn question(&self) -> String {
+    fn request(&self) -> String {
         let Self {
             lead,
             title,

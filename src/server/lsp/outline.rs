@@ -10,13 +10,13 @@ use crate::protocol::lsp;
 use crate::server::Server;
 use crate::text::{Fences, Range};
 
-/// More of a question does not fit into a list.
+/// More of a prompt does not fit into a list.
 const NAME: usize = 80;
 
 /// Something of a chat file, with its first and its last line.
 #[derive(Debug, PartialEq, Eq)]
 enum Part<'a> {
-    /// A question and its answer, under the first line of the question.
+    /// A prompt and its answer, under the first line of the prompt.
     Turn(&'a str, usize, usize),
     /// A tool call, as it is written.
     Tool(&'a str, usize),
@@ -48,7 +48,7 @@ impl Server {
     }
 }
 
-/// The parts of a chat file, a turn before what is in it. A question needs no heading in a new file.
+/// The parts of a chat file, a turn before what is in it. A prompt needs no heading in a new file.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts = vec![Part::Turn("", 0, 0)];
     let mut fences = Fences::default();
@@ -178,7 +178,7 @@ mod tests {
             ]
         );
         let turns = symbols(text);
-        assert_eq!(turns.len(), 1, "a place without a question is no turn");
+        assert_eq!(turns.len(), 1, "a place without a prompt is no turn");
         assert_eq!(
             (&turns[0]["name"], &turns[0]["children"][0]["name"]),
             (&json!("why?"), &json!("✓ Read a.rs"))
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_question_needs_no_heading() {
+    fn the_first_prompt_needs_no_heading() {
         assert_eq!(
             parts("why?\n\n## tandem\n\nso\n"),
             [Part::Turn("why?", 0, 4)]
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(
             parts("## You\n\n## tandem\n\nso\n"),
             [],
-            "an answer is no question"
+            "an answer is no prompt"
         );
         assert_eq!(parts("# Notes\n"), []);
     }

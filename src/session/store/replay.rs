@@ -23,6 +23,9 @@ pub(in crate::session) const TRY: &str = "/try ";
 const TEXTS: usize = 32 << 20;
 /// Larger texts of commands are not shown again, in bytes.
 const TEXT: u64 = 1 << 20;
+/// Stands in for the answer of a turn that ended without one: many chat templates reject a conversation in which the
+/// roles do not alternate. Nobody said it, so it is not shown again.
+pub(in crate::session) const UNANSWERED: &str = "(no answer)";
 /// How many changes of a call are shown again.
 const DIFFS: usize = 100;
 
@@ -97,6 +100,9 @@ pub(in crate::session) fn events(
                     .events
                     .push(AgentEvent::ReasoningDelta { content: text });
             }
+            Record::Message {
+                message: Message::Assistant(answer),
+            } if answer.text == UNANSWERED => {}
             Record::Message {
                 message: Message::Assistant(answer),
             } => replay.answer(answer),

@@ -20,12 +20,12 @@ local user_heading, agent_heading = '## You', '## tandem'
 
 ---@class tandem.DrawnTool
 ---@field block? tandem.Block absent while there is nothing to draw
----@field call wire.ToolCall
+---@field call tandem.Call
 ---@field width? integer cells of its first line, uncut
 ---@field room? integer cells of the window when it was drawn
 ---@field choices? table<integer, wire.PermissionOption> the answers that its rows name
 
----@class tandem.Asked a question that stands in the transcript
+---@class tandem.Prompt a prompt in the transcript
 ---@field block tandem.Block
 ---@field text string
 ---@field selection? tandem.Selection
@@ -37,13 +37,11 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field private text tandem.Transcript
 ---@field private tools table<string, tandem.DrawnTool> of the running turn, by id
 ---@field private drawn tandem.DrawnTool[] all that are in the transcript
----@field private asked tandem.Asked[] the questions of the turns
----@field private cut? tandem.Asked from here on nothing is part of the conversation any more
+---@field private prompts tandem.Prompt[] those of the turns
+---@field private cut? tandem.Prompt from here on nothing is part of the conversation any more
 ---@field private flow? tandem.Flow the block that streams
 ---@field private plan? tandem.Block
----@field private question? tandem.Question
----@field private clear_preview fun() takes what the question would change out of the buffers
----@field private watch? integer group of the autocommands that look whether the question is in view
+---@field private request? tandem.Request the open permission request
 ---@field input tandem.Input
 ---@field private after_tool boolean
 ---@field private last_line? { message: string, block: tandem.Block } the last notice, not to be repeated
@@ -55,7 +53,7 @@ local M = {}
 ---@param session tandem.Session
 ---@return tandem.Chat
 function M.new(session)
-  local chat = setmetatable({ session = session, tools = {}, drawn = {}, asked = {}, after_tool = false }, Chat)
+  local chat = setmetatable({ session = session, tools = {}, drawn = {}, prompts = {}, after_tool = false }, Chat)
   chat.input = Input.new(chat)
   return chat
 end
@@ -75,7 +73,7 @@ function Chat:transcript()
     return self.text
   end
   self.text = Transcript.new(self.buf, self:title(), user_heading)
-  self.drawn, self.asked, self.cut = {}, {}, nil
+  self.drawn, self.prompts, self.cut = {}, {}, nil
   self:forget()
   self:decorate_fixed()
   if chats.of_root(self.session.root)[1] == self.session then
@@ -97,7 +95,7 @@ function Chat:title()
 end
 
 function Chat:forget()
-  self.tools, self.flow, self.plan, self.question, self.after_tool, self.last_line = {}, nil, nil, nil, false, nil
+  self.tools, self.flow, self.plan, self.request, self.after_tool, self.last_line = {}, nil, nil, nil, false, nil
 end
 
 --- Clears the conversation; a draft in the input stays.
@@ -105,7 +103,7 @@ function Chat:clear()
   local written = self:transcript():input_text()
   self.text:reset(self:title(), user_heading)
   decor.clear(self.buf, 0, -1)
-  self.drawn, self.asked, self.cut = {}, {}, nil
+  self.drawn, self.prompts, self.cut = {}, {}, nil
   self:forget()
   self:decorate_fixed()
   self.text:set_input(written)
@@ -121,12 +119,12 @@ local hints = {
   running = { '<CR> queue', 'g<CR> send now', '<C-c> stop' },
 }
 
---- The keys for what is asked, as its answers are called.
----@param question tandem.Question
+--- The keys that answer a request, named like its answers.
+---@param request tandem.Request
 ---@return string[]
-local function question_keys(question)
+local function request_keys(request)
   local names = {} ---@type table<string, string>
-  for _, answer in ipairs(render.answers(question.options)) do
+  for _, answer in ipairs(render.answers(request.options)) do
     names[answer.key] = answer.key .. ' ' .. answer.name:lower()
   end
   return vim.iter({ names.ga or '', names.gr or '', '<C-c> stop' }):filter(function(key)
@@ -170,7 +168,7 @@ function Chat:show_state()
   if #lines > 0 then
     lines[#lines + 1] = { { '', 'TandemDim' } }
   end
-  local all = self.question and question_keys(self.question) or hints[self.session.state] or hints.running
+  local all = self.request and request_keys(self.request) or hints[self.session.state] or hints.running
   local keys = cells.first(all, room - #'You   ')
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
@@ -182,14 +180,14 @@ function Chat:show_state()
   self.text:scroll()
 end
 
----@param question string
+---@param prompt string
 ---@param selection? tandem.Selection what is attached
 ---@param number? integer of the turn
-function Chat:begin_turn(question, selection, number)
+function Chat:begin_turn(prompt, selection, number)
   self:transcript()
   self:remove_cut()
-  local block = self:say(question, selection and context.label(selection))
-  self.asked[#self.asked + 1] = { block = block, text = question, selection = selection, number = number }
+  local block = self:say(prompt, selection and context.label(selection))
+  self.prompts[#self.prompts + 1] = { block = block, text = prompt, selection = selection, number = number }
   self:forget()
 end
 
@@ -200,8 +198,8 @@ function Chat:show_cut(from)
     return
   end
   api.nvim_buf_clear_namespace(self.buf, cut_decor, 0, -1)
-  self.cut = from and vim.iter(self.asked):find(function(asked)
-    return asked.number and asked.number >= from
+  self.cut = from and vim.iter(self.prompts):find(function(prompt)
+    return prompt.number and prompt.number >= from
   end)
   if self.cut then
     api.nvim_buf_set_extmark(self.buf, cut_decor, (self.text:rows(self.cut.block)), 0, {
@@ -227,20 +225,20 @@ function Chat:remove_cut()
   local function stays(item)
     return not item.block or self.text:rows(item.block) < first
   end
-  self.drawn, self.asked = vim.tbl_filter(stays, self.drawn), vim.tbl_filter(stays, self.asked)
+  self.drawn, self.prompts = vim.tbl_filter(stays, self.drawn), vim.tbl_filter(stays, self.prompts)
   api.nvim_buf_clear_namespace(self.buf, cut_decor, 0, -1)
   self.text:cut(self.cut.block)
   self.cut = nil
 end
 
---- The question of the turn at a row; the last one below all turns.
+--- The prompt of the turn at a row; the last one below all turns.
 ---@param row? integer zero-based
----@return tandem.Asked?
-function Chat:question_at(row)
-  local found ---@type tandem.Asked?
-  for _, asked in ipairs(self.asked) do
-    if not row or (self.text:rows(asked.block)) <= row then
-      found = asked
+---@return tandem.Prompt?
+function Chat:prompt_at(row)
+  local found ---@type tandem.Prompt?
+  for _, prompt in ipairs(self.prompts) do
+    if not row or (self.text:rows(prompt.block)) <= row then
+      found = prompt
     end
   end
   return found
@@ -249,8 +247,8 @@ end
 --- Scrolls to a turn, where it is shown.
 ---@param number? integer
 function Chat:show_turn(number)
-  local found = vim.iter(self.asked):find(function(asked)
-    return number and asked.number == number
+  local found = vim.iter(self.prompts):find(function(prompt)
+    return number and prompt.number == number
   end)
   for _, win in ipairs(found and vim.fn.win_findbuf(self.buf) or {}) do
     api.nvim_win_set_cursor(win, { (self.text:rows(found.block)) + 1, 0 })
@@ -270,29 +268,29 @@ function Chat:show()
 end
 
 --- Adds the user's message; the answer goes below it.
----@param question string
+---@param prompt string
 ---@param label? string what is attached
 ---@return tandem.Block
-function Chat:say(question, label)
+function Chat:say(prompt, label)
   local text = self:transcript()
   self:settle()
-  local lines = vim.list_extend({ user_heading }, render.split(question))
+  local lines = vim.list_extend({ user_heading }, render.split(prompt))
   if label then
     lines[#lines + 1] = '`' .. label .. '`'
   end
-  local asked = text:add(lines)
-  decor.heading(self.buf, (text:rows(asked)), 'You', 'TandemUser')
+  local block = text:add(lines)
+  decor.heading(self.buf, (text:rows(block)), 'You', 'TandemUser')
   local heading = text:add({ agent_heading })
   decor.heading(self.buf, (text:rows(heading)), 'tandem', 'TandemAgent')
   self.plan, self.after_tool = nil, false
-  return asked
+  return block
 end
 
 ---@param failure? string the server's words
 ---@param stop_reason? string
 function Chat:end_turn(failure, stop_reason)
   self:settle()
-  self.question = nil
+  self.request = nil
   for id, drawn in pairs(self.tools) do
     if drawn.call.status == 'pending' or drawn.call.status == 'in_progress' then
       self:tool({ toolCallId = id, status = 'failed' }) -- nobody tells any more what became of it
@@ -370,8 +368,8 @@ end
 
 ---@param drawn tandem.DrawnTool
 function Chat:draw_tool(drawn)
-  local question = self.question
-  local asked = question and question.call.toolCallId == drawn.call.toolCallId
+  local request = self.request
+  local asked = request and request.call.toolCallId == drawn.call.toolCallId
   if drawn.call.kind == 'think' and drawn.call.status ~= 'failed' and not asked and not drawn.block then
     return self:settle() -- what it changes is drawn itself, such as the plan; what the model says next is another text
   elseif not drawn.block then
@@ -381,14 +379,14 @@ function Chat:draw_tool(drawn)
   end
   local job = self.session.jobs and self.session.jobs:of(drawn.call)
   drawn.room = decor.width(self.buf)
-  local rendered = render.tool(drawn.call, asked and question.options or nil, drawn.room, job)
+  local rendered = render.tool(drawn.call, asked and request.options or nil, drawn.room, job)
   rendered.marks[1].status = render.status(drawn.call, job)
   drawn.choices, drawn.width = rendered.choices, rendered.width
   decor.draw(self.buf, self.text, drawn.block, rendered)
 end
 
 --- Draws a tool call, or what changed of one.
----@param change wire.ToolCall only the fields that changed
+---@param change tandem.Call only the fields that changed
 function Chat:tool(change)
   self:transcript()
   local drawn = self.tools[change.toolCallId]
@@ -453,7 +451,7 @@ end
 ---@param row integer zero-based
 ---@return wire.PermissionOption?
 function Chat:choice_at(row)
-  local drawn = self.question and self.tools[self.question.call.toolCallId]
+  local drawn = self.request and self.tools[self.request.call.toolCallId]
   local choices = drawn and drawn.choices or {}
   return drawn and choices[row - self.text:rows(drawn.block)]
 end
@@ -501,79 +499,25 @@ function Chat:update(update)
   end
 end
 
----@param question tandem.Question
-function Chat:ask_permission(question)
-  self.question = question
+---@param request tandem.Request
+function Chat:ask_permission(request)
+  self.request = request
   self:show_state()
-  self:tool(question.call)
-  self.clear_preview = require('tandem.preview').show_call(question.call)
-  local window, prompt = require('tandem.window'), require('tandem.prompt')
-  if config.get().chat.auto_open and not window.find_other(self.buf) then
-    window.open(self.buf, false)
-  end
-  self:watch_question()
-  local has_float = self:look_at_question()
-  question.told = not has_float and api.nvim_get_current_buf() ~= self.buf
-  if question.told then
-    require('tandem.say')(prompt.message(question))
-  end
-end
-
---- Shows the open request in a float while the chat shows nothing of its answers.
----@return boolean floats
-function Chat:look_at_question()
-  local question = self.question ---@cast question -nil
-  local block = self.tools[question.call.toolCallId].block ---@cast block -nil
-  local _, last = self.text:rows(block)
-  local floats = config.get().permission == 'auto' and not require('tandem.window').shows(self.buf, last)
-  local prompt = require('tandem.prompt')
-  if floats then
-    prompt.show(question)
-  else
-    prompt.hide()
-  end
-  return floats
-end
-
---- What a window shows changes when it is scrolled, and which windows there are.
-function Chat:watch_question()
-  self.watch = api.nvim_create_augroup('tandem.question', {})
-  api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'WinClosed', 'BufWinEnter', 'TabEnter' }, {
-    group = self.watch,
-    desc = 'tandem: show the permission request in a float while no window shows it',
-    callback = vim.schedule_wrap(function()
-      if self.question and api.nvim_buf_is_loaded(self.buf) then
-        self:look_at_question()
-      end
-    end),
-  })
-end
-
---- How a request was answered, in words.
----@param question tandem.Question
----@return string
-local function decision(question)
-  local id = question.outcome and question.outcome.outcome.optionId
-  local option = vim.iter(question.options):find(function(other)
-    return other.optionId == id
+  self:tool(request.call)
+  local block = self.tools[request.call.toolCallId].block ---@cast block -nil
+  require('tandem.approval').show(request, self.buf, function()
+    return select(2, self.text:rows(block))
   end)
-  local name = option and option.name or 'Withdrawn'
-  return (name:gsub('^Allow', 'Allowed'):gsub('^Reject', 'Rejected'))
 end
 
----@param question tandem.Question
-function Chat:permission_answered(question)
-  if self.question == question then
-    self.question = nil
-    self.clear_preview()
-    pcall(api.nvim_del_augroup_by_id, self.watch)
-    require('tandem.prompt').hide()
-    if question.told then
-      local title = (question.call.title or 'tool'):gsub('%s+', ' ')
-      require('tandem.say')(('%s: %s'):format(decision(question), title))
-    end
+---@param request tandem.Request
+function Chat:permission_answered(request)
+  if self.request == request then
+    self.request = nil
   end
-  self:tool({ toolCallId = question.call.toolCallId })
+  require('tandem.approval').hide(request)
+  local is_rejected = require('tandem.permission').decision(request) == 'Rejected'
+  self:tool({ toolCallId = request.call.toolCallId, isRejected = is_rejected })
 end
 
 ---@param block? tandem.Block

@@ -5,7 +5,7 @@ local M = {}
 ---@class tandem.Config.Chat
 ---@field position 'right'|'left'|'bottom'|'top'|'float'|'tab' where the chat window opens
 ---@field size number a share of the editor below 1, else columns or rows
----@field auto_open boolean open the chat window (never entering it) when a question is asked
+---@field auto_open boolean open the chat window (never entering it) when a prompt is sent
 
 ---@class tandem.Config.Icons
 ---@field pending string

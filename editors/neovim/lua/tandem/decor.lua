@@ -5,7 +5,7 @@ local api = vim.api
 local M = {}
 
 local space = api.nvim_create_namespace('tandem.decor')
-local has_conceal_lines = vim.fn.has('nvim-0.11') == 1
+M.has_conceal_lines = vim.fn.has('nvim-0.11') == 1
 
 ---@param buf integer
 ---@param first integer
@@ -46,7 +46,7 @@ end
 ---@param row integer
 local function hide(buf, row)
   local width = #api.nvim_buf_get_lines(buf, row, row + 1, true)[1]
-  local options = { end_col = width, conceal = '', conceal_lines = has_conceal_lines and '' or nil }
+  local options = { end_col = width, conceal = '', conceal_lines = M.has_conceal_lines and '' or nil }
   api.nvim_buf_set_extmark(buf, space, row, 0, options)
 end
 

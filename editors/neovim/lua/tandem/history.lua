@@ -1,4 +1,4 @@
---- The questions that were asked in a workspace, oldest first: one file a workspace root, which outlives the editor.
+--- The prompts of a workspace, oldest first: one file a workspace root, which outlives the editor.
 local M = {}
 
 local KEPT = 100
@@ -14,25 +14,25 @@ end
 function M.load(root)
   local path = path_of(root)
   local lines = vim.fn.filereadable(path) == 1 and vim.fn.readfile(path) or {}
-  local questions = {} ---@type string[]
+  local prompts = {} ---@type string[]
   for _, line in ipairs(lines) do
-    local read, question = pcall(vim.json.decode, line)
-    questions[#questions + 1] = read and type(question) == 'string' and question or nil
+    local read, prompt = pcall(vim.json.decode, line)
+    prompts[#prompts + 1] = read and type(prompt) == 'string' and prompt or nil
   end
-  return questions
+  return prompts
 end
 
---- Adds a question; a repeated one moves to the end.
+--- Adds a prompt; a repeated one moves to the end.
 ---@param root string
----@param question string
-function M.add(root, question)
-  local questions = vim.tbl_filter(function(other)
-    return other ~= question
+---@param prompt string
+function M.add(root, prompt)
+  local prompts = vim.tbl_filter(function(other)
+    return other ~= prompt
   end, M.load(root))
-  questions[#questions + 1] = question
+  prompts[#prompts + 1] = prompt
   local path = path_of(root)
   vim.fn.mkdir(vim.fs.dirname(path), 'p', tonumber('700', 8))
-  vim.fn.writefile(vim.tbl_map(vim.json.encode, vim.list_slice(questions, math.max(1, #questions - KEPT + 1))), path)
+  vim.fn.writefile(vim.tbl_map(vim.json.encode, vim.list_slice(prompts, math.max(1, #prompts - KEPT + 1))), path)
 end
 
 return M

@@ -1,4 +1,4 @@
---- Images in questions: a pasted image is saved and its path is written into the input; named images are sent along.
+--- Images in prompts: a pasted image is saved and its path is written into the input; named images are sent along.
 --- An image of the workspace needs none of this: `@shot.png` is a mention.
 local M = {}
 
@@ -44,7 +44,7 @@ local function from_clipboard()
 end
 
 --- Saves the image in the clipboard.
----@return string? name as it stands in a question
+---@return string? name as it stands in a prompt
 ---@return string? problem
 function M.paste()
   local bytes, problem = from_clipboard()
@@ -61,7 +61,7 @@ function M.paste()
   return ('![image](%s)'):format(path)
 end
 
---- The images a question names, and its text without their paths.
+--- The images a prompt names, and its text without their paths.
 ---@param text string
 ---@return string text, wire.ContentBlock[] images
 function M.split(text)

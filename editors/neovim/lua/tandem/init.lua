@@ -54,11 +54,11 @@ local function send(how, prompt, text, selection)
   end)
 end
 
---- Asks a question, about the selection if there is one.
----@param question? string asked for when absent
+--- Sends a prompt, about the selection if there is one.
+---@param prompt? string asked for when absent
 ---@param selection? tandem.Selection default: the visual selection
-function M.ask(question, selection)
-  send('prompt', 'Ask tandem: ', question, selection)
+function M.ask(prompt, selection)
+  send('prompt', 'Ask tandem: ', prompt, selection)
 end
 
 --- Adds a message to the running turn, which reads it after its current step; without a turn, asks.
@@ -272,7 +272,7 @@ function M.allow_always(rule, scope)
 end
 
 --- Rejects the open permission request; without one, rejects a change under review.
----@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor; given, no question is answered
+---@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor; given, no request is answered
 function M.reject(scope)
   if not scope and require('tandem.permission').pending() then
     return complain(require('tandem.permission').answer('reject_once', 'reject_always'))
@@ -374,8 +374,8 @@ function M.chats()
   vim.ui.select(chats.of_root(session().root), {
     prompt = 'Chat',
     format_item = function(other)
-      local asked = other.chat:question_at()
-      local first = asked and vim.split(asked.text, '\n')[1] or '(no prompt yet)'
+      local prompt = other.chat:prompt_at()
+      local first = prompt and vim.split(prompt.text, '\n')[1] or '(no prompt yet)'
       return ('%d  %s  %s'):format(chats.number(other), first, require('tandem.status').describe(other))
     end,
   }, function(choice)
@@ -404,29 +404,29 @@ function M.close()
   end
 end
 
---- The question under the cursor, in the chat; elsewhere the last one.
----@return tandem.Session, tandem.Asked?
-local function question_here()
+--- The prompt under the cursor, in the chat; elsewhere the last one.
+---@return tandem.Session, tandem.Prompt?
+local function prompt_here()
   local current = session()
   local in_chat = vim.api.nvim_get_current_buf() == current.chat.buf
-  return current, current.chat:question_at(in_chat and vim.api.nvim_win_get_cursor(0)[1] - 1 or nil)
+  return current, current.chat:prompt_at(in_chat and vim.api.nvim_win_get_cursor(0)[1] - 1 or nil)
 end
 
---- Goes back to before a question, files and conversation, and puts it into the input to be edited: the one under the
+--- Goes back to before a prompt, files and conversation, and puts it into the input to be edited: the one under the
 --- cursor in the chat, else the last one.
 function M.back()
-  local current, asked = question_here()
-  current:back_to(asked, function(question)
-    current.chat.input:give_back(question.text, question.selection)
+  local current, prompt = prompt_here()
+  current:back_to(prompt, function(prompt)
+    current.chat.input:give_back(prompt.text, prompt.selection)
     show_chat(current)
   end)
 end
 
---- Goes back to before a question and asks it again.
+--- Goes back to before a prompt and asks it again.
 function M.regenerate()
-  local current, asked = question_here()
-  current:back_to(asked, function(question)
-    current:prompt(question.text, question.selection)
+  local current, prompt = prompt_here()
+  current:back_to(prompt, function(prompt)
+    current:prompt(prompt.text, prompt.selection)
   end)
 end
 

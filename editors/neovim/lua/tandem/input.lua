@@ -1,4 +1,4 @@
---- The input of a chat: its text is sent, restored, or replaced by an earlier question.
+--- The input of a chat: its text is sent, restored, or replaced by an earlier prompt.
 local context = require('tandem.context')
 local history = require('tandem.history')
 
@@ -7,7 +7,7 @@ local api = vim.api
 ---@class tandem.Input
 ---@field private chat tandem.Chat
 ---@field private began? boolean whether there was a draft after the last key
----@field private recalled? { at: integer, written: table<integer, string> } the place in the history of questions
+---@field private recalled? { at: integer, written: table<integer, string> } the place in the history of prompts
 local Input = {}
 Input.__index = Input
 
@@ -35,43 +35,43 @@ function Input:typed()
   self.began = began
 end
 
----@param use fun(question: string)
+---@param use fun(prompt: string)
 function Input:take(use)
   local text = self.chat:transcript()
-  local question = text:input_text()
-  if question ~= '' then
+  local prompt = text:input_text()
+  if prompt ~= '' then
     text:set_input('')
     self.recalled, self.began = nil, nil
-    history.add(self.chat.session.root, question)
-    use(question)
+    history.add(self.chat.session.root, prompt)
+    use(prompt)
   end
 end
 
 --- Sends the draft.
 function Input:submit()
-  self:take(function(question)
-    self.chat.session:prompt(question)
+  self:take(function(prompt)
+    self.chat.session:prompt(prompt)
   end)
 end
 
 --- Sends the draft to the running turn.
 function Input:steer()
-  self:take(function(question)
-    self.chat.session:steer(question)
+  self:take(function(prompt)
+    self.chat.session:steer(prompt)
   end)
 end
 
---- Replaces the draft by an earlier or a later question; the draft returns after the last one.
+--- Replaces the draft by an earlier or a later prompt; the draft returns after the last one.
 ---@param step -1|1
 function Input:recall(step)
-  local asked = history.load(self.chat.session.root)
-  local recalled = self.recalled or { at = #asked + 1, written = {} }
+  local prompts = history.load(self.chat.session.root)
+  local recalled = self.recalled or { at = #prompts + 1, written = {} }
   local next = recalled.at + step
-  if next >= 1 and next <= #asked + 1 then
+  if next >= 1 and next <= #prompts + 1 then
     local text = self.chat:transcript()
     recalled.written[recalled.at] = text:input_text()
     recalled.at, self.recalled = next, recalled
-    text:set_input(recalled.written[next] or asked[next] or '')
+    text:set_input(recalled.written[next] or prompts[next] or '')
   end
 end
 

@@ -2,6 +2,7 @@
 --- Invariant: the server is asked only about what a window shows.
 local JobOutput = require('tandem.job_output')
 local Jobs = require('tandem.jobs')
+local cells = require('tandem.cells')
 local config = require('tandem.config')
 local render = require('tandem.render')
 local window = require('tandem.window')
@@ -92,6 +93,7 @@ local function open_window(buf, where, wrap)
     foldenable = false,
     cursorline = not wrap,
     winfixheight = true,
+    winbar = "%{%v:lua.require'tandem.jobs_window'.winbar()%}",
     winhighlight = 'WinBar:Normal,WinBarNC:Normal',
   }) do
     vim.wo[win][0][option] = value
@@ -100,14 +102,21 @@ local function open_window(buf, where, wrap)
   return win
 end
 
---- What stands above a window: a title, and the keys.
+--- What stands above a window: a title, and the keys that have room (evaluated by Neovim while it draws).
+---@return string
+function M.winbar()
+  local bar = vim.b.tandem_bar
+  local room = api.nvim_win_get_width(0) - 3
+  local title = cells.cut(bar.title, room)
+  local keys = cells.first(bar.keys, room - vim.fn.strdisplaywidth(title))
+  return ('%%#TandemTitle# %s %%=%%#TandemDim#%s '):format(title:gsub('%%', '%%%%'), keys)
+end
+
 ---@param buf integer
 ---@param title string
----@param keys string
+---@param keys string[] the most important first
 local function set_winbar(buf, title, keys)
-  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-    vim.wo[win][0].winbar = ('%%#TandemTitle# %s  %%<%%=%%#TandemDim#%s '):format(title:gsub('%%', '%%%%'), keys)
-  end
+  vim.b[buf].tandem_bar = { title = title, keys = keys }
 end
 
 ---@param job wire.Job
@@ -178,7 +187,6 @@ local function draw_list(view)
       api.nvim_win_set_cursor(win, { firsts[id], 0 })
     end
   end
-  set_winbar(view.buf, 'Background commands', '<CR> output · x stop · o open · q close')
 end
 
 --- Reads the outputs of a list, one after the other, and draws it.
@@ -294,13 +302,13 @@ local function show_output(session, id)
     },
     { 'q', 'close the window', window.close },
   })
-  local list = views[session] and window.find(views[session].buf)
-  open_window(buf, list and { split = 'right', win = list } or { split = 'below', win = -1, height = height }, true)
   local function draw_title()
     local now = session.jobs:get(id) or job
-    set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), 'x stop · o open · q close')
+    set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), { 'x stop', 'o open', 'q close' })
   end
-  draw_title() -- first: the terminal has as many rows as the window then has
+  draw_title()
+  local list = views[session] and window.find(views[session].buf)
+  open_window(buf, list and { split = 'right', win = list } or { split = 'below', win = -1, height = height }, true)
   local terminal, known = api.nvim_open_term(buf, {}), { offset = 0, line = '' }
   vim.cmd('normal! G') -- the window follows what is printed while its cursor is on the last line
   keep_looking(buf, function(done)
@@ -358,6 +366,7 @@ function M.toggle(session)
     { 'o', 'open its port in the browser', with_job(open_port) },
     { 'q', 'close the window', window.close },
   })
+  set_winbar(view.buf, 'Background commands', { '<CR> output', 'x stop', 'o open', 'q close' })
   views[session] = view
   open_window(view.buf, { split = 'below', win = -1, height = height }, false)
   draw_list(view)

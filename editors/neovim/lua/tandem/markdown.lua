@@ -1,5 +1,7 @@
 --- Incremental Markdown highlighting: settled text is parsed once, a streaming answer only from its last paragraph on.
 --- A treesitter highlighter over the whole chat looks at all of it whenever a word arrives.
+local decor = require('tandem.decor')
+
 local api = vim.api
 local namespace = api.nvim_create_namespace('tandem.markdown')
 
@@ -46,12 +48,15 @@ function M.scan(lines)
   return count, fences
 end
 
+--- Hides the marks of a fence, and the whole row of a closing one where the editor can.
 ---@param buf integer
 ---@param row integer
----@param line string a fence, whose marks are hidden
-local function hide_marks(buf, row, line)
+---@param line string
+---@param closes boolean
+local function hide_marks(buf, row, line, closes)
   local from, to = line:find('[`~]+')
-  api.nvim_buf_set_extmark(buf, namespace, row, from - 1, { end_col = to, conceal = '' })
+  local conceal_lines = closes and decor.has_conceal_lines and '' or nil
+  api.nvim_buf_set_extmark(buf, namespace, row, from - 1, { end_col = to, conceal = '', conceal_lines = conceal_lines })
 end
 
 ---@param buf integer
@@ -61,15 +66,15 @@ end
 local function mark_code(buf, row, lines, fences)
   for _, block in ipairs(fences) do
     api.nvim_buf_set_extmark(buf, namespace, row + block.first, 0, {
-      end_row = row + block.last + 1,
+      end_row = row + block.last + (block.open and 1 or 0),
       hl_group = 'TandemCode',
       hl_eol = true,
       priority = 80,
       strict = false,
     })
-    hide_marks(buf, row + block.first, lines[block.first + 1])
+    hide_marks(buf, row + block.first, lines[block.first + 1], false)
     if not block.open then
-      hide_marks(buf, row + block.last, lines[block.last + 1])
+      hide_marks(buf, row + block.last, lines[block.last + 1], true)
     end
   end
 end

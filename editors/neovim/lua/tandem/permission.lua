@@ -6,16 +6,15 @@ local typed = require('tandem.typed')
 
 local M = {}
 
----@class tandem.Question
+---@class tandem.Request
 ---@field session tandem.Session
 ---@field call wire.ToolCall
 ---@field options wire.PermissionOption[] the refusals first
 ---@field thread thread the request's coroutine
 ---@field shown_at? number when it was shown, in ms
----@field told? boolean whether the message line names it
 ---@field outcome? wire.RequestPermissionResponse
 
----@type tandem.Question[] the first one is being asked
+---@type tandem.Request[] the first one is being asked
 local queue = {}
 
 local order = { reject_once = 1, reject_always = 2, allow_once = 3, allow_always = 4 }
@@ -38,56 +37,56 @@ end
 
 local show_next ---@type fun()
 
----@param question tandem.Question
+---@param request tandem.Request
 ---@param outcome wire.RequestPermissionResponse
-local function answer(question, outcome)
-  if question.outcome then
+local function answer(request, outcome)
+  if request.outcome then
     return
   end
-  question.outcome = outcome
-  local was_asked = queue[1] == question
+  request.outcome = outcome
+  local was_asked = queue[1] == request
   for index, other in ipairs(queue) do
-    if other == question then
+    if other == request then
       table.remove(queue, index)
     end
   end
-  question.session:on_answered(question)
-  if coroutine.status(question.thread) == 'suspended' then
-    assert(coroutine.resume(question.thread))
+  request.session:on_answered(request)
+  if coroutine.status(request.thread) == 'suspended' then
+    assert(coroutine.resume(request.thread))
   end
   if was_asked then
     show_next()
   end
 end
 
----@param question tandem.Question
+---@param request tandem.Request
 ---@param option wire.PermissionOption
 ---@param rule? string in place of the one that the option names
-local function choose(question, option, rule)
+local function choose(request, option, rule)
   local meta = rule and { tandem = { rule = rule } } or nil
-  answer(question, { outcome = { outcome = 'selected', optionId = option.optionId, _meta = meta } })
+  answer(request, { outcome = { outcome = 'selected', optionId = option.optionId, _meta = meta } })
 end
 
 function show_next()
-  local question = queue[1]
-  if not question then
+  local request = queue[1]
+  if not request then
     return
   end
-  question.session:on_question(question)
-  question.shown_at = typed.now()
+  request.session:on_request(request)
+  request.shown_at = typed.now()
 end
 
 --- The request that is answered now.
----@return tandem.Question?
+---@return tandem.Request?
 ---@return string? problem why what is being typed is no answer to it
 local function asked()
-  local question = queue[1]
-  if not question then
+  local request = queue[1]
+  if not request then
     return nil, 'Nothing to approve right now'
-  elseif typed.is_older_than(question.shown_at) then
+  elseif typed.is_older_than(request.shown_at) then
     return nil, 'Ignored: typed before the request appeared'
   end
-  return question
+  return request
 end
 
 --- Shows a request and returns the user's decision. Runs in the request's coroutine and suspends it.
@@ -95,24 +94,24 @@ end
 ---@param params wire.RequestPermissionRequest
 ---@return wire.RequestPermissionResponse
 function M.ask(session, params)
-  local question = { ---@type tandem.Question
+  local request = { ---@type tandem.Request
     session = session,
     call = params.toolCall,
     options = M.sorted(params.options),
     thread = assert(coroutine.running(), 'a request handler runs in a coroutine'),
   }
-  queue[#queue + 1] = question
-  if queue[1] == question then
+  queue[#queue + 1] = request
+  if queue[1] == request then
     show_next()
   end
-  while not question.outcome do
+  while not request.outcome do
     coroutine.yield()
   end
-  return question.outcome
+  return request.outcome
 end
 
---- The question that is being asked now.
----@return tandem.Question?
+--- The request that is being asked now.
+---@return tandem.Request?
 function M.pending()
   return queue[1]
 end
@@ -126,30 +125,46 @@ function M.answers_of(options)
   end, options)
 end
 
+--- How a request was answered, in words.
+---@param request tandem.Request
+---@return string
+function M.decision(request)
+  local id = request.outcome and request.outcome.outcome.optionId
+  local option = vim.iter(request.options):find(function(other)
+    return other.optionId == id
+  end)
+  if not option then
+    return 'Withdrawn'
+  elseif #M.answers_of(request.options) > 0 then
+    return option.name
+  end
+  return vim.startswith(option.kind, 'reject') and 'Rejected' or 'Allowed'
+end
+
 --- Answers the open request with one of its options.
 ---@param option tandem.PermissionOption
 ---@return string? problem why it was not answered
 function M.choose(option)
-  local question, problem = asked()
-  if question and vim.list_contains(question.options, option) then
-    return choose(question, option)
+  local request, problem = asked()
+  if request and vim.list_contains(request.options, option) then
+    return choose(request, option)
   end
   return problem or 'This request does not offer that answer'
 end
 
 --- Lets the user choose an answer. Opens only on request, so stray keys cannot answer.
----@param question tandem.Question
+---@param request tandem.Request
 ---@param answers tandem.PermissionOption[]
-local function choose_answer(question, answers)
+local function choose_answer(request, answers)
   vim.ui.select(answers, {
-    prompt = question.call.title,
+    prompt = request.call.title,
     format_item = function(option)
       return option.name
     end,
   }, function(option)
     vim.cmd.redraw() -- what is said next would have to be confirmed below the list of Neovim's own vim.ui.select()
     if option then
-      choose(question, option)
+      choose(request, option)
     end
   end)
 end
@@ -158,15 +173,15 @@ end
 ---@param ... string option kinds, the best first
 ---@return string? problem why it was not answered
 function M.answer(...)
-  local question, problem = asked()
-  local answers = question and M.answers_of(question.options) or {}
+  local request, problem = asked()
+  local answers = request and M.answers_of(request.options) or {}
   if #answers > 0 and vim.list_contains({ ... }, answers[1].kind) then
-    return choose_answer(question, answers)
+    return choose_answer(request, answers)
   end
-  for _, kind in ipairs(question and { ... } or {}) do
-    for _, option in ipairs(question.options) do
+  for _, kind in ipairs(request and { ... } or {}) do
+    for _, option in ipairs(request.options) do
       if option.kind == kind then
-        choose(question, option)
+        choose(request, option)
         return nil
       end
     end
@@ -193,17 +208,17 @@ end
 ---@return string? problem why it was not answered
 function M.always(scope, rule)
   local id = ({ turn = 'allow_turn', session = 'allow_always', project = 'allow_always_project' })[scope]
-  local question, problem = asked()
-  local option = vim.iter(question and question.options or {}):find(function(option)
+  local request, problem = asked()
+  local option = vim.iter(request and request.options or {}):find(function(option)
     return option.optionId == id
   end)
   if not option then
     return problem or 'This request does not offer that answer'
   end
-  choose(question, option, rule or (scope ~= 'turn' and M.rules()[1] or nil))
+  choose(request, option, rule or (scope ~= 'turn' and M.rules()[1] or nil))
 end
 
---- Withdraws all questions of a session: it was cancelled or ended.
+--- Withdraws all requests of a session: it was cancelled or ended.
 ---@param session tandem.Session
 function M.withdraw(session)
   for index = #queue, 1, -1 do -- from the back, so that none of them becomes the one that is asked

@@ -3,6 +3,9 @@ local cells = require('tandem.cells')
 
 local M = {}
 
+---@class tandem.Call: wire.ToolCall
+---@field isRejected? boolean the user did not allow it
+
 ---@class tandem.LineMark
 ---@field row integer zero-based, within the lines
 ---@field highlight string
@@ -144,7 +147,7 @@ local function last(lines, count)
 end
 
 --- The body of a tool call: its diffs and its output.
----@param call wire.ToolCall
+---@param call tandem.Call what it says once it was rejected is for the model
 ---@param live boolean whether more output is to come: its last lines are shown
 ---@param asked boolean whether it is part of a permission request
 ---@return tandem.Rendered body
@@ -167,7 +170,7 @@ local function tool_body(call, live, asked)
       end
       add_fenced(body, 'diff', capped(hunks.lines, math.max(room, M.min_diff_lines)))
       room = room - #hunks.lines
-    elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' then
+    elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' and not call.isRejected then
       local lines = M.split(item.content.text)
       output = output + #lines
       add_fenced(body, asked and 'text' or '', live and last(lines, M.max_live_lines) or lines)
@@ -187,11 +190,13 @@ local function tool_body(call, live, asked)
 end
 
 --- How a command ended or goes on, where that is not what one expects.
----@param call wire.ToolCall
+---@param call tandem.Call
 ---@param job? wire.Job as which its command goes on
 ---@return string?
 local function outcome(call, job)
-  if job and job.state == 'stopped' then
+  if call.isRejected then
+    return 'rejected'
+  elseif job and job.state == 'stopped' then
     return 'stopped'
   end
   local code = vim.tbl_get(call, '_meta', 'tandem/exit', 'code') or job and job.exitCode
@@ -225,12 +230,12 @@ end
 
 ---@param out tandem.Rendered
 ---@param options wire.PermissionOption[]
-local function add_question(out, options)
+local function add_request(out, options)
   local answers = require('tandem.permission').answers_of(options)
   local allow = vim.iter(options):find(function(option)
     return option.kind == 'allow_once'
   end)
-  add_line(out, { { #answers > 0 and 'Answer?' or (allow and allow.name or 'Allow') .. '?', 'TandemQuestion' } })
+  add_line(out, { { #answers > 0 and 'Answer?' or (allow and allow.name or 'Allow') .. '?', 'TandemRequest' } })
   out.choices = {}
   for _, answer in ipairs(answers) do
     out.choices[#out.lines] = answer
@@ -243,8 +248,8 @@ local function add_question(out, options)
 end
 
 --- A tool call: its title, then its diffs (folded once they are settled) or its output (folded, unless the call failed),
---- then the question whether it may run.
----@param call wire.ToolCall
+--- then the request for permission.
+---@param call tandem.Call
 ---@param options? wire.PermissionOption[] when it is being asked for
 ---@param width? integer cells of a line: a closed fold shows one, which must not hide what stands behind the title
 ---@param job? wire.Job as which its command goes on
@@ -273,7 +278,7 @@ function M.tool(call, options, width, job)
   end
   if options then
     out.fold = false
-    add_question(out, options)
+    add_request(out, options)
   end
   return out
 end

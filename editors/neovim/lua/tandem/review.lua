@@ -247,8 +247,8 @@ function Review:may_reject_all()
   if files < 2 or #api.nvim_list_uis() == 0 then
     return true
   end
-  local question = ('tandem: reject %s in %d files?'):format(self:count(), files)
-  return vim.fn.confirm(question, '&Reject\n&Cancel', 2, 'Question') == 1
+  local message = ('tandem: reject %s in %d files?'):format(self:count(), files)
+  return vim.fn.confirm(message, '&Reject\n&Cancel', 2, 'Question') == 1
 end
 
 --- Keeps or rejects the hunk under the cursor, its file, or all changes.

@@ -358,19 +358,19 @@ function Session:return_message(message, err)
   self.chat.input:give_back(message.text, message.selection)
 end
 
---- Restores files and conversation to before a question, as one step that an undo reverts.
----@param asked? tandem.Asked
----@param next fun(asked: tandem.Asked)
-function Session:back_to(asked, next)
-  if not asked then
+--- Restores files and conversation to before a prompt, as one step that an undo reverts.
+---@param prompt? tandem.Prompt
+---@param next fun(prompt: tandem.Prompt)
+function Session:back_to(prompt, next)
+  if not prompt then
     return say('No prompt to rewind to')
   elseif self:is_busy() then
     return
-  elseif not asked.number then
+  elseif not prompt.number then
     return say('Cannot rewind to this prompt: it was never answered')
   end
-  self.review:restore('restore', asked.number, function()
-    next(asked)
+  self.review:restore('restore', prompt.number, function()
+    next(prompt)
   end)
 end
 
@@ -501,19 +501,19 @@ function Session:on_server_exit(why, failed)
   self:opened(why)
 end
 
----@param question tandem.Question
-function Session:on_question(question)
+---@param request tandem.Request
+function Session:on_request(request)
   self:enter('waiting')
-  self.chat:ask_permission(question)
-  status.event('TandemPermission', self, { title = question.call.title, tool_call = question.call })
+  self.chat:ask_permission(request)
+  status.event('TandemPermission', self, { title = request.call.title, tool_call = request.call })
 end
 
----@param question tandem.Question
-function Session:on_answered(question)
+---@param request tandem.Request
+function Session:on_answered(request)
   if self.state == 'waiting' then
     self:enter('running')
   end
-  self.chat:permission_answered(question)
+  self.chat:permission_answered(request)
 end
 
 return M

@@ -1,4 +1,4 @@
---- When the user began what is being typed: a key of a moment that began before a question was there is no answer to it.
+--- When the user began what is being typed: a key of a moment that began before a request was there is no answer to it.
 local M = {}
 
 --- Keys with no longer pause between them are one moment.

@@ -224,7 +224,7 @@ return function(t, use)
       local count, first = highlighted()
       local top = vim.fn.line('w0', vim.fn.win_findbuf(chat.buf)[1])
       t.equal(count > 0 and count < 20 and first + 1 <= top + 15, true, ('%d from row %d, shown from %d'):format(count, first, top))
-      chat.text:cut(chat.asked[2].block) -- what is gone has none
+      chat.text:cut(chat.prompts[2].block) -- what is gone has none
       t.wait('the rest', function()
         return #chat.text.plain == 0
       end)

@@ -77,7 +77,7 @@ return function(t, use)
       ' gr   No Answer',
       ' ga   Choose an answer',
     })
-    local session = { on_question = function() end, on_answered = function() end }
+    local session = { on_request = function() end, on_answered = function() end }
     local outcome
     coroutine.wrap(function()
       outcome = permission.ask(session, { toolCall = { title = 'Which database?' }, options = options })

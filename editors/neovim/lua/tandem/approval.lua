@@ -1,0 +1,154 @@
+--- A permission request where the user sees it: as a preview in the buffers that it would change, in a float that never takes
+--- the cursor while the chat shows nothing of its answers, and in the message line.
+--- Invariant: what is shown of a request goes with it.
+local cells = require('tandem.cells')
+local config = require('tandem.config')
+local permission = require('tandem.permission')
+local window = require('tandem.window')
+
+local api = vim.api
+
+local M = {}
+
+---@class tandem.Shown the request that is shown
+---@field request tandem.Request
+---@field chat integer buffer
+---@field row fun(): integer the last row of its answers in the chat
+---@field clear_preview fun()
+---@field told boolean whether the message line names it
+
+local shown ---@type tandem.Shown?
+local win, buf ---@type integer?, integer? of the float
+local group = api.nvim_create_augroup('tandem.approval', {})
+
+--- What the user presses, or types, for one of our actions.
+---@param action string such as "allow"
+---@return string
+local function key_for(action)
+  local plug = ('<Plug>(tandem-%s)'):format(action)
+  for _, map in ipairs(api.nvim_get_keymap('n')) do
+    if map.rhs == plug then
+      return vim.fn.keytrans(map.lhsraw or map.lhs)
+    end
+  end
+  return ':Tandem ' .. action
+end
+
+--- The title of the request, with its chat if there are several.
+---@param request tandem.Request
+---@return string
+local function title_of(request)
+  local chats = require('tandem.chats')
+  local root = request.session.root
+  local where = #chats.of_root(root) > 1 and ('chat %d: '):format(chats.number(request.session)) or ''
+  return where .. (request.call.title or 'run a tool'):gsub('%s+', ' ')
+end
+
+--- The keys first, because the end may be truncated.
+---@param request tandem.Request
+---@return string
+local function message(request)
+  return ('%s / %s?  %s'):format(key_for('allow'), key_for('reject'), title_of(request))
+end
+
+---@param request tandem.Request
+---@return string[]
+local function lines_of(request)
+  return {
+    ' ' .. cells.cut(title_of(request), math.max(20, vim.o.columns - 12)) .. ' ',
+    (' %s allow   %s reject   %s details '):format(key_for('allow'), key_for('reject'), key_for('chat')),
+  }
+end
+
+local function hide_float()
+  if win and api.nvim_win_is_valid(win) then
+    api.nvim_win_close(win, true)
+  end
+  win = nil
+end
+
+--- Shows it in the lower right corner, over nothing that is being edited but the last lines.
+---@param request tandem.Request
+local function show_float(request)
+  hide_float()
+  if not (buf and api.nvim_buf_is_valid(buf)) then
+    buf = api.nvim_create_buf(false, true)
+    vim.bo[buf].bufhidden = 'hide'
+  end
+  local lines = lines_of(request)
+  api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  local width = vim.fn.max(vim.tbl_map(vim.fn.strdisplaywidth, lines))
+  win = api.nvim_open_win(buf, false, {
+    relative = 'editor',
+    anchor = 'SE',
+    row = vim.o.lines - vim.o.cmdheight - 1,
+    col = vim.o.columns,
+    width = math.min(width, vim.o.columns - 4),
+    height = #lines,
+    style = 'minimal',
+    border = 'rounded',
+    title = { { ' Allow? ', 'TandemRequest' } },
+    focusable = false,
+    noautocmd = true,
+    zindex = 60,
+  })
+  vim.wo[win].winhighlight = 'NormalFloat:Normal,FloatBorder:TandemRequest'
+end
+
+--- Shows the open request in a float while the chat shows nothing of its answers.
+---@return boolean floats
+local function look()
+  local now = shown ---@cast now -nil
+  local floats = config.get().permission == 'auto' and not window.shows(now.chat, now.row())
+  if floats then
+    show_float(now.request)
+  else
+    hide_float()
+  end
+  return floats
+end
+
+--- Shows a request.
+---@param request tandem.Request
+---@param chat integer the buffer that has its answers
+---@param row fun(): integer the last row of them
+function M.show(request, chat, row)
+  local clear_preview = require('tandem.preview').show_call(request.call)
+  shown = { request = request, chat = chat, row = row, clear_preview = clear_preview, told = false }
+  if config.get().chat.auto_open and not window.find_other(chat) then
+    window.open(chat, false)
+  end
+  -- What a window shows changes when it is scrolled, and which windows there are.
+  api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'WinClosed', 'BufWinEnter', 'TabEnter' }, {
+    group = group,
+    desc = 'tandem: show the permission request in a float while no window shows it',
+    callback = vim.schedule_wrap(function()
+      if shown and api.nvim_buf_is_loaded(shown.chat) then
+        look()
+      end
+    end),
+  })
+  local floats = look()
+  shown.told = not floats and api.nvim_get_current_buf() ~= chat
+  if shown.told then
+    require('tandem.say')(message(request))
+  end
+end
+
+--- Shows no more of a request: it was answered or withdrawn.
+---@param request tandem.Request
+function M.hide(request)
+  if not shown or shown.request ~= request then
+    return
+  end
+  local told = shown.told
+  shown.clear_preview()
+  shown = nil
+  api.nvim_clear_autocmds({ group = group })
+  hide_float()
+  if told then
+    require('tandem.say')(('%s: %s'):format(permission.decision(request), title_of(request)))
+  end
+end
+
+return M
