@@ -1,8 +1,8 @@
 //! `tandem demo`: the whole job without a key or network.
 //!
-//! A small real project with a failing test, a scripted model on a loopback port, and this process as the editor: it
-//! starts the real `tandem lsp`, speaks the real protocol with it, has unsaved text in its buffer, is asked for
-//! permission, applies the edit to the buffer, saves it, and runs the test again.
+//! A small real project with a failing test, and this process as the editor: it starts the real `tandem lsp`, speaks the
+//! real protocol with it, offers a scripted model of its own, has unsaved text in its buffer, is asked for permission,
+//! applies the edit to the buffer, saves it, and runs the test again.
 
 mod editor;
 mod project;
@@ -14,7 +14,6 @@ use std::process::{ExitCode, Stdio};
 use anyhow::{Context as _, ensure};
 
 use super::{Failure, Outcome};
-use crate::model::rehearsal;
 use crate::text::unified;
 use editor::Editor;
 use project::project;
@@ -60,13 +59,9 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
         "the demo's test passes before anything has been changed"
     );
 
-    let script: rehearsal::Script =
-        serde_json::from_str(project.script).context("the demo's script")?;
-    let model = rehearsal::Server::start(script)
-        .await
-        .context("starting the scripted model")?;
+    let script = serde_json::from_str(project.script).context("the demo's script")?;
     let buffer = format!("{}{}", project.typed, project.code);
-    let mut editor = Editor::start(stage, &folder, model.base_url()).await?;
+    let mut editor = Editor::start(stage, &folder, script).await?;
     editor.open(project.code_name, &buffer);
 
     stage.head("You ask, with unsaved text in the editor")?;

@@ -1,7 +1,8 @@
-//! The demo's editor: a small but faithful language client.
+//! The demo's editor: a small but faithful language client, with a model of its own that plays a script.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize as _;
@@ -11,8 +12,15 @@ use super::Stage;
 use crate::rpc::{self, Framing, Inbox, Incoming, Peer, Request, Responder, Writer};
 use crate::text::{Encoding, Range, apply_change, unified};
 
+/// The pause before each word of the model.
+const PAUSE: Duration = Duration::from_millis(25);
+
 pub(super) struct Editor<'a> {
     stage: &'a Stage,
+    /// The model's answers, each as deltas of the chat API.
+    script: VecDeque<Vec<Value>>,
+    /// The rest of the current answer.
+    deltas: VecDeque<Value>,
     peer: Peer,
     inbox: Inbox,
     writer: Writer,
@@ -35,17 +43,16 @@ impl<'a> Editor<'a> {
     pub(super) async fn start(
         stage: &'a Stage,
         project: &Path,
-        base_url: &str,
+        script: VecDeque<Vec<Value>>,
     ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("finding the tandem program")?;
         let (stdin, to_server) = std::io::pipe()?;
         let (from_server, stdout) = std::io::pipe()?;
         let server = tokio::process::Command::new(program)
             .arg("lsp")
-            .env("TANDEM_MODEL", "rehearsed")
-            .env("TANDEM_BASE_URL", base_url)
-            .env("TANDEM_API", "chat")
-            .env("TANDEM_API_KEY", "sk-rehearsal-needs-no-key")
+            .env("TANDEM_MODEL", "vscode/demo")
+            .env_remove("TANDEM_BASE_URL")
+            .env_remove("TANDEM_API")
             .env("TANDEM_CONFIG", stage.folder.join("config.toml"))
             .env("TANDEM_STATE_DIR", stage.folder.join("state"))
             .current_dir(project)
@@ -58,6 +65,8 @@ impl<'a> Editor<'a> {
         let project = project.to_owned();
         let mut editor = Self {
             stage,
+            script,
+            deltas: VecDeque::new(),
             peer,
             inbox,
             writer,
@@ -76,7 +85,7 @@ impl<'a> Editor<'a> {
             "rootUri": root,
             "workspaceFolders": [{ "uri": root, "name": "project" }],
             "capabilities": {
-                "experimental": { "tandem": {} },
+                "experimental": { "tandem": { "_meta": { "tandem.models": true } } },
                 "general": { "positionEncodings": ["utf-8"] },
                 "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } },
             },
@@ -130,7 +139,7 @@ impl<'a> Editor<'a> {
                 // Messages that arrived before the answer are shown first.
                 biased;
                 incoming = self.inbox.recv() => match incoming {
-                    Incoming::Request(request, responder) => self.serve(&request, responder)?,
+                    Incoming::Request(request, responder) => self.serve(&request, responder).await?,
                     Incoming::Notification(notification) => self.show(&notification.params.read::<Value>()?["update"])?,
                     Incoming::Response(response) => self.peer.resolve(&response),
                     Incoming::Malformed(malformed) => bail!("the server sent {malformed}"),
@@ -142,7 +151,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    fn serve(&mut self, request: &Request, responder: Responder) -> anyhow::Result<()> {
+    async fn serve(&mut self, request: &Request, responder: Responder) -> anyhow::Result<()> {
         let params: Value = request.params.read()?;
         match request.method.as_str() {
             "session/request_permission" => {
@@ -164,9 +173,34 @@ impl<'a> Editor<'a> {
                 self.apply(&params["edit"]["documentChanges"])?;
                 responder.ok(&json!({ "applied": true }));
             }
+            "_tandem/editorModels/next" => {
+                tokio::time::sleep(PAUSE).await;
+                responder.ok(&self.next_chunk(!params["body"].is_null()));
+            }
             _ => responder.ok(&Value::Null),
         }
         Ok(())
+    }
+
+    /// The next word or call of the model's answer.
+    fn next_chunk(&mut self, is_first: bool) -> Value {
+        if is_first {
+            let answer = self.script.pop_front().unwrap_or_default();
+            let words = answer
+                .into_iter()
+                .flat_map(|delta| match delta["content"].as_str() {
+                    Some(text) => text
+                        .split_inclusive(' ')
+                        .map(|word| json!({ "content": word }))
+                        .collect(),
+                    None => vec![delta],
+                });
+            self.deltas = words.collect();
+        }
+        match self.deltas.pop_front() {
+            Some(delta) => json!({ "chunk": { "choices": [{ "delta": delta }] } }),
+            None => json!({}),
+        }
     }
 
     /// Applies an edit to the buffer and reports the new version, as every editor does.

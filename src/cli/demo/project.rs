@@ -1,6 +1,6 @@
 //! The project of the demo, in the shell that the system has.
 
-/// A program with a mistake, its test, and what the rehearsed model does about it.
+/// A program with a mistake, its test, and what the scripted model does about it.
 pub(super) struct Project {
     pub code_name: &'static str,
     pub code: String,
