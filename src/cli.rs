@@ -14,7 +14,6 @@ mod man;
 mod mcp;
 mod models;
 mod permissions;
-mod replay;
 mod run;
 mod serve;
 mod sessions;
@@ -74,8 +73,6 @@ enum Command {
     Blame(blame::Args),
     /// Show the log
     Logs(logs::Args),
-    /// Decode recorded model streams and print their events
-    Replay(replay::Args),
     /// Print or write an editor's configuration, or install its plugin
     Init(init::Args),
     /// Show the configuration and where each setting comes from
@@ -154,9 +151,6 @@ impl Cli {
             Command::Mcp(args) => mcp::run(args, &environment).await,
             Command::Permissions(args) => done(permissions::run(args, &environment).await),
             Command::Logs(args) => done(logs::run(&args, &environment, &mut io::stdout())),
-            Command::Replay(args) => {
-                done(replay::run(&args, &mut io::BufWriter::new(io::stdout())))
-            }
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
             Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
             Command::Completions(args) => done(completions::run(

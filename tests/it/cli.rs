@@ -208,7 +208,6 @@ fn usage_errors_are_exit_code_two() {
         (&["run"], "the prompt is empty"),
         (&["init", "--editor", "ed"], "vscode"),
         (&["completions", "csh"], "bash"),
-        (&["replay"], "FILE"),
     ] {
         let output = world.run(arguments);
         assert_eq!(
@@ -553,54 +552,6 @@ fn models_lists_what_the_endpoint_offers() {
         list[1],
         json!({ "model": "custom/large", "context_window": 4096 })
     );
-}
-
-/// A recording of a chat stream: a call in pieces, usage behind the finish.
-const RECORDING: &str = r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Grüße"}}]}
-
-data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_7","function":{"name":"read_file","arguments":""}}]}}]}
-
-data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]}}]}
-
-data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"a.txt\"}"}}]}}]}
-
-data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
-
-data: {"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3}}
-
-data: [DONE]
-
-"#;
-
-#[test]
-fn replay_is_independent_of_chunking() {
-    let world = World::new(json!([]));
-    world.write("stream.sse", RECORDING);
-    for arguments in [
-        &["replay", "stream.sse"][..],
-        &["replay", "--chunk", "1", "--api", "chat", "stream.sse"],
-    ] {
-        let output = world.run(arguments);
-        assert_eq!(output.code, Some(0), "{}", output.stderr);
-        let events = events(&output);
-        let complete = of(&events, "tool_call_complete");
-        let expected =
-            json!({ "id": "call_7", "name": "read_file", "arguments": { "path": "a.txt" } });
-        assert_eq!(
-            complete,
-            [&json!({ "type": "tool_call_complete", "call": expected })],
-            "{arguments:?}"
-        );
-        let done = events.last().unwrap();
-        assert_eq!(done["final_text"], "Grüße");
-        assert_eq!(
-            (&done["usage"]["input"], &done["usage"]["output"]),
-            (&json!(12), &json!(3))
-        );
-    }
-    let output = world.run(&["replay", "absent.sse"]);
-    assert_eq!(output.code, Some(1));
-    assert!(output.stderr.contains("absent.sse"), "{}", output.stderr);
 }
 
 #[test]
