@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use rehearsal::{Script, Server};
 use serde_json::{Value, json};
 use tandem::agent::event::AgentEvent;
 use tandem::config::{Environment, Settings, Sources};
 use tandem::domain::{Failure, Prompt};
-use tandem::model::{Provider, rehearsal};
+use tandem::model::{Api, Endpoint, Provider};
 use tandem::session::event::SessionEvent;
 use tandem::session::{Session, Sessions, Setup, Start, setup};
 use tandem::text::Encoding;
@@ -122,14 +123,15 @@ impl World {
         Self { home, settings }
     }
 
-    fn setup(&self, id: &str, start: Start, script: Vec<rehearsal::Reply>) -> Setup {
+    fn setup(&self, id: &str, start: Start, model: &Server) -> Setup {
         let root = Arc::new(Root::open(self.home.path()).expect("the folder is there"));
         let workspace = Workspace::new(
             vec![root],
             Documents::new(Encoding::Utf16),
             Arc::new(NoEditor),
         );
-        let provider = Ok(Provider::scripted(script));
+        let endpoint = Endpoint::new("rehearsal", Api::Chat, model.base_url(), "script");
+        let provider = Ok(Provider::http(endpoint));
         Setup {
             provider,
             ..setup(id.into(), start, &self.settings, workspace)
@@ -145,10 +147,12 @@ fn loading(criterion: &mut Criterion) {
     let (world, runtime) = (World::new(), runtime());
     let path = world.home.path().display().to_string();
     keep(&world.state(), "long", &path, &conversation());
+    let _inside = runtime.enter();
+    let model = Server::start(Script::new()).expect("a port is free");
     let mut group = criterion.benchmark_group("a session of 2 000 messages");
     group.sample_size(20);
     group.bench_function("load and replay", |bencher| {
-        bencher.iter(|| runtime.block_on(replay(world.setup("long", Start::Replay, Vec::new()))));
+        bencher.iter(|| runtime.block_on(replay(world.setup("long", Start::Replay, &model))));
     });
     group.finish();
 }
@@ -179,12 +183,14 @@ fn rounds(criterion: &mut Criterion) {
     let (world, runtime) = (World::new(), runtime());
     let lines = "a line of a file\n".repeat(usize::try_from(ROUNDS).expect("it is small") + 1);
     std::fs::write(world.home.path().join("a.txt"), lines).expect("a file can be written");
-    let script: rehearsal::Script = (1..=ROUNDS)
+    let script: Script = (1..=ROUNDS)
         .map(|line| json!({ "id": line.to_string(), "name": "read_file", "arguments": { "path": "a.txt", "offset": line, "limit": 1 } }))
         .map(|call| json!([{ "call": call }]))
         .chain([json!([{ "text": "Read." }])])
         .map(|reply| serde_json::from_value(reply).expect("it is a reply"))
         .collect();
+    let _inside = runtime.enter();
+    let model = Server::start(Script::new()).expect("a port is free");
     let mut group = criterion.benchmark_group("a round of tools");
     group
         .sample_size(20)
@@ -196,8 +202,8 @@ fn rounds(criterion: &mut Criterion) {
                 let mut spent = Duration::ZERO;
                 for _ in 0..times {
                     count += 1;
-                    let mut setup =
-                        world.setup(&format!("{name}-{count}"), Start::New, script.clone());
+                    model.rehearsal().add(script.clone());
+                    let mut setup = world.setup(&format!("{name}-{count}"), Start::New, &model);
                     setup.journal = setup.journal.filter(|_| is_kept);
                     spent += runtime.block_on(turn(setup));
                 }

@@ -34,7 +34,6 @@ mod learned;
 mod lenient;
 mod messages;
 mod provider;
-pub mod rehearsal;
 mod request;
 mod responses;
 mod silence;

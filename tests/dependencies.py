@@ -48,7 +48,7 @@ def version(text):
 
 
 def packages(metadata, kinds):
-    """The packages that the program reaches through dependencies of these kinds, itself left out."""
+    """The packages that the program reaches through dependencies of these kinds, our own left out."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     root = metadata["resolve"]["root"]
     seen, queue = {root}, [root]
@@ -58,7 +58,7 @@ def packages(metadata, kinds):
             if used and dependency["pkg"] not in seen:
                 seen.add(dependency["pkg"])
                 queue.append(dependency["pkg"])
-    return [package for package in metadata["packages"] if package["id"] in seen - {root}]
+    return [package for package in metadata["packages"] if package["id"] in seen.difference(metadata["workspace_members"])]
 
 
 def problems(metadata, rules):
@@ -95,7 +95,7 @@ def self_test():
     other = {**bad, "id": "b2", "version": "2.0"}
     edge = [{"pkg": name, "dep_kinds": [{"kind": None}]} for name in ("b", "b2")]
     nodes = [{"id": "r", "deps": edge}, {"id": "b", "deps": []}, {"id": "b2", "deps": []}]
-    metadata = {"packages": [root, bad, other], "resolve": {"root": "r", "nodes": nodes}}
+    metadata = {"workspace_members": ["r"], "packages": [root, bad, other], "resolve": {"root": "r", "nodes": nodes}}
     found = list(problems(metadata, {"licenses": {"allow": ["MIT"]}, "bans": {}}))
     assert len(found) == 7, found
 

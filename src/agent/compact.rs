@@ -398,12 +398,12 @@ fn argument<'a>(call: &'a ToolCall, name: &str) -> Option<&'a Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::rehearsal::Script;
+    use crate::model::{Api, Endpoint};
     use crate::tools::{Editing, all};
     use serde_json::json;
 
     fn provider() -> Provider {
-        Provider::scripted(Script::new())
+        Provider::http(Endpoint::new("rehearsal", Api::Chat, "", "script"))
     }
 
     fn user(text: &str) -> Arc<Entry> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use rehearsal::{Script, Server};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -14,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::event::{About, AgentEvent, Permission, Termination};
 use super::{Entry, Goal, Guidance, Spent, Steer, Step, Steps, Turn, run_turn};
 use crate::domain::{Allowance, Finish, Limits};
-use crate::model::rehearsal::{Rehearsal, Script};
-use crate::model::{Instructions, Message, Part, Provider};
+use crate::model::{Api, Endpoint, Instructions, Message, Part, Provider};
 use crate::text::Encoding;
 use crate::tools::{Pending, Preview, Tool, ToolContext, ToolKind, ToolOutput};
 use crate::workspace::{Documents, NoEditor, Workspace};
@@ -66,7 +66,7 @@ impl Tool for Held {
 
 /// A running turn.
 struct Play {
-    model: Rehearsal,
+    server: Server,
     /// Permits for calls of `look` to end.
     look: Arc<Semaphore>,
     change: Arc<Semaphore>,
@@ -91,8 +91,9 @@ struct Play {
 impl Play {
     fn new(script: Value, limits: Limits) -> Self {
         let script: Script = serde_json::from_value(script).unwrap();
-        let model = Rehearsal::from(script);
-        let provider = Provider::scripted(model.clone());
+        let server = Server::start(script).unwrap();
+        let endpoint = Endpoint::new("rehearsal", Api::Chat, server.base_url(), "script");
+        let provider = Provider::http(endpoint);
         let (look, change) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let held = |name, kind, places: &Arc<_>| {
             Arc::new(Held {
@@ -136,7 +137,7 @@ impl Play {
         };
         let (sender, steps) = mpsc::channel(64);
         Self {
-            model,
+            server,
             look,
             change,
             cancel,
@@ -313,8 +314,8 @@ async fn read_only_calls_start_while_the_answer_streams_and_run_in_parallel() {
     let mut play = Play::new(json!([answer, [{ "text": "done" }]]), Limits::default());
     for (id, gate) in [("a", "second"), ("b", "third"), ("c", "last")] {
         play.until(&format!("start {id}")).await;
-        play.model.waiting_at(gate).await;
-        play.model.open(gate);
+        play.server.rehearsal().waiting_at(gate).await;
+        play.server.rehearsal().open(gate);
     }
     play.until("so much for that").await;
     assert_eq!(
@@ -466,11 +467,11 @@ async fn steering_messages_join_after_the_running_tools() {
     play.until("start a").await;
     say(&play, "not there");
     play.look.add_permits(1);
-    play.model.waiting_at("last").await;
+    play.server.rehearsal().waiting_at("last").await;
     say(&play, "and the other one");
-    play.model.open("last");
+    play.server.rehearsal().open("last");
     assert_eq!(play.end().await, Termination::EndTurn);
-    let requests = play.model.requests();
+    let requests = play.server.rehearsal().requests();
     let last = |n: usize| {
         requests[n]["messages"]
             .as_array()
@@ -504,10 +505,10 @@ async fn cancelling_during_a_slow_call_still_gives_each_call_a_result() {
     let mut play = Play::new(json!([answer]), Limits::default());
     play.until("start a").await;
     play.until("complete c").await;
-    play.model.waiting_at("never").await;
+    play.server.rehearsal().waiting_at("never").await;
     play.cancel.cancel();
     assert_eq!(play.end().await, Termination::Cancelled);
-    play.model.closed_early(1).await;
+    play.server.rehearsal().closed_early(1).await;
     assert!(
         ["a", "b", "c"]
             .iter()

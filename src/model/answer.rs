@@ -15,7 +15,5 @@ pub(super) struct Answer {
     pub(super) key: Option<SecretString>,
     /// How long the server asks to wait before the next try.
     pub(super) retry_after: Option<Duration>,
-    /// The headers a rehearsal sends; over HTTP they have done their work before.
-    pub(super) headers: Vec<(String, String)>,
     pub(super) body: BoxStream<'static, Result<Bytes, Failure>>,
 }

@@ -402,7 +402,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::rehearsal::{Script, Server};
+    use rehearsal::{Script, Server};
 
     #[track_caller]
     fn check(listed: &Value, expected: &[(&str, Option<u64>)]) {
@@ -462,7 +462,7 @@ mod tests {
             ),
         ];
         for (name, path, answer) in rows {
-            let server = Server::start(Script::new()).await.unwrap();
+            let server = Server::start(Script::new()).unwrap();
             server.rehearsal().document(
                 "/v1/models",
                 json!({ "data": [{ "id": "idle" }, { "id": "m" }] }),
@@ -525,7 +525,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_unrelated_server_on_the_port_is_not_a_model_server() {
-        let server = Server::start(Script::new()).await.unwrap();
+        let server = Server::start(Script::new()).unwrap();
         assert_eq!(probe("llamacpp", server.base_url().to_owned()).await, None);
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::http::Http;
 use super::learned::Learned;
-use super::rehearsal::Rehearsal;
 use super::{Endpoint, ModelInfo, known};
 use crate::domain::Prices;
 
@@ -12,15 +11,8 @@ use crate::domain::Prices;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) endpoint: Endpoint,
-    pub(super) wire: Arc<Wire>,
+    pub(super) http: Arc<Http>,
     pub(super) learned: Arc<Learned>,
-}
-
-/// The transport of a provider: HTTP, or a rehearsal that plays without a network.
-#[derive(Debug)]
-pub(super) enum Wire {
-    Http(Http),
-    Rehearsal(Rehearsal),
 }
 
 impl Connection {

@@ -48,7 +48,6 @@ pub(super) fn answer(editor: &Arc<dyn EditorModels>, body: &Bytes) -> Answer {
         status: 200,
         key: None,
         retry_after: None,
-        headers: Vec::new(),
         body: events.boxed(),
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::connection::{Connection, Wire};
+use super::connection::Connection;
 use super::http::Http;
 use super::{Endpoint, Failure, Provider, fault};
 use crate::domain::CompletionApi;
@@ -72,17 +72,16 @@ impl Provider {
     /// # Errors
     /// The endpoint cannot be reached, refuses the request, or does not answer in time.
     pub async fn fill(&self, api: CompletionApi, gap: &Gap) -> Result<String, Failure> {
-        let Connection { endpoint, wire, .. } = self.connection();
+        let Connection { endpoint, http, .. } = self.connection();
         let limit = endpoint
             .limits
             .first_byte
             .map_or(TIMEOUT, |limit| limit.min(TIMEOUT));
         let answer = async {
-            match &**wire {
-                Wire::Http(http) if api != CompletionApi::Chat || gap.is_prompt => {
-                    fill(http, endpoint, api, gap).await
-                }
-                _ => chat::fill(self, gap).await,
+            if api == CompletionApi::Chat && !gap.is_prompt {
+                chat::fill(self, gap).await
+            } else {
+                fill(http, endpoint, api, gap).await
             }
         };
         tokio::time::timeout(limit, answer)

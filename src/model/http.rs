@@ -299,7 +299,6 @@ fn answer(response: Response) -> Answer {
             status: status.as_u16(),
             key: None,
             retry_after,
-            headers: Vec::new(),
             body,
         };
     }
@@ -312,7 +311,6 @@ fn answer(response: Response) -> Answer {
         status: status.as_u16(),
         key: None,
         retry_after,
-        headers: Vec::new(),
         body,
     }
 }

@@ -7,10 +7,8 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::time::timeout;
 
-use super::connection::{Connection, Wire};
-use super::http::Http;
+use super::connection::Connection;
 use super::learned::Taught;
-use super::rehearsal::Rehearsal;
 use super::{
     Api, Endpoint, Failure, Instructions, Message, ModelInfo, ModelRequest, ModelStream, Preamble,
     body, catalog, chat, messages, request, responses, silence,
@@ -25,19 +23,11 @@ const EARLY: Duration = Duration::from_millis(300);
 pub struct Provider(Arc<Connection>);
 
 impl Provider {
-    fn new(endpoint: Endpoint, wire: Wire) -> Self {
-        Self(Arc::new(Connection {
-            endpoint,
-            wire: Arc::new(wire),
-            learned: Arc::default(),
-        }))
-    }
-
     /// Another endpoint of the same server, over the same connections.
     fn at(&self, endpoint: Endpoint) -> Self {
         Self(Arc::new(Connection {
             endpoint,
-            wire: Arc::clone(&self.0.wire),
+            http: Arc::clone(&self.0.http),
             learned: Arc::default(),
         }))
     }
@@ -45,16 +35,11 @@ impl Provider {
     /// A model reached over HTTP. Nothing is opened before the first request or [`Provider::warm`].
     #[must_use]
     pub fn http(endpoint: Endpoint) -> Self {
-        Self::new(endpoint, Wire::Http(Http::default()))
-    }
-
-    /// A model that plays a script in this process, through the real decoder and with retries.
-    #[must_use]
-    pub fn scripted(script: impl Into<Rehearsal>) -> Self {
-        Self::new(
-            Endpoint::new("rehearsal", Api::Chat, "rehearsal:", "script"),
-            Wire::Rehearsal(script.into()),
-        )
+        Self(Arc::new(Connection {
+            endpoint,
+            http: Arc::default(),
+            learned: Arc::default(),
+        }))
     }
 
     /// The same model in the API its server asked for; `None` if that is the current one.
@@ -62,18 +47,18 @@ impl Provider {
     pub fn switched(&self) -> Option<Self> {
         let Connection {
             endpoint,
-            wire,
+            http,
             learned,
         } = &*self.0;
         let api = learned.api().filter(|api| *api != endpoint.api)?;
-        let (wire, learned) = (Arc::clone(wire), Arc::clone(learned));
+        let (http, learned) = (Arc::clone(http), Arc::clone(learned));
         let endpoint = Endpoint {
             api,
             ..endpoint.clone()
         };
         Some(Self(Arc::new(Connection {
             endpoint,
-            wire,
+            http,
             learned,
         })))
     }
@@ -203,10 +188,7 @@ impl Provider {
     /// # Errors
     /// When it cannot be reached, refuses the key, or has no list.
     pub async fn models(&self) -> Result<Vec<ModelInfo>, Failure> {
-        match &*self.0.wire {
-            Wire::Http(http) => catalog::models(http, &self.0.endpoint).await,
-            Wire::Rehearsal(_) => Ok(vec![ModelInfo::named(&self.0.endpoint.model)]),
-        }
+        catalog::models(&self.0.http, &self.0.endpoint).await
     }
 
     /// The context window in tokens: what the server was seen to read, else the configured, the endpoint's or the
@@ -257,13 +239,11 @@ impl Provider {
     #[must_use]
     pub fn is_to_learn(&self) -> bool {
         let Connection {
-            endpoint,
-            learned,
-            wire,
+            endpoint, learned, ..
         } = &*self.0;
         let unknown =
             || endpoint.is_local() || self.0.known().is_none() || endpoint.lists_windows();
-        matches!(&**wire, Wire::Http(_)) && learned.info().is_none() && unknown()
+        learned.info().is_none() && unknown()
     }
 
     /// Whether a local server has to load the model first.
@@ -278,10 +258,9 @@ impl Provider {
         let Connection {
             endpoint,
             learned,
-            wire,
+            http,
         } = &*self.0;
-        if let Wire::Http(http) = &**wire
-            && endpoint.is_local()
+        if endpoint.is_local()
             && learned.info().is_none()
             && let Ok(Some(info)) = timeout(EARLY, catalog::model(http, endpoint)).await
             && info.context_window.is_some()
@@ -297,12 +276,10 @@ impl Provider {
         let Connection {
             endpoint,
             learned,
-            wire,
+            http,
         } = &*self.0;
-        if let Wire::Http(http) = &**wire {
-            let info = catalog::model(http, endpoint).await;
-            learned.set_info(info.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));
-        }
+        let info = catalog::model(http, endpoint).await;
+        learned.set_info(info.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));
     }
 
     /// Whether its requests cost nothing: one of the usual local servers runs the model itself.
@@ -335,8 +312,6 @@ impl Provider {
     /// Opens the connection so that the first prompt does not wait for it; failure is ignored. Sends no API request.
     /// Does nothing on loopback, where it would gain nothing.
     pub async fn warm(&self) {
-        if let Wire::Http(http) = &*self.0.wire {
-            http.warm(&self.0.endpoint).await;
-        }
+        self.0.http.warm(&self.0.endpoint).await;
     }
 }

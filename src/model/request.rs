@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::answer::Answer;
 use super::batch::Batch;
-use super::connection::{Connection, Wire};
+use super::connection::Connection;
 use super::decoder::StreamDecoder;
 use super::fault::Remedy;
 use super::{
@@ -213,7 +213,7 @@ impl Request {
         let provider = Arc::clone(&self.provider);
         let Connection {
             endpoint,
-            wire,
+            http,
             learned,
         } = &*provider;
         let refused = learned.refused();
@@ -224,12 +224,7 @@ impl Request {
             Some(first) => body::without_thoughts(&self.body, first).into(),
             None => self.body.clone(),
         };
-        let sending = async {
-            match &**wire {
-                Wire::Http(http) => http.send(endpoint, &self.conversation, body).await,
-                Wire::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body.into(), endpoint.api)),
-            }
-        };
+        let sending = http.send(endpoint, &self.conversation, body);
         let sent = within_first_byte(endpoint, sending)
             .await
             .and_then(|sent| sent);
@@ -253,7 +248,6 @@ impl Request {
         }
         let mut error = fault::of_status(endpoint, status, &said);
         if fault::is_unknown_model(status, &said)
-            && let Wire::Http(http) = &**wire
             && let Ok(Ok(models)) = timeout(LISTING, catalog::models(http, endpoint)).await
             && let near = catalog::nearest(&endpoint.model, &models)
             && !near.is_empty()

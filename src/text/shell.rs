@@ -235,12 +235,6 @@ impl Word {
             .collect()
     }
 
-    /// Whether it is an unquoted `*` on its own.
-    #[must_use]
-    pub fn is_star(&self) -> bool {
-        matches!(self.pieces.as_slice(), [Piece::Pattern(pattern)] if pattern == "*")
-    }
-
     /// The parts that a shell expands.
     pub fn expansions(&self) -> impl Iterator<Item = &Expansion> {
         self.pieces.iter().filter_map(|piece| match piece {

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use crate::{offered, schema};
 use serde_json::{Value, json};
 use tandem::config::Environment;
-use tandem::model::rehearsal;
 use tandem::server::{Ended, Transport};
 
 /// How long anything may take before the test fails.
@@ -76,7 +75,10 @@ impl World {
             .build()
             .unwrap();
         let script: rehearsal::Script = serde_json::from_value(script).unwrap();
-        let model = runtime.block_on(rehearsal::Server::start(script)).unwrap();
+        let model = {
+            let _inside = runtime.enter();
+            rehearsal::Server::start(script).unwrap()
+        };
         Self {
             runtime,
             model,

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use rehearsal::{Script, Server};
 use serde_json::{Value, json};
 use tandem::agent::event::{AgentEvent, Grant, Permission, Scope};
 use tandem::config::{Environment, Mode, Settings, Sources};
 use tandem::domain::Limits;
 use tandem::domain::Prompt;
-use tandem::model::Provider;
-use tandem::model::rehearsal::{Rehearsal, Script};
+use tandem::model::{Api, Endpoint, Provider};
 use tandem::process::{Dialect, Surroundings};
 use tandem::server::Transport;
 use tandem::session::event::SessionEvent;
@@ -653,19 +653,29 @@ fn line(context: &ToolContext, arguments: &Value) -> CommandLine {
     }
 }
 
+fn provider(server: &Server) -> Provider {
+    let endpoint = Endpoint::new("rehearsal", Api::Chat, server.base_url(), "script");
+    Provider::http(endpoint)
+}
+
 /// Runs command lines in a session of this mode; gives those a person was asked about with the rule that was offered.
 fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String, Option<String>)> {
-    let calls = lines
-        .iter()
-        .enumerate()
+    let calls = (0..)
+        .zip(lines)
         .map(|(i, line)| json!([call(&format!("c{i}"), "run_command", line.clone())]));
     let script: Script =
         serde_json::from_value(calls.chain([json!([{ "text": "ok" }])]).collect()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let _inside = runtime.enter();
+    let server = Server::start(script).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let root = Arc::new(Root::open(folder.path()).unwrap());
     let setup = Setup {
         id: "s".into(),
-        provider: Ok(Provider::scripted(Rehearsal::from(script))),
+        provider: Ok(provider(&server)),
         workspace: Workspace::new(
             vec![root],
             Documents::new(Encoding::Utf8),
@@ -702,10 +712,6 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
             &Sources::default(),
         ),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
     runtime.block_on(async {
         let (sender, mut events) = tokio::sync::mpsc::channel(64);
         let session = Session::start(setup, sender, &CancellationToken::new());

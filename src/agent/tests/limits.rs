@@ -24,7 +24,11 @@ async fn stopped_by(limits: Limits, requests: usize, named: &str) {
     };
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests, "{named}");
-    assert_eq!(play.model.requests().len(), requests, "{named}");
+    assert_eq!(
+        play.server.rehearsal().requests().len(),
+        requests,
+        "{named}"
+    );
     assert!(
         play.notices.iter().any(|notice| notice.contains(named)),
         "{:?}",
@@ -88,7 +92,7 @@ async fn costs_add_up_to_the_limit() {
     });
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
-    assert_eq!(play.model.requests().len(), 3);
+    assert_eq!(play.server.rehearsal().requests().len(), 3);
     assert_eq!(
         play.notices,
         ["stopped after 1.50 US dollars (limits.cost); send \"continue\" to go on"]
@@ -124,7 +128,7 @@ async fn a_looping_turn_continues_only_if_the_user_agrees() {
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     let loops = play.log.iter().filter(|line| *line == "loop 4").count();
     assert_eq!(
-        (play.model.requests().len(), loops),
+        (play.server.rehearsal().requests().len(), loops),
         (12, 3),
         "counted anew after each yes: {:?}",
         play.log
@@ -148,7 +152,7 @@ async fn a_limit_restarts_after_the_user_continues() {
     let mut play = Play::free((0..9).map(round).collect(), limits);
     play.yeses = 1;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
-    assert_eq!(play.model.requests().len(), 4);
+    assert_eq!(play.server.rehearsal().requests().len(), 4);
     assert_eq!(
         play.pauses,
         ["Continue? The turn paused after 240 tokens (limits.tokens)"; 2]
@@ -160,5 +164,5 @@ async fn cancelling_a_turn_cancels_its_permission_request() {
     let mut play = Play::free(repeats(9), Limits::default());
     play.cancel_at_pause = true;
     assert_eq!(play.end().await, Termination::Cancelled);
-    assert_eq!(play.model.requests().len(), 4);
+    assert_eq!(play.server.rehearsal().requests().len(), 4);
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use rehearsal::{Reply, Server, Step};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::model::rehearsal::{Reply, Server, Step};
 use crate::model::{
     Api, Collected, Collector, Endpoint, ErrorCode, Instructions, Key, Message, ModelEvent,
     ModelRequest, Outcome, Part, Provider, TimeLimits,
@@ -75,7 +75,7 @@ impl Tried {
 }
 
 async fn play(api: Api, script: Vec<Reply>) -> Tried {
-    let server = Server::start(script).await.unwrap();
+    let server = Server::start(script).unwrap();
     let (waits, got) = run(&Provider::http(endpoint(api, server.base_url()))).await;
     Tried {
         requests: server.rehearsal().requests().len(),
@@ -208,7 +208,7 @@ async fn a_model_that_loads_is_waited_for_and_announced_once() {
     for (provider, requests) in [("custom", 41), ("hosted", 5)] {
         let script = std::iter::repeat_with(loading).take(40);
         let server = Server::start(script.chain([vec![text("fine")]]).collect::<Vec<_>>());
-        let server = server.await.unwrap();
+        let server = server.unwrap();
         let endpoint = Endpoint {
             provider: provider.to_owned(),
             ..endpoint(Api::Chat, server.base_url())
@@ -357,7 +357,7 @@ async fn dropping_the_stream_closes_the_connection() {
                 gate: "never".into(),
             },
         ]];
-        let server = Server::start(script).await.unwrap();
+        let server = Server::start(script).unwrap();
         let provider = Provider::http(endpoint(api, server.base_url()));
         let mut stream = provider.stream(request(&provider));
         while stream.next().await != Some(Ok(ModelEvent::Text("a".into()))) {}
@@ -370,7 +370,7 @@ async fn dropping_the_stream_closes_the_connection() {
 
 #[tokio::test]
 async fn keys_do_not_follow_redirects() {
-    let other = Server::start(vec![vec![text("caught")]]).await.unwrap();
+    let other = Server::start(vec![vec![text("caught")]]).unwrap();
     for api in DIALECTS {
         let target = format!("{}/chat/completions", other.base_url());
         let tried = play(api, vec![status_with(307, "location", &target)]).await;
@@ -399,7 +399,7 @@ async fn keys_are_never_sent_unencrypted() {
 #[tokio::test]
 async fn requests_of_a_session_share_prefix_and_connection() {
     for api in DIALECTS {
-        let server = Server::start(vec![vec![text("one")]; 2]).await.unwrap();
+        let server = Server::start(vec![vec![text("one")]; 2]).unwrap();
         let provider = Provider::http(endpoint(api, server.base_url()));
         let mut session = request(&provider);
         provider.stream(session.clone()).collect::<Vec<_>>().await;
@@ -453,7 +453,7 @@ async fn events_received_together_are_emitted_together() {
         words: "word ".repeat(2000),
         delay_ms: 0,
     };
-    let server = Server::start(vec![vec![words]]).await.unwrap();
+    let server = Server::start(vec![vec![words]]).unwrap();
     let provider = Provider::http(endpoint(Api::Chat, server.base_url()));
     let texts = provider
         .stream(request(&provider))

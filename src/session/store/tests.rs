@@ -15,8 +15,9 @@ use crate::changes::change_set::{self, EntryChange};
 use crate::changes::checkpoint::{Checkpoints, Journaled};
 use crate::changes::{Images, images};
 use crate::domain::{Charset, FileDiff, Stored, Usage};
-use crate::model::rehearsal::Script;
-use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
+use crate::model::{
+    Api, Arguments, AssistantMessage, Effort, Endpoint, Part, Provider, ToolCall, ToolResult,
+};
 use crate::session::Undoable;
 use crate::workspace::Workspace;
 use crate::workspace::state::address;
@@ -28,7 +29,8 @@ fn workspace() -> Workspace {
 }
 
 fn entry(message: Message) -> Arc<Entry> {
-    Entry::new(message, &Provider::scripted(Script::new()))
+    let endpoint = Endpoint::new("rehearsal", Api::Chat, "", "script");
+    Entry::new(message, &Provider::http(endpoint))
 }
 
 fn load_bytes(bytes: &[u8], limits: MemoryBounds) -> Result<Kept, TooNew> {

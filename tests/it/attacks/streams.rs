@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use rehearsal::Step;
 use serde_json::{Value, json};
-use tandem::model::rehearsal::Step;
 
 use super::checks::mistakes;
 use super::scene::{Play, Scene, read, reply};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
+use rehearsal::{Call, Reply, Request, Step};
 use serde_json::{Value, json};
-use tandem::model::rehearsal::{Call, Reply, Request, Step};
 
 /// What is to be said.
 #[derive(Default)]

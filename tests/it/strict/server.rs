@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use rehearsal::{Reply, Step};
 use serde_json::{Value, json};
 use tandem::model::Api;
-use tandem::model::rehearsal::{self, Reply, Step};
 
 use super::rows::ROWS;
 use super::rules;

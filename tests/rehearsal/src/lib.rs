@@ -1,8 +1,7 @@
 //! A scripted model: the same answers, byte for byte, every time.
 //!
-//! In this process behind [`super::Provider::scripted`], or behind a socket as [`Server`]. Both speak the real
-//! APIs, so that decoding, retries and cancelling are rehearsed too. Gates hold an answer until it is let go on, and
-//! everything that happens can be awaited: tests need no sleep.
+//! A [`Server`] on loopback that speaks the real APIs, so that decoding, retries and cancelling are rehearsed too. Gates
+//! hold an answer until it is let go on, and everything that happens can be awaited: tests need no sleep.
 
 mod script;
 mod server;
@@ -10,20 +9,17 @@ mod voice;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use tokio::sync::watch;
 
 pub use script::{Call, Reply, Script, Step};
 use script::{Piece, Played};
 pub use server::{Request, Server};
-
-use super::Api;
-use super::answer::Answer;
+use voice::Api;
 
 /// A script being played; clones are handles to the same play.
 #[derive(Debug, Clone)]
@@ -97,13 +93,13 @@ impl Rehearsal {
         self.0.borrow().requests.clone()
     }
 
-    /// The paths of the requests a [`Server`] received so far.
+    /// The paths of the requests the server received so far.
     #[must_use]
     pub fn paths(&self) -> Vec<String> {
         self.0.borrow().paths.clone()
     }
 
-    /// How many connections a [`Server`] has accepted.
+    /// How many connections the server has accepted.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.0.borrow().connections
@@ -136,7 +132,7 @@ impl Rehearsal {
     }
 
     /// Takes a request and begins the next reply.
-    pub(super) fn answer(&self, request: &Request, api: Api) -> Answer {
+    fn answer(&self, request: &Request, api: Api) -> Answer {
         let body = serde_json::from_slice(&request.body)
             .unwrap_or_else(|_| String::from_utf8_lossy(&request.body).into());
         let mut reply = None;
@@ -156,30 +152,23 @@ impl Rehearsal {
             api,
             request.body.len(),
         );
-        let retry_after = headers
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
-            .and_then(|(_, value)| value.parse().ok())
-            .map(Duration::from_secs);
-        let play = Play {
-            rehearsal: self.clone(),
-            pieces: pieces.into(),
-            ended: false,
-        };
-        let body = stream::unfold(
-            play,
-            |mut play| async move { Some((play.next().await?, play)) },
-        )
-        .fuse()
-        .boxed();
         Answer {
             status,
-            key: None,
-            retry_after,
             headers,
-            body,
+            body: Play {
+                rehearsal: self.clone(),
+                pieces: pieces.into(),
+                ended: false,
+            },
         }
     }
+}
+
+/// The head of an answer, and its body.
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Play,
 }
 
 /// One answer on its way.
@@ -190,7 +179,8 @@ struct Play {
 }
 
 impl Play {
-    async fn next(&mut self) -> Option<Result<Bytes, super::Failure>> {
+    /// The next bytes; an error where the connection breaks.
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             match self.pieces.pop_front() {
                 Some(Piece::Bytes(bytes)) => return Some(Ok(bytes)),
@@ -200,7 +190,7 @@ impl Play {
                 Some(Piece::Cut) => {
                     self.ended = true;
                     self.pieces.clear();
-                    return Some(Err(super::fault::truncated()));
+                    return Some(Err(io::ErrorKind::ConnectionReset.into()));
                 }
                 None => {
                     self.ended = true;

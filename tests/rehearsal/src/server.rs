@@ -4,16 +4,14 @@ use std::io;
 use std::net::Ipv4Addr;
 
 use bytes::{Buf, Bytes, BytesMut};
-use futures_util::StreamExt;
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::Rehearsal;
-use crate::model::Api;
-use crate::model::answer::Answer;
+use crate::voice::Api;
+use crate::{Answer, Rehearsal};
 
 /// A model server on loopback that plays a script. Dropping it closes the port and every connection.
 #[derive(Debug)]
@@ -27,12 +25,14 @@ pub struct Server {
 const LARGEST: usize = 64 << 20;
 
 impl Server {
-    /// Starts on a free port.
+    /// Starts on a free port, in the current runtime.
     ///
     /// # Errors
     /// No port can be opened.
-    pub async fn start(script: impl Into<Rehearsal>) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    pub fn start(script: impl Into<Rehearsal>) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let base_url = format!("http://{}/v1", listener.local_addr()?);
         let rehearsal = script.into();
         let task = tokio::spawn(accept(listener, rehearsal.clone()));
@@ -141,16 +141,6 @@ impl Request {
     }
 }
 
-impl From<Bytes> for Request {
-    /// As one that needed no network.
-    fn from(body: Bytes) -> Self {
-        Self {
-            head: String::new(),
-            body,
-        }
-    }
-}
-
 struct Incoming {
     read: OwnedReadHalf,
     buf: BytesMut,
@@ -199,8 +189,8 @@ impl Incoming {
 /// Sends an answer in chunks; a cut in the script omits the last one.
 async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()> {
     let mut first = answer.body.next().await;
-    if matches!(first, Some(Err(_))) {
-        return Err(io::ErrorKind::ConnectionReset.into());
+    if let Some(Err(cut)) = first {
+        return Err(cut);
     }
     let mut head = format!(
         "HTTP/1.1 {} Rehearsal\r\ntransfer-encoding: chunked\r\n",
@@ -212,7 +202,7 @@ async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()
     head.push_str("\r\n");
     write.write_all(head.as_bytes()).await?;
     while let Some(piece) = first.take() {
-        let piece = piece.map_err(|_| io::ErrorKind::ConnectionReset)?;
+        let piece = piece?;
         let size = format!("{:x}\r\n", piece.len());
         let mut chunk = Buf::chain(Buf::chain(size.as_bytes(), piece), &b"\r\n"[..]);
         write.write_all_buf(&mut chunk).await?;

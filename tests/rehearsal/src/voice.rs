@@ -2,7 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::model::Api;
+/// The APIs of model endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Api {
+    Chat,
+    Responses,
+    Messages,
+}
 
 /// Encodes one answer in one API.
 #[derive(Debug)]

@@ -7,8 +7,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::voice::Voice;
-use crate::model::Api;
+use crate::voice::{Api, Voice};
 
 /// The replies, in the order of the requests.
 pub type Script = Vec<Reply>;
@@ -47,7 +46,7 @@ pub enum Step {
         #[serde(default = "one")]
         fragments: usize,
     },
-    /// Pauses the answer until [`super::Rehearsal::open`].
+    /// Pauses the answer until [`crate::Rehearsal::open`].
     Gate {
         /// The gate's name.
         gate: String,
