@@ -153,14 +153,6 @@ impl FileChange {
             self.after == Some(before) && Format::default().with(before).is_told_by(&self.new_text);
         (!is_told).then_some(before)
     }
-
-    /// A short unified diff of the file at `path`, as the model reads it.
-    #[must_use]
-    pub fn diff(&self, path: &Path) -> String {
-        let old = self.old_text.as_deref().unwrap_or_default();
-        let as_read = |text| notebook::as_read(path, text);
-        crate::text::unified(&as_read(old), &as_read(&self.new_text), 3)
-    }
 }
 
 impl Workspace {

@@ -321,7 +321,7 @@ fn diffs(diffs: &[FileDiff]) -> Vec<acp::ToolCallContent> {
         let meta = (skipped > 0)
             .then(|| Map::from_iter([(ext::SKIPPED_LINES.to_owned(), json!(skipped))]));
         acp::Diff::new(as_text(&diff.path), new)
-            .old_text(old.map(str::to_owned))
+            .old_text(old)
             .meta(meta)
             .into()
     };

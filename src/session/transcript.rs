@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::agent::event::AgentEvent;
 use crate::domain::{PlanEntry, PlanStatus};
-use crate::text::{fence, unified};
+use crate::text::fence;
 use crate::tools::ToolOutput;
 
 /// The speaker of the current part.
@@ -96,11 +96,7 @@ fn call(title: &str, result: &ToolOutput) -> String {
         let _ = write!(text, ": {how}");
     }
     for diff in &result.diffs {
-        let change = unified(
-            diff.old_text.as_deref().unwrap_or_default(),
-            &diff.new_text,
-            3,
-        );
+        let change = diff.unified();
         // The title of a call names one file.
         if result.diffs.len() > 1 {
             let _ = write!(text, "\n\n`{}`:", diff.path.display());

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -182,7 +181,7 @@ pub(super) fn report(name: &str, change: &FileChange) -> String {
         writeln!(report, "Note: {note}").expect("writing to a string cannot fail");
     }
     if change.old_text.is_some() {
-        report.push_str(&short(&change.diff(Path::new(name))));
+        report.push_str(&short(&change.clone().diff_of(name.into()).unified()));
     }
     report
 }

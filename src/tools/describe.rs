@@ -76,11 +76,8 @@ fn command(line: &CommandLine) -> [String; 2] {
 
 /// Characters a change adds that its diff does not show.
 fn unseen(diff: &FileDiff) -> Option<String> {
-    let (old, new, _) = around(
-        diff.old_text.as_deref().unwrap_or_default(),
-        &diff.new_text,
-        0,
-    );
+    let (old, new) = diff.as_read();
+    let (old, new, _) = around(old.as_deref().unwrap_or_default(), &new, 0);
     // The CR of a Windows line ending is harmless.
     let is_unseen = |c: &char| super::is_deceptive(*c) && *c != '\r';
     let unseen = |text: &str| text.chars().filter(is_unseen).collect::<BTreeSet<char>>();

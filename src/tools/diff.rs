@@ -3,8 +3,11 @@
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
+use std::borrow::Cow;
+
 use super::FileDiff;
-use crate::text::around;
+use crate::text::{around, unified};
+use crate::workspace::notebook;
 
 impl FileDiff {
     /// Longer texts, in bytes, are shown only around the change.
@@ -14,14 +17,25 @@ impl FileDiff {
 
     /// Both texts for display, and how many lines before them are left out. Of large texts only the lines around the
     /// change are kept, because otherwise each edit would send the file twice.
-    pub fn shown(&self) -> (Option<&str>, &str, usize) {
-        match &self.old_text {
-            Some(old) if old.len().max(self.new_text.len()) > Self::LARGE => {
-                let (old, new, skipped) = around(old, &self.new_text, Self::CONTEXT);
-                (Some(old), new, skipped)
+    pub fn shown(&self) -> (Option<String>, String, usize) {
+        match self.as_read() {
+            (Some(old), new) if old.len().max(new.len()) > Self::LARGE => {
+                let (old, new, skipped) = around(&old, &new, Self::CONTEXT);
+                (Some(old.to_owned()), new.to_owned(), skipped)
             }
-            old => (old.as_deref(), &self.new_text, 0),
+            (old, new) => (old.map(Cow::into_owned), new.into_owned(), 0),
         }
+    }
+
+    /// As a short unified diff.
+    pub fn unified(&self) -> String {
+        let (old, new) = self.as_read();
+        unified(&old.unwrap_or_default(), &new, 3)
+    }
+
+    /// Both texts as the model reads them: notebooks as cells.
+    pub(super) fn as_read(&self) -> (Option<Cow<'_, str>>, Cow<'_, str>) {
+        notebook::change_as_read(&self.path, self.old_text.as_deref(), &self.new_text)
     }
 }
 
@@ -31,7 +45,7 @@ impl Serialize for FileDiff {
         let mut fields = serializer.serialize_struct("FileDiff", 3)?;
         fields.serialize_field("path", &self.path.to_string_lossy())?;
         fields.serialize_field("old_text", &old_text)?;
-        fields.serialize_field("new_text", new_text)?;
+        fields.serialize_field("new_text", &new_text)?;
         fields.end()
     }
 }

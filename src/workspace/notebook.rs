@@ -5,6 +5,7 @@
 //! notebook that cannot be told from its text, such as one with a marker inside a cell, is read and edited as JSON.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
@@ -50,6 +51,18 @@ struct Cell<'a> {
     execution_count: Option<&'a RawValue>,
 }
 
+type Fields = BTreeMap<String, Value>;
+/// What a cell may have another one of.
+const SHOWN_FIELDS: [&str; 3] = ["source", "id", "execution_count"];
+
+/// The file, to be compared.
+#[derive(Deserialize)]
+struct Whole {
+    cells: Vec<Fields>,
+    #[serde(flatten)]
+    rest: Fields,
+}
+
 /// A text in the file: a string, or its lines.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -72,6 +85,46 @@ struct Part {
 pub(crate) fn as_read<'a>(path: &Path, text: &'a str) -> Cow<'a, str> {
     let shown = is_notebook(path).then(|| shown(text)).flatten();
     shown.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Both texts of a change, as the model reads the file at `path` if that shows all that changes.
+pub(crate) fn change_as_read<'a>(
+    path: &Path,
+    old: Option<&'a str>,
+    new: &'a str,
+) -> (Option<Cow<'a, str>>, Cow<'a, str>) {
+    let before = old.unwrap_or(EMPTY);
+    let both = is_notebook(path).then(|| shown(before).zip(shown(new)));
+    match both.flatten() {
+        Some((was, is)) if was != is && only_shown_differs(before, new) => {
+            (old.map(|_| was.into()), is.into())
+        }
+        _ => (old.map(Cow::Borrowed), new.into()),
+    }
+}
+
+/// Whether all that differs is in the text of [`shown`]: cells that come, go, move or get another source, and outputs
+/// that go. Other outputs, attachments and metadata are not.
+fn only_shown_differs(old: &str, new: &str) -> bool {
+    let parse = |text| serde_json::from_str::<Whole>(text).ok();
+    let Some((old, new)) = parse(old).zip(parse(new)) else {
+        return false;
+    };
+    let mut known = HashSet::new();
+    for mut cell in old.cells {
+        cell.retain(|field, _| !SHOWN_FIELDS.contains(&field.as_str()));
+        known.insert(cell.clone());
+        cell.entry("outputs".to_owned())
+            .and_modify(|outputs| *outputs = json!([]));
+        known.insert(cell);
+    }
+    let is_shown = |mut cell: Fields| {
+        cell.retain(|field, _| !SHOWN_FIELDS.contains(&field.as_str()));
+        let is_empty = |value: &Value| *value == json!({}) || *value == json!([]);
+        let is_new = |(field, value): (&String, &Value)| field == "cell_type" || is_empty(value);
+        cell.iter().all(is_new) || known.contains(&cell)
+    };
+    old.rest == new.rest && new.cells.into_iter().all(is_shown)
 }
 
 pub(crate) fn is_notebook(path: &Path) -> bool {

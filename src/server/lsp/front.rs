@@ -25,7 +25,7 @@ use crate::server::permission::{Choice, Request};
 use crate::server::problems::show_message;
 use crate::session::Offered;
 use crate::session::event::{PromptId, PromptState, State};
-use crate::text::{Range, display, fence, unified};
+use crate::text::{Range, display, fence};
 use crate::workspace::{Document, Documents};
 
 /// How many outputs of tool calls are kept, and up to how many bytes each.
@@ -321,11 +321,7 @@ impl Asked {
             let _ = write!(details, "\n> - {}", display::escape_line(answer));
         }
         for diff in &request.preview.diffs {
-            let change = unified(
-                diff.old_text.as_deref().unwrap_or_default(),
-                &diff.new_text,
-                3,
-            );
+            let change = diff.unified();
             let change = display::escape(&change);
             let fence = fence(&change);
             if request.preview.diffs.len() > 1 {

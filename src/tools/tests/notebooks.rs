@@ -1,6 +1,7 @@
 //! Notebooks: read as cells, changed in the JSON of their file.
 
 use super::*;
+use crate::tools::FileDiff;
 
 /// As Jupyter and VS Code write it.
 const SUMS: &str = r##"{
@@ -231,4 +232,36 @@ async fn a_notebook_whose_text_would_be_ambiguous_is_json() {
     assert!(read.starts_with("1\t{\n"), "{read}");
     edit(&place, r#""x = 1\n""#, r#""x = 2\n""#).await;
     assert_eq!(place.on_disk("a.ipynb"), file.replace("x = 1", "x = 2"));
+}
+
+#[test]
+fn a_change_is_shown_as_cells_unless_they_do_not_tell_it_all() {
+    let shown = |old: &str, new: &str| {
+        FileDiff::new("/w/a.ipynb".into(), Some(old.into()), new.into()).unified()
+    };
+    let emptied = SUMS.replace("[\n    \"x = 1\\n\",\n    \"plot(x)\"\n   ]", "[]");
+    let diff = shown(SUMS, &emptied);
+    assert!(diff.contains("-x = 1\n-plot(x)\n"), "{diff}");
+    let one = SUMS.replace("x = 1", "x = 2");
+    assert!(shown(SUMS, &one).contains("-x = 1\n+x = 2\n"));
+    for (hidden, other) in [
+        ("iVBORw0KGgo=", "iVBORw0KGgp="),
+        ("\"tags\": []", "\"tags\": [\"x\"]"),
+        ("python3", "sh"),
+    ] {
+        let diff = shown(SUMS, &one.replace(hidden, other));
+        assert!(diff.contains("+    \"x = 2\\n\",\n"), "{diff}");
+        assert!(diff.contains(other), "{diff}");
+    }
+}
+
+#[test]
+fn characters_that_a_cell_hides_are_reported() {
+    let escaped = SUMS.replace("x = 1", r"x = 1\u202e");
+    let diff = FileDiff::new("/w/a.ipynb".into(), Some(SUMS.into()), escaped.into());
+    let preview = Preview {
+        diffs: vec![diff],
+        ..Preview::default()
+    };
+    assert!(preview.description().concat().contains("invisible"));
 }
