@@ -1,12 +1,21 @@
-/** The editor's own diff of a file under review: what was there before the turn on the left, the file itself on the right. */
+/**
+ * The editor's own diff of a file under review: what was there before the turn on the left, the file itself on the right. VS Code compares notebooks
+ * by cell, but reads them from file systems alone.
+ */
 import { basename } from "node:path";
 import {
   commands,
   type Disposable,
   EventEmitter,
+  type FileChangeEvent,
+  FileChangeType,
+  type FileSystemProvider,
+  FileSystemError,
+  FileType,
   l10n,
   Range,
   type Tab,
+  TabInputNotebookDiff,
   TabInputText,
   TabInputTextDiff,
   type TextDocumentContentProvider,
@@ -15,9 +24,11 @@ import {
   workspace,
 } from "vscode";
 import { without } from "./hunks";
+import { isNotebook, textOfNotebook } from "./notebooks";
 import type { Hunk, Part, Review } from "./review";
 
 const SCHEME = "tandem-before";
+const NOTEBOOK_SCHEME = "tandem-before-notebook";
 
 export class Before implements TextDocumentContentProvider, Disposable {
   private readonly changed = new EventEmitter<Uri>();
@@ -31,6 +42,7 @@ export class Before implements TextDocumentContentProvider, Disposable {
     this.subscriptions = [
       workspace.registerTextDocumentContentProvider(SCHEME, this),
       workspace.onDidCloseTextDocument(({ uri }) => this.shown.delete(uri.toString())),
+      workspace.registerFileSystemProvider(NOTEBOOK_SCHEME, this.notebooks(), { isReadonly: true }),
       review.onChange(() => this.shown.forEach((uri) => this.changed.fire(uri))),
     ];
   }
@@ -78,15 +90,15 @@ export class Before implements TextDocumentContentProvider, Disposable {
   }
 
   private compares({ input, label }: Tab): boolean {
-    return input instanceof TabInputTextDiff ? input.original.scheme === SCHEME : this.turnIn(label) !== undefined;
+    return isComparison(input) ? input.original.scheme.startsWith(SCHEME) : this.turnIn(label) !== undefined;
   }
 
   private shownIn({ input, label }: Tab): Part[] {
     if (input instanceof TabInputText) {
       return filesOf(this.review.of(input.uri));
     }
-    if (input instanceof TabInputTextDiff) {
-      return filesOf(input.original.scheme === SCHEME ? this.reverted(input.original) : this.review.of(input.modified));
+    if (isComparison(input)) {
+      return filesOf(input.original.scheme.startsWith(SCHEME) ? this.reverted(input.original) : this.review.of(input.modified));
     }
     const turn = this.turnIn(label);
     return turn ? this.review.turns.filter((part) => isSameTurn(part, turn)) : [];
@@ -119,7 +131,8 @@ export class Before implements TextDocumentContentProvider, Disposable {
   /** The file before the turn and now; one that is gone is empty. */
   private async sides({ session, turn, file }: Part & Pick<Hunk, "file">): Promise<[Uri, Uri]> {
     const path = Uri.file(file.path);
-    const before = Uri.from({ scheme: SCHEME, path: path.path, query: addressOf(session, turn) });
+    const scheme = isNotebook(path) ? NOTEBOOK_SCHEME : SCHEME;
+    const before = Uri.from({ scheme, path: path.path, query: addressOf(session, turn) });
     const isThere = (await textOf(path)) !== undefined;
     return [before, isThere ? path : before.with({ query: "nothing" })];
   }
@@ -128,6 +141,30 @@ export class Before implements TextDocumentContentProvider, Disposable {
     this.shown.set(uri.toString(), uri);
     const hunks = this.reverted(uri).map(({ hunk }) => hunk);
     return uri.query === "nothing" ? "" : without((await textOf(Uri.file(uri.path))) ?? "", hunks);
+  }
+
+  private notebooks(): FileSystemProvider {
+    const bytesOf = async (uri: Uri) => new TextEncoder().encode(await this.provideTextDocumentContent(uri));
+    const refuse = () => {
+      throw FileSystemError.NoPermissions();
+    };
+    const changed = new EventEmitter<FileChangeEvent[]>();
+    let mtime = 0;
+    this.changed.event((uri) => {
+      mtime++;
+      changed.fire([{ type: FileChangeType.Changed, uri }]);
+    });
+    return {
+      onDidChangeFile: changed.event,
+      watch: () => changed,
+      stat: async (uri) => ({ type: FileType.File, ctime: 0, mtime, size: (await bytesOf(uri)).length }),
+      readFile: bytesOf,
+      readDirectory: refuse,
+      createDirectory: refuse,
+      writeFile: refuse,
+      delete: refuse,
+      rename: refuse,
+    };
   }
 
   /** What a text of the left side is without. */
@@ -157,10 +194,14 @@ function addressOf({ savedId = "" }: Part["session"], { turn }: Part["turn"]): s
   return `${savedId}/${turn}`;
 }
 
+function isComparison(input: unknown): input is TabInputTextDiff | TabInputNotebookDiff {
+  return input instanceof TabInputTextDiff || input instanceof TabInputNotebookDiff;
+}
+
 /** The file's text, including unsaved changes; `undefined` if there is no such file. */
 async function textOf(path: Uri): Promise<string | undefined> {
   try {
-    return (await workspace.openTextDocument(path)).getText();
+    return isNotebook(path) ? await textOfNotebook(path) : (await workspace.openTextDocument(path)).getText();
   } catch {
     return undefined;
   }

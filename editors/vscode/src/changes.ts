@@ -16,6 +16,7 @@ import {
 } from "vscode";
 import { counted, shape, summary } from "./hunks";
 import type { Part, Review } from "./review";
+import { isNotebook } from "./notebooks";
 import { visible } from "./safe";
 
 export const CHANGES_VIEW = "tandem.changes";
@@ -44,7 +45,12 @@ export class Changes implements TreeDataProvider<Part>, Disposable {
 
   getTreeItem(part: Part): TreeItem {
     const { session, turn, file, hunk } = part;
-    const item = hunk !== undefined ? hunkItem(hunk) : file !== undefined ? fileItem(file) : this.turnItem(part);
+    const item =
+      hunk !== undefined && file !== undefined
+        ? hunkItem(hunk, isNotebook(file))
+        : file !== undefined
+          ? fileItem(file)
+          : this.turnItem(part);
     item.id = [session.savedId, turn.turn, file?.path, hunk?.id].filter((one) => one !== undefined).join(":");
     if (file !== undefined) {
       item.command = { command: "tandem.openChange", title: l10n.t("Open Change"), arguments: [part] };
@@ -87,10 +93,11 @@ function fileItem({ path, created }: NonNullable<Part["file"]>): TreeItem {
 
 const shapes = { added: l10n.t("added"), removed: l10n.t("removed"), modified: l10n.t("modified") };
 
-function hunkItem(hunk: NonNullable<Part["hunk"]>): TreeItem {
-  const item = new TreeItem(`${hunk.new.start}: ${visible(summary(hunk)) || l10n.t("blank lines")}`);
+function hunkItem(hunk: NonNullable<Part["hunk"]>, ofNotebook: boolean): TreeItem {
+  const text = visible(summary(hunk, ofNotebook));
+  const item = new TreeItem(`${ofNotebook ? "" : `${hunk.new.start}: `}${text || l10n.t("blank lines")}`);
   item.iconPath = new ThemeIcon(`diff-${shape(hunk)}`);
   item.contextValue = "hunk";
-  item.accessibilityInformation = { label: l10n.t("{0}, line {1}: {2}", shapes[shape(hunk)], hunk.new.start, visible(summary(hunk))) };
+  item.accessibilityInformation = { label: l10n.t("{0}, line {1}: {2}", shapes[shape(hunk)], hunk.new.start, text) };
   return item;
 }

@@ -18,11 +18,19 @@ export function contains({ new: { start, count } }: ReviewedHunk, line: number):
   return count === 0 ? line === first || line === first - 1 : line >= first && line < first + count;
 }
 
-/** What a hunk does, in a few words: its first changed line. */
-export function summary({ diff }: ReviewedHunk): string {
+/** What a hunk does, in a few words: its first changed line; of a notebook's file the first that is of a cell. */
+export function summary({ diff }: ReviewedHunk, isNotebook = false): string {
   const changed = diff.split("\n").filter((line) => /^[-+]/.test(line));
-  const line = changed.find((one) => one.startsWith("+") && one.trim() !== "+") ?? changed[0] ?? "";
-  return line.slice(1).trim();
+  const added = changed.filter((line) => line.startsWith("+") && line.trim() !== "+");
+  const lines = [...added, ...changed].map((line) => line.slice(1).trim());
+  const [first = lines[0] ?? ""] = isNotebook ? lines.flatMap(ofCell) : lines;
+  return first;
+}
+
+/** In JSON, the lines of a source are strings. */
+function ofCell(line: string): string[] {
+  const text = /^"(?:[^"\\]|\\.)*"(?=,?$)/.exec(line)?.[0];
+  return text === undefined ? [] : [String(JSON.parse(text)).trim()];
 }
 
 export type Shape = "added" | "removed" | "modified";

@@ -25,6 +25,7 @@ import {
   workspace,
   WorkspaceEdit,
 } from "vscode";
+import { Cells, type KeptEdit } from "./cells";
 import { currentEditor, rangeAttachment } from "./context";
 import type { Conversations } from "./conversations";
 import { failure } from "./failure";
@@ -34,7 +35,6 @@ import { asDiff, type Lines, type Piece, piecesOf, shifted, withoutLastLineEnd }
 import { visible } from "./safe";
 import type { Server } from "./server";
 import { fenced } from "./transcript";
-import type { Message } from "./turns";
 
 const CONTROLLER = "tandem.inline";
 /** The longest wait for the widget's input. */
@@ -66,6 +66,7 @@ export class Inline implements Disposable {
     isWholeLine: true,
     backgroundColor: new ThemeColor("diffEditor.removedLineBackground"),
   });
+  private readonly cells: Cells;
   private edit: Edit | undefined;
   private readonly subscriptions: Disposable[];
 
@@ -73,6 +74,7 @@ export class Inline implements Disposable {
     private readonly server: Server,
     private readonly conversations: Conversations,
   ) {
+    this.cells = new Cells(server);
     this.controller.options = {
       prompt: l10n.t("What should change?"),
       placeHolder: l10n.t("Describe a change: Enter sends it, Escape closes"),
@@ -81,6 +83,7 @@ export class Inline implements Disposable {
     this.subscriptions = [
       this.controller,
       this.replaced,
+      this.cells,
       server.onInline(({ text }) => this.grew(text)),
       workspace.onDidChangeTextDocument((event) => this.changed(event)),
       workspace.onDidCloseTextDocument((document) => document === this.edit?.document && this.close()),
@@ -108,9 +111,10 @@ export class Inline implements Disposable {
     }
     this.close();
     const { document } = editor;
-    if (cellOf(document) !== undefined) {
-      await commands.executeCommand("tandem.askSelection"); // VS Code draws nothing below the lines of a cell
-      return;
+    const cell = cellOf(document);
+    if (cell !== undefined) {
+      const kept = await this.cells.edit(cell, editor);
+      return kept && this.record(kept);
     }
     const lines = selectedLines(editor);
     const isThere = inputOpened();
@@ -219,7 +223,7 @@ export class Inline implements Disposable {
     }
     this.close();
     if (await workspace.applyEdit(change)) {
-      void this.record(message, document, before);
+      void this.record({ message, uri: document.uri, before, after: document.getText() });
     } else {
       void window.showWarningMessage(l10n.t("The edit could not be applied. Nothing was changed."));
     }
@@ -227,11 +231,10 @@ export class Inline implements Disposable {
   }
 
   /** Makes the edit a part of the conversation, and so of its review. The chat need not be open. */
-  private async record(message: Message, document: TextDocument, before: string): Promise<void> {
-    const edit = { textDocument: { uri: document.uri.toString() }, before, after: document.getText() };
+  private async record({ message, uri, before, after }: KeptEdit): Promise<void> {
     try {
       await this.conversations.start();
-      await this.conversations.current.keepEdit(message, edit);
+      await this.conversations.current.keepEdit(message, { textDocument: { uri: uri.toString() }, before, after });
     } catch (error) {
       window.setStatusBarMessage(l10n.t("tandem: the edit was kept, but is not in the session: {0}", failure(error).text), 10_000);
     }

@@ -26,8 +26,9 @@ import { TextDocument as JsonDocument } from "vscode-languageserver-textdocument
 const TYPE = "jupyter-notebook";
 /** Of the documents that are cells. */
 export const CELL_SCHEME = "vscode-notebook-cell";
-/** While a person types or cells run, their text is sent so often. */
+/** While a person types or cells run, their text is sent so often: less often if that takes long, at most a tenth of the time. */
 const REST_MS = 200;
+const REST_PER_COST = 9;
 
 /** What VS Code's own extension for these files offers. Its command for this, `vscode.executeNotebookToData`, loses outputs of text. */
 interface Exporter {
@@ -44,6 +45,8 @@ export class Notebooks implements Disposable {
   private readonly sent = new Map<string, { readonly version: number; readonly text: string }>();
   private readonly changed = new Map<NotebookDocument, NodeJS.Timeout>();
   private last: Promise<unknown> = Promise.resolve();
+  /** Of sending one, in milliseconds. */
+  private cost = 0;
   private readonly subscriptions: Disposable[];
 
   constructor(private readonly client: LanguageClient) {
@@ -115,7 +118,7 @@ export class Notebooks implements Disposable {
     if (!this.changed.has(notebook)) {
       this.changed.set(
         notebook,
-        setTimeout(() => void this.send(notebook), REST_MS),
+        setTimeout(() => void this.send(notebook), Math.max(REST_MS, this.cost * REST_PER_COST)),
       );
     }
   }
@@ -134,7 +137,9 @@ export class Notebooks implements Disposable {
   private async sendNow(notebook: NotebookDocument): Promise<void> {
     const uri = this.uriOf(notebook);
     const known = this.sent.get(uri);
+    const begun = performance.now();
     const text = await textToSend(notebook);
+    this.cost = performance.now() - begun;
     if (text === undefined) {
       await this.notify("didClose", notebook, {});
       this.sent.delete(uri);
@@ -162,7 +167,7 @@ export class Notebooks implements Disposable {
 }
 
 /** A file that is no text to VS Code: opened as one, it would be there twice. */
-export function isNotebook({ path }: Uri): boolean {
+export function isNotebook({ path }: Pick<Uri, "path">): boolean {
   return path.toLowerCase().endsWith(".ipynb");
 }
 
@@ -184,6 +189,12 @@ async function savedText(notebook: NotebookDocument): Promise<string> {
     throw new Error(l10n.t("VS Code's extension for notebooks, vscode.ipynb, is disabled."));
   }
   return exporter.exportNotebook(data);
+}
+
+/** The text of its file with unsaved changes, as the server knows it. */
+export async function textOfNotebook(uri: Uri): Promise<string> {
+  const open = workspace.notebookDocuments.find((notebook) => String(notebook.uri) === String(uri));
+  return (open && (await textToSend(open))) ?? readFile(uri.fsPath, "utf8");
 }
 
 async function textToSend(notebook: NotebookDocument): Promise<string | undefined> {

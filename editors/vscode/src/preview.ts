@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { commands, type Disposable, EventEmitter, l10n, type TextDocumentContentProvider, Uri, workspace } from "vscode";
 import type { DiffContent } from "./protocol";
 import type { Conversations } from "./conversations";
+import { isNotebook } from "./notebooks";
 
 const SCHEME = "tandem-diff";
 
@@ -46,7 +47,8 @@ export class Preview implements TextDocumentContentProvider, Disposable {
   }
 }
 
-/** The path keeps the file's name, so that the diff is colored in its language. */
-function address({ path }: DiffContent, id: number, index: number, side: "before" | "after"): Uri {
-  return Uri.from({ scheme: SCHEME, path: Uri.file(path).path, query: `${id}/${index}/${side}` });
+/** The path keeps the file's name, so that the diff is colored in its language. The text of a notebook's cells is none to VS Code. */
+function address(diff: DiffContent, id: number, index: number, side: "before" | "after"): Uri {
+  const { path } = Uri.file(diff.path);
+  return Uri.from({ scheme: SCHEME, path: isNotebook({ path }) ? `${path}.py` : path, query: `${id}/${index}/${side}` });
 }

@@ -15,6 +15,7 @@ import {
   Uri,
 } from "vscode";
 import type { Conversations } from "./conversations";
+import { isNotebook } from "./notebooks";
 import type { DiffContent } from "./protocol";
 import { asDiff, type Piece, piecesOf } from "./rewrite";
 import { visible } from "./safe";
@@ -60,11 +61,13 @@ export class Proposed implements Disposable {
     }
   }
 
-  /** A new file has no lines yet to show them at. */
+  /** A new file has no lines yet to show them at, and a notebook none. */
   private threadsOf(diffs: readonly DiffContent[]): CommentThread[] {
-    const hunks = diffs.flatMap(({ path, oldText, newText }) => {
-      const pieces = oldText == null || oldText === "" ? [] : piecesOf(oldText, newText);
-      return pieces.map((piece) => ({ uri: Uri.file(path), piece }));
+    const hunks = diffs.flatMap(({ path, oldText, newText, _meta }) => {
+      const uri = Uri.file(path);
+      const pieces = oldText == null || oldText === "" || isNotebook(uri) ? [] : piecesOf(oldText, newText);
+      const skipped = _meta?.["tandem/skippedLines"] ?? 0;
+      return pieces.map((piece) => ({ uri, piece: { ...piece, line: piece.line + skipped } }));
     });
     return hunks.slice(0, MAX_HUNKS).map(({ uri, piece }) => this.thread(uri, piece));
   }

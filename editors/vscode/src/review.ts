@@ -38,6 +38,7 @@ export class Review implements Disposable {
       conversations.onElsewhere(() => this.forgetClosed()),
       conversations.onSwitch(() => void this.refresh()),
       workspace.onDidChangeTextDocument(({ document }) => this.of(document.uri).length > 0 && this.refreshSoon()),
+      workspace.onDidChangeNotebookDocument(({ notebook }) => this.of(notebook.uri).length > 0 && this.refreshSoon()),
     ];
   }
 

@@ -115,7 +115,7 @@ export class Server implements Disposable {
     this.ended.dispose();
   }
 
-  private start(): Promise<LanguageClient> {
+  start(): Promise<LanguageClient> {
     if (this.client === undefined) {
       const client = this.end.then(() => this.launch(gone));
       const gone = () => {

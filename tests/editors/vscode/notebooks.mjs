@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { TRY_MS, eventually, exactly } from "./workbench.mjs";
+import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const output = { data: { "image/png": PIXEL, "text/plain": ["<Figure>"] }, metadata: {}, output_type: "display_data" };
@@ -62,7 +62,27 @@ export function notebookChecks({ bench, model, picture }) {
     await exactly(page.locator(".notebookOverlay .code-cell-row"), 3);
     await page.locator(".tab.active.dirty", { hasText: "sums.ipynb" }).waitFor();
     assert.equal(onDisk(), notebook(["x = 1\n", "plot(x)"]), "unsaved text stays unsaved");
+    const card = await chat.locator(".tool", { hasText: "Edit sums.ipynb" }).locator(".diff").innerText();
+    assert.match(card, /x = 1[\s\S]*x = 2[\s\S]*# %% \[code\]/);
+    assert.ok(!card.includes('"source"') && !card.includes("\\n"), card);
     await picture("notebook-edited");
+  }
+
+  /** VS Code compares cells; what is unsaved is on both sides but for what the turn changed. */
+  async function compared() {
+    await line("plot(x) # mine").click();
+    await page.keyboard.press("End");
+    await page.keyboard.type(" too");
+    await bench.command("tandem: Review Changes");
+    await page.locator(".pane .monaco-list-row", { hasText: /^sums\.ipynb$/ }).last().click();
+    await page.locator(".pane .monaco-list-row", { hasText: /^x = 2$/ }).waitFor();
+    const comparison = page.locator(".notebook-text-diff-editor");
+    const side = (name) => comparison.locator(`.editor.${name} .view-line`);
+    await side("original").filter({ hasText: "x = 1" }).waitFor();
+    await side("modified").filter({ hasText: "x = 2" }).waitFor();
+    await exactly(comparison.locator(".cell-diff-editor-container .view-line", { hasText: "mine too" }), 2);
+    await picture("notebook-compared");
+    await page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
   }
 
   async function undone() {
@@ -80,7 +100,7 @@ export function notebookChecks({ bench, model, picture }) {
     await line("plot(x)").click();
     await page.keyboard.press("Control+s");
     await page.locator(".tab.active:not(.dirty)", { hasText: "sums.ipynb" }).waitFor();
-    assert.equal(onDisk(), notebook(["x = 1\n", "plot(x) # mine"], null), "outputs, ids and what was typed");
+    assert.equal(onDisk(), notebook(["x = 1\n", "plot(x) # mine too"], null), "outputs, ids and what was typed");
   }
 
   /** By the menu of the cell, which is drawn while the pointer is there. */
@@ -93,7 +113,7 @@ export function notebookChecks({ bench, model, picture }) {
       await chat.locator(".composer .chip", { hasText: "sums.ipynb, cell 1" }).waitFor({ timeout: TRY_MS });
     });
     await line("plot(x)").click();
-    await bench.command("tandem: Edit in Place");
+    await bench.command("tandem: Ask About Selection");
     await chat.locator(".composer .chip", { hasText: "sums.ipynb, cell 2" }).waitFor();
     await model.script([{ text: "They are cells." }]);
     await bench.say("What are they?");
@@ -105,9 +125,38 @@ export function notebookChecks({ bench, model, picture }) {
     await bench.setMode("ask");
   }
 
+  /** What is proposed is compared, improved and kept by keys; the cell changes with the last. */
+  async function inPlace() {
+    const cell = line("plot(x)");
+    const answer = async (text) => {
+      const box = page.locator(".quick-input-widget input[type=text]:visible");
+      await box.fill(text);
+      await box.press("Enter");
+    };
+    await cell.click();
+    await model.script([{ text: "x = 1\nplot(x, x)\n" }], [{ text: "x = 1\nplot(x, 2)\n" }]);
+    await bench.command("tandem: Edit in Place");
+    await answer("Twice.");
+    const proposed = page.locator(".editor.modified .view-line", { hasText: "plot(x, x)" });
+    await proposed.waitFor();
+    await until(proposed, (line) => line.contains(document.elementFromPoint(line.getBoundingClientRect().x + 5, line.getBoundingClientRect().y + 5)));
+    await picture("notebook-in-place");
+    await answer("By two.");
+    await page.locator(".editor.modified .view-line", { hasText: "plot(x, 2)" }).waitFor();
+    await answer("");
+    await page.locator(".tab", { hasText: "proposed by tandem" }).waitFor({ state: "detached" });
+    await page.locator(".notebookOverlay .cell .view-line", { hasText: "plot(x, 2)" }).waitFor();
+    await chat.locator(".tool", { hasText: "in place" }).waitFor();
+    await bench.command("tandem: Undo Last Turn");
+    await line("plot(x, 2)").waitFor({ state: "detached" });
+    await line("plot(x)").waitFor();
+  }
+
   return [
     ["an unsaved notebook is read and edited in its cells", edited],
+    ["a notebook is compared by cell, with what is unsaved", compared],
     ["undoing the turn gives its cells back, and nothing typed is lost", undone],
     ["cells are added to the message", added],
+    ["a cell is edited in place", inPlace],
   ];
 }
