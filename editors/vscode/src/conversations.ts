@@ -124,13 +124,12 @@ export class Conversations implements Disposable {
       await this.restoredOnce(); // else what is restored later would take its place
     }
     await this.switching;
-    if (this.current.transcript.isEmpty) {
-      return this.current.renew();
+    if (!this.current.transcript.isEmpty) {
+      const session = this.begin();
+      this.open.push({ session, title: "", isNews: false });
+      this.show(session);
     }
-    const session = this.begin();
-    this.open.push({ session, title: "", isNews: false });
-    this.show(session);
-    await session.open();
+    await this.current.open();
   }
 
   /** Has a new conversation carry out the plan in a file, as it is in its editor. */

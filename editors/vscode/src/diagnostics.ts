@@ -2,8 +2,8 @@
  * Reports the editor's problems to the server. After an edit it waits until the problems of the new text have come and rest.
  *
  * VS Code does not say of which version a report is: one may arrive after an edit and be of the text before. So a report counts once it comes after
- * an answer of the language servers that they gave knowing the edit and says something else than before, or when nothing followed it for long. Who
- * stays silent has not reported.
+ * an answer of the language servers that they gave knowing the edit and says something else than before, or when nothing followed both for a while: a
+ * linter inside VS Code reports before any server answers. Who stays silent has not reported.
  */
 import {
   type CancellationToken,
@@ -22,8 +22,7 @@ import type { DiagnosticsParams, DiagnosticsResult } from "./protocol";
 
 const REST_MS = 250;
 const SILENCE_MS = 1000;
-const LONG_MS = 2000;
-const TIMEOUT_MS = 1500;
+const TIMEOUT_MS = 1800;
 const ANSWER_MS = 700;
 const POLL_MS = 25;
 /** VS Code tells of a report so much later. */
@@ -95,7 +94,11 @@ export async function diagnostics(
 /** Whether the last report is of its text; a document that never changed is as it was when it was reported on. */
 function isReported({ uri }: TextDocument): boolean {
   const document = documents.get(String(uri));
-  return document === undefined || isOfText(uri, document) || (document.at !== undefined && Date.now() - document.at >= LONG_MS);
+  return (
+    document === undefined ||
+    isOfText(uri, document) ||
+    Date.now() >= Math.max(document.known ?? Infinity, document.at ?? Infinity) + SILENCE_MS
+  );
 }
 
 function isOfText(uri: Uri, { known, at, before }: Reported): boolean {
@@ -132,6 +135,6 @@ function worthWaiting({ uri, languageId }: TextDocument): number {
   if (document === undefined || speaks.get(languageId) === false) {
     return 0;
   }
-  const since = document.known ?? document.changed;
-  return document.at === undefined ? since + SILENCE_MS : document.at + (isOfText(uri, document) ? REST_MS : LONG_MS);
+  const { known, changed, at } = document;
+  return at !== undefined && isOfText(uri, document) ? at + REST_MS : Math.max(known ?? changed, at ?? 0) + SILENCE_MS;
 }

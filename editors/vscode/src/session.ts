@@ -127,16 +127,6 @@ export class Session implements Disposable {
     this.changed();
   }
 
-  /** Begins afresh while nothing was said: what was configured since counts. */
-  async renew(): Promise<void> {
-    const sessionId = this.current;
-    if (sessionId !== undefined) {
-      this.lost();
-      await this.server.request(protocol.closeSession, { sessionId }).catch(() => undefined);
-    }
-    await this.open();
-  }
-
   /** Restores a saved conversation and continues it. */
   async load(sessionId: string): Promise<void> {
     this.current = sessionId;

@@ -94,8 +94,8 @@ export function toolChecks({ bench, model, picture }) {
   }
 
   return [
+    ["tools of other extensions are offered, approved and called", called],
     ["a server that requires a login gets one in the browser", loggedIn],
     ["prompts and resources of MCP servers are suggested and sent", offers],
-    ["tools of other extensions are offered, approved and called", called],
   ];
 }

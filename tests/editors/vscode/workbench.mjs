@@ -83,7 +83,7 @@ export class Workbench {
     this.#makeProject(`${++this.#begun}/shop`);
     this.configure(settings);
     await this.open();
-    await this.command("tandem: Open Chat");
+    await this.page.locator(".activitybar [aria-label=tandem]").first().click();
     await this.chat.locator("body[data-phase=ready]").waitFor({ timeout: START_MS });
   }
 
