@@ -89,6 +89,89 @@ fn files_go_through_a_client_that_offers_it() {
     );
 }
 
+/// A notebook as Jupyter writes it, whose second cell has this source.
+fn notebook(source: &str) -> String {
+    format!(
+        r##"{{
+ "cells": [
+  {{"cell_type": "markdown", "id": "a1", "metadata": {{}}, "source": ["# Sums"]}},
+  {{
+   "cell_type": "code",
+   "execution_count": 3,
+   "id": "b2",
+   "metadata": {{}},
+   "outputs": [{{"data": {{"image/png": "iVBORw0KGgo="}}, "metadata": {{}}, "output_type": "display_data"}}],
+   "source": [
+{source}
+   ]
+  }}
+ ],
+ "metadata": {{}},
+ "nbformat": 4,
+ "nbformat_minor": 5
+}}"##
+    )
+}
+
+#[test]
+fn an_unsaved_notebook_is_read_and_edited_as_cells() {
+    let call = |name: &str, arguments: Value| json!([{ "call": { "id": name, "name": name, "arguments": arguments } }]);
+    let edit = json!({ "path": "a.ipynb", "edits": [{ "old_text": "x = 1", "new_text": "x = 2\ny = x" }] });
+    let world = World::new(json!([
+        call("read_file", json!({ "path": "a.ipynb" })),
+        call("edit_file", edit),
+        [{ "text": "done" }]
+    ]));
+    world.write("a.ipynb", &notebook("    \"saved\""));
+    let mut client = world.acp();
+    let files = json!({ "fs": { "readTextFile": true, "writeTextFile": true } });
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": files }),
+    );
+    let session = client.session(&world);
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "edit" }),
+    );
+    let mut buffer = notebook("    \"x = 1\\n\",\n    \"plot(x)\"");
+    let id = client.prompt(&session, "make it two");
+    loop {
+        let message = client.find(|message| {
+            message["id"] == id
+                || message["method"]
+                    .as_str()
+                    .is_some_and(|name| name.starts_with("fs/"))
+        });
+        match message["method"].as_str() {
+            Some("fs/read_text_file") => client.respond(&message, json!({ "content": buffer })),
+            Some(_) => {
+                buffer = message["params"]["content"].as_str().unwrap().to_owned();
+                client.respond(&message, json!({}));
+            }
+            None => {
+                client.seen.push_front(message);
+                break;
+            }
+        }
+    }
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    let changed = "    \"x = 2\\n\",\n    \"y = x\\n\",\n    \"plot(x)\"";
+    assert_eq!(buffer, notebook(changed), "all other bytes stay");
+    assert_eq!(
+        world.read("a.ipynb"),
+        notebook("    \"saved\""),
+        "the client saves when it likes"
+    );
+    let requests = world.rehearsal().requests();
+    let read = requests[1]["messages"].to_string();
+    assert!(
+        read.contains("# %% [code] 2") && read.contains("plot(x)"),
+        "{read}"
+    );
+    assert!(!read.contains("iVBORw0KGgo="), "{read}");
+}
+
 #[test]
 fn a_prompt_can_be_cancelled_while_mentions_are_loading() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
