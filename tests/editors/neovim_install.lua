@@ -1,12 +1,13 @@
--- The plugin as vim.pack installs it in a clean home, from a repository whose top folder it is.
+-- The plugin as vim.pack installs it in a clean home, with the lines of the README, and from a repository whose top folder
+-- it is.
 local M = {}
 
-local INIT = [[
-vim.pack.add({ { src = %q, name = 'tandem' } }, { confirm = false })
+local TOP = "vim.pack.add({ { src = 'https://…/tandem.git', name = 'tandem' } }, {})"
+local CHECK = [[
 vim.api.nvim_create_autocmd('VimEnter', {
   callback = function()
     vim.cmd('help tandem')
-    local found = { command = vim.fn.exists(':Tandem'), help = vim.fn.expand('%%:t') }
+    local found = { command = vim.fn.exists(':Tandem'), help = vim.fn.expand('%:t') }
     found.setup = pcall(require('tandem').setup, { permission = 'chat' })
     io.stdout:write(vim.json.encode(found), '\n')
     vim.cmd('qa!')
@@ -33,20 +34,35 @@ function M.test(t, _, setup)
   if not vim.pack then
     return io.stdout:write('# vim.pack is not in this Neovim\n')
   end
-  t.test('vim.pack installs the plugin with its help in a clean home', function()
-    local home, repository = setup.home .. '/clean', setup.home .. '/tandem.nvim'
+  --- Starts with these lines in a clean home, from a repository that has the plugin in this folder.
+  ---@param name string
+  ---@param lines string
+  ---@param folder string
+  local function installs(name, lines, folder)
+    local home, repository = setup.home .. '/clean ' .. name, setup.home .. '/' .. name
     vim.fn.mkdir(home, 'p')
-    assert(vim.system({ 'cp', '-r', setup.plugin, repository }):wait().code == 0)
+    vim.fn.mkdir(vim.fs.dirname(repository .. folder), 'p')
+    assert(vim.system({ 'cp', '-r', setup.plugin, repository .. folder }):wait().code == 0)
     git(repository, 'init', '--quiet', '--initial-branch=main')
     git(repository, 'add', '--all')
     git(repository, 'commit', '--quiet', '--message=one')
-    vim.fn.writefile(vim.split(INIT:format('file://' .. repository), '\n'), home .. '/init.lua')
+    lines = lines:gsub('https://…/tandem.git', 'file://' .. repository):gsub('}, {', '}, { confirm = false,', 1)
+    vim.fn.writefile(vim.split(lines .. '\n' .. CHECK, '\n'), home .. '/init.lua')
     local clean = { PATH = vim.env.PATH, HOME = home, VIMRUNTIME = vim.env.VIMRUNTIME, GIT_CONFIG_NOSYSTEM = '1' }
     local command = { vim.v.progpath, '--headless', '-u', home .. '/init.lua' }
     local result = vim.system(command, { env = clean, clear_env = true, text = true }):wait(60000)
     local output = result.stdout .. result.stderr
     local found = output:match('{.-}')
     t.equal(found and vim.json.decode(found) or output, { command = 2, help = 'tandem.txt', setup = true })
+  end
+
+  t.test('vim.pack installs the plugin with its help in a clean home', function()
+    installs('tandem.nvim', TOP, '')
+  end)
+
+  t.test('the lines for vim.pack in the README install it from this repository', function()
+    local readme = table.concat(vim.fn.readfile(setup.plugin .. '/README.md'), '\n')
+    installs('tandem', assert(readme:match('```lua\n(vim%.pack.-)\n```')), '/editors/neovim')
   end)
 end
 
