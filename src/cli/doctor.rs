@@ -162,11 +162,10 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
 
 /// The consequence of a mistake until it is corrected.
 fn meanwhile(problem: &Problem) -> &'static str {
-    match problem.key.as_str() {
-        "permissions.ask" | "permissions.deny" => {
-            "correct it; until then every call requires approval"
-        }
-        _ => "correct it; until then it is ignored",
+    if problem.hides_restrictions() {
+        "correct it; until then every call requires approval"
+    } else {
+        "correct it; until then it is ignored"
     }
 }
 

@@ -57,6 +57,17 @@ pub struct Problem {
     pub message: String,
 }
 
+impl Problem {
+    /// Whether rules that restrict may be missing because of it. Until it is corrected, every call requires approval.
+    #[must_use]
+    pub fn hides_restrictions(&self) -> bool {
+        match self.key.as_str() {
+            "" => matches!(self.place, Place::File { .. }),
+            key => key.starts_with("permissions") && !key.starts_with("permissions.allow"),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

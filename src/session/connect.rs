@@ -127,7 +127,8 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         server_timeout: settings.connect_timeout,
         offers_import: false,
         mode: settings.mode,
-        policy: Policy::new(&allow, &rules.ask, &rules.deny),
+        policy: Policy::new(&allow, &rules.ask, &rules.deny)
+            .fail_closed(settings.problems.iter().any(Problem::hides_restrictions)),
         remembered,
         secrets,
         limits: settings.limits,

@@ -348,11 +348,12 @@ pub struct Policy {
     allow: Vec<Rule>,
     ask: Vec<Rule>,
     deny: Vec<Rule>,
+    /// Whether a rule that would have restricted something is invalid: every call requires approval, in every mode.
+    is_broken: bool,
 }
 
 impl Policy {
-    /// Parses the rules. Invalid ones are skipped ([`super::rule_problems`] reports them). If one would have restricted
-    /// something, no other rule allows anything: each call requires approval.
+    /// Parses the rules. Invalid ones are skipped ([`super::rule_problems`] reports them).
     #[must_use]
     pub fn new(allow: &[String], ask: &[String], deny: &[String]) -> Self {
         let read = |rules: &[String]| -> Vec<Rule> {
@@ -361,15 +362,20 @@ impl Policy {
                 .filter_map(|rule| Rule::parse(rule).ok())
                 .collect()
         };
-        let mut policy = Self {
+        let (restrictions, found) = (ask.len() + deny.len(), (read(ask), read(deny)));
+        Self {
+            is_broken: found.0.len() + found.1.len() < restrictions,
             allow: read(allow),
-            ask: read(ask),
-            deny: read(deny),
-        };
-        if policy.ask.len() < ask.len() || policy.deny.len() < deny.len() {
-            policy.allow.clear();
+            ask: found.0,
+            deny: found.1,
         }
-        policy
+    }
+
+    /// The policy, with approval required for every call if restricting rules may be missing.
+    #[must_use]
+    pub fn fail_closed(mut self, may_miss_rules: bool) -> Self {
+        self.is_broken |= may_miss_rules;
+        self
     }
 
     /// Decides about one call.
@@ -384,11 +390,12 @@ impl Policy {
         let denied = touch(&self.deny, facts);
         if denied == Touch::Surely {
             return Verdict::Forbid(format!(
-                "a rule of the user forbids `{}` here; find another way",
+                "one of the user's rules forbids `{}` here; find another way",
                 facts.tool
             ));
         }
         if denied == Touch::Perhaps
+            || self.is_broken
             || facts.cautious
             || facts.is_question
             || touch(&self.ask, facts) != Touch::Not

@@ -281,7 +281,7 @@ fn explorers_read_what_the_session_may_read() {
     assert_eq!(requests.len(), 4, "no explorer of an explorer");
     let asked = &requests[2];
     for (id, expected) in [
-        ("r1", "a rule of the user forbids"),
+        ("r1", "one of the user's rules forbids"),
         ("r2", "you cannot ask for"),
         ("r3", "you cannot ask for"),
         ("r4", "outside"),

@@ -263,7 +263,7 @@ fn rules_and_modes_apply_to_mcp_tools() {
     let results = results(&world);
     assert_eq!(results[0], "\"hi\" said");
     assert!(
-        results[1].contains("a rule of the user forbids"),
+        results[1].contains("one of the user's rules forbids"),
         "{results:?}"
     );
     assert!(results[2].contains("mode `plan`"), "{results:?}");

@@ -446,7 +446,7 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
         "{told}"
     );
     assert_eq!(
-        told.matches("a rule of the user forbids").count(),
+        told.matches("one of the user's rules forbids").count(),
         3,
         "{told}"
     );
@@ -545,6 +545,32 @@ fn invalid_rules_are_reported_with_file_and_line() {
          # problem: {config}:6:9: `permissions.deny`: `run_command(rm`: missing closing `)`\n"
     );
     assert_eq!(list.stdout, expected, "{}", list.stderr);
+}
+
+#[test]
+fn while_restricting_rules_cannot_be_read_every_call_requires_approval() {
+    let write = || {
+        call(
+            "c1",
+            "write_file",
+            json!({ "path": "a.txt", "content": "x\n" }),
+        )
+    };
+    for (config, is_written) in [
+        ("[permissions]\nallow = [\"edit_file(\"]\n", true),
+        ("[permissions]\ndeny = [\"run_command(rm\"]\n", false),
+        ("[permissions]\ndeny = \"run_command(rm *)\"\n", false),
+        ("[permissions]\ndenny = []\n", false),
+        ("permissions = 1\n", false),
+        ("[permissions\n", false),
+    ] {
+        let world = World::new(json!([[write()], [{ "text": "ok" }]]));
+        std::fs::create_dir_all(world.home()).unwrap();
+        std::fs::write(world.home().join("config.toml"), config).unwrap();
+        let run = world.run(&["run", "--mode", "auto", "go"]);
+        let found = world.path().join("a.txt").exists();
+        assert_eq!(found, is_written, "{config}{}", run.stderr);
+    }
 }
 
 #[cfg(unix)]

@@ -120,7 +120,7 @@ fn check_denied(world: &World) {
     assert!(
         requests[1]
             .to_string()
-            .contains("a rule of the user forbids"),
+            .contains("one of the user's rules forbids"),
         "{}",
         requests[1]
     );

@@ -233,5 +233,7 @@ fn language_server_changes_are_edits_and_questions_need_the_user() {
 #[test]
 fn unreadable_rules_fail_closed() {
     let rules = Policy::new(&["edit_file".into()], &[], &["edit_file(src/**".into()]);
-    check(&rules, Ask, &edit("src/a.rs"), "ask");
+    for mode in [Ask, Edit, Auto] {
+        check(&rules, mode, &edit("src/a.rs"), "ask");
+    }
 }
