@@ -12,7 +12,7 @@ const READ: usize = 8 << 10;
 
 fn collect(api: Api, bytes: &[u8], read: usize) -> Collected {
     let taken = HashSet::new();
-    let mut decoder = StreamDecoder::new(api, "m");
+    let mut decoder = StreamDecoder::new(api);
     let (mut batch, mut collector) = (Batch::default(), Collector::new(&taken));
     for read in bytes.chunks(read) {
         decoder

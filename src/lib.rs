@@ -1,7 +1,7 @@
 #![doc = include_str!("README.md")]
 
 #[cfg(test)]
-mod shared;
+mod tests;
 
 pub mod text;
 

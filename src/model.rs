@@ -140,7 +140,7 @@ pub struct AssistantMessage {
 
 /// A piece of an answer in its API's own form: reasoning, or all items of an answer if their order matters. Items of
 /// other models are not sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReasoningItem {
     /// The API the item belongs to.
     pub api: Api,
@@ -165,13 +165,11 @@ pub struct ToolCall {
 }
 
 impl ReasoningItem {
-    /// An item found by a stream's decoder. The provider is filled in where the request is sent.
-    pub(crate) fn new(api: Api, model: String, item: Value) -> Self {
+    /// An item found by a stream's decoder. Whose it is, is filled in where the request is sent.
+    fn new(item: Value) -> Self {
         Self {
-            api,
-            model,
-            provider: String::new(),
             item,
+            ..Self::default()
         }
     }
 }

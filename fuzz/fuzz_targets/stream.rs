@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn decode<'a>(api: Api, cuts: impl Iterator<Item = &'a [u8]>) -> Collected {
     let taken = HashSet::new();
-    let mut decoder = StreamDecoder::new(api, "m");
+    let mut decoder = StreamDecoder::new(api);
     let (mut batch, mut collector) = (Batch::default(), Collector::new(&taken));
     let mut keep = |batch: &mut Batch| {
         while let Some(event) = batch.pop() {

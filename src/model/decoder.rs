@@ -1,5 +1,5 @@
-//! Decodes the bytes of one answer to events, for every API. No network, no clock: `tandem replay` and the tests
-//! feed it files.
+//! Decodes the bytes of one answer to events, for every API. No network, no clock: tests feed
+//! it files.
 
 use bytes::BytesMut;
 use tokio_util::codec::Decoder as _;
@@ -30,13 +30,13 @@ enum Dialect {
 }
 
 impl StreamDecoder {
-    /// A decoder for an answer of `model`, whose name marks the reasoning that may be sent back to it.
+    /// A decoder for an answer in this API.
     #[must_use]
-    pub fn new(api: Api, model: &str) -> Self {
+    pub fn new(api: Api) -> Self {
         let dialect = match api {
-            Api::Chat => Dialect::Chat(chat::Decoder::new(model)),
-            Api::Responses => Dialect::Responses(responses::Decoder::new(model)),
-            Api::Messages => Dialect::Messages(messages::Decoder::new(model)),
+            Api::Chat => Dialect::Chat(chat::Decoder::default()),
+            Api::Responses => Dialect::Responses(responses::Decoder::default()),
+            Api::Messages => Dialect::Messages(messages::Decoder::default()),
         };
         Self {
             sse: SseDecoder::default(),
@@ -153,7 +153,7 @@ mod tests {
 
     fn decode(api: Api, cuts: &[&[u8]]) -> Collected {
         let taken = HashSet::new();
-        let (mut decoder, mut batch) = (StreamDecoder::new(api, "m"), Batch::default());
+        let (mut decoder, mut batch) = (StreamDecoder::new(api), Batch::default());
         let mut result = Ok(());
         for cut in cuts {
             result = result.and_then(|()| decoder.feed(cut, &mut batch));

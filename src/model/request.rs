@@ -118,7 +118,10 @@ impl Request {
                 .or_else(|| Some(self.provider.prices()?.cost(usage)));
         }
         if let ModelEvent::ReasoningItem(item) = &mut event {
-            item.provider.clone_from(&self.provider.endpoint.provider);
+            let endpoint = &self.provider.endpoint;
+            item.api = endpoint.api;
+            item.model.clone_from(&endpoint.model);
+            item.provider.clone_from(&endpoint.provider);
         }
         self.output |= !matches!(
             event,
@@ -234,10 +237,7 @@ impl Request {
         };
         self.key = answer.key.take();
         if (200..300).contains(&answer.status) {
-            self.phase = Phase::Read(
-                answer,
-                StreamDecoder::new(endpoint.api, &endpoint.model).into(),
-            );
+            self.phase = Phase::Read(answer, StreamDecoder::new(endpoint.api).into());
             return;
         }
         let status = answer.status;

@@ -230,7 +230,7 @@ fn stream(api: &str, events: &[Value]) -> String {
 /// What the program makes of a stream.
 fn decoded(api: &str, stream: &str) -> Collected {
     let api = serde_json::from_value(json!(api)).unwrap();
-    let (mut decoder, mut batch) = (StreamDecoder::new(api, "m"), Batch::default());
+    let (mut decoder, mut batch) = (StreamDecoder::new(api), Batch::default());
     let fed = decoder.feed(stream.as_bytes(), &mut batch);
     let end = fed.and_then(|()| decoder.end(&mut batch));
     let ids = HashSet::new();

@@ -8,13 +8,12 @@ use super::details::Details;
 use super::slots::Slots;
 use crate::model::batch::Batch;
 use crate::model::lenient::{Index, OneOrMany, Text};
-use crate::model::{Api, Failure, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
 #[derive(Debug, Default)]
 pub(in crate::model) struct Decoder {
-    model: String,
     slots: Slots,
     details: Details,
     /// The plain text and the plain reasoning so far, which a message may repeat.
@@ -110,13 +109,6 @@ impl Delta<'_> {
 }
 
 impl Decoder {
-    pub(in crate::model) fn new(model: &str) -> Self {
-        Self {
-            model: model.to_owned(),
-            ..Self::default()
-        }
-    }
-
     pub(in crate::model) fn event(
         &mut self,
         event: &Event,
@@ -155,12 +147,7 @@ impl Decoder {
     /// Ends the stream.
     pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         if let Some(item) = std::mem::take(&mut self.details).into_item() {
-            let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(
-                Api::Chat,
-                model,
-                item,
-            )));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(item)));
         }
         if self.unreadable > 0 {
             let n = self.unreadable;
@@ -402,7 +389,7 @@ mod tests {
     /// The reasoning to send back from these deltas.
     #[track_caller]
     fn check(deltas: &[Value], item: &Value) {
-        let (mut decoder, mut out) = (Decoder::new("m"), Batch::default());
+        let (mut decoder, mut out) = (Decoder::default(), Batch::default());
         for delta in deltas {
             let data = json!({ "choices": [{ "delta": delta }] }).to_string();
             decoder

@@ -10,13 +10,12 @@ use serde_json::{Value, json};
 use crate::model::batch::Batch;
 use crate::model::fragments::Fragments;
 use crate::model::lenient::{Index, Text};
-use crate::model::{Api, Failure, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
 #[derive(Debug, Default)]
 pub(in crate::model) struct Decoder {
-    model: String,
     blocks: BTreeMap<Option<i64>, Block>,
     /// The finished blocks in order, as they are sent back.
     ended: Vec<Value>,
@@ -93,13 +92,6 @@ struct Delta<'a> {
 }
 
 impl Decoder {
-    pub(in crate::model) fn new(model: &str) -> Self {
-        Self {
-            model: model.to_owned(),
-            ..Self::default()
-        }
-    }
-
     pub(in crate::model) fn event(
         &mut self,
         event: &Event,
@@ -283,12 +275,7 @@ impl Decoder {
             return;
         }
         for item in ended {
-            let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(
-                Api::Messages,
-                model,
-                item,
-            )));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(item)));
         }
     }
 

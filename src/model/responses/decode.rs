@@ -10,13 +10,12 @@ use super::CUSTOM;
 use crate::model::batch::Batch;
 use crate::model::fragments::Fragments;
 use crate::model::lenient::{Index, Text};
-use crate::model::{Api, Failure, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::{Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
 #[derive(Debug, Default)]
 pub(in crate::model) struct Decoder {
-    model: String,
     items: HashMap<i64, Item>,
     /// The item of the last event that named one: some hosts omit the index.
     current: i64,
@@ -85,13 +84,6 @@ impl Item {
 }
 
 impl Decoder {
-    pub(in crate::model) fn new(model: &str) -> Self {
-        Self {
-            model: model.to_owned(),
-            ..Self::default()
-        }
-    }
-
     pub(in crate::model) fn event(
         &mut self,
         event: &Event,
@@ -281,12 +273,7 @@ impl Decoder {
             _ => {}
         }
         if goes_back(&item) {
-            let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(
-                Api::Responses,
-                model,
-                item,
-            )));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(item)));
         }
     }
 

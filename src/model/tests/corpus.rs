@@ -17,7 +17,7 @@ use tokio_util::codec::Decoder as _;
 use crate::model::{
     Api, Arguments, Batch, Collected, Collector, Failure, Finish, Outcome, StreamDecoder,
 };
-use crate::shared::shared;
+use crate::tests::shared;
 use crate::text::sse::SseDecoder;
 
 #[derive(Debug, Deserialize)]
@@ -31,7 +31,7 @@ struct Row {
 fn decode(api: Api, cuts: &mut dyn Iterator<Item = &[u8]>) -> Collected {
     let taken = HashSet::new();
     let (mut decoder, mut batch, mut collector) = (
-        StreamDecoder::new(api, "m"),
+        StreamDecoder::new(api),
         Batch::default(),
         Collector::new(&taken),
     );

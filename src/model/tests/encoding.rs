@@ -91,7 +91,12 @@ fn conversation(reasoning: Vec<ReasoningItem>) -> Vec<Message> {
 }
 
 fn item(api: Api, model: &str, item: Value) -> ReasoningItem {
-    ReasoningItem::new(api, model.into(), item)
+    ReasoningItem {
+        api,
+        model: model.into(),
+        provider: String::new(),
+        item,
+    }
 }
 
 /// One item that may go back in each API, and two of each kind that may not.

@@ -405,7 +405,7 @@ const DISAGREED: &[(&str, &str)] = &[
 
 #[test]
 fn the_corpus_agrees() {
-    let Some(cases) = crate::shared::shared("corpus/edits/edit_cases.json") else {
+    let Some(cases) = crate::tests::shared("corpus/edits/edit_cases.json") else {
         return;
     };
     let cases = std::fs::read_to_string(cases).unwrap();
