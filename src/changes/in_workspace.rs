@@ -47,7 +47,7 @@ pub async fn revert_in(
     let ChangeSet { files, git } = changes;
     let mut others = Vec::new();
     for change in files {
-        if change.is_edit && !work.is_only_shown(&change).await {
+        if change.is_edit {
             work.text(&change).await;
         } else {
             others.push(change);
@@ -90,19 +90,6 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Whether the editor still shows a file that was removed, with the text it had: it comes back on the disk alone.
-    async fn is_only_shown(&self, change: &EntryChange) -> bool {
-        let document = self.workspace.documents().find(&change.path);
-        let Some(document) = document.filter(|_| change.after == Entry::Absent) else {
-            return false;
-        };
-        let (images, before) = (Arc::clone(self.images), change.before.clone());
-        let before = blocking(move || edits::text(&images, &before, TEXT)).await;
-        let path = self.workspace.resolve_path(&change.path);
-        before.is_some_and(|before| before.text == document.text)
-            && path.is_ok_and(|path| path.written().is_none())
-    }
-
     /// Reverts byte for byte what is as it was left; returns the rest.
     async fn bytes(&mut self, changes: ChangeSet) -> Vec<Left> {
         if changes.is_empty() {

@@ -276,10 +276,8 @@ impl Documents {
     /// The document of the file at `real`, a path without symlinks; not what is left of a file that was removed.
     #[must_use]
     pub fn find(&self, real: &Path) -> Option<Arc<Document>> {
-        self.buffers()
-            .values_mut()
-            .find(|buffer| buffer.path.as_deref() == Some(real) && !buffer.is_left())
-            .map(Buffer::snapshot)
+        let found = self.standing(|buffer| buffer.path.as_deref() == Some(real));
+        found.into_iter().next()
     }
 
     /// The document that the editor knows by this path.
@@ -293,9 +291,19 @@ impl Documents {
     /// All open documents, unordered, except those left of files that were removed.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Document>> {
-        let mut buffers = self.buffers();
-        let standing = buffers.values_mut().filter(|buffer| !buffer.is_left());
-        standing.map(Buffer::snapshot).collect()
+        self.standing(|_| true)
+    }
+
+    /// Those of the documents, except what is left of removed files. The disk is looked at without the lock.
+    fn standing(&self, is_wanted: impl Fn(&Buffer) -> bool) -> Vec<Arc<Document>> {
+        let mut found: Vec<_> = self
+            .buffers()
+            .values_mut()
+            .filter(|buffer| is_wanted(buffer))
+            .map(|buffer| (buffer.snapshot(), buffer.is_stored))
+            .collect();
+        found.retain(|(document, is_stored)| !is_stored || !document.is_of_removed_file());
+        found.into_iter().map(|(document, _)| document).collect()
     }
 
     /// Waits until `uri` has another version than `version`; `None` if it is closed.
@@ -351,6 +359,12 @@ impl Document {
     pub(super) fn name(&self) -> Option<PathBuf> {
         name_of(&self.uri)
     }
+
+    /// Whether its file is not there. Editors keep such documents open.
+    fn is_of_removed_file(&self) -> bool {
+        let found = self.path.as_ref().map(|path| path.symlink_metadata());
+        matches!(found, Some(Err(error)) if error.kind() == ErrorKind::NotFound)
+    }
 }
 
 impl Buffer {
@@ -367,15 +381,6 @@ impl Buffer {
             is_stored: false,
             snapshot: None,
         }
-    }
-
-    /// Whether its file was removed and it still shows the text of that. Editors keep such documents open.
-    fn is_left(&self) -> bool {
-        let path = self.path.as_deref().filter(|_| self.is_stored);
-        path.is_some_and(|path| {
-            path.symlink_metadata()
-                .is_err_and(|error| error.kind() == ErrorKind::NotFound)
-        })
     }
 
     fn is_at(&self, document: &Arc<Document>) -> bool {
