@@ -375,7 +375,7 @@ impl Terminal {
         if !io::stdin().is_terminal() {
             let (done, hint) = match about {
                 About::Apply => ("discarded", ""),
-                _ if preview.diffs.is_empty() => ("refused", ""),
+                _ if preview.diffs.is_empty() || preview.caution.is_some() => ("refused", ""),
                 _ => ("refused", " (--mode edit allows edits)"),
             };
             self.line(&format!(
