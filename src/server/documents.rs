@@ -38,6 +38,9 @@ impl Server {
             completer.note_change(&self.documents, uri, &changes);
         }
         self.documents.change(uri, version, &changes);
+        if self.chats.hints().mark_hunks_of(uri) {
+            self.show_hunks();
+        }
     }
 
     pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {

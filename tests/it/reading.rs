@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
-use crate::plain::{ask_in_chat, command, edit_until, plain, titles};
+use crate::plain::{ask_in_chat, command, edit_until, plain, titles, type_text};
 
 fn ask(client: &mut Client, method: &str, uri: &str, at: Option<(u32, u32)>) -> Value {
     let mut params = json!({ "textDocument": { "uri": uri } });
@@ -254,4 +254,32 @@ fn changed_lines_have_hints_and_old_text_until_settled() {
         message["params"]["uri"] == code && message["params"]["diagnostics"] == json!([])
     });
     assert_eq!(ask(&mut client, "hover", &code, Some((1, 0))), Value::Null);
+}
+
+#[test]
+fn hints_follow_their_lines_and_go_once_the_person_undoes_the_change() {
+    let edits = json!([{ "old_text": "b\n", "new_text": "B\n" }]);
+    let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": edits } } });
+    let world = World::new(json!([[call], [{ "text": "Done." }]]));
+    world.write("a.rs", "a\nb\nc\n");
+    let mut client = plain(&world);
+    let (chat, code) = (world.uri("notes.tandem.md"), world.uri("a.rs"));
+    let mut text = ask_in_chat(&mut client, &chat, "Change it.\n");
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("*Allow*")
+    });
+    command(&mut client, "tandem.allow", json!([]));
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("Done.\n")
+    });
+    for _ in ["Allow?", "decided", "+1 −1"] {
+        client.next("textDocument/publishDiagnostics");
+    }
+    client.open(&code, "a\nB\nc\n");
+    let mut hints = |text: &str| {
+        type_text(&mut client, &code, text);
+        client.next("textDocument/publishDiagnostics")["params"]["diagnostics"].clone()
+    };
+    assert_eq!(hints("\na\nB\nc\n")[0]["range"]["start"]["line"], 2);
+    assert_eq!(hints("\na\nb\nc\n"), json!([]));
 }

@@ -64,18 +64,22 @@ impl Hints {
             .hunks
             .insert(session.clone(), hunks)
             .unwrap_or_default();
-        let now = shown.hunks.get(session).into_iter().flatten();
-        let uris: BTreeSet<String> = before
-            .iter()
-            .chain(now)
-            .map(|(uri, _)| uri.clone())
-            .collect();
-        for uri in uris {
-            shown.publish(peer, &uri);
+        let now = shown.hunks.get(session).map_or(&[][..], Vec::as_slice);
+        let gone = before.iter().filter(|hint| !now.contains(hint));
+        let new = now.iter().filter(|hint| !before.contains(hint));
+        let uris: BTreeSet<&String> = gone.chain(new).map(|(uri, _)| uri).collect();
+        for uri in &uris {
+            shown.publish(peer, uri);
         }
-        if can.shows_lenses && can.refreshes_lenses {
+        if !uris.is_empty() && can.shows_lenses && can.refreshes_lenses {
             drop(peer.request("workspace/codeLens/refresh", &Value::Null));
         }
+    }
+
+    /// Whether a document has hints of what is under review.
+    pub fn mark_hunks_of(&self, uri: &str) -> bool {
+        let shown = self.lock();
+        shown.hunks.values().flatten().any(|(of, _)| of == uri)
     }
 
     fn lock(&self) -> MutexGuard<'_, Shown> {
