@@ -296,7 +296,7 @@ impl Terminal {
             AgentEvent::Retry {
                 wait_ms, reason, ..
             } => self.line(&format!(
-                "… {reason}; next try in {} s",
+                "… {reason}; retrying after {} s",
                 wait_ms.div_ceil(1000)
             )),
             AgentEvent::Resumed {

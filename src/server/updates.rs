@@ -109,7 +109,7 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             wait_ms, reason, ..
         } => {
             let seconds = wait_ms.div_ceil(1000);
-            return Some(notice(&format!("{reason}; next try in {seconds} s")));
+            return Some(notice(&format!("{reason}; retrying after {seconds} s")));
         }
         AgentEvent::LoopDetected { action, .. } => return Some(notice(&action)),
         AgentEvent::Notice { message } => return Some(notice(&message)),

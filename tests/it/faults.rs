@@ -83,7 +83,7 @@ fn an_unreachable_endpoint_is_retried_visibly_and_named_with_a_remedy() {
     );
     let tries = shown(&client)
         .iter()
-        .filter(|words| words.contains("next try in"))
+        .filter(|words| words.contains("retrying after"))
         .count();
     assert_eq!(tries, 4, "{:?}", shown(&client));
 }
@@ -132,7 +132,7 @@ fn rate_limits_wait_as_long_as_the_server_asks() {
     assert!(
         shown
             .iter()
-            .any(|words| words.contains("slow down") && words.contains("next try in 1 s")),
+            .any(|words| words.contains("slow down") && words.contains("retrying after 1 s")),
         "{shown:?}"
     );
 }

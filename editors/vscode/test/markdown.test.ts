@@ -143,6 +143,7 @@ test("names of files, addresses, task lists and line breaks", () => {
     ["at https://example.com/a.b, then", /data-href="https:\/\/example.com\/a.b"[^>]*>https:\/\/example.com\/a.b<\/a>, then/],
     ["- [ ] open\n- [x] done", /<li class="task">\s*<p><span class="box"[^>]*aria-label="todo">☐<\/span> open[^]*aria-label="done">☑/],
     ["| a |\n|---|\n| one<br>two |", /one<br>\n?two/],
+    ["<details>\n<summary>Log of `a`</summary>\n\nfoo\n\n</details>", /<strong>Log of <code[^>]*>a<\/code><\/strong><\/p>\s*<p>foo<\/p>/],
   ];
   for (const [source, expected] of cases) {
     assert.match(streamed([source]), expected, source);

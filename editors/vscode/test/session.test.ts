@@ -344,11 +344,11 @@ test("what the server says stays in the chat, and the next try of a request take
   said("left", "the session was shortened from about 9 to 4 tokens");
   assert.deepEqual(notices(), []);
   said("old", "the session was shortened from about 9 to 4 tokens");
-  said("old", "HTTP 500; next try in 1 s");
-  said("old", "HTTP 500; next try in 2 s");
+  said("old", "HTTP 500; retrying after 1 s");
+  said("old", "HTTP 500; retrying after 2 s");
   stage.status.fire({ sessionId: "old", state: "waiting", message: "wants to edit" });
   stage.status.fire({ sessionId: "old", state: "ready" });
-  assert.deepEqual(notices(), ["the session was shortened from about 9 to 4 tokens", "HTTP 500; next try in 2 s"]);
+  assert.deepEqual(notices(), ["The session was shortened from about 9 to 4 tokens.", "HTTP 500; retrying after 2 s."]);
   assert.equal(conversations.current.state.message, "");
 });
 

@@ -83,15 +83,18 @@ const escape = markdown.utils.escapeHtml;
 markdown.validateLink = (address) =>
   /^(https?|file):/i.test(address) || !/^([a-z][a-z0-9+.-]*:(?!\d+(:\d+)?$)|\/\/|\\\\)/i.test(address.trim());
 
-markdown.inline.ruler.before("html_inline", "break", (state, silent) => {
-  const found = /^<br ?\/?>/i.exec(state.src.slice(state.pos, state.pos + 6))?.[0];
-  if (found === undefined) {
+/** Of HTML, only what breaks lines or names what can be folded: that is shown unfolded. */
+markdown.inline.ruler.before("html_inline", "tags", (state, silent) => {
+  const [tag, end, name] = /^<(\/?)(br|details|summary)(?: open| ?\/)?>/i.exec(state.src.slice(state.pos, state.pos + 16)) ?? [];
+  if (tag === undefined) {
     return false;
   }
-  if (!silent) {
+  if (!silent && name?.toLowerCase() === "br") {
     state.push("hardbreak", "br", 0);
+  } else if (!silent && name?.toLowerCase() === "summary") {
+    state.push(end ? "strong_close" : "strong_open", "strong", end ? -1 : 1);
   }
-  state.pos += found.length;
+  state.pos += tag.length;
   return true;
 });
 

@@ -22,15 +22,15 @@ pub(super) fn read(body: &str) -> Words {
     let body = body.trim();
     let mut words = match serde_json::from_str::<Value>(body) {
         Ok(value) => of_value(&value),
-        Err(_) if body.starts_with('<') => Words {
-            message: of_page(body),
-            ..Words::default()
-        },
         Err(_) => Words {
             message: body.to_owned(),
             ..Words::default()
         },
     };
+    // Some gateways put the page of another into a JSON error.
+    if words.message.trim_start().starts_with('<') && words.message.contains("</") {
+        words.message = of_page(&words.message);
+    }
     if let Some((at, _)) = words.message.char_indices().nth(LONGEST) {
         words.message.truncate(at);
         words.message.push('…');
@@ -165,6 +165,14 @@ mod tests {
 
     #[test]
     fn error_messages_are_found_in_all_body_shapes() {
+        let page = r#"{"error":{"message":"\n<html><head><title>502 Bad\nGateway</title></head></html>"}}"#;
+        check(page, "502 Bad Gateway", "", None);
+        check(
+            r#"{"error":"<model> is unknown"}"#,
+            "<model> is unknown",
+            "",
+            None,
+        );
         check(
             r#"{"error":{"message":"no","type":"t","code":"c"}}"#,
             "no",

@@ -221,7 +221,7 @@ impl FrontEnd for ChatFront {
             } => {
                 let reason = display::escape_line(&reason);
                 turn.progress.report(&format!(
-                    "{reason}; next try in {} s",
+                    "{reason}; retrying after {} s",
                     wait_ms.div_ceil(1000)
                 ));
             }

@@ -48,6 +48,26 @@ export function looksChecks({ bench, model, picture }) {
     await bench.widenSideBar(WIDE_PX);
   }
 
+  /** The buttons on a prompt hide no word of it, and the bar of a wide table is in view without a pointer. */
+  async function nothingHidden() {
+    await model.script([{ text: `| ${"wide | ".repeat(40)}\n| ${"--- | ".repeat(40)}\n| ${"cell | ".repeat(40)}\n\nA table.` }]);
+    await bench.say("word ".repeat(40).trim());
+    await answer("A table.").waitFor();
+    await bench.idle();
+    await until(chat.locator(".answer .table").last(), (table) => table.offsetHeight > table.firstElementChild.offsetHeight + 5);
+    const prompt = chat.locator(".user").last();
+    await prompt.hover();
+    await until(prompt.locator(".actions"), (buttons) => getComputedStyle(buttons).opacity === "1");
+    const isClear = ({ parentElement }) => {
+      const range = document.createRange();
+      range.selectNodeContents(parentElement.querySelector(".user-text"));
+      const bar = parentElement.querySelector(".actions").getBoundingClientRect();
+      return [...range.getClientRects()].every(({ top, right }) => top >= bar.bottom || right <= bar.left);
+    };
+    await until(prompt.locator(".actions"), isClear);
+    await picture("prompt-buttons");
+  }
+
   /** The view of changes takes half of the chat's height: the end of the answer stays in sight all the same. */
   async function followed() {
     await bench.keepAll();
@@ -114,6 +134,7 @@ export function looksChecks({ bench, model, picture }) {
   return [
     ["high contrast: what is asked, added and removed has borders", highContrast],
     ["at 180 px nothing is beyond the edge", narrow],
+    ["buttons hide no word of a prompt, and a wide table shows that it scrolls", nothingHidden],
     ["the end of an answer stays in sight when the changes appear", followed],
     ["scrolled up, the text stands still, and a button leads to the end", scrolledUp],
     ["Open Settings leads to the settings that count", settings],

@@ -78,7 +78,7 @@ fn passing_errors_are_retried_and_reported() {
                 let reported = play
                     .notices()
                     .iter()
-                    .filter(|notice| notice.contains("next try"))
+                    .filter(|notice| notice.contains("retrying after"))
                     .count();
                 assert_eq!(reported, 2, "{id} {api}: {:?}", play.notices());
                 assert!(
@@ -204,7 +204,7 @@ fn stream_029_an_endpoint_that_is_down_is_waited_for() {
             play.client.find(|message| {
                 message["params"]["message"]
                     .as_str()
-                    .is_some_and(|told| told.contains("next try"))
+                    .is_some_and(|told| told.contains("retrying after"))
             });
         }
         let door = address
