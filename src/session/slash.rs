@@ -26,8 +26,8 @@ const BUILT_IN: [(&str, &str, Option<&str>); 8] = [
     ),
     (
         "jobs",
-        "List the background commands, show the output of one, or stop it",
-        Some("number, or stop number"),
+        "List the background commands, show the output of one, stop it, or open its port",
+        Some("number, stop number, or open number"),
     ),
     (
         "model",
