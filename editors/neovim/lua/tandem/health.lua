@@ -40,7 +40,9 @@ local function check_binary()
   local ok, run = pcall(function()
     return vim.system({ path, '--version' }, { text = true, timeout = 5000 }):wait()
   end)
-  if ok and run.code == 0 then
+  if ok and run.code == 0 and not run.stdout:find('^tandem %d') then
+    health.warn(('%s is another program: %s'):format(path, vim.split(run.stdout, '\n')[1]), 'set the path of tandem in vim.g.tandem.cmd')
+  elseif ok and run.code == 0 then
     health.ok(('%s (%s)'):format(vim.trim(run.stdout), path))
   else
     health.warn(('%s --version fails'):format(path), ok and vim.trim(run.stderr or '') or tostring(run))

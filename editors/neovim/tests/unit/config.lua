@@ -3,7 +3,8 @@ local config = require('tandem.config')
 local position = require('tandem.position')
 
 ---@param t table the harness
-return function(t)
+---@param use tandem.test.Use
+return function(t, use)
   -- configuration
 
   t.test('no configuration is the default configuration', function()
@@ -41,6 +42,15 @@ return function(t)
     require('tandem').setup({ chat = { size = 80 } })
     require('tandem').setup()
     t.equal(vim.g.tandem, { env = { A = 'b' }, chat = { size = 80 } })
+    vim.g.tandem = before
+  end)
+
+  t.test('checkhealth names a program that is not tandem', function()
+    local before = vim.g.tandem
+    vim.g.tandem = { cmd = { 'git' } }
+    vim.cmd('checkhealth tandem')
+    t.contains(use.text_of(0), '/git is another program: git version ')
+    vim.cmd('silent! tabonly | silent! only')
     vim.g.tandem = before
   end)
 
