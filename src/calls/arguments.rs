@@ -84,8 +84,7 @@ pub(crate) fn read<A: DeserializeOwned + JsonSchema>(
     unknown: Unknown,
 ) -> Result<(A, Option<String>), ToolError> {
     let schema = schema::<A>();
-    let mut arguments = arguments.clone();
-    coerce(&mut arguments, &schema);
+    let mut arguments = coerced(arguments, &schema);
     let mut left_out = Vec::new();
     if unknown == Unknown::LeftOut {
         leave_out(&mut arguments, &schema, &mut left_out);
@@ -100,9 +99,7 @@ pub(crate) fn read<A: DeserializeOwned + JsonSchema>(
 
 /// Checks that these arguments match the schema after coercion.
 pub(crate) fn fit(arguments: &Value, schema: &Value) -> Result<(), String> {
-    let mut arguments = arguments.clone();
-    coerce(&mut arguments, schema);
-    check(&arguments, schema, "")
+    check(&coerced(arguments, schema), schema, "")
 }
 
 /// The arguments after coercion.
@@ -142,9 +139,7 @@ fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
 
 /// Parses incomplete arguments into a type whose fields are all optional.
 pub(crate) fn read_partial<A: JsonSchema, P: DeserializeOwned + Default>(arguments: &Value) -> P {
-    let mut arguments = arguments.clone();
-    coerce(&mut arguments, &schema::<A>());
-    serde_json::from_value(arguments).unwrap_or_default()
+    serde_json::from_value(coerced(arguments, &schema::<A>())).unwrap_or_default()
 }
 
 /// Compares a value with its schema; `at` is its name, empty for the arguments as a whole.

@@ -512,15 +512,22 @@ mod tests {
 
     #[test]
     fn listed_prices_are_per_million_tokens() {
-        let pricing = json!({ "prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003" });
-        let listed =
-            parse(&json!({ "data": [{ "id": "a", "context_length": 5, "pricing": pricing }] }));
-        let prices = listed[0].prices.unwrap();
-        assert!(
-            (prices.cached.unwrap() - 0.3).abs() < 1e-9 && (prices.input - 3.0).abs() < 1e-9,
-            "{prices:?}"
-        );
-        assert_eq!(prices.cache_write, None);
+        // `OpenRouter`'s names, and Vercel's.
+        for (input, output) in [("prompt", "completion"), ("input", "output")] {
+            let pricing = json!({
+                input: "0.000003", output: "0.000015", "input_cache_read": "0.0000003",
+            });
+            let listed = parse(&json!({ "data": [{ "id": "a", "pricing": pricing }] }));
+            let prices = listed[0].prices.unwrap();
+            let is_near = |price: f64, expected: f64| (price - expected).abs() < 1e-9;
+            assert!(
+                is_near(prices.input, 3.0)
+                    && is_near(prices.output, 15.0)
+                    && is_near(prices.cached.unwrap(), 0.3),
+                "{prices:?}"
+            );
+            assert_eq!(prices.cache_write, None);
+        }
     }
 
     #[tokio::test]

@@ -2,7 +2,9 @@
 // With `smoke`, only what a model of 93 MB shows within seconds.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { environment, finish, freePort, run, tandem, test, withFolder } from './harness.mjs';
@@ -17,12 +19,17 @@ const program = process.env.LLAMA_SERVER ?? path.join(bin, 'llama-server');
 const HONEST = ['end_turn', 'max_tokens', 'max_turn_requests', 'cancelled'];
 const READ = 'Read note.txt with the tool read_file and tell me what it says.';
 
+// What the servers write of each request: how many tokens they read and found evaluated, and how long that took.
+const log = openSync(path.join(process.env.TANDEM_TEST_OUT ?? tmpdir(), 'llama-server.log'), 'w');
+
 // A server with this model file and these flags while `use` runs.
 async function serving(model, flags, use) {
   const port = await freePort();
+  // One thread: beside other tests, several wait at each barrier for the one that does not get a core.
   const server = spawn(program, [
-    '--model', path.join(real, model), '--port', port, '--parallel', '1', '--device', 'none', ...flags,
-  ], { env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', LD_LIBRARY_PATH: bin }, stdio: 'ignore' });
+    '--model', path.join(real, model), '--port', port, '--parallel', '1', '--device', 'none',
+    '--threads', '1', '--threads-batch', '1', ...flags,
+  ], { env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', LD_LIBRARY_PATH: bin }, stdio: ['ignore', log, log] });
   const ended = new Promise((resolve) => server.on('close', resolve));
   const url = `http://127.0.0.1:${port}`;
   try {
@@ -79,18 +86,34 @@ async function remembers(folder, settings) {
   assert.ok(cached >= 0.9 * input, `${cached} of ${input} tokens were cached`);
 }
 
-// How many milliseconds the slot stays busy after a turn was cancelled in the middle of an answer.
+// How many milliseconds the slot stays busy after `cancel`.
+async function freed(server, cancel) {
+  assert.ok((await server.slot()).is_processing, 'the model answers');
+  cancel();
+  const began = performance.now();
+  while ((await server.slot()).is_processing) await pause(2);
+  return performance.now() - began;
+}
+
+const COUNT = 'Count from 1 to 500, a number on each line.';
+
+// That for a client that only closes its connection: what the server itself needs, on this machine and now.
+async function closed(server) {
+  const abort = new AbortController();
+  const body = JSON.stringify({ stream: true, messages: [{ role: 'user', content: COUNT }] });
+  const answer = await fetch(`${server.url}/v1/chat/completions`, { method: 'POST', body, signal: abort.signal });
+  await answer.body.getReader().read();
+  return freed(server, () => abort.abort());
+}
+
+// That for a turn that is cancelled in the middle of its answer.
 async function cancelled(folder, server) {
-  const child = spawn(tandem, ['run', '--json', '-C', folder, 'Count from 1 to 500, a number on each line.'], {
+  const child = spawn(tandem, ['run', '--json', '-C', folder, COUNT], {
     env: environment(path.join(folder, '.home'), {}), stdio: ['ignore', 'pipe', 'ignore'],
   });
   const ended = new Promise((resolve) => child.on('close', resolve));
   for await (const chunk of child.stdout) if (chunk.includes('"text_delta"')) break;
-  assert.ok((await server.slot()).is_processing, 'the model answers');
-  child.kill('SIGINT');
-  const began = performance.now();
-  while ((await server.slot()).is_processing) await pause(2);
-  const took = performance.now() - began;
+  const took = await freed(server, () => child.kill('SIGINT'));
   await ended;
   return took;
 }
@@ -182,11 +205,16 @@ await serving('smol.gguf', ['--ctx-size', '8192'], async (server) => {
     await test(`smol, ${api}: the second request finds the first one's prefix evaluated`, () =>
       project(server.url, '', (folder) => remembers(folder, { TANDEM_API: api })));
   }
-  await test('smol: a cancelled turn frees its slot within 100 ms', () => project(server.url, '', async (folder) => {
-    const times = [];
-    for (let play = 0; play < 3; play += 1) times.push(await cancelled(folder, server));
-    console.log(`  freed after ${times.map((time) => time.toFixed(0)).join(', ')} ms`);
-    assert.ok(times.sort((one, other) => one - other)[1] <= 100, `${times} ms`);
+  await test('smol: a cancelled turn frees its slot within 100 ms of what the server needs', () => project(server.url, '', async (folder) => {
+    const [times, own] = [[], []];
+    for (let play = 0; play < 5; play += 1) {
+      own.push(await closed(server));
+      times.push(await cancelled(folder, server));
+    }
+    const written = (list) => list.map((time) => time.toFixed(0)).join(', ');
+    console.log(`  freed after ${written(times)} ms; after a closed connection alone: ${written(own)} ms`);
+    const median = (list) => list.toSorted((one, other) => one - other)[2];
+    assert.ok(median(times) <= median(own) + 100, `${times} ms`);
   }));
 });
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::names::squash;
-use super::foreign::{self, find, find_word};
+use super::foreign::{self, find_word, means, meant_by};
 use super::leaks;
 use crate::text::repair;
 
@@ -147,11 +147,7 @@ fn as_step(item: &mut Value, schema: &Value) {
     let Some(fields) = item.as_object_mut() else {
         return;
     };
-    let has = |fields: &Map<String, Value>, ours| {
-        fields
-            .keys()
-            .any(|name| find(name, [ours].into_iter()).is_some())
-    };
+    let has = |fields: &Map<String, Value>, ours| fields.keys().any(|name| means(name, ours));
     if !has(fields, "content")
         && let Some(words) = fields.remove("description")
     {
@@ -221,7 +217,7 @@ fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
     if let Value::Object(inner) = &*value
         && let Some((key, text)) = inner.iter().next()
         && inner.len() == 1
-        && find(key, std::iter::once(name)).is_some()
+        && means(key, name)
     {
         *value = text.clone();
     }
@@ -259,51 +255,42 @@ fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
         (fields.get("command"), fields.get("args"))
         && !program.contains(char::is_whitespace)
     {
-        let words: Vec<Value> = std::iter::once(program.as_str().into())
-            .chain(words.iter().cloned())
-            .collect();
-        fields.insert("command".to_owned(), words.into());
+        let program = std::iter::once(program.as_str().into());
+        let words = program.chain(words.iter().cloned()).collect();
+        fields.insert("command".to_owned(), words);
         fields.remove("args");
     }
-    if let Some(Value::String(line)) = fields.get("command")
-        && line.starts_with("[\"")
-        && let Ok(words @ Value::Array(_)) = serde_json::from_str(line)
-    {
-        fields.insert("command".to_owned(), words);
-    }
-    // Signs between words that a server has escaped for HTML.
-    if let Some(Value::String(line)) = fields.get("command")
-        && !line.contains(['"', '\''])
-        && [" &amp;&amp; ", " &gt; ", " &lt; "]
-            .iter()
-            .any(|sign| line.contains(sign))
-    {
-        let signs = [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")];
-        let plain = signs.iter().fold(line.clone(), |line, (escaped, sign)| {
-            line.replace(escaped, sign)
-        });
-        fields.insert("command".to_owned(), plain.into());
-    }
-    // The prompt of a shell is not part of what is typed behind it.
-    if let Some(line) = fields
-        .get("command")
-        .and_then(Value::as_str)
-        .and_then(|line| line.strip_prefix("$ "))
-        && !line.contains('\n')
-    {
-        let line = line.to_owned();
-        fields.insert("command".to_owned(), line.into());
-    }
-    match fields.get("command") {
-        Some(Value::Array(words)) => {
-            if let Some(line) = foreign::line(words) {
-                fields.insert("command".to_owned(), line.into());
-            }
-        }
-        None if properties.contains_key("job") && fields.contains_key("job") => {
+    let Some(command) = fields.get_mut("command") else {
+        if properties.contains_key("job") && fields.contains_key("job") {
             fields.insert("command".to_owned(), "read".into());
         }
-        _ => {}
+        return;
+    };
+    if let Value::String(line) = command {
+        // The prompt of a shell is not part of what is typed behind it.
+        if let Some(typed) = line.strip_prefix("$ ")
+            && !typed.contains('\n')
+        {
+            *line = typed.to_owned();
+        }
+        // Signs between words that a server has escaped for HTML.
+        let signs = [" &gt; ", " &lt; ", " &amp;&amp; "];
+        if !line.contains(['"', '\'']) && signs.iter().any(|sign| line.contains(sign)) {
+            let signs = [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")];
+            for (escaped, sign) in signs {
+                *line = line.replace(escaped, sign);
+            }
+        }
+        if line.starts_with("[\"")
+            && let Ok(words @ Value::Array(_)) = serde_json::from_str(line)
+        {
+            *command = words;
+        }
+    }
+    if let Value::Array(words) = command
+        && let Some(line) = foreign::line(words)
+    {
+        *command = line.into();
     }
 }
 
@@ -355,7 +342,7 @@ fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Va
         name.ends_with('1')
             .then(|| name.trim_end_matches(['1', '_']).to_owned())
     };
-    let known = |name: &str| find(name, of_item.keys().map(String::as_str)).is_some();
+    let known = |name: &str| meant_by(name, of_item).is_some();
     let (item, rest): (Map<_, _>, Map<_, _>) =
         std::mem::take(fields).into_iter().partition(|(name, _)| {
             !properties.contains_key(name)

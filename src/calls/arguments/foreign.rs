@@ -11,13 +11,23 @@ use super::super::names::{head, squash};
 use super::words::{ARGUMENTS, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS};
 
 /// The one of `ours` that a name means.
-pub(super) fn find<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn find<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     meant(&squash(name), ours).map(|(ours, _)| ours)
+}
+
+/// The one of these arguments that a name means.
+pub(super) fn meant_by<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a str> {
+    find(name, properties.keys().map(String::as_str))
+}
+
+/// Whether a name means this argument of ours.
+pub(super) fn means(name: &str, ours: &str) -> bool {
+    find(name, std::iter::once(ours)).is_some()
 }
 
 /// Whether a name is one for an argument of any tool.
 pub(super) fn is_argument(name: &str) -> bool {
-    find(name, ARGUMENTS.iter().map(|(ours, _, _)| *ours)).is_some()
+    ARGUMENTS.iter().any(|(ours, _, _)| means(name, ours))
 }
 
 /// The one of `ours` that a name without separators means, and the word that says so.
@@ -119,7 +129,7 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
 
 /// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it. Returns whether it did.
 fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
-    let is_known = |name: &String| find(name, properties.keys().map(String::as_str)).is_some();
+    let is_known = |name: &String| meant_by(name, properties).is_some();
     let may_wrap = |value: &Value| match value {
         Value::Object(_) => true,
         Value::String(text) => text.trim_start().starts_with('{'),
@@ -282,7 +292,7 @@ pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Va
         let (name, value) = edit
             .as_object()?
             .iter()
-            .find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
+            .find(|(name, _)| means(name, "path"))?;
         Some((name.clone(), value.clone()))
     };
     let paths: Option<Vec<(String, Value)>> = edits.iter().map(named).collect();
@@ -316,7 +326,7 @@ pub(super) fn spread_paths(fields: &mut Map<String, Value>, properties: &Map<Str
             let (_, path) = file
                 .as_object()?
                 .iter()
-                .find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
+                .find(|(name, _)| means(name, "path"))?;
             path.as_str().map(str::to_owned)
         };
         file.as_str().map(str::to_owned).or_else(|| named(file))
@@ -374,9 +384,7 @@ fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     if let Some(end) = of(fields, LAST_LINES).and_then(|name| fields.remove(&name)) {
         last = number(&end);
     }
-    let first = fields
-        .iter()
-        .find(|(name, _)| find(name, ["offset"].into_iter()).is_some());
+    let first = fields.iter().find(|(name, _)| means(name, "offset"));
     let first = first
         .and_then(|(_, value)| number(value))
         .unwrap_or(1)

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::super::names;
-use super::foreign::{find, is_argument};
+use super::foreign::{is_argument, meant_by};
 use crate::text::marks::{self, Kind};
 
 /// How many arguments may have been swallowed.
@@ -35,8 +35,7 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
                 break;
             };
             let is_missing = |key: &str| {
-                let meant = find(key, properties.keys().map(String::as_str));
-                meant.is_some_and(|ours| {
+                meant_by(key, properties).is_some_and(|ours| {
                     !fields
                         .keys()
                         .any(|name| meant_by(name, properties) == Some(ours))
@@ -103,10 +102,6 @@ fn unwrapped<'a>(text: &'a str, ours: &str) -> &'a str {
     inside
         .filter(|_| OF_ONE_LINE.contains(&ours))
         .unwrap_or(text)
-}
-
-fn meant_by<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a str> {
-    find(name, properties.keys().map(String::as_str))
 }
 
 /// A text without the marks at its end that nothing in it begins: those of a family, the end of the argument's own tag,
