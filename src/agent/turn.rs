@@ -221,7 +221,7 @@ impl State {
                         let message = format!("{}; {why}", error.message);
                         return Err(Failure { message, ..error });
                     }
-                    if !self.compact(Cause::Overflow).await {
+                    if !self.compact(Cause::Overflow).await && !self.continue_half().await {
                         return Err(error);
                     }
                     continue;

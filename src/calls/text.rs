@@ -22,13 +22,15 @@ use serde_json::{Map, Value};
 
 use self::beginning::whole_fence;
 use self::json::TextCall;
-pub(crate) use self::quoted::Quotation;
+pub(crate) use self::quoted::{Quotation, may_come_from, says};
 use self::search::{MODULES, Search};
 use crate::calls::Catalog;
 use crate::text::marks;
 
 /// Why a call in a fence or as JSON after prose is not run.
 const EXAMPLE: &str = "amid other text, it may be an example";
+/// Why a call is not run whose form is that of no family.
+const UNREADABLE: &str = "it cannot be read";
 /// Why a call that changes something is not run from JSON that ends early.
 const INCOMPLETE: &str = "its JSON is not complete";
 
@@ -46,12 +48,14 @@ pub(crate) enum Held {
 /// Calls that were written as text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Written {
+    /// The calls as they were written.
+    pub text: String,
     /// The text before them that was held back.
     pub words: String,
     /// Names, and arguments as JSON.
     pub calls: Vec<(String, String)>,
-    /// The calls as they were written, if the answer has prose beside them, so that they may be an example.
-    pub in_prose: Option<String>,
+    /// Whether the answer has prose beside them, so that they may be an example.
+    pub is_beside_prose: bool,
 }
 
 /// The tokens of Solar Open 2 around an argument, and the tags of GLM that say the same.
@@ -114,19 +118,40 @@ impl<C: Catalog> TextCalls<C> {
             .or_else(|| only_argument(&self.tools.parameters(&tool)?, raw))
     }
 
-    /// The answer has calls of its own: held-back text is text.
+    /// The answer has calls of its own, or is over: held-back text is text, unless it is nothing but marks.
     pub(crate) fn release(&mut self) -> String {
         self.is_over = true;
-        self.show(self.text.len())
+        let (_, tail) = self.held();
+        let marks = if self.is_noise() { tail.len() } else { 0 };
+        self.show(self.text.len() - marks)
+    }
+
+    /// Whether what is held back is nothing but marks: the ends of something, or the beginning of a call that never came.
+    fn is_noise(&self) -> bool {
+        let (before, tail) = self.held();
+        let is_begun = || search::is_marked(tail) && forms::noise(tail).is_empty();
+        !tail.is_empty() && (marks::without_ends(&self.text).len() <= before.len() || is_begun())
+    }
+
+    /// The text before what may be a call, and the text from there on.
+    fn held(&self) -> (&str, &str) {
+        self.text
+            .split_at(self.search.begun.unwrap_or(self.text.len()))
     }
 
     /// The answer is complete.
     pub(crate) fn settle(&mut self, is_quoted: IsQuoted<'_>) -> Held {
-        let begun = self.search.begun.unwrap_or(self.text.len());
-        let (before, tail) = self.text.split_at(begun);
-        if !tail.is_empty() && marks::without_ends(&self.text).len() <= begun {
-            self.is_over = true;
-            return Held::Text(before.split_at(self.shown.min(begun)).1.to_owned());
+        let (before, tail) = self.held();
+        let begun = before.len();
+        if self.is_noise() {
+            // The beginning of a call was meant as one.
+            let is_begun = search::is_marked(tail);
+            let text = self.release();
+            return if is_begun {
+                Held::Unusable(text, UNREADABLE.to_owned())
+            } else {
+                Held::Text(text)
+            };
         }
         let is_tool = |name: &str| self.tools.resolve(name).is_some();
         let why = match Self::read(tail, &is_tool) {
@@ -210,7 +235,7 @@ impl<C: Catalog> TextCalls<C> {
             let why = self.tools.accept(&call.name, &call.arguments).err()?;
             Some((self.tools.resolve(&call.name).is_some(), why))
         });
-        let (prose, tail) = self.text.split_at(self.search.begun.unwrap_or_default());
+        let (prose, tail) = self.held();
         if let Some((is_known, why)) = wrong {
             // JSON that names something else is just JSON.
             return (is_known || !is_plain(tail)).then_some(Err(why));
@@ -222,11 +247,11 @@ impl<C: Catalog> TextCalls<C> {
             return Some(Err(INCOMPLETE.to_owned()));
         }
         let json = |call: TextCall| (call.name, Value::Object(call.arguments).to_string());
-        let in_prose = (!prose.trim().is_empty()).then(|| tail.to_owned());
         Some(Ok(Written {
             words: words.to_owned(),
             calls: calls.into_iter().map(json).collect(),
-            in_prose,
+            text: tail.to_owned(),
+            is_beside_prose: !prose.trim().is_empty(),
         }))
     }
 
@@ -265,7 +290,7 @@ impl<C: Catalog> TextCalls<C> {
                 .is_some_and(|(name, _)| self.text.contains(&format!("<{name}>")));
             let is_broken = calls.is_empty() || rest.starts_with('<') && !is_around;
             let is_broken = is_broken && !calls.iter().any(is_quoted);
-            return is_broken.then(|| "it cannot be read".to_owned());
+            return is_broken.then(|| UNREADABLE.to_owned());
         }
         // A fence for nothing but calls.
         if let Some((language, code)) = whole_fence(&self.text)
@@ -275,10 +300,10 @@ impl<C: Catalog> TextCalls<C> {
                     .any(|word| language.starts_with(word))
                     && self.tools.names().iter().any(|name| code.contains(name)))
         {
-            return Some("it cannot be read".to_owned());
+            return Some(UNREADABLE.to_owned());
         }
         if self.is_spelled_out() {
-            return Some("it cannot be read".to_owned());
+            return Some(UNREADABLE.to_owned());
         }
         let calls = self.example(is_tool).or_else(|| self.mentioned());
         calls.filter(is_meant).map(|_| EXAMPLE.to_owned())

@@ -15,10 +15,11 @@ fn headers() -> impl Iterator<Item = &'static str> {
     marks::begins(&[Kind::Header]).chain(["</think>"])
 }
 
-/// Ends of thoughts that no answer contains by accident.
+/// Ends of thoughts that end nothing else.
 fn ends() -> impl Iterator<Item = &'static str> {
-    let is_tag = |end: &&str| end.starts_with("</") || end.starts_with("[/");
-    marks::ends(&[Kind::Thoughts]).filter(is_tag)
+    let is_only =
+        |end: &&str| *end != MESSAGE_END && marks::ends(&[Kind::Header]).all(|it| it != *end);
+    marks::ends(&[Kind::Thoughts]).filter(is_only)
 }
 
 fn begins() -> impl Iterator<Item = &'static str> {
@@ -33,6 +34,8 @@ pub(super) struct Thoughts {
     held: String,
     /// Thoughts came, so that blanks before the answer belong to them.
     any: bool,
+    /// How often the beginning of these thoughts came, until something else does.
+    begun: Begun,
     /// The answer has several messages, each with a header.
     has_headers: bool,
     released: Released,
@@ -52,11 +55,21 @@ struct Released {
 }
 
 #[derive(Debug, PartialEq)]
+enum Begun {
+    Once,
+    Twice,
+    /// Something else came.
+    Over,
+}
+
+#[derive(Debug, PartialEq)]
 enum State {
     /// The answer may begin with thoughts.
     Beginning,
     /// Until one of these marks.
     Thinking(&'static [&'static str]),
+    /// Behind the thoughts within thoughts: thoughts up to one of these marks, or the answer if none comes.
+    Between(&'static [&'static str]),
     /// The answer, unless the end of thoughts follows whose beginning never came.
     Answering,
     /// Everything that follows is the answer.
@@ -76,6 +89,7 @@ impl Thoughts {
             state: State::Beginning,
             held: String::new(),
             any: false,
+            begun: Begun::Over,
             has_headers: false,
             released,
         }
@@ -129,24 +143,40 @@ impl Thoughts {
         let held = std::mem::take(&mut self.held);
         match self.state {
             State::Thinking(_) => out.reasoning(&held),
-            State::Beginning if self.any => out.text(held.trim_start()),
-            State::Beginning | State::Answering | State::Over => out.text(&held),
+            State::Beginning | State::Between(_) if self.any => out.text(held.trim_start()),
+            _ => out.text(&held),
         }
     }
 
     /// Takes what is certain from what is held; whether there may be more.
     fn step(&mut self, out: &mut Batch) -> bool {
+        if self.begun == Begun::Once && !self.is_clear() {
+            return false;
+        }
         match self.state {
             State::Over => false,
             State::Beginning => self.begin(out),
             State::Answering => self.answer(out),
+            State::Between(ends) => {
+                let found = ends.iter().filter_map(|end| marks::find(&self.held, end));
+                let Some((from, to)) = found.min() else {
+                    return false;
+                };
+                out.reasoning(self.held.split_at(from).0);
+                self.held.drain(..to);
+                self.state = State::Beginning;
+                true
+            }
             State::Thinking(ends) => {
                 let found = ends.iter().filter_map(|end| marks::find(&self.held, end));
                 if let Some((from, to)) = found.min() {
                     out.reasoning(self.held.split_at(from).0);
                     let is_header = self.held.split_at(from).1.starts_with(char::is_alphabetic);
                     self.held.drain(..if is_header { from } else { to });
-                    self.state = State::Beginning;
+                    self.state = match self.begun {
+                        Begun::Twice => State::Between(ends),
+                        Begun::Once | Begun::Over => State::Beginning,
+                    };
                     return true;
                 }
                 let pending = ends.iter().map(|end| marks::pending(&self.held, end));
@@ -159,6 +189,19 @@ impl Thoughts {
         }
     }
 
+    /// Whether it is certain how often thoughts began.
+    fn is_clear(&mut self) -> bool {
+        let text = self.held.trim_start();
+        if let Some(rest) = begins().find_map(|mark| marks::after(text, mark)) {
+            (self.held, self.begun) = (rest.to_owned(), Begun::Twice);
+        } else if text.is_empty() || begins().any(|mark| marks::may_become(text, mark)) {
+            return false;
+        } else {
+            self.begun = Begun::Over;
+        }
+        true
+    }
+
     fn begin(&mut self, out: &mut Batch) -> bool {
         let text = self.held.trim_start();
         let thoughts = MARKS
@@ -169,6 +212,7 @@ impl Thoughts {
             .find_map(|(mark, end, _, _)| Some((marks::after(text, mark)?, end)))
         {
             (self.state, self.any) = (State::Thinking(std::slice::from_ref(end)), true);
+            self.begun = Begun::Once;
             self.held = rest.to_owned();
             return true;
         }
@@ -181,15 +225,17 @@ impl Thoughts {
             }
             return true;
         }
-        if let Some(rest) = headers().find_map(|header| marks::after(text, header)) {
+        let mut marks = begins().chain(headers());
+        let is_open = found == Header::Begun || marks.any(|mark| marks::may_become(text, mark));
+        let header = headers().find_map(|header| marks::after(text, header));
+        let header = header.or_else(|| marks::after_header(text).filter(|_| !is_open));
+        if header.is_none() && (text.is_empty() || is_open) || marks::may_become_header(text) {
+            return false;
+        }
+        if let Some(rest) = header {
             self.any = true;
             self.held = rest.to_owned();
             return true;
-        }
-        let mut marks = begins().chain(headers());
-        let is_open = found == Header::Begun || marks.any(|mark| marks::may_become(text, mark));
-        if text.is_empty() || is_open {
-            return false;
         }
         if self.any && !self.has_headers {
             self.flush(out);
@@ -433,6 +479,8 @@ mod tests {
         check("<think>\na < b\n</think>\n\nYes.", "\na < b\n", "Yes.");
         check(" <thinking>a</thinking>Yes.", "a", "Yes.");
         check("<think></think><think>a</think>Yes.", "a", "Yes.");
+        check("<think><think>a</think>b</think>Yes.", "ab", "Yes.");
+        check("<think>\n<think>a</think>\nYes.", "a", "Yes.");
         check("<think>never ends </thi", "never ends </thi", "");
         check("<think>a</think>", "a", "");
         check("</think>\nYes.", "", "Yes.");
@@ -453,6 +501,26 @@ mod tests {
             "a",
             "Yes.",
         );
+    }
+
+    #[test]
+    fn what_begins_a_message_is_no_answer() {
+        for header in [
+            "<|im_start|>assistant\n",
+            "<|start_of_role|>assistant<|end_of_role|>",
+            "<|begin_of_text|><|start_header_id|>assistant<|end_header_id|>\n\n",
+            "<start_of_turn>model\n",
+            "<|turn>model\n",
+            "<|assistant|>",
+            "[gMASK]<sop>",
+        ] {
+            check(&format!("{header}Yes."), "", "Yes.");
+            check(&format!("{header}<think>a</think>Yes."), "a", "Yes.");
+        }
+        for text in ["<|im_start|> begins it.", "<|image|>Yes.", "<start>x"] {
+            check(text, "", text);
+        }
+        check("thought\na plan\n<channel|>Yes.", "thought\na plan", "Yes.");
     }
 
     #[test]

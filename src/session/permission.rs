@@ -418,8 +418,8 @@ impl Policy {
         }
         if facts.may_be_example() && !facts.kind.is_read_only() {
             return Verdict::Forbid(
-                "not run: the call was surrounded by other text, so it may be an example. If you meant it, call the tool \
-                 itself, or answer with the call alone"
+                "not run: the call stands beside other text, or repeats what you have read, so it may be an example. If you \
+                 meant it, call the tool itself, or answer with the call alone"
                     .to_owned(),
             );
         }

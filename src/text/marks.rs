@@ -4,7 +4,7 @@
 //! tokens (`｜`, `▁`) are those of ASCII, a tag may stand in any namespace (`<minimax:tool_call>`, `<｜DSML｜invoke`), with
 //! its slash anywhere before the name, and its brackets may be tokens (Kimi K3) or follow one (`MiniMax` M3).
 //!
-//! The tokens that only end an answer are no rows but a rule: `<|`, a name, `|>`. So are the names of most marks around
+//! The tokens that only begin or end an answer are no rows but a rule: `<|`, a name, `|>`. So are the names of most marks around
 //! calls: in a row, `*` is a name made of the [words](HEADS) for calls, in any order (`tool_calls`, `start_action`), and
 //! `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough (`function`).
 
@@ -80,17 +80,14 @@ pub(crate) const MARKS: &[Mark] = &[
     ("[THINK]", "[/THINK]", Thoughts, "Mistral"),
     ("◁think▷", "◁/think▷", Thoughts, "Kimi"),
     ("<|channel>thought\n", "<channel|>", Thoughts, "Gemma 4"),
-    ("<|header_start|>assistant<|header_end|>", "<|eot|>", Header, "Llama 4"),
+    ("<answer>", "</answer>", Header, "Hunyuan"),
+    ("<role>assistant</role>", "<|role_end|>", Header, "Ling"),
+    ("[gMASK]<sop>", "<|endoftext|>", Header, "GLM"),
     ("<|START_RESPONSE|>", "<|END_RESPONSE|>", Header, "Command"),
     ("<|open|>message<|sep|>", MESSAGE_ENDS[0], Header, "Kimi K3"),
     ("<|open|>response<|sep|>", MESSAGE_ENDS[1], Header, "Kimi K3"),
     ("<|message_model|><|content_text|>", "<|end_message|>", Header, "Inkling"),
     ("]~b]ai", "[e~[", Header, "MiniMax"),
-    ("<|assistant|>", "<|user|>", Header, "DeepSeek, GLM, Phi"),
-    ("<|im_start|>assistant", "<|im_end|>", Header, "ChatML, Qwen"),
-    ("<|start_header_id|>assistant<|end_header_id|>", "<|eot_id|>", Header, "Llama 3"),
-    ("<start_of_turn>model", "<end_of_turn>", Header, "Gemma"),
-    ("<|turn>model", "<turn|>", Header, "Gemma 4"),
     ("", "[|endofturn|]", Stop, "EXAONE"),
     ("<bos>", "<eos>", Stop, "Gemma, Seed"),
     ("", "<extra_id_1>", Stop, "Nemotron"),
@@ -237,10 +234,52 @@ pub(crate) fn after_end<'a>(text: &'a str, kinds: &[Kind]) -> Option<&'a str> {
         return Some(rest);
     }
     let (name, rest) = token(text)?;
-    let begins = name.contains("start") || ["turn", "from"].contains(&name);
-    let mut senders = SENDERS.iter().filter(|_| begins);
+    let mut senders = SENDERS.iter().filter(|_| begins_message(name));
     let after = senders.find_map(|sender| spelled(rest, sender));
     Some(after.unwrap_or(rest))
+}
+
+/// What follows the tokens that a message begins with and the name of its sender between them: `<|im_start|>assistant`,
+/// `<|start_of_role|>assistant<|end_of_role|>`, `<|begin_of_text|>`. One that is spoken of has a blank behind it.
+pub(crate) fn after_header(text: &str) -> Option<&str> {
+    let (name, rest) =
+        token(text).filter(|(name, _)| begins_message(name) && !may_begin_call(name))?;
+    let mut sent = SENDERS.iter().filter_map(|sender| spelled(rest, sender));
+    if let Some(rest) =
+        sent.find(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == ' '))
+    {
+        let closed = token(rest).filter(|(name, _)| name.to_ascii_lowercase().contains("end"));
+        return Some(closed.map_or(rest, |(_, rest)| rest));
+    }
+    // Without a sender it may be the mark of a call that nobody knows.
+    let is_alone = name.eq_ignore_ascii_case(SENDERS[0])
+        || name.starts_with("begin_of_")
+        || name.starts_with("begin▁of▁");
+    (is_alone && !rest.starts_with(' ')).then_some(rest)
+}
+
+/// Whether a text is the beginning of those.
+pub(crate) fn may_become_header(text: &str) -> bool {
+    let Some((name, rest)) = token(text) else {
+        return !text.is_empty() && may_become_end(text, &[]);
+    };
+    let is_begun = |sender: &&str| {
+        let closing = spelled(rest, sender).filter(|rest| may_become_end(rest, &[]));
+        begins_spelling(rest, sender) || closing.is_some()
+    };
+    begins_message(name) && !may_begin_call(name) && SENDERS.iter().any(|sender| is_begun(&sender))
+}
+
+/// Whether a token with this name begins a message.
+fn begins_message(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let begins = ["start", "begin"].iter().any(|word| name.contains(word));
+    begins || ["turn", "from", SENDERS[0]].contains(&name.as_str())
+}
+
+/// Whether a message that begins with this token may be a call: of GPT-OSS, of Functionary, or in words for calls.
+fn may_begin_call(name: &str) -> bool {
+    ["start", "from"].contains(&name) || is_name_of_calls(name)
 }
 
 /// Whether a text is the beginning of a mark that ends an answer.
@@ -251,8 +290,9 @@ pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
     is_token || ends(kinds).any(|end| may_become(text, end))
 }
 
-/// How the names of tokens begin that need no bars: `<end_of_turn>` (Gemma), `<end_of_utterance>` (Idefics).
-const END_OF: &str = "end_of_";
+/// How the names of tokens begin that need no bars: `<start_of_turn>` (Gemma), `<end_of_utterance>` (Idefics), `<_end>`
+/// (TeleChat).
+const BARE: [&str; 3] = ["start_of_", "end_of_", "_end"];
 
 /// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`, `<channel|>`.
 fn token(text: &str) -> Option<(&str, &str)> {
@@ -263,7 +303,7 @@ fn token(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = inside.split_at(end);
     let closed = rest.strip_prefix(is_bar);
     let rest = closed.unwrap_or(rest).strip_prefix('>')?;
-    let is_one = opened.or(closed).is_some() || name.starts_with(END_OF);
+    let is_one = opened.or(closed).is_some() || BARE.iter().any(|it| name.starts_with(it));
     (is_one && !name.is_empty() && end < LONGEST_TOKEN).then_some((name, rest))
 }
 

@@ -205,6 +205,16 @@ fn likeness(wanted: &str, name: &str, same_folder: bool) -> u8 {
     if wanted == name {
         return 255;
     }
+    // What is missing or too much begins with a sign: `app` and `app.py`, `app.py | 3 ++-`.
+    let (short, long) = if wanted.len() < name.len() {
+        (wanted, name)
+    } else {
+        (name, wanted)
+    };
+    let rest = long.strip_prefix(short).unwrap_or_default();
+    if same_folder && rest.starts_with(|it: char| !it.is_alphanumeric()) {
+        return 220;
+    }
     let is_near = |cutoff: f32| text::likeness(wanted, name) > cutoff;
     let same_length = wanted.len().abs_diff(name.len()) <= 4;
     match same_folder {

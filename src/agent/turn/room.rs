@@ -192,8 +192,7 @@ impl State {
             return false;
         }
         if cause == Cause::Overflow && ends_with_half_an_answer(&messages) {
-            let text = "(Your last answer filled the context window and was cut off. Continue.)";
-            messages.push(Entry::new(Message::text(text), &provider));
+            messages.push(Entry::new(Message::text(CUT_OFF), &provider));
         }
         self.messages.clone_from(&messages);
         self.turn
@@ -212,6 +211,16 @@ impl State {
             })
             .await;
         true
+    }
+
+    /// Has the model continue half an answer in a conversation that cannot be shortened: providers end some answers with
+    /// the word for a full window while there is room. Returns whether there is one.
+    pub(super) async fn continue_half(&mut self) -> bool {
+        let is_half = ends_with_half_an_answer(&self.messages);
+        if is_half {
+            self.push(Message::text(CUT_OFF)).await;
+        }
+        is_half
     }
 
     /// Switches to the API the server asked for; returns whether it did so just now.
@@ -369,6 +378,9 @@ impl State {
         }
     }
 }
+
+/// What half an answer is followed by.
+const CUT_OFF: &str = "(Your last answer filled the context window and was cut off. Continue.)";
 
 /// No model continues an answer that it ended itself.
 fn ends_with_half_an_answer(messages: &[Arc<Entry>]) -> bool {

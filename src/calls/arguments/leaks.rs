@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::super::names;
-use super::foreign::{is_argument, meant_by};
+use super::foreign::{is_argument, means, meant_by};
 use crate::text::marks::{self, Kind};
 
 /// How many arguments may have been swallowed.
@@ -53,6 +53,9 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
     let is_document = fields
         .values()
         .any(|value| value.as_str().is_some_and(is_document));
+    let replaces_lines = fields.iter().any(|(name, value)| {
+        means(name, "old_text") && value.as_str().is_some_and(|text| text.ends_with('\n'))
+    });
     for (name, value) in fields.iter_mut() {
         let Some(ours) = meant_by(name, properties) else {
             continue;
@@ -60,7 +63,7 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
         let Value::String(text) = &*value else {
             continue;
         };
-        let clean = before_foreign(unwrapped(text, ours), ours);
+        let clean = before_foreign(headless(unwrapped(text, ours), ours), ours);
         let clean = without_marks(clean, ours, properties, is_document);
         let clean = if ours == "content" {
             unfenced(clean, is_document)
@@ -75,8 +78,8 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
             continue;
         }
         if clean.len() < text.len() && !clean.trim().is_empty() {
-            // A line break before the mark is the mark's, but for a file's.
-            let clean = if ours == "content" {
+            // A line break before the mark is the mark's, but for one of a file's, or where what it replaces has one.
+            let clean = if ours == "content" || ours == "new_text" && replaces_lines {
                 clean
             } else {
                 clean.strip_suffix('\n').unwrap_or(clean)
@@ -101,6 +104,21 @@ fn unwrapped<'a>(text: &'a str, ours: &str) -> &'a str {
     let inside = cdata().or_else(element).or_else(quoted);
     inside
         .filter(|_| OF_ONE_LINE.contains(&ours))
+        .unwrap_or(text)
+}
+
+/// A text without the mark that begins its argument, where it has the end of it too.
+fn headless<'a>(text: &'a str, ours: &str) -> &'a str {
+    let begun = text.trim_start();
+    let keyed = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
+    let key = |begin| marks::after(begun, begin)?.split_once('>');
+    let named = keyed
+        .filter_map(key)
+        .find(|(key, _)| means(key.trim_matches(['"', '\'']), ours));
+    let inside = named.map(|(_, inside)| inside);
+    let inside = inside.or_else(|| marks::after(begun, "<arg_value>"));
+    inside
+        .filter(|inside| marks::without_ends(inside).len() < inside.len())
         .unwrap_or(text)
 }
 

@@ -96,7 +96,7 @@ pub(super) fn fenced(
 }
 
 /// What follows the marks around calls that a text begins with.
-fn noise(text: &str) -> &str {
+pub(super) fn noise(text: &str) -> &str {
     let around = [Kind::Calls, Kind::Header];
     let mut rest = text.trim_start();
     let mut is_inside = false;
@@ -420,6 +420,8 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         let call = TextCall::new(name.to_owned(), Map::new());
         return Some((vec![call], after));
     }
+    // A tag that ends where its name does.
+    let rest = rest.strip_prefix('>').unwrap_or(rest);
     let is_fenced = rest.trim_start().starts_with("```");
     let (calls, rest) = with_json(name, rest)?;
     let end = rest.trim_start();

@@ -6,10 +6,11 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::json::{self, TextCall};
 use super::python;
+use super::search;
 use crate::calls::names;
 use crate::text::marks::{self, MARKS};
 use crate::text::repair::PATCH;
@@ -98,6 +99,21 @@ impl Quotation {
     pub(crate) fn stands_in(&self, text: &str) -> bool {
         contains(&words(text), &self.call, &self.syntax)
     }
+}
+
+/// Whether calls stand in a text that was read, or all that these arguments say: the text may be where a call comes from.
+pub(crate) fn may_come_from(arguments: &Map<String, Value>, text: &str) -> bool {
+    search::has_mark(text) || says(text, arguments)
+}
+
+/// Whether each of these values stands in a text.
+pub(crate) fn says(text: &str, arguments: &Map<String, Value>) -> bool {
+    let text = words(text);
+    arguments.values().all(|value| {
+        let mut parts = Vec::new();
+        add_value(&mut parts, value);
+        parts.is_empty() || contains(&text, &[parts], &HashSet::new())
+    })
 }
 
 /// How many arguments may stand in any order; those behind them in theirs.
@@ -195,8 +211,10 @@ fn words(text: &str) -> Vec<Word> {
             && characters.peek().is_some_and(|it| it.is_alphanumeric());
         end(&mut word, &mut begins_line, &mut has_sign, is_joined);
         has_sign |= !character.is_whitespace();
-        if character == '&' {
-            skip_entity(&mut characters);
+        match character {
+            '&' => skip_entity(&mut characters),
+            '%' => skip_digits(&mut characters, 2),
+            _ => {}
         }
         let escaped = if character == '\\' {
             while characters.next_if_eq(&'\\').is_some() {}
@@ -204,10 +222,15 @@ fn words(text: &str) -> Vec<Word> {
         } else {
             None
         };
+        if escaped == Some('u') {
+            skip_digits(&mut characters, 4);
+        }
         begins_line |=
             character == '\n' || escaped.is_some_and(|it| matches!(it, 'n' | 'r' | '\n'));
         word.extend(
-            escaped.filter(|it| it.is_alphanumeric() && !matches!(it, 'n' | 'r' | 't' | 'b' | 'f')),
+            escaped.filter(|it| {
+                it.is_alphanumeric() && !matches!(it, 'n' | 'r' | 't' | 'b' | 'f' | 'u')
+            }),
         );
     }
     end(&mut word, &mut begins_line, &mut has_sign, false);
@@ -223,6 +246,20 @@ fn skip_entity(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
         .take_while(|c| c.is_ascii_alphanumeric() || *c == '#');
     let length = name.count();
     if (1..=LONGEST).contains(&length) && characters.clone().nth(length) == Some(';') {
+        *characters = ahead;
+    }
+}
+
+/// Skips the number of an escape such as `%3C` or `\u003c`, which stands for a sign.
+fn skip_digits(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, count: usize) {
+    let mut ahead = characters.clone();
+    if ahead
+        .by_ref()
+        .take(count)
+        .filter(char::is_ascii_hexdigit)
+        .count()
+        == count
+    {
         *characters = ahead;
     }
 }
@@ -322,7 +359,7 @@ fn is_mark(text: &[Word], at: usize, syntax: &HashSet<String>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, json};
+    use serde_json::json;
 
     use super::*;
 

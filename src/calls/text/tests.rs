@@ -21,12 +21,13 @@ fn is_call(text: &str, words: &str) {
     let Held::Calls(Written {
         words: rest,
         calls,
-        in_prose,
+        is_beside_prose,
+        ..
     }) = held
     else {
         panic!("{text}: {held:?}")
     };
-    assert_eq!(in_prose.is_some(), !words.is_empty(), "{text}");
+    assert_eq!(is_beside_prose, !words.is_empty(), "{text}");
     assert_eq!(format!("{shown}{rest}").trim(), words, "{text}");
     assert_eq!(
         calls[0].0.trim_start_matches("functions."),

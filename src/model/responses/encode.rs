@@ -106,7 +106,10 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
         }
     }
     if !is_whole {
-        items.extend(words(message));
+        // Nothing may stand between a call and its result.
+        let is_call = |item: &Value| item["call_id"].is_string();
+        let at = items.iter().position(is_call).unwrap_or(items.len());
+        items.splice(at..at, words(message));
     }
     items.extend(
         calls

@@ -44,7 +44,9 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     // A name that could be created literally, though nobody means that.
     match literal {
         Ok(_) if cfg!(unix) && name.contains('\\') => Err(PathError::Backslash(name.to_owned())),
-        Ok(_) if leaves(roots, name) => Err(outside(roots, Path::new(name))),
+        Ok(_) if leaves(roots, name) => {
+            Err(with_hint(roots, name, outside(roots, Path::new(name))))
+        }
         Ok(literal) if is_plain(roots, name) => Ok(literal),
         literal => resolve_path(roots, Path::new(unwrapped(name)))
             .or(literal)
@@ -52,13 +54,16 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     }
 }
 
-/// An error that names the file of this workspace whose path ends as the name does behind a folder of the workspace's name.
-/// It is not taken: a folder of that name may be somewhere else.
+/// An error that names the file of this workspace whose path the name ends with. It is not taken: the name may mean a file
+/// somewhere else.
 fn with_hint(roots: &[Arc<Root>], name: &str, mut error: PathError) -> PathError {
+    let mut ends = name.match_indices('/').map(|(at, _)| &name[at + 1..]);
+    let there = |end: &str| {
+        let there = resolve_path(roots, Path::new(end)).ok()?;
+        (there.exists() && !end.is_empty()).then_some(there)
+    };
     if let PathError::Outside { hint, .. } = &mut error
-        && let Some((_, rest)) = name.rsplit_once(&format!("/{}/", own(roots)))
-        && let Ok(there) = resolve_path(roots, Path::new(rest))
-        && there.exists()
+        && let Some(there) = ends.find_map(there)
     {
         *hint = format!(". Did you mean {}?", there.display());
     }
@@ -95,7 +100,7 @@ fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
 /// Other spellings of a name, most likely first.
 fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
     let own = own(roots);
-    let changes: [&dyn Fn(&str) -> String; 13] = [
+    let changes: [&dyn Fn(&str) -> String; 14] = [
         &|name| after_drive(name, own).unwrap_or(name).to_owned(),
         &|name| after_scheme(name).unwrap_or(name).to_owned(),
         &|name| after_authority(name).unwrap_or(name).to_owned(),
@@ -108,6 +113,8 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         &|name| unescaped(name),
         &|name| unwrapped(name).to_owned(),
         &|name| bare(name).to_owned(),
+        // What projects of TypeScript call their sources.
+        &|name| name.replacen("@/", "src/", usize::from(name.starts_with("@/"))),
         &|name| name.trim_start_matches('@').to_owned(),
         &|name| name.replace('\\', "/"),
         &|name| {
@@ -129,6 +136,8 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         &|name| name.trim_start_matches('/').to_owned(),
         &|name| {
             let name = name.trim_start_matches("./");
+            // Out of the workspace, and in again.
+            let name = name.strip_prefix("../").unwrap_or(name);
             name.strip_prefix(own)
                 .filter(|_| !own.is_empty())
                 .and_then(|rest| rest.strip_prefix('/'))
@@ -283,7 +292,8 @@ fn bare(name: &str) -> &str {
         .iter()
         .find_map(|word| name.strip_prefix(word))
         .unwrap_or(name);
-    let name = name.trim().trim_matches(|c: char| "*“”‘’,;:\0".contains(c));
+    let name = name.trim().trim_start_matches("- ");
+    let name = name.trim_matches(|c: char| "*“”‘’,;:\0".contains(c));
     match name
         .strip_suffix(')')
         .and_then(|name| name.rsplit_once('('))

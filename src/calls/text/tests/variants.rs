@@ -190,7 +190,16 @@ fn carried(text: &str) -> Vec<String> {
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('"', "&quot;");
+    let in_hex = |escape: &dyn Fn(u32) -> String| -> String {
+        let escaped = |c: char| match c {
+            '<' | '>' | '"' | '{' | '}' => escape(u32::from(c)),
+            other => other.to_string(),
+        };
+        text.chars().map(escaped).collect()
+    };
     let mut all = vec![
+        in_hex(&|c| format!("%{c:02X}")),
+        in_hex(&|c| format!("\\u{c:04x}")),
         text.to_owned(),
         format!("Look at this:\n\n{text}\n\nWhat does it do?"),
         Value::from(escaped.as_str()).to_string(),
@@ -221,7 +230,7 @@ impl Play {
         }
         let held = calls.settle(&|call| Quotation::of(call).stands_in(read));
         let (runs, asks) = match &held {
-            Held::Calls(written) => (true, written.in_prose.is_some()),
+            Held::Calls(written) => (true, written.is_beside_prose),
             Held::Text(_) | Held::Unusable(..) => (false, false),
         };
         let follows = match rule {
