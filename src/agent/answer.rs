@@ -2,6 +2,7 @@
 //! own arguments are complete, while the rest still streams.
 
 mod nested;
+mod source;
 
 use std::collections::{HashMap, HashSet};
 use std::pin::pin;
@@ -16,11 +17,11 @@ use super::live::Live;
 use super::repetition::Repetition;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
-use crate::calls::text::{Held, Quotation, TextCalls, Written, may_come_from, says};
+use crate::calls::text::{Held, Quotation, TextCalls, Written};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
-    Arguments, AssistantMessage, ErrorCode, Failure, Finish, Message, ModelEvent, ModelRequest,
-    Provider, ToolCall, Usage,
+    Arguments, AssistantMessage, ErrorCode, Failure, Finish, ModelEvent, ModelRequest, Provider,
+    ToolCall, Usage,
 };
 use crate::text::repair::Repair;
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
@@ -275,7 +276,7 @@ impl<'a> Listener<'a> {
                     .join(", ");
                 let message = format!("the model wrote a tool call as text: {names}");
                 self.inputs.steps.notice(message).await;
-                let may_be_example = is_beside_prose || self.may_repeat(&calls);
+                let may_be_example = is_beside_prose || source::may_be_read(&self.inputs, &calls);
                 self.in_prose = may_be_example.then_some(text);
                 for (slot, (name, json)) in calls.into_iter().enumerate() {
                     self.collector.push(&ModelEvent::CallStart {
@@ -288,49 +289,6 @@ impl<'a> Listener<'a> {
             }
         }
         None
-    }
-
-    /// Whether calls in the text of an answer may repeat what a tool has read, and not be what the model wants: one that
-    /// changes something, and that no person asked for. One that the model repeats after it was told is meant.
-    fn may_repeat(&self, calls: &[(String, String)]) -> bool {
-        let history = self.inputs.history;
-        let last = history
-            .iter()
-            .rev()
-            .find_map(|entry| match entry.outline() {
-                Message::Assistant(message) => Some(message),
-                Message::User { .. } | Message::Results { .. } => None,
-            });
-        let (mut asked, mut read) = (Vec::new(), Vec::new());
-        for entry in history {
-            let mut texts = entry.read_texts().into_iter();
-            match entry.outline() {
-                // What is attached stands behind the person's own words.
-                Message::User { .. } => asked.extend(texts.next()),
-                Message::Results { .. } => {}
-                Message::Assistant(_) => continue,
-            }
-            read.extend(texts);
-        }
-        calls.iter().any(|(name, json)| {
-            let written = serde_json::from_str(json).unwrap_or_default();
-            let Ok(Resolved {
-                tool,
-                arguments: Value::Object(arguments),
-                ..
-            }) = tools::resolve(self.inputs.tools, name, written)
-            else {
-                return false;
-            };
-            let is_same = |call: &ToolCall| {
-                call.name == tool.name() && call.arguments == Arguments::Object(arguments.clone())
-            };
-            let is_told = last.is_some_and(|message| message.calls.iter().any(is_same));
-            !tool.kind().is_read_only()
-                && !is_told
-                && read.iter().any(|text| may_come_from(&arguments, text))
-                && !asked.iter().any(|text| says(text, &arguments))
-        })
     }
 
     /// Announces a call once its id is certain; a missing or duplicate id is replaced when the call is complete.

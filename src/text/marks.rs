@@ -264,10 +264,10 @@ pub(crate) fn may_become_header(text: &str) -> bool {
         return !text.is_empty() && may_become_end(text, &[]);
     };
     let is_begun = |sender: &&str| {
-        let closing = spelled(rest, sender).filter(|rest| may_become_end(rest, &[]));
-        begins_spelling(rest, sender) || closing.is_some()
+        let may_close = |rest| may_become_end(rest, &[]);
+        begins_spelling(rest, sender) || spelled(rest, sender).is_some_and(may_close)
     };
-    begins_message(name) && !may_begin_call(name) && SENDERS.iter().any(|sender| is_begun(&sender))
+    begins_message(name) && !may_begin_call(name) && SENDERS.iter().any(is_begun)
 }
 
 /// Whether a token with this name begins a message.
@@ -290,8 +290,7 @@ pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
     is_token || ends(kinds).any(|end| may_become(text, end))
 }
 
-/// How the names of tokens begin that need no bars: `<start_of_turn>` (Gemma), `<end_of_utterance>` (Idefics), `<_end>`
-/// (TeleChat).
+/// How the names of tokens begin that need no bars: Gemma's, `Idefics`', `TeleChat`'s.
 const BARE: [&str; 3] = ["start_of_", "end_of_", "_end"];
 
 /// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`, `<channel|>`.
@@ -370,16 +369,8 @@ const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer",
 const LONGEST_NAMESPACE: usize = 24;
 /// The words of names that stand around calls: two words at least, one of them of the first list, which begins the name or
 /// follows `start`. A word stands before its own beginning.
-const HEADS: [&str; 8] = [
-    "tools",
-    "tool",
-    "functions",
-    "function",
-    "calls",
-    "call",
-    "action",
-    "python",
-];
+#[rustfmt::skip]
+const HEADS: [&str; 8] = ["tools", "tool", "functions", "function", "calls", "call", "action", "python"];
 const MORE: [&str; 8] = [
     "code", "use", "request", "section", "begin", "start", "prefix", "tag",
 ];

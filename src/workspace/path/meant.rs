@@ -57,7 +57,9 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
 /// An error that names the file of this workspace whose path the name ends with. It is not taken: the name may mean a file
 /// somewhere else.
 fn with_hint(roots: &[Arc<Root>], name: &str, mut error: PathError) -> PathError {
-    let mut ends = name.match_indices('/').map(|(at, _)| &name[at + 1..]);
+    let mut ends = name
+        .match_indices('/')
+        .map(|(at, _)| name.split_at(at + 1).1);
     let there = |end: &str| {
         let there = resolve_path(roots, Path::new(end)).ok()?;
         (there.exists() && !end.is_empty()).then_some(there)
@@ -136,9 +138,10 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
         &|name| name.trim_start_matches('/').to_owned(),
         &|name| {
             let name = name.trim_start_matches("./");
-            // Out of the workspace, and in again.
-            let name = name.strip_prefix("../").unwrap_or(name);
-            name.strip_prefix(own)
+            // Perhaps out of the workspace, and in again.
+            let inside = name.strip_prefix("../").unwrap_or(name);
+            inside
+                .strip_prefix(own)
                 .filter(|_| !own.is_empty())
                 .and_then(|rest| rest.strip_prefix('/'))
                 .unwrap_or(name)

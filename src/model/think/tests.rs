@@ -1,0 +1,166 @@
+use super::*;
+use crate::model::Finish;
+
+#[track_caller]
+fn check(answer: &str, thoughts: &str, text: &str) {
+    for size in [1, 2, 3, 7, answer.len().max(1)] {
+        let (mut events, mut out) = (Batch::default(), Batch::default());
+        let mut filter = Thoughts::new();
+        let letters: Vec<char> = answer.chars().collect();
+        for piece in letters.chunks(size) {
+            events.text(&piece.iter().collect::<String>());
+            filter.pass(&mut events, &mut out);
+        }
+        events.push(ModelEvent::Finish(Finish::Stop));
+        filter.pass(&mut events, &mut out);
+        let (mut thought, mut said) = (String::new(), String::new());
+        while let Some(event) = out.pop() {
+            match event {
+                ModelEvent::Text(text) => said.push_str(&text),
+                ModelEvent::Reasoning(text) => thought.push_str(&text),
+                ModelEvent::TextWasReasoning => thought.push_str(&std::mem::take(&mut said)),
+                _ => {}
+            }
+        }
+        assert_eq!(
+            (thought.trim_end(), said.as_str()),
+            (thoughts.trim_end(), text),
+            "{answer} by {size}"
+        );
+    }
+}
+
+#[test]
+fn leading_think_blocks_are_reasoning() {
+    check("<think>\na < b\n</think>\n\nYes.", "\na < b\n", "Yes.");
+    check(" <thinking>a</thinking>Yes.", "a", "Yes.");
+    check("<think></think><think>a</think>Yes.", "a", "Yes.");
+    check("<think><think>a</think>b</think>Yes.", "ab", "Yes.");
+    check("<think>\n<think>a</think>\nYes.", "a", "Yes.");
+    check("<think>never ends </thi", "never ends </thi", "");
+    check("<think>a</think>", "a", "");
+    check("</think>\nYes.", "", "Yes.");
+    check(
+        "<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Yes.",
+        "a",
+        "Yes.",
+    );
+    check("<|channel>thought\na<channel|>Yes.", "a", "Yes.");
+    check(
+        " to=self<|message|>a<|eom|><|start|>assistant to=user<|message|>Yes.",
+        "a",
+        "Yes.",
+    );
+    check("<think:6124c78e>a</think:6124c78e>Yes.", "a", "Yes.");
+    check(
+        "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+        "a",
+        "Yes.",
+    );
+}
+
+#[test]
+fn what_begins_a_message_is_no_answer() {
+    for header in [
+        "<|im_start|>assistant\n",
+        "<|start_of_role|>assistant<|end_of_role|>",
+        "<|begin_of_text|><|start_header_id|>assistant<|end_header_id|>\n\n",
+        "<start_of_turn>model\n",
+        "<|turn>model\n",
+        "<|assistant|>",
+        "[gMASK]<sop>",
+    ] {
+        check(&format!("{header}Yes."), "", "Yes.");
+        check(&format!("{header}<think>a</think>Yes."), "a", "Yes.");
+    }
+    for text in ["<|im_start|> begins it.", "<|image|>Yes.", "<start>x"] {
+        check(text, "", text);
+    }
+    check("thought\na plan\n<channel|>Yes.", "thought\na plan", "Yes.");
+}
+
+#[test]
+fn messages_of_gpt_oss_are_recognized_without_their_tokens() {
+    check(
+        "analysisWe add.assistantfinalIt is 42.",
+        "We add.",
+        "It is 42.",
+    );
+    check(
+        "assistantanalysiswe add.assistantfinalit is",
+        "we add.",
+        "it is",
+    );
+    check(
+        "<|channel|>analysisWe add.<|end|>assistantfinalYes.",
+        "We add.",
+        "Yes.",
+    );
+    check(
+        "analysisWe add.assistantcommentary to=f",
+        "We add.",
+        "assistantcommentary to=f",
+    );
+    check(
+        "<|channel|>commentary<|message|>I add.<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+        "",
+        "I add.Yes.",
+    );
+    check(
+        "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=f<|message|>{}",
+        "",
+        "I look.<|start|>assistant to=f<|message|>{}",
+    );
+    check(
+        "<|channel|>final<|message|>Yes.<|end|><|start|>user<|message|>Thanks",
+        "Thanks",
+        "Yes.",
+    );
+    for text in [
+        "analysis of it",
+        "Analysis: x",
+        "final",
+        "finally",
+        "assistant",
+        "Final Fantasy",
+    ] {
+        check(text, "", text);
+    }
+}
+
+#[test]
+fn an_end_without_a_beginning_ends_thoughts() {
+    check("a plan\n</think>\n\nYes.", "a plan", "Yes.");
+    check("a plan.</think>\n\nYes.", "a plan.", "Yes.");
+    check("eins\nzwei\n</thinking>Ja.", "eins\nzwei", "Ja.");
+    check("I look.</think><|tool_calls|>", "I look.", "<|tool_calls|>");
+    check("计划\n[/THINK]\n好。", "计划", "好。");
+}
+
+#[test]
+fn later_think_tags_are_text() {
+    for text in [
+        "Close it with `</think>`.",
+        "The end is </think>\nand no more.",
+        "```\n</think>\n```\nis how it ends.",
+        "Begin with <think>\nand end with\n</think>\nso.",
+    ] {
+        check(text, "", text);
+    }
+    for text in [
+        "Use <think>x</think>.",
+        "",
+        " \n",
+        "<thin",
+        "<p>x</p>",
+        "<think",
+        "[x]",
+    ] {
+        check(text, "", text);
+    }
+    check(
+        "<think>a</think>b <think>c</think>",
+        "a",
+        "b <think>c</think>",
+    );
+}
