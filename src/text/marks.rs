@@ -5,10 +5,14 @@
 //! its slash anywhere before the name, and its brackets may be tokens (Kimi K3) or follow one (`MiniMax` M3).
 //!
 //! The tokens that only begin or end an answer are no rows but a rule: `<|`, a name, `|>`. So are the names of most marks around
-//! calls: in a row, `*` is a name made of the [words](HEADS) for calls, in any order (`tool_calls`, `start_action`), and
+//! calls: in a row, `*` is a name made of the [words](names) for calls, in any order (`tool_calls`, `start_action`), and
 //! `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough (`function`).
 
+mod names;
+
 use std::borrow::Cow;
+
+pub(crate) use self::names::{is_name_of_calls, words};
 
 /// What a mark stands around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,7 +255,7 @@ pub(crate) fn after_header(text: &str) -> Option<&str> {
         let closed = token(rest).filter(|(name, _)| name.to_ascii_lowercase().contains("end"));
         return Some(closed.map_or(rest, |(_, rest)| rest));
     }
-    // Without a sender it may be the mark of a call that nobody knows.
+    // Without a sender it may be an unknown mark of a call.
     let is_alone = name.eq_ignore_ascii_case(SENDERS[0])
         || name.starts_with("begin_of_")
         || name.starts_with("begin▁of▁");
@@ -367,15 +371,6 @@ fn is_begun(text: &str, end: &str) -> bool {
 const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
 /// The longest namespace of a tag, in bytes.
 const LONGEST_NAMESPACE: usize = 24;
-/// The words of names that stand around calls: two words at least, one of them of the first list, which begins the name or
-/// follows `start`. A word stands before its own beginning.
-#[rustfmt::skip]
-const HEADS: [&str; 8] = ["tools", "tool", "functions", "function", "calls", "call", "action", "python"];
-const MORE: [&str; 8] = [
-    "code", "use", "request", "section", "begin", "start", "prefix", "tag",
-];
-/// The words of names that end calls, and a slash.
-const ENDINGS: [&str; 3] = ["end", "suffix", "/"];
 /// The places of such names in a mark.
 const BEGINNING: char = '*';
 const ENDING: char = '^';
@@ -383,7 +378,7 @@ const WORD: char = '+';
 
 /// Whether a name stands in a place of a mark for names.
 fn fits(name: &str, place: char) -> bool {
-    is_name(name, place == ENDING) || place == WORD && HEADS.contains(&name.to_lowercase().as_str())
+    names::is_name(name, place == ENDING) || place == WORD && names::is_head(name)
 }
 
 /// The longest name of a token, in bytes.
@@ -397,42 +392,6 @@ const BRACKETS: [(&str, &str); 3] = [("<|open|>", "<"), ("<|close|>", "</"), ("<
 const MESSAGE_ENDS: [&str; 2] = ["<|close|>message<|sep|>", "<|close|>response<|sep|>"];
 const CLOSING: &str = "<|sep|>";
 const ALL: [Kind; 6] = [Calls, Named, Argument, Thoughts, Header, Stop];
-
-/// The words of names around calls.
-pub(crate) fn words() -> impl Iterator<Item = &'static str> {
-    HEADS.iter().chain(&MORE).chain(&ENDINGS).copied()
-}
-
-/// The words of a name, as far as they are words for calls, and what is left.
-fn in_words(name: &str) -> (Vec<&'static str>, String) {
-    let mut rest: String = name.chars().map(folded).collect();
-    let mut known = Vec::new();
-    loop {
-        let found = words().find_map(|word| Some((word, rest.strip_prefix(word)?.to_owned())));
-        let Some((word, after)) = found else {
-            return (known, rest);
-        };
-        known.push(word);
-        after.trim_start_matches(['_', ':']).clone_into(&mut rest);
-    }
-}
-
-/// Whether a name is made of words for calls, and ends them if it is to.
-fn is_name(name: &str, ends: bool) -> bool {
-    let (words, rest) = in_words(name);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-    let begins = words.first().is_some_and(|word| may_be_first(word));
-    rest.is_empty() && begins && words.len() > 1 && has(&HEADS) && has(&ENDINGS) == ends
-}
-
-fn may_be_first(word: &str) -> bool {
-    word == "start" || !MORE.contains(&word)
-}
-
-/// Whether a word is a name of a mark around calls.
-pub(crate) fn is_name_of_calls(word: &str) -> bool {
-    is_name(word, false)
-}
 
 /// A text behind the name that it begins with, as far as it goes.
 fn split_name(text: &str) -> (&str, &str) {
@@ -497,8 +456,9 @@ fn begins_spelling(text: &str, mark: &str) -> bool {
             Some(wanted @ (BEGINNING | ENDING | WORD)) => {
                 let (name, after) = split_name(rest);
                 if after.is_empty() {
-                    let (known, left) = in_words(name);
-                    let mut next = words().filter(|word| !known.is_empty() || may_be_first(word));
+                    let (known, left) = names::in_words(name);
+                    let mut next =
+                        words().filter(|word| !known.is_empty() || names::may_be_first(word));
                     let suffix = name.rfind(':').map(|at| name.split_at(at).1);
                     return next.any(|word| word.starts_with(&left))
                         || !known.is_empty() && suffix.is_some_and(may_be_suffix);
