@@ -54,9 +54,13 @@ impl Choice<'_> {
     pub(super) fn default_model(&self) -> Result<Endpoint, Failure> {
         let (provider, model) = match (self.options.model.as_deref(), &self.options.base_url) {
             (Some(name), None) => self.split(name)?,
-            (Some(name), Some(url)) => self
-                .split(name)
-                .unwrap_or_else(|_| (provider_at(url).unwrap_or(CUSTOM), name)),
+            (Some(name), Some(url)) => self.split(name).unwrap_or_else(|_| {
+                let provider = provider_at(url).unwrap_or(CUSTOM);
+                // As it is shown, or as the endpoint calls it.
+                let shown = name.strip_prefix(provider);
+                let id = shown.and_then(|rest| rest.strip_prefix('/'));
+                (provider, id.unwrap_or(name))
+            }),
             (None, Some(url)) => {
                 let what = format!("an endpoint is configured ({}), but no model", url.as_str());
                 return Err(wrong(self.explain(&what)));

@@ -701,7 +701,7 @@ fn http_servers_that_deny_are_asked_once_and_the_remedy_is_told() {
     let missing =
         "HTTP status 403 Forbidden: the editor supplies this server, so set its credentials there";
     let nothing = "no MCP server at the address in mcp.web.url";
-    let lost = "began a session and does not continue it";
+    let lost = "does not accept the session it started";
     let key = json!([{ "name": "X-Key", "value": "k" }]);
     for (status, takes, headers, remedy, posts) in [
         (401, &[][..], json!([]), no_login, 1),

@@ -123,10 +123,12 @@ fn environment_variables_alone_suffice() {
         ("TANDEM_BASE_URL", "https://models.example/v1/"),
         ("TANDEM_BASE_URL", "http://127.0.0.1:9/v1"),
     );
-    check(
-        &[local, ("TANDEM_MODEL", "test")],
-        "custom/test Chat http://127.0.0.1:9/v1 [no key]",
-    );
+    for name in ["test", "custom/test"] {
+        check(
+            &[local, ("TANDEM_MODEL", name)],
+            "custom/test Chat http://127.0.0.1:9/v1 [no key]",
+        );
+    }
     check(
         &[
             url,
