@@ -274,19 +274,19 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private async send(text: string, now: boolean): Promise<void> {
-    const session = await this.conversations.shown();
-    const { draft } = session;
-    draft.text = text;
-    const { editing } = draft;
-    const attachments = [...draft.attachments, ...this.looking.problems(), ...(await mentionedSources(text))];
-    if (editing !== undefined && !(await this.review.restore(session, editing))) {
-      return this.showDraft(); // it was not sent
-    }
-    draft.clear();
+    const { draft } = this;
+    const { editing, attachments: attached } = draft;
+    draft.clear(); // what is typed from now on is the next one
     if (draft.text === "") {
-      this.stateChanged(); // the input is empty, or has what was typed since
+      this.stateChanged();
     } else {
       this.showDraft();
+    }
+    const session = await this.conversations.shown();
+    const attachments = [...attached, ...this.looking.problems(), ...(await mentionedSources(text))];
+    if (editing !== undefined && !(await this.review.restore(session, editing))) {
+      draft.edit({ text, attachments: attached }, editing);
+      return this.showDraft(); // it was not sent
     }
     await this.looking.report();
     await (now ? session.steer({ text, attachments }) : session.prompt({ text, attachments }));

@@ -140,6 +140,19 @@ test("what is sent while earlier sessions are restored belongs to the one that i
   chat.dispose();
 });
 
+test("what is typed while a message is being sent is the next one", async () => {
+  const { session, chat, pane } = opened();
+  const sent = new Promise<string>((resolve) =>
+    Object.assign(session.current, { prompt: async ({ text }: { text: string }) => resolve(text) }),
+  );
+  pane.type("hello");
+  pane.send("hello");
+  pane.type("and then");
+  assert.equal(await sent, "hello");
+  assert.equal(session.draft.text, "and then");
+  chat.dispose();
+});
+
 test("a question is on the badge, hidden or not", () => {
   const { session, chat, pane } = opened();
   pane.hide();
