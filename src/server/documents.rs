@@ -38,7 +38,7 @@ impl Server {
             completer.note_change(&self.documents, uri, &changes);
         }
         self.documents.change(uri, version, &changes);
-        if self.chats.hints().mark_hunks_of(uri) {
+        if self.chats.hints().has_hunks_in(uri) {
             self.show_hunks();
         }
     }

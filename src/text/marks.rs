@@ -262,7 +262,7 @@ pub(crate) fn after_header(text: &str) -> Option<&str> {
     (is_alone && !rest.starts_with(' ')).then_some(rest)
 }
 
-/// Whether a text is the beginning of those.
+/// Whether a text may become what [`after_header`] skips.
 pub(crate) fn may_become_header(text: &str) -> bool {
     let Some((name, rest)) = token(text) else {
         return !text.is_empty() && may_become_end(text, &[]);

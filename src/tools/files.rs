@@ -205,7 +205,7 @@ fn likeness(wanted: &str, name: &str, same_folder: bool) -> u8 {
     if wanted == name {
         return 255;
     }
-    // What is missing or too much begins with a sign: `app` and `app.py`, `app.py | 3 ++-`.
+    // One is the other up to a punctuation mark: `app` and `app.py`, `app.py` and `app.py | 3 ++-`.
     let (short, long) = if wanted.len() < name.len() {
         (wanted, name)
     } else {

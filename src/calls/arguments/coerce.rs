@@ -273,7 +273,7 @@ fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
         {
             *line = typed.to_owned();
         }
-        // Signs between words that a server has escaped for HTML.
+        // Operators that a server has escaped for HTML.
         let signs = [" &gt; ", " &lt; ", " &amp;&amp; "];
         if !line.contains(['"', '\'']) && signs.iter().any(|sign| line.contains(sign)) {
             let signs = [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")];

@@ -250,7 +250,7 @@ fn skip_entity(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Skips the number of an escape such as `%3C` or `\u003c`, which stands for a sign.
+/// Skips the digits of an escape such as `%3C` or `\u003c`.
 fn skip_digits(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, count: usize) {
     let mut ahead = characters.clone();
     if ahead

@@ -76,8 +76,8 @@ impl Hints {
         }
     }
 
-    /// Whether a document has hints of what is under review.
-    pub fn mark_hunks_of(&self, uri: &str) -> bool {
+    /// Whether a document has hints about what is under review.
+    pub fn has_hunks_in(&self, uri: &str) -> bool {
         let shown = self.lock();
         shown.hunks.values().flatten().any(|(of, _)| of == uri)
     }
