@@ -65,6 +65,20 @@ function M.new(t, home)
     end
   end
 
+  function t.recover()
+    local sessions = require('tandem.chats').all()
+    for _, session in ipairs(sessions) do
+      if session.state ~= 'idle' then
+        session:stop()
+      end
+    end
+    vim.wait(5000, function()
+      return not require('tandem.permission').pending() and vim.iter(sessions):all(function(session)
+        return session.state == 'idle'
+      end)
+    end, 5)
+  end
+
   --- A project with one file, open and current.
   ---@param name string
   ---@return integer buf, string folder

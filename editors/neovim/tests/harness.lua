@@ -1,5 +1,6 @@
 --- A small test harness: named tests that run in order, each failure with its place, a count at the end.
-local M = { passed = 0, failed = 0, skipped = 0 }
+---@field recover fun() called behind a test that failed: what it left open must not fail the next one
+local M = { passed = 0, failed = 0, skipped = 0, recover = function() end }
 
 --- The only test of this run: `finish` plays it again in an editor of its own.
 local AGAIN = 'TANDEM_TEST_AGAIN'
@@ -27,6 +28,7 @@ function M.test(name, body, is_of_all)
     M.failed = M.failed + 1
     failure = { name = name, problem = tostring(problem), is_of_all = is_of_all }
     say(('FAILED %s\n  %s'):format(name, (tostring(problem):gsub('\n', '\n  '))))
+    M.recover()
   end
 end
 

@@ -116,7 +116,7 @@ end
 
 local hints = {
   idle = { '<CR> send' },
-  running = { '<CR> queue', 'g<CR> send now', '<C-c> stop' },
+  running = { '<CR> queue', '<C-c> stop', 'g<CR> send now' },
 }
 
 --- The keys that answer a request, named like its answers.
@@ -130,6 +130,20 @@ local function request_keys(request)
   return vim.iter({ names.ga or '', names.gr or '', '<C-c> stop' }):filter(function(key)
     return key ~= ''
   end):totable()
+end
+
+--- The keys that are of use now. In insert mode, sending has a key of its own, and the others come after <Esc>.
+---@private
+---@return string[]
+function Chat:keys()
+  local keys = self.request and request_keys(self.request) or hints[self.session.state] or hints.running
+  if api.nvim_get_current_buf() ~= self.buf or api.nvim_get_mode().mode:sub(1, 1) ~= 'i' then
+    return keys
+  end
+  return vim.tbl_map(function(key)
+    local sends = key:gsub('^<CR>', '<C-s>')
+    return sends ~= key and sends or '<Esc>' .. key
+  end, keys)
 end
 
 --- The queued messages, as lines above the input.
@@ -168,8 +182,7 @@ function Chat:show_state()
   if #lines > 0 then
     lines[#lines + 1] = { { '', 'TandemDim' } }
   end
-  local all = self.request and request_keys(self.request) or hints[self.session.state] or hints.running
-  local keys = cells.first(all, room - #'You   ')
+  local keys = cells.first(self:keys(), room - #'You   ')
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
     virt_text = { { 'You   ', 'TandemUser' }, { keys, 'TandemDim' } },

@@ -68,6 +68,15 @@ function M.hunks(from, to)
   end, found --[[@as integer[][] ]])
 end
 
+--- Where rows that go are highlighted: below the syntax, whose colors stay readable on a background. In a color scheme
+--- without one, such as the default, only the text's own color tells, which is then above the syntax and its semantic tokens.
+---@return integer priority
+local function removed_priority()
+  local group = api.nvim_get_hl(0, { name = 'TandemReviewDelete', link = false })
+  local background = vim.o.termguicolors and group.bg or not vim.o.termguicolors and group.ctermbg
+  return (background or group.reverse) and 95 or 150
+end
+
 --- Shows a hunk: removed rows are marked, added lines are virtual.
 ---@param bufnr integer
 ---@param space integer namespace
@@ -81,7 +90,7 @@ function M.draw(bufnr, space, hunk)
     hl_eol = true,
     virt_lines = hunk.count == 0 and virtual_lines or nil,
     virt_lines_above = true,
-    priority = 95,
+    priority = removed_priority(),
     strict = false,
   })
   if hunk.count > 0 and virtual_lines then

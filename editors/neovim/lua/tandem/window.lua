@@ -204,6 +204,17 @@ local function guard_transcript(buf)
       session().chat.text:repair_input()
     end,
   })
+  api.nvim_create_autocmd('ModeChanged', {
+    pattern = { '*:i', 'i*:n' }, -- <C-c> leaves insert mode without InsertLeave
+    desc = 'tandem: name the keys of the mode',
+    callback = function()
+      local shown = api.nvim_get_current_buf() == buf and require('tandem.chats').of_chat(buf)
+      if shown then
+        shown.chat:show_state()
+      end
+      return not api.nvim_buf_is_valid(buf) -- which removes this
+    end,
+  })
   api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'BufEnter' }, {
     buffer = buf,
     desc = 'tandem: allow changes in the input only',
@@ -408,8 +419,6 @@ local function put(win, buf)
   vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
   vim.wo[win].winfixbuf = true -- what is opened from here is opened beside it
   api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
-  fit(win)
-  watch_size()
 end
 
 --- A window where the settings want it; the cursor stays.
@@ -438,8 +447,14 @@ function M.open(buf, focus)
   if not win and vim.fn.getcmdwintype() ~= '' then
     return -- no window can be opened from the command-line window
   elseif not win then
-    win = M.find_other(buf) or open_window(buf)
+    local other = M.find_other(buf)
+    win = other or open_window(buf)
     put(win, buf)
+    if not other and vim.o.equalalways then -- as `:split` does: the room comes from all windows, not from one
+      vim.cmd(is_beside() and 'horizontal wincmd =' or 'vertical wincmd =')
+    end
+    fit(win)
+    watch_size()
   end
   if focus then
     api.nvim_set_current_win(win)
