@@ -121,7 +121,7 @@ async fn settle(
         .event(AgentEvent::preview(call_id, ToolKind::Edit, decided))
         .await;
     if !applies {
-        let result = ToolError("discarded; nothing in the workspace was changed".to_owned());
+        let result = ToolError("nothing in the workspace was changed".to_owned());
         steps
             .event(AgentEvent::ended(call_id, APPLY, result.into()))
             .await;

@@ -136,7 +136,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   attach(attachment: Attachment): void {
     if (attachment.block.type === "image" && attachment.block.data.length > MAX_IMAGE) {
-      void window.showWarningMessage(l10n.t("{0} was not added: images can be at most 3.7 MB.", attachment.label));
+      void window.showWarningMessage(l10n.t("{0} was not added: images can be at most 3.75 MB.", attachment.label));
       return;
     }
     this.draft.attach(attachment);

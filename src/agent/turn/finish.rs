@@ -28,7 +28,7 @@ use crate::workspace::{CHAT_FILE, Workspace};
 const RETURNS: u32 = 2;
 /// How often quick fixes are applied before it does: a fix may show the next problem.
 const ROUNDS: u32 = 3;
-/// How long the editor has to answer. It answers within 1.5 s.
+/// How long the editor has to answer. It answers within 2 s.
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// How many problems the model reads.
 const LISTED: usize = 20;

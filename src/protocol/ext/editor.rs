@@ -36,7 +36,7 @@ pub struct Save {
 pub struct DiagnosticsParams {
     /// Of these documents; if empty, of all documents the editor knows.
     pub uris: Vec<String>,
-    /// The documents have just changed: answer when the diagnostics of the new text have settled, and within 1.5 s in
+    /// The documents have just changed: answer when the diagnostics of the new text have settled, and within 2 s in
     /// any case. Documents that nothing checks are left out of the answer.
     pub settled: bool,
 }

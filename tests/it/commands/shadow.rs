@@ -314,7 +314,11 @@ fn discarded_and_cancelled_turns_change_nothing_and_the_model_is_told() {
     };
     let before = contents(&trial.stage.world.path());
     trial.play(DISCARD);
-    assert!(trial.applied().contains("discarded"));
+    assert!(
+        trial
+            .applied()
+            .contains("nothing in the workspace was changed")
+    );
     assert_eq!(contents(&trial.stage.world.path()), before);
     assert_eq!(trial.review("list")["result"]["turns"], json!([]));
 

@@ -51,7 +51,7 @@ function M.paste()
   if not bytes then
     return nil, problem
   elseif #bytes > LARGEST then
-    return nil, ('The image is %.1f MB; the limit is %.1f MB'):format(#bytes / 1e6, LARGEST / 1e6)
+    return nil, ('The image is %.2f MB; the limit is %.2f MB'):format(#bytes / 1e6, LARGEST / 1e6)
   end
   local path = ('%s/%s.png'):format(folder(), vim.fn.sha256(bytes):sub(1, 12))
   vim.fn.mkdir(folder(), 'p', tonumber('700', 8))
