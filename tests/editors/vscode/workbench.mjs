@@ -131,12 +131,18 @@ export class Workbench {
     await this.open();
   }
 
-  /** Loads the window, again if need be: the extension host starts afresh, settings included. */
+  /**
+   * Loads the window: the extension host starts afresh, settings included. Again, if VS Code says that there is no folder: on a busy machine it can take
+   * a workspace of several for an empty one.
+   */
   async open(what = `folder=${this.project}`) {
+    const folders = this.page.locator(".explorer-folders-view");
+    const none = this.page.locator(".part.sidebar .welcome-view-content", { hasText: "You have not yet added a folder" });
     await eventually(async () => {
       await this.page.goto(`${this.address}/?${what}`);
-      await this.page.locator(".explorer-folders-view").waitFor({ timeout: START_MS });
-    }, 2); // VS Code itself, on a busy machine, can take a workspace of several folders for an empty one
+      await folders.or(none).first().waitFor({ timeout: START_MS });
+      await folders.waitFor({ timeout: TRY_MS });
+    }, 4);
     await this.page.locator(".activitybar [aria-label=tandem]").first().waitFor({ timeout: START_MS });
     this.chat = this.page.frameLocator('iframe.webview.ready[src*="extensionId=tandem.tandem"]').frameLocator("iframe#active-frame");
   }
