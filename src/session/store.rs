@@ -27,7 +27,7 @@ pub(super) use self::load::Kept;
 pub use self::origins::{LineOrigin, Wrote};
 pub(super) use self::record::Held;
 pub(super) use self::record::QueuedPrompt;
-use self::record::{Call, Head, Pending, Record, VERSION};
+use self::record::{Call, Head, Record, VERSION};
 pub(super) use self::replay::{TRY, UNANSWERED, changes, events, last_trial};
 use super::SessionId;
 use crate::agent::Entry;
@@ -59,7 +59,7 @@ pub(super) struct Journal {
     /// What was recorded of refusals, by [`Provider::place`].
     taught: BTreeMap<String, Taught>,
     /// Records to write.
-    pending: Vec<Pending>,
+    pending: Vec<Record>,
     /// Whether its first record was made.
     begun: bool,
     /// Whether the last write failed, which was reported.
@@ -126,7 +126,7 @@ impl Journal {
         &mut self,
         text: &str,
         attached: Vec<Value>,
-        entry: &Arc<Entry>,
+        entry: &Entry,
         held: Held,
         environment: &str,
     ) {
@@ -147,20 +147,21 @@ impl Journal {
             self.note(Record::Mode { mode });
         }
         self.note_held(held);
-        self.note(Pending::Prompt {
+        self.note(Record::Prompt {
             text: text.to_owned(),
-            entry: Arc::clone(entry),
+            message: entry.message().into_owned(),
             attached,
         });
     }
 
     /// Records an answer or results.
-    pub fn message(&mut self, entry: &Arc<Entry>) {
+    pub fn message(&mut self, entry: &Entry) {
         if !self.thought.is_empty() {
             let text = std::mem::take(&mut self.thought);
             self.note(Record::Thought { text });
         }
-        self.note(Pending::Message(Arc::clone(entry)));
+        let message = entry.message().into_owned();
+        self.note(Record::Message { message });
     }
 
     /// Records a compacted conversation.
@@ -333,9 +334,9 @@ impl Journal {
         }
     }
 
-    fn note(&mut self, what: impl Into<Pending>) {
+    fn note(&mut self, record: Record) {
         if !matches!(self.place, Place::Nowhere) {
-            self.pending.push(what.into());
+            self.pending.push(record);
         }
     }
 

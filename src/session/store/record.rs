@@ -2,13 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use crate::agent::Entry;
 use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
 use crate::changes::checkpoint::Settled;
@@ -171,66 +169,10 @@ pub(in crate::session) struct Call {
     pub exit: Option<Exit>,
 }
 
-/// A record to write. Long texts are shared with the conversation, not copied.
-#[derive(Debug)]
-pub(super) enum Pending {
-    /// As it is.
-    Record(Record),
-    /// Becomes a [`Record::Prompt`].
-    Prompt {
-        text: String,
-        entry: Arc<Entry>,
-        attached: Vec<Value>,
-    },
-    /// Becomes a [`Record::Message`].
-    Message(Arc<Entry>),
-}
-
-/// [`Record`] with borrowed fields.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Line<'a> {
-    Prompt {
-        text: &'a str,
-        message: &'a Message,
-        #[serde(skip_serializing_if = "<[Value]>::is_empty")]
-        attached: &'a [Value],
-    },
-    Message {
-        message: &'a Message,
-    },
-}
-
-impl From<Record> for Pending {
-    fn from(record: Record) -> Self {
-        Self::Record(record)
-    }
-}
-
-impl Pending {
+impl Record {
     /// Writes its line.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Record(record) => serde_json::to_writer(&mut *out, record),
-            Self::Prompt {
-                text,
-                entry,
-                attached,
-            } => serde_json::to_writer(
-                &mut *out,
-                &Line::Prompt {
-                    text,
-                    message: &entry.message(),
-                    attached,
-                },
-            ),
-            Self::Message(entry) => serde_json::to_writer(
-                &mut *out,
-                &Line::Message {
-                    message: &entry.message(),
-                },
-            ),
-        }?;
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
         out.write_all(b"\n")
     }
 }

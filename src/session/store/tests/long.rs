@@ -7,20 +7,20 @@ fn nine_turns() -> Vec<u8> {
     let mut lines = Vec::new();
     for turn in 1..=9 {
         let text = format!("prompt {turn}");
-        Pending::from(Record::Prompt {
+        Record::Prompt {
             text: text.clone(),
             message: user(&text),
             attached: Vec::new(),
-        })
+        }
         .write(&mut lines)
         .unwrap();
         let said = AssistantMessage {
             text: format!("answer {turn}"),
             ..AssistantMessage::default()
         };
-        Pending::from(Record::Message {
+        Record::Message {
             message: Message::Assistant(said),
-        })
+        }
         .write(&mut lines)
         .unwrap();
     }

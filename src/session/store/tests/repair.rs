@@ -6,7 +6,7 @@ use super::*;
 fn repaired(records: &[Record], expected: &[Message]) {
     let mut lines = Vec::new();
     for record in records {
-        Pending::from(record.clone()).write(&mut lines).unwrap();
+        record.clone().write(&mut lines).unwrap();
     }
     let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
     let shape = |message: &Message| match message {
@@ -90,14 +90,12 @@ fn finished_and_interrupted_calls_are_distinguished() {
         exit: None,
     };
     let mut lines = Vec::new();
-    Pending::from(Record::Message {
+    Record::Message {
         message: answer(&["a", "b"]),
-    })
+    }
     .write(&mut lines)
     .unwrap();
-    Pending::from(Record::Call(call("a")))
-        .write(&mut lines)
-        .unwrap();
+    Record::Call(call("a")).write(&mut lines).unwrap();
     let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
     let Some(Message::Results { results }) = kept.repair else {
         panic!("{kept:?}")
@@ -113,11 +111,11 @@ fn finished_and_interrupted_calls_are_distinguished() {
 fn damaged_lines_are_skipped_and_newer_formats_refused() {
     let mut lines =
         b"{\"type\":\"prompt\",\"text\":\"a\",\"mess\n{\"type\":\"later\",\"x\":1}\n".to_vec();
-    Pending::from(Record::Prompt {
+    Record::Prompt {
         text: "b".to_owned(),
         message: user("b"),
         attached: Vec::new(),
-    })
+    }
     .write(&mut lines)
     .unwrap();
     let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
@@ -130,9 +128,7 @@ fn damaged_lines_are_skipped_and_newer_formats_refused() {
         environment: String::new(),
     };
     let mut lines = Vec::new();
-    Pending::from(Record::Session(head))
-        .write(&mut lines)
-        .unwrap();
+    Record::Session(head).write(&mut lines).unwrap();
     assert_eq!(
         load_bytes(&lines, MemoryBounds::NONE).unwrap_err(),
         TooNew(VERSION + 1)
