@@ -28,6 +28,8 @@ i=0; readarray -t i <<< {}
 i=0; printf -v i %s {}
 i=0; printf -vi %s {}
 i=0; v=-v; printf $v i %s {}
+i=0; printf {-v,i} %s {}
+i=0; printf ""{-v,i} %s {}
 false && i=0; : ${i:={}}
 false && i=0; : "${j:=${i={}}}"
 i=0; j={}; i=$j
@@ -35,6 +37,8 @@ i=0; j={}; k=$j; i=${k}
 i=0; eval i={}
 i=0; f() { i=$1; }; f {}
 i=0; set -- {}; i=$1
+((1=2)); set -- {}; i=$1
+((1a=2)); set -- {}; i=$1a
 i=0; select i in {}; do break; done <<< 1
 while read -r i; do break; done <<< {}
 i=0; while getopts b: i -b {}; do i=$OPTARG; done
@@ -45,6 +49,7 @@ i=$(echo {})
 i=$(echo {}; ls | wc -l)
 i=$(echo {} | tee x)
 i=`echo {}`
+i=$((echo {}); (true))
 wc() { echo {}; }; i=$(wc -l < a)
 i=$(seq {})
 unset RANDOM; RANDOM={}; i=$RANDOM
@@ -65,7 +70,6 @@ i=$(date +%s)
 i=$#
 i=$((2 + 1))
 j=3; i=$j
-declare i=3
 ((i = 3))
 let i=3
 for ((i = 0; i < 3; i++)); do :; done
@@ -76,7 +80,7 @@ const CALCULATIONS: &str = r#"
 (( i ))
 (( i += 2 )) || ls
 while (( i-- > 0 )); do ls; done
-echo $((i + 1)) $((-$i)) $((${i} * 16#f))
+echo $((i + 1)) $((-$i)) $((${i} * 16))
 echo "$[i]"
 let i
 let j=i+1 "k = i << 2"
@@ -123,7 +127,7 @@ fn a_line_calculates_with_its_own_numbers_and_asks_about_anything_else() {
         }
         numbers.extend(rows(SETS).map(|set| format!("{set}; {calculation}")));
     }
-    assert!(texts.len() > 1900 && numbers.len() > 200);
+    assert!(texts.len() > 1900 && numbers.len() > 190);
     texts.retain(is_free);
     assert_eq!(texts, Vec::<String>::new());
     numbers.retain(|line| !is_free(line));
@@ -135,6 +139,7 @@ fn a_line_calculates_with_its_own_numbers_and_asks_about_anything_else() {
 fn no_text_is_added_to_a_script_unasked() {
     let deny = policy(&[], &[], &["run_command(rm *)"]);
     for line in [
+        r#"set -- 'a[$(r""m f)]'; echo ${!1}"#,
         r#"x='system("r" "m f")'; awk "BEGIN { $x }""#,
         r#"awk "BEGIN { `cat x` }""#,
         r#"x='b/e;1e r""m f;s/q'; sed "s/a/$x/" a"#,
