@@ -331,6 +331,8 @@ t.test('the mode is switched and shown', function()
     return session().mode == 'plan'
   end)
   t.contains(require('tandem').status(), 'Plan')
+  t.equal(require('tandem').status(25), 'tandem: ready · Plan', 'what has room')
+  t.equal(require('tandem').status(1), 'tandem: ready')
   model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'Only planned.' } })
   vim.cmd('Tandem ask Edit it')
   wait_idle()

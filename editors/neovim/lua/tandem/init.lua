@@ -474,10 +474,11 @@ function M.log()
 end
 
 --- For status lines: the state of the current buffer's conversation, or an empty string.
+---@param width? integer cells that it may take: the state and as much of the rest as fits
 ---@return string
-function M.status()
+function M.status(width)
   local current = require('tandem.chats').at(vim.api.nvim_get_current_buf())
-  return current and ('tandem: ' .. require('tandem.status').describe(current)) or ''
+  return current and 'tandem: ' .. require('tandem.status').describe(current, width and width - #'tandem: ') or ''
 end
 
 return M

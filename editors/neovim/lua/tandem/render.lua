@@ -17,7 +17,7 @@ local M = {}
 ---@class tandem.Rendered
 ---@field lines string[]
 ---@field marks tandem.LineMark[]
----@field fold boolean
+---@field fold boolean|integer whether it folds into its first row; a number: without that many rows at its end
 ---@field width? integer cells of the first line, uncut, where it has to fit into one line of the window
 ---@field choices? table<integer, wire.PermissionOption> the answers of a request, by row
 
@@ -25,6 +25,7 @@ M.max_diff_lines = 400
 M.min_diff_lines = 20
 M.max_live_lines = 8
 M.max_reason_lines = 4
+M.max_failed_lines = 12
 M.max_context_bytes = 400
 
 local diff = vim.text and vim.text.diff or vim.diff
@@ -184,6 +185,9 @@ local function tool_body(call, live, asked)
     local is_seen = status == 'failed' and (call.kind == 'execute' or output <= M.max_reason_lines)
     -- Of a question to the user, the answer is seen.
     body.fold = not live and not is_seen and call.kind ~= 'think'
+    if is_seen and output > M.max_failed_lines then
+      body.fold = M.max_failed_lines + 1 -- and the fence
+    end
     return body, { { '  ' }, { output == 1 and '1 line' or output .. ' lines', 'TandemDim' } }
   end
   return body, {}

@@ -62,9 +62,11 @@ end
 
 --- One line about a session, such as `working · 3 s · Auto · sonnet`.
 ---@param session tandem.Session
+---@param room? number cells; the state is always there
 ---@return string
-function M.describe(session)
-  return table.concat(vim.list_extend({ activity(session) }, details(session)), ' · ')
+function M.describe(session, room)
+  local state = activity(session)
+  return cells.first(vim.list_extend({ state }, details(session)), math.max(room or math.huge, vim.fn.strdisplaywidth(state)))
 end
 
 --- What of a winbar has room: always the state, then as many of the details as fit, then the name of the workspace.

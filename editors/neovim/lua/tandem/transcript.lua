@@ -136,7 +136,7 @@ end
 
 --- Marks what folds (`foldexpr` reads it) or is highlighted as a whole.
 ---@param block tandem.Block
----@param fold boolean
+---@param fold boolean|integer a number: without that many rows at its end
 function Transcript:mark_span(block, fold)
   local namespace = fold and folds.namespace or block.highlight and looks or nil
   local span = block.span
@@ -146,6 +146,7 @@ function Transcript:mark_span(block, fold)
   end
   if namespace then
     local first, last = self:rows(block)
+    last = math.max(first, last - (tonumber(fold) or 0))
     local id = api.nvim_buf_set_extmark(self.buf, namespace, first, 0, {
       id = span and span.id,
       end_row = last,
@@ -212,14 +213,18 @@ end
 --- Replaces a block's content.
 ---@param block tandem.Block
 ---@param lines string[]
----@param fold? boolean
+---@param fold? boolean|integer see mark_span
 function Transcript:set(block, lines, fold)
   self:write(function()
     self:mark_span(block, fold or false)
     self:put(block, lines)
     self:mark_span(block, fold or false)
   end)
-  self:fold(self:rows(block))
+  if type(fold) == 'number' then
+    folds.update(self.buf, self:rows(block)) -- the mark was over all rows while they were put there
+  else
+    self:fold(self:rows(block))
+  end
   if fold then
     vim.iter(self:followers()):each(show_end)
   end

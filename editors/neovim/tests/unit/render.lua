@@ -118,6 +118,8 @@ return function(t)
     t.equal(rendered.lines[#rendered.lines - 1], '30')
     call.status = 'completed'
     t.equal({ render.tool(call).fold, #render.tool(call).lines }, { true, 33 })
+    call.status = 'failed'
+    t.equal({ render.tool(call).fold, #render.tool(call).lines }, { 13, 33 }, 'the last lines of a long output stay')
   end)
 
   t.test('a question shows the keys of its answers', function()
