@@ -1,5 +1,7 @@
 //! Slash commands and the options of a session: model and reasoning effort.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
@@ -48,6 +50,13 @@ fn commands_are_announced_and_local_ones_need_no_model() {
             "compact", "undo", "redo", "review", "try", "jobs", "model", "help", "fix"
         ]
     );
+    for page in ["docs/context.md", "editors/neovim/doc/tandem.txt"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+        let text = std::fs::read_to_string(path).unwrap();
+        for name in &names[..8] {
+            assert!(text.contains(&format!("/{name}")), "{page}: {name}");
+        }
+    }
     assert_eq!(commands[8]["description"], "Fix an issue");
     assert_eq!(
         ask(&mut client, &session, "/help")["result"]["stopReason"],
