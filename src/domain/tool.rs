@@ -95,9 +95,7 @@ pub struct CommandLine {
 pub enum Undo {
     /// All of it.
     Everything,
-    /// All but git's objects, which commands usually only add to.
-    ExceptObjects,
-    /// All but git-ignored folders and git's objects.
+    /// All but git-ignored folders; or all of it, a repository too.
     ExceptIgnored,
     /// Nothing: the command requires approval in every mode.
     Nothing,

@@ -195,45 +195,36 @@ impl Shell {
 impl Shared {
     /// How much an undo of the next command would cover, as far as known since the last look. Blocks.
     fn reach(&self, workspace: &Workspace) -> Reach {
-        match self.coverage(workspace) {
-            Err(error) => Reach::nothing(&error.to_string()),
-            Ok(Coverage {
-                problem: Some(problem),
-                ..
-            }) => Reach::nothing(&problem),
-            Ok(Coverage {
-                left_out,
-                has_objects,
-                ..
-            }) if left_out.is_empty() => {
-                let undo = if has_objects {
-                    Undo::ExceptObjects
-                } else {
-                    Undo::Everything
-                };
-                Reach {
-                    undo,
-                    note: None,
-                    left_out,
-                }
+        let Coverage {
+            problem,
+            left_out,
+            repositories,
+            has_objects,
+        } = match self.coverage(workspace) {
+            Ok(coverage) => coverage,
+            Err(error) => return Reach::nothing(&error.to_string()),
+        };
+        if let Some(problem) = problem {
+            return Reach::nothing(&problem);
+        }
+        let is_whole = left_out.is_empty();
+        let note = (!is_whole).then(|| {
+            let mut note = format!("undo does not cover {}", sorted(workspace, left_out.iter()));
+            if !repositories.is_empty() {
+                note += ", with the repository ";
+                note += &sorted(workspace, repositories.iter());
             }
-            Ok(Coverage {
-                left_out,
-                repositories,
-                ..
-            }) => {
-                let mut note =
-                    format!("undo does not cover {}", sorted(workspace, left_out.iter()));
-                if !repositories.is_empty() {
-                    note += ", with the repository ";
-                    note += &sorted(workspace, repositories.iter());
-                }
-                Reach {
-                    undo: Undo::ExceptIgnored,
-                    note: Some(note),
-                    left_out,
-                }
-            }
+            note
+        });
+        let undo = if is_whole && !has_objects {
+            Undo::Everything
+        } else {
+            Undo::ExceptIgnored
+        };
+        Reach {
+            undo,
+            note,
+            left_out,
         }
     }
 

@@ -18,7 +18,6 @@ mod windows;
 
 use std::path::{Path, PathBuf};
 
-use emptying::Uncovered;
 pub use rule::Rule;
 use rule::{NETWORK, Touch, may_be_short, of_path, of_words};
 
@@ -315,13 +314,8 @@ fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
         let words: Vec<String> = words.iter().map(Word::written).collect();
         programs::wipes(&words, &line.cwd, roots)
     };
-    let uncovered = match line.undo {
-        Undo::Everything => None,
-        Undo::ExceptObjects => Some(Uncovered::Objects),
-        Undo::ExceptIgnored | Undo::Nothing => Some(Uncovered::Ignored),
-    };
     emptying::has_candidate(&line.command, wipes)
-        || uncovered.is_some_and(|uncovered| emptying::may_empty(&line.command, uncovered))
+        || (line.undo != Undo::Everything && emptying::may_empty(&line.command))
 }
 
 /// The decision about a call.

@@ -6,7 +6,7 @@
 //! This is no security boundary (the sandbox is), so a program's own code is not analyzed: only the names of what
 //! removes files in scripting languages are.
 
-use super::programs::runs_others;
+use super::programs::{is_language, runs_others};
 use crate::text::shell::Dialect;
 use crate::text::shell::{Command, Piece, Redirection, Word, is_shell, program_name as name, read};
 
@@ -25,12 +25,7 @@ const REMOVERS: [&str; 12] = [
     "unlink",
     "wipe",
 ];
-/// Scripting languages.
-const LANGUAGES: [&str; 16] = [
-    "awk", "bun", "deno", "gawk", "julia", "lua", "luajit", "mawk", "node", "nodejs", "perl",
-    "php", "pypy", "python", "ruby", "tclsh",
-];
-/// What removes content in them.
+/// What removes content in scripting languages.
 const CALLS: [&str; 19] = [
     "Deno.remove",
     "Dir.delete",
@@ -59,32 +54,19 @@ const NOTHING: &str = "/dev/null";
 /// How many words a command is judged by.
 const WORDS: usize = 1000;
 
-/// What undo does not cover.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Uncovered {
-    /// Files that git ignores, and git's objects.
-    Ignored,
-    /// git's objects only: a pattern such as `*` does not match their folder.
-    Objects,
-}
-
-/// Whether the line may remove or overwrite more than it names, among what is not covered.
-pub(super) fn may_empty(text: &str, uncovered: Uncovered) -> bool {
+/// Whether the line may remove or overwrite more than it names.
+pub(super) fn may_empty(text: &str) -> bool {
     calls_remover(text)
         || match read(text, Dialect::Posix) {
             Ok(line) => {
                 // What a shell in the line reads may be in another command of it.
-                let is_shell = |command: &&Command| {
-                    command
-                        .words
-                        .first()
-                        .is_some_and(|word| is_shell(&word.written()))
-                };
-                let is_fed = line.all().iter().any(is_shell);
+                let program = |command: &Command| command.words.first().map(Word::written);
+                let mut programs = line.all().into_iter().filter_map(program);
+                let is_fed = programs.any(|program| is_shell(&program));
                 let commands: Vec<&Command> = line.commands.iter().collect();
-                uncovered.is_emptied_by_any(&commands, false, is_fed)
+                is_emptied_by_any(&commands, false, is_fed)
             }
-            Err(_) => uncovered.is_emptied_by_text(text),
+            Err(_) => has_candidate_in_text(text, is_broad),
         }
 }
 
@@ -141,225 +123,121 @@ fn calls_remover(line: &str) -> bool {
     CALLS.iter().any(|call| line.contains(call)) && line.split(is_blank).any(is_language)
 }
 
-impl Uncovered {
-    fn is_emptied_by_any(self, commands: &[&Command], in_loop: bool, is_fed: bool) -> bool {
-        commands.iter().any(|command| {
-            let in_loop = in_loop || matches!(command.keyword, Some("for" | "while" | "until"));
-            self.is_emptied_by(command, in_loop, is_fed)
-                || self.is_emptied_by_any(&command.inner(), in_loop, is_fed)
-        })
-    }
+fn is_emptied_by_any(commands: &[&Command], in_loop: bool, is_fed: bool) -> bool {
+    commands.iter().any(|command| {
+        let in_loop = in_loop || matches!(command.keyword, Some("for" | "while" | "until"));
+        is_emptied_by(command, in_loop, is_fed)
+            || is_emptied_by_any(&command.inner(), in_loop, is_fed)
+    })
+}
 
-    /// Whether a simple command affects more than it names, also by running its arguments, or one of them as a line.
-    fn is_emptied_by(self, command: &Command, in_loop: bool, is_fed: bool) -> bool {
-        let overwrites = |target: &&Redirection| {
-            matches!(target.operator, ">" | ">|" | "&>") && is_variable(&target.target)
-        };
-        if in_loop
-            && command
-                .redirections
-                .iter()
-                .any(|target| overwrites(&target))
+/// Whether a simple command affects more than it names, also by running its arguments, or one of them as a line.
+fn is_emptied_by(command: &Command, in_loop: bool, is_fed: bool) -> bool {
+    let redirections = &command.redirections;
+    let overwrites = |target: &Redirection| {
+        matches!(target.operator, ">" | ">|" | "&>") && is_variable(&target.target)
+    };
+    let targets = redirections.iter().map(|redirection| &redirection.target);
+    let words: Vec<Word> = command.words.iter().chain(targets).cloned().collect();
+    let texts: Vec<String> = words.iter().map(Word::written).collect();
+    let runs_words = runs_others(&texts);
+    let is_line = |text: &str| text.contains(' ') && may_empty(&text.replace("\\n", "\n"));
+    // An alias is set to a line.
+    let has_line = |text: &String| {
+        let value = text.split_once('=').map_or("", |(_, value)| value);
+        is_line(text) || is_line(value.trim_start_matches('!'))
+    };
+    let documents = redirections.iter().filter_map(Redirection::document);
+    (in_loop && redirections.iter().any(overwrites))
+        || (in_loop && texts.first().is_some_and(|it| removes(it)) && words.iter().any(is_variable))
+        || runs_unknown(&words, &texts)
+        || (command.keyword.is_none() && is_broad(&words))
+        || (runs_words && suffixes(&words).any(is_broad))
+        || ((runs_words || is_fed)
+            && (texts.iter().any(has_line)
+                || documents.map(Word::written).any(|text| is_line(&text))))
+}
+
+/// Whether these words affect more than they name, or something that comes from elsewhere.
+fn is_broad(words: &[Word]) -> bool {
+    let texts: Vec<String> = words.iter().map(Word::written).collect();
+    let Some((program, arguments)) = texts.split_first() else {
+        return false;
+    };
+    let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
+    let starts = |wanted: &str| arguments.iter().any(|word| word.starts_with(wanted));
+    let flagged = |letters: &[char]| arguments.iter().any(|word| is_flag(word, letters));
+    let copies_nothing = |word: &str| has(NOTHING) && COPIERS.contains(&name(word).as_str());
+    // The marks of what names several or anything; and always what names everything, or comes from another command.
+    let marks: &[char] = match name(program).as_str() {
+        "fd" | "fdfind" | "find" | "parallel" | "xargs" => {
+            return has("-delete")
+                || arguments
+                    .iter()
+                    .any(|word| is_shell(word) || removes(word) || copies_nothing(word));
+        }
+        "git" => return is_broad_git(arguments),
+        "rsync" | "tar" | "bsdtar" | "gtar" => return starts("--del") || starts("--remove-"),
+        "zip" => return has("--move") || flagged(&['m']),
+        program
+            if is_language(program)
+                && arguments
+                    .iter()
+                    .any(|text| has_candidate_in_text(text, is_broad)) =>
         {
             return true;
         }
-        let targets = command
-            .redirections
-            .iter()
-            .map(|redirection| &redirection.target);
-        let documents = command
-            .redirections
-            .iter()
-            .filter_map(Redirection::document);
-        let words: Vec<Word> = command.words.iter().chain(targets).cloned().collect();
-        let texts: Vec<String> = words.iter().map(Word::written).collect();
-        let Some(program) = texts.first() else {
-            return false;
-        };
-        let runs_words = runs_others(&texts);
-        let is_line =
-            |text: &String| text.contains(' ') && may_empty(&text.replace("\\n", "\n"), self);
-        (in_loop && REMOVERS.contains(&name(program).as_str()) && words.iter().any(is_variable))
-            || runs_unknown(&words, &texts)
-            || self.is_emptied_by_program(&texts)
-            || self.is_open(&words, false)
-            || (runs_words
-                && suffixes(&words)
-                    .skip(1)
-                    .any(|words| self.is_emptied_by_words(words)))
-            || ((runs_words || is_fed)
-                && texts
-                    .iter()
-                    .chain(&documents.map(Word::written).collect::<Vec<_>>())
-                    .any(is_line))
-    }
-
-    /// Whether these words empty it as a command whose arguments may come from elsewhere.
-    fn is_emptied_by_words(self, words: &[Word]) -> bool {
-        let texts: Vec<String> = words.iter().map(Word::written).collect();
-        self.is_emptied_by_program(&texts) || self.is_open(words, true)
-    }
-
-    /// Text in which any word may begin a command.
-    fn is_emptied_by_text(self, text: &str) -> bool {
-        has_candidate_in_text(text, |words| self.is_emptied_by_words(words))
-    }
-
-    fn is_emptied_by_program(self, words: &[String]) -> bool {
-        let Some((program, arguments)) = words.split_first() else {
-            return false;
-        };
-        let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
-        let starts = |wanted: &str| arguments.iter().any(|word| word.starts_with(wanted));
-        let runs = |programs: &[&str]| {
-            arguments
-                .iter()
-                .any(|word| programs.contains(&name(word).as_str()))
-        };
-        let runs_remover = || {
-            arguments.iter().any(|word| is_shell(word))
-                || runs(&REMOVERS)
-                || (has(NOTHING) && runs(&COPIERS))
-        };
-        match name(program).as_str() {
-            "find" => {
-                let removes =
-                    has("-delete") || ((starts("-exec") || starts("-ok")) && runs_remover());
-                removes && (self == Self::Ignored || !finds_no_object(arguments))
+        "rm" | "rimraf" | "srm" | "trash" | "trash-put" => {
+            let is_here = |word: &String| matches!(word.trim_end_matches('/'), "." | "..");
+            if arguments.iter().any(is_here) {
+                return true;
             }
-            "git" => self.is_emptied_by_git(arguments),
-            "rm" | "rimraf" | "trash" => arguments
-                .iter()
-                .any(|word| matches!(word.trim_end_matches('/'), "." | "..")),
-            "fd" | "fdfind" | "parallel" | "xargs" => runs_remover(),
-            "rsync" => starts("--del") || starts("--remove-source"),
-            "tar" | "bsdtar" | "gtar" => has("--remove-files"),
-            "zip" => has("--move") || arguments.iter().any(|word| is_flag(word, &['m'])),
-            // Text passed to another shell is a line of its own.
-            program if is_shell(program) || program == "eval" => {
-                arguments.iter().any(|text| may_empty(text, self))
+            let is_recursive = has("--recursive") || flagged(&['r', 'R']);
+            if is_recursive {
+                &['*', '?', '[', '$', '`', '!', '~']
+            } else {
+                &[]
             }
-            program if is_language(program) => arguments
-                .iter()
-                .any(|text| calls_remover(text) || self.is_emptied_by_text(text)),
-            _ => false,
         }
-    }
-
-    /// What removes ignored files, or objects that undo may need. All else is covered, git's own state too.
-    fn is_emptied_by_git(self, arguments: &[String]) -> bool {
-        let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
-        let flagged = |letters: &[char]| arguments.iter().any(|word| is_flag(word, letters));
-        let removes_objects = has("prune")
-            || has("filter-branch")
-            || (has("gc") && arguments.iter().any(|word| word.starts_with("--prune")))
-            || (has("repack") && flagged(&['a', 'd']))
-            || (has("reflog") && (has("expire") || has("delete")));
-        let forced = arguments
-            .iter()
-            .filter(|word| *word == "-f" || *word == "--force")
-            .count()
-            > 1
-            || arguments
-                .iter()
-                .any(|word| word.matches('f').count() > 1 && is_flag(word, &['f']));
-        let removes_ignored = (has("clean") && (forced || flagged(&['x', 'X'])))
-            || (has("stash") && (has("--all") || flagged(&['a'])))
-            || (has("worktree") && has("remove"));
-        // An alias that the line itself defines is a line of its own, and so is what git runs for each submodule or commit.
-        let alias = |word: &String| {
-            word.split_once("=!")
-                .is_some_and(|(_, line)| may_empty(line, self))
-        };
-        let runs =
-            has("foreach") || has("run") || has("--exec") || (has("rebase") && flagged(&['x']));
-        removes_objects
-            || (self == Self::Ignored && removes_ignored)
-            || arguments
-                .iter()
-                .any(|word| alias(word) || (runs && may_empty(word, self)))
-    }
-
-    /// Whether the names given to a removing command depend on the shell, or come from another command.
-    fn is_open(self, words: &[Word], is_given: bool) -> bool {
-        let texts: Vec<String> = words.iter().map(Word::written).collect();
-        let Some((program, arguments)) = texts.split_first() else {
-            return false;
-        };
-        let any = |marks: &[char]| {
-            let is_marked =
-                |word: &&Word| marks_of(word).contains(marks) && self.may_match(&word.written());
-            words.iter().skip(1).any(|word| is_marked(&word))
-        };
-        let is_all = || {
-            let is_everything = |word: &&Word| {
-                !marks_of(word).is_empty()
-                    && is_everything(&word.written())
-                    && self.may_match(&word.written())
-            };
-            words.iter().skip(1).any(|word| is_everything(&word))
-        };
-        let is_bare = || {
-            let mut expansions = words.iter().skip(1).flat_map(Word::expansions);
-            expansions.any(|expansion| !expansion.commands.is_empty())
-                || (is_given && arguments.iter().all(|word| word.starts_with('-')))
-        };
-        match name(program).as_str() {
-            "rm" | "rimraf" | "srm" | "trash" | "trash-put" => {
-                let is_recursive = arguments
-                    .iter()
-                    .any(|word| word == "--recursive" || is_flag(word, &['r', 'R']));
-                is_bare() || (is_recursive && any(&['*', '?', '[', '$', '`', '!', '~'])) || is_all()
-            }
-            "mv" => is_bare() || any(&['*', '!']),
-            "dd" | "shred" | "truncate" | "unlink" | "wipe" => any(&['*', '$']),
-            "tee" => is_all(),
-            "cp" | "install" | "ln" => {
-                arguments.iter().any(|word| word == NOTHING) && any(&['*', '$'])
-            }
-            "alias" => arguments
-                .iter()
-                .filter_map(|word| word.split_once('='))
-                .any(|(_, runs)| {
-                    runs.split(' ')
-                        .next()
-                        .is_some_and(|program| REMOVERS.contains(&name(program).as_str()))
-                }),
-            // A program whose name an expansion gives may be any of them.
-            program if program.starts_with('$') => is_all(),
-            "perl" | "sed" => arguments.iter().any(|word| is_flag(word, &['i'])) && is_all(),
-            _ => false,
-        }
-    }
-
-    /// Whether a word that the shell expands may become a name of what is not covered.
-    fn may_match(self, word: &str) -> bool {
-        let word = word.trim_start_matches("./");
-        self == Self::Ignored
-            || word.contains(['$', '`', '{'])
-            || word.starts_with('.')
-            || word.contains("/.")
-    }
+        "mv" => &['*', '!'],
+        "rename" => return false,
+        program if removes(program) || copies_nothing(program) => &['*', '$'],
+        "perl" | "sed" if flagged(&['i']) => &[],
+        "tee" => &[],
+        // It may be any of them.
+        program if program.starts_with('$') => &[],
+        _ => return false,
+    };
+    let is_remover = removes(program);
+    let is_open = |word: &Word| {
+        let open = marks_of(word);
+        let mut expansions = word.expansions();
+        open.contains(marks)
+            || (!open.is_empty() && is_everything(&word.written()))
+            || (is_remover && expansions.any(|expansion| !expansion.commands.is_empty()))
+    };
+    words.iter().skip(1).any(is_open)
+        || (is_remover && arguments.iter().all(|word| word.starts_with('-')))
 }
 
-/// Whether a `find` does something only with files whose names end like those of none of git's objects.
-fn finds_no_object(arguments: &[String]) -> bool {
-    let acts = |word: &String| {
-        ["-delete", "-exec", "-ok"]
-            .iter()
-            .any(|it| word.starts_with(it))
-    };
-    let may_skip = |word: &String| ["-o", "-or", ",", "!", "-not"].contains(&word.as_str());
-    let tests = arguments.split(acts).next().unwrap_or_default();
-    let is_other = |pair: &[String]| match pair {
-        [test, name] if ["-name", "-iname"].contains(&test.as_str()) => {
-            let end = name.rsplit_once('.').map_or("", |(_, end)| end);
-            let is_plain = !end.is_empty() && end.chars().all(|c| c.is_ascii_alphanumeric());
-            is_plain && !["idx", "pack", "rev"].contains(&end.to_lowercase().as_str())
-        }
-        _ => false,
-    };
-    tests.windows(2).any(is_other) && !tests.iter().any(may_skip)
+/// What removes ignored files, or git's objects. All else is covered, git's own state too.
+fn is_broad_git(arguments: &[String]) -> bool {
+    let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
+    let flagged = |letters: &[char]| arguments.iter().any(|word| is_flag(word, letters));
+    let options = arguments.iter().filter(|word| word.starts_with('-'));
+    let forces = options.map(|word| word.matches('f').count()).sum::<usize>();
+    has("prune")
+        || has("filter-branch")
+        || (has("gc") && arguments.iter().any(|word| word.starts_with("--prune")))
+        || (has("repack") && flagged(&['a', 'd']))
+        || (has("reflog") && (has("expire") || has("delete")))
+        || (has("clean") && (forces > 1 || flagged(&['x', 'X'])))
+        || (has("stash") && (has("--all") || flagged(&['a'])))
+        || (has("worktree") && has("remove"))
+}
+
+fn removes(program: &str) -> bool {
+    REMOVERS.contains(&name(program).as_str())
 }
 
 /// Whether a pattern has all names of a folder, or of everything below it.
@@ -399,13 +277,6 @@ fn runs_unknown(words: &[Word], texts: &[String]) -> bool {
     }
     let script = || arguments.iter().position(|word| is_flag(word, &['c']));
     is_shell(program) && script().is_some_and(|at| is_given(at + 1))
-}
-
-fn is_language(program: &str) -> bool {
-    let name = name(program);
-    LANGUAGES.contains(
-        &name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.'),
-    )
 }
 
 /// Whether a word is a group of one-letter options that contains one of these.

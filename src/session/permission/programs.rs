@@ -269,6 +269,13 @@ pub(super) fn is_prefix(program: &str) -> bool {
     known::PREFIXES.contains(&name(program).as_str())
 }
 
+/// Whether it is a scripting language.
+pub(super) fn is_language(program: &str) -> bool {
+    let name = name(program);
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    plain.ends_with("awk") || INTERPRETERS.iter().any(|row| row.0 == plain)
+}
+
 /// Whether it depends on a program's options what it runs.
 pub(super) fn depends_on_options(program: &str) -> bool {
     let name = name(program);
