@@ -427,9 +427,12 @@ impl Actor {
 
     /// Ends the turn and everything that runs for it.
     async fn end(mut self) {
-        if let Some(running) = self.running.take() {
+        if let Some(mut running) = self.running.take() {
             running.cancel.cancel();
-            drop(running.steps);
+            // What the turn kept of its answer, and what its last command changed.
+            while let Some(step) = running.steps.recv().await {
+                self.step(step).await;
+            }
             // Panics are reported by the hook.
             running.task.await.ok();
         }

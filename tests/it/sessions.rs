@@ -324,7 +324,7 @@ fn the_model_learns_after_a_restart_what_became_of_a_trial() {
 fn a_loaded_conversation_marks_the_turns_that_were_cut() {
     let hanging = json!([{ "text": "Half an answer" }, { "hang": true }]);
     let whole = json!([{ "text": "Done." }]);
-    let world = World::new(json!([hanging, whole, hanging]));
+    let world = World::new(json!([hanging, whole, hanging, hanging]));
     let mut client = world.client();
     let session = client.session(&world);
     let stopped = client.prompt(&session, "tell me");
@@ -345,6 +345,11 @@ fn a_loaded_conversation_marks_the_turns_that_were_cut() {
     assert!(half.is_some());
     killed.kill().unwrap();
     killed.wait().unwrap();
+    let mut client = world.client();
+    open(&mut client, &world, "session/resume", &session);
+    client.prompt(&session, "tell me");
+    client.find(|message| message["params"]["update"]["content"]["text"] == "Half an answer");
+    client.end(); // what arrived before the end of the process is kept
 
     let mut client = world.client();
     open(&mut client, &world, "session/load", &session);
@@ -369,6 +374,9 @@ fn a_loaded_conversation_marks_the_turns_that_were_cut() {
         "Done.",
         "asked",
         "interrupted",
+        "asked",
+        "Half an answer",
+        "cancelled",
     ];
     assert_eq!(marks, expected);
 }
