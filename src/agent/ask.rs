@@ -16,7 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::event::{About, AgentEvent, Offer, Permission};
 use super::steps::Steps;
-use crate::tools::{Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, ToolKind};
+use crate::tools::{
+    Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
+};
 
 /// Stands where a request about a call has the name of its tool.
 const PAUSE: &str = "go_on";
@@ -26,6 +28,9 @@ pub const APPLY: &str = "apply";
 const PLAN: &str = "plan";
 /// The same of a question of an MCP server's.
 const SERVER: &str = "mcp";
+
+/// What the model is told of a call that the person did not allow.
+const REJECTED: &str = "the user rejected this call; nothing was changed.\nDo not repeat it: ask what they want instead, or try another way";
 
 /// A call waiting for permission.
 pub(super) struct Wish<'a> {
@@ -37,14 +42,15 @@ pub(super) struct Wish<'a> {
     pub in_prose: Option<&'a str>,
 }
 
-/// Returns the context the call may run with, or else what the model is told. `asking` is true while a person has to
+/// Returns the context the call may run with, or else its result. `asking` is true while a person has to
 /// answer.
 pub(super) async fn ask(
     wish: Wish<'_>,
     context: &ToolContext,
     steps: &Steps,
     asking: &watch::Sender<bool>,
-) -> Result<ToolContext, String> {
+) -> Result<ToolContext, Box<ToolOutput>> {
+    let unrun = |error: ToolError| Box::new(ToolOutput::from(error));
     let Wish {
         call_id,
         name,
@@ -53,9 +59,7 @@ pub(super) async fn ask(
         ..
     } = wish;
     let kind = tool.kind();
-    let preview = show(&wish, context, steps)
-        .await
-        .map_err(|ToolError(why)| why)?;
+    let preview = show(&wish, context, steps).await.map_err(unrun)?;
     let decided = Arc::new(preview.clone());
     let is_question = preview.answers.is_some();
     let (reply, answer) = oneshot::channel();
@@ -105,14 +109,14 @@ pub(super) async fn ask(
         }),
         Permission::Reject if is_question => Ok(context.clone()),
         // A form is filled in only where one was shown, which no call does.
-        Permission::Reject | Permission::Filled(_) => Err(
-            "the user rejected this call; nothing was changed.\nDo not repeat it: ask what they want instead, or try another way"
-                .to_owned(),
-        ),
-        Permission::Cancelled => Err("cancelled before it ran".to_owned()),
+        Permission::Reject | Permission::Filled(_) => Err(Box::new(ToolOutput {
+            rejected: true,
+            ..ToolError(REJECTED.to_owned()).into()
+        })),
+        Permission::Cancelled => Err(unrun(ToolError("cancelled before it ran".to_owned()))),
         Permission::Forbidden(why) => {
             show_unrun(in_prose.unwrap_or_default(), steps).await;
-            Err(why)
+            Err(unrun(ToolError(why)))
         }
     }
 }

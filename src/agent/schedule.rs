@@ -335,10 +335,14 @@ const CANCELLED: &str = "cancelled before it finished";
 
 impl Outcome {
     fn failed(id: String, name: String, why: String) -> Self {
+        Self::unrun(id, name, ToolError(why).into())
+    }
+
+    fn unrun(id: String, name: String, result: ToolOutput) -> Self {
         Self {
             id,
             name,
-            result: ToolError(why).into(),
+            result,
             wait: Duration::ZERO,
             ran: Duration::ZERO,
         }
@@ -392,7 +396,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     };
     let context = match ask(wish, &context, &steps, &asking).await {
         Ok(context) => context,
-        Err(why) => return Outcome::failed(call.id, call.name, why),
+        Err(result) => return Outcome::unrun(call.id, call.name, *result),
     };
     let permit = permits.acquire(read_only).await;
     // Cancelled while it waited for read-only calls.

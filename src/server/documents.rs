@@ -38,7 +38,7 @@ impl Server {
             completer.note_change(&self.documents, uri, &changes);
         }
         self.documents.change(uri, version, &changes);
-        if self.chats.hints().has_hunks_in(uri) {
+        if self.chats.hints().follows(uri) {
             self.show_hunks();
         }
     }

@@ -75,7 +75,7 @@ impl Server {
             show_message(
                 &self.peer,
                 MessageType::Info,
-                &format!("tandem: there is nothing to {what}"),
+                &format!("tandem: there is nothing to {what} since the server started"),
             );
             return Ok(());
         };

@@ -16,7 +16,7 @@ use crate::domain::{
 };
 use crate::protocol::{acp, ext};
 use crate::text::{display, without_middle};
-use crate::tools::output::ToolOutput;
+use crate::tools::output::{REJECTED, ToolOutput};
 
 /// The longest result shown in full; the model reads all of it, a person can open the file.
 const SHOWN: usize = 4000;
@@ -231,10 +231,14 @@ fn ended_meta(result: &ToolOutput) -> Option<acp::Meta> {
     };
     let styles = (!styles.is_empty()).then(|| (ext::STYLES.to_owned(), json!(styles)));
     let job = result.job.map(|job| (ext::JOB.to_owned(), json!(job)));
+    let rejected = result
+        .rejected
+        .then(|| (ext::REJECTED.to_owned(), json!(true)));
     Some(
         exit.into_iter()
             .chain(styles)
             .chain(job)
+            .chain(rejected)
             .collect::<Map<_, _>>(),
     )
     .filter(|meta| !meta.is_empty())
@@ -276,7 +280,11 @@ fn executed(result: ToolOutput, proposed: &[FileDiff]) -> acp::ToolCallUpdateFie
         };
         diffs(tried)
             .into_iter()
-            .chain([shown(&result.content)])
+            .chain([shown(if result.rejected {
+                REJECTED
+            } else {
+                &result.content
+            })])
             .collect()
     } else if result.diffs.is_empty() {
         vec![shown(&result.content)]

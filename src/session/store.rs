@@ -312,6 +312,7 @@ impl Journal {
             locations,
             changed,
             exit: result.exit,
+            rejected: result.rejected,
         }));
     }
 
@@ -330,6 +331,7 @@ impl Journal {
                 locations: Vec::new(),
                 changed,
                 exit: None,
+                rejected: false,
             }));
         }
     }

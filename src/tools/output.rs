@@ -16,6 +16,9 @@ pub struct ToolOutput {
     pub content: String,
     /// Whether it failed. A call that failed may have changed something, such as a command that was killed.
     pub is_error: bool,
+    /// Whether a person did not allow the call. The content is for the model then, and people see this alone.
+    #[serde(skip)]
+    pub rejected: bool,
     /// How a terminal would show parts of the content.
     #[serde(skip)]
     pub styles: Vec<Styled>,
@@ -43,13 +46,18 @@ pub struct ToolOutput {
     pub notices: Vec<String>,
 }
 
+/// How a call that a person did not allow ended, in the words that people see.
+pub const REJECTED: &str = "rejected";
+
 impl ToolOutput {
     /// How the call ended: a sign, and what to say beside its title. A command that failed did not succeed, whatever the
     /// call did.
     #[must_use]
     pub fn outcome(&self) -> (&'static str, Option<String>) {
         let code = self.exit.and_then(|exit| exit.code).unwrap_or_default();
-        if self.is_error {
+        if self.rejected {
+            ("✗", Some(REJECTED.to_owned()))
+        } else if self.is_error {
             let why = self.content.lines().next().unwrap_or_default();
             ("✗", Some(why.to_owned()))
         } else if code != 0 {

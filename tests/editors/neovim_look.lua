@@ -101,6 +101,17 @@ function M.test(t, model, setup)
     shows('Left alone.')
     t.equal(screen:text():find('Do not repeat', 1, true), nil, 'what tells the model what to do')
     hides('?  Edit src/main.rs')
+    screen:lua([[
+      local id = require('tandem.chats').current().id
+      require('tandem').close()
+      require('tandem').resume(id)
+    ]])
+    t.wait('the session again', function()
+      return screen:lua("return require('tandem.chats').current().began")
+    end)
+    shows('Left alone.')
+    t.contains(screen:text(), '✗ Edit src/main.rs  rejected')
+    t.equal(screen:text():find('Do not repeat', 1, true), nil, 'nor in a session that is resumed')
   end)
 
   test('changes to review are named while there are some', function()

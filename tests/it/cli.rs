@@ -884,7 +884,7 @@ fn calls_are_described_by_their_action() {
     for line in [
         "✓ glob: Find *.x (",
         "✗ no_such_tool: unknown tool",
-        "✗ write_file: Create new.txt: the user rejected this call; nothing was changed. (",
+        "✗ write_file: Create new.txt: rejected (",
     ] {
         assert!(
             stderr.lines().any(|found| found.starts_with(line)),

@@ -288,18 +288,22 @@ fn rejected_edits_change_nothing_and_are_reported_to_the_model() {
         content[0]["newText"], "two\n",
         "what was refused is still to be seen: {update:#}"
     );
-    assert!(
-        content[1]["content"]["text"]
-            .as_str()
-            .unwrap()
-            .starts_with("the user rejected this call"),
-        "{update:#}"
-    );
+    let is_rejected = |update: &Value| {
+        let content = update["content"].as_array().unwrap();
+        content.last().unwrap()["content"]["text"] == "rejected"
+            && update["_meta"]["tandem/rejected"] == true
+    };
+    assert!(is_rejected(update), "{update:#}");
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
     assert!(
         messages.contains("the user rejected this call"),
         "{messages}"
     );
+    let place = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    client.call("session/close", json!({ "sessionId": session }));
+    client.call("session/load", place);
+    let loaded = self::update(&mut client, "c1", |update| update["status"] == "failed");
+    assert!(is_rejected(&loaded), "{loaded:#}");
 }
 
 #[test]

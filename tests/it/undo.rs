@@ -656,7 +656,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     };
     assert_eq!(
         execute(&mut client, "tandem.undo", json!([])),
-        "tandem: there is nothing to undo"
+        "tandem: there is nothing to undo since the server started"
     );
     let uri = world.uri("notes.tandem.md");
     client.open(&uri, "Change it.\n");
@@ -716,7 +716,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     assert_eq!(said, "tandem: redid turn 1: a.rs");
     assert_eq!(
         execute(&mut client, "tandem.redo", json!([])),
-        "tandem: there is nothing to redo"
+        "tandem: there is nothing to redo since the server started"
     );
     assert_eq!(world.read("a.rs"), "two\n");
     assert_eq!(
@@ -725,7 +725,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     );
     assert_eq!(
         execute(&mut client, "tandem.undo", json!([])),
-        "tandem: there is nothing to undo"
+        "tandem: there is nothing to undo since the server started"
     );
     assert!(
         offers(&mut client, &world, 1)

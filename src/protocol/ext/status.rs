@@ -69,6 +69,9 @@ pub struct Exit {
     pub duration_ms: u64,
 }
 
+/// The key in the `_meta` of a `tool_call_update` that ends a call: `true` if a person did not allow it.
+pub const REJECTED: &str = "tandem/rejected";
+
 /// The key in the `_meta` of a `tool_call_update` that ends a command's call: the number of the job as which the command goes
 /// on in the background.
 pub const JOB: &str = "tandem/job";

@@ -1,7 +1,7 @@
 //! Hint diagnostics of editors without a plugin: where a permission request is about, and what is under review. They are
 //! marks that every client shows and goes to; a document's are always sent together, as the protocol wants.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
@@ -28,6 +28,8 @@ struct Shown {
     requests: HashMap<String, Value>,
     /// What is under review in each session: a document, and the hint.
     hunks: HashMap<SessionId, Vec<(String, Value)>>,
+    /// Documents that had such a hint: a change can come back after its undo.
+    followed: HashSet<String>,
 }
 
 impl Hints {
@@ -60,6 +62,9 @@ impl Hints {
     ) {
         let hunks: Vec<_> = turns.iter().flat_map(hunks).collect();
         let mut shown = self.lock();
+        shown
+            .followed
+            .extend(hunks.iter().map(|(uri, _)| uri.clone()));
         let before = shown
             .hunks
             .insert(session.clone(), hunks)
@@ -76,10 +81,9 @@ impl Hints {
         }
     }
 
-    /// Whether a document has hints about what is under review.
-    pub fn has_hunks_in(&self, uri: &str) -> bool {
-        let shown = self.lock();
-        shown.hunks.values().flatten().any(|(of, _)| of == uri)
+    /// Whether an edit of a document can change the hints about what is under review.
+    pub fn follows(&self, uri: &str) -> bool {
+        self.lock().followed.contains(uri)
     }
 
     fn lock(&self) -> MutexGuard<'_, Shown> {

@@ -167,6 +167,9 @@ pub(in crate::session) struct Call {
     pub changed: ChangeSet,
     /// How its command ended.
     pub exit: Option<Exit>,
+    /// Whether a person did not allow it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
 }
 
 impl Record {

@@ -315,6 +315,7 @@ impl Replay {
         if let Some((call, diffs)) = self.calls.remove(&call_id) {
             shown.diffs = diffs;
             shown.exit = call.exit;
+            shown.rejected = call.rejected;
             shown.locations.clone_from(&call.locations);
             let preview = Preview {
                 title: call.title,

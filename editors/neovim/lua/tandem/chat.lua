@@ -20,7 +20,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 
 ---@class tandem.DrawnTool
 ---@field block? tandem.Block absent while there is nothing to draw
----@field call tandem.Call
+---@field call wire.ToolCall
 ---@field width? integer cells of its first line, uncut
 ---@field room? integer cells of the window when it was drawn
 ---@field choices? table<integer, wire.PermissionOption> the answers that its rows name
@@ -399,7 +399,7 @@ function Chat:draw_tool(drawn)
 end
 
 --- Draws a tool call, or what changed of one.
----@param change tandem.Call only the fields that changed
+---@param change wire.ToolCall only the fields that changed
 function Chat:tool(change)
   self:transcript()
   local drawn = self.tools[change.toolCallId]
@@ -529,8 +529,7 @@ function Chat:permission_answered(request)
     self.request = nil
   end
   require('tandem.approval').hide(request)
-  local is_rejected = require('tandem.permission').decision(request) == 'Rejected'
-  self:tool({ toolCallId = request.call.toolCallId, isRejected = is_rejected })
+  self:tool({ toolCallId = request.call.toolCallId })
 end
 
 ---@param block? tandem.Block

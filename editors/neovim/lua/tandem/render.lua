@@ -3,9 +3,6 @@ local cells = require('tandem.cells')
 
 local M = {}
 
----@class tandem.Call: wire.ToolCall
----@field isRejected? boolean the user did not allow it
-
 ---@class tandem.LineMark
 ---@field row integer zero-based, within the lines
 ---@field highlight string
@@ -147,8 +144,15 @@ local function last(lines, count)
   return vim.list_extend({ '…' }, vim.list_slice(lines, #lines - count + 1))
 end
 
+--- Whether the user did not allow a call, which its title says.
+---@param call wire.ToolCall
+---@return boolean
+local function is_rejected(call)
+  return vim.tbl_get(call, '_meta', 'tandem/rejected') == true
+end
+
 --- The body of a tool call: its diffs and its output.
----@param call tandem.Call what it says once it was rejected is for the model
+---@param call wire.ToolCall
 ---@param live boolean whether more output is to come: its last lines are shown
 ---@param asked boolean whether it is part of a permission request
 ---@return tandem.Rendered body
@@ -171,7 +175,7 @@ local function tool_body(call, live, asked)
       end
       add_fenced(body, 'diff', capped(hunks.lines, math.max(room, M.min_diff_lines)))
       room = room - #hunks.lines
-    elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' and not call.isRejected then
+    elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' and not is_rejected(call) then
       local lines = M.split(item.content.text)
       output = output + #lines
       add_fenced(body, asked and 'text' or '', live and last(lines, M.max_live_lines) or lines)
@@ -194,11 +198,11 @@ local function tool_body(call, live, asked)
 end
 
 --- How a command ended or goes on, where that is not what one expects.
----@param call tandem.Call
+---@param call wire.ToolCall
 ---@param job? wire.Job as which its command goes on
 ---@return string?
 local function outcome(call, job)
-  if call.isRejected then
+  if is_rejected(call) then
     return 'rejected'
   elseif job and job.state == 'stopped' then
     return 'stopped'
@@ -253,7 +257,7 @@ end
 
 --- A tool call: its title, then its diffs (folded once they are settled) or its output (folded, unless the call failed),
 --- then the request for permission.
----@param call tandem.Call
+---@param call wire.ToolCall
 ---@param options? wire.PermissionOption[] when it is being asked for
 ---@param width? integer cells of a line: a closed fold shows one, which must not hide what stands behind the title
 ---@param job? wire.Job as which its command goes on

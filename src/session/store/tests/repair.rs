@@ -88,6 +88,7 @@ fn finished_and_interrupted_calls_are_distinguished() {
         locations: Vec::new(),
         changed: ChangeSet::default(),
         exit: None,
+        rejected: false,
     };
     let mut lines = Vec::new();
     Record::Message {
