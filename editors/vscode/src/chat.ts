@@ -2,6 +2,7 @@
  * The chat view: shows the session and handles user input. All actions run here in the extension host, because the webview shows untrusted text.
  */
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import {
   commands,
   type Disposable,
@@ -449,22 +450,23 @@ function shortened(text: string): string {
   return line.length > 80 ? `${line.slice(0, 80)}…` : line;
 }
 
+/** Style and script are in the page: while a window starts, each of them would be waited for. */
 function page(webview: Webview, dist: Uri): string {
   const nonce = randomBytes(16).toString("base64");
-  const file = (name: string) => webview.asWebviewUri(Uri.joinPath(dist, name)).toString();
-  const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'; connect-src ${webview.cspSource}; img-src data:; worker-src blob:`;
+  const file = (name: string) => readFileSync(Uri.joinPath(dist, name).fsPath, "utf8");
+  const policy = `default-src 'none'; style-src 'nonce-${nonce}' ${webview.cspSource}; script-src 'nonce-${nonce}'; connect-src ${webview.cspSource}; img-src data:; worker-src blob:`;
   return `<!doctype html>
 <html lang="${env.language}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="${file("chat.css")}">
+<style nonce="${nonce}">${file("chat.css")}</style>
 <title>tandem</title>
 </head>
 <body>
 <script type="application/json" id="words">${JSON.stringify(l10n.bundle ?? {}).replaceAll("<", "\\u003c")}</script>
-<script nonce="${nonce}" src="${file("webview.js")}"></script>
+<script nonce="${nonce}" data-dist="${webview.asWebviewUri(dist).toString()}">${file("webview.js")}</script>
 </body>
 </html>`;
 }

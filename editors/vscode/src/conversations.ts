@@ -80,11 +80,6 @@ export class Conversations implements Disposable {
     };
   }
 
-  /** Whether the window was left with changes to review. */
-  get hadPending(): boolean {
-    return this.remembered().open.some(({ pending }) => pending);
-  }
-
   get sessions(): Session[] {
     return this.open.flatMap(({ session }) => session ?? []);
   }

@@ -1,6 +1,6 @@
 /**
- * Flow control between extension and view: only one batch of changes is in flight until the view has drawn it; later changes are merged meanwhile.
- * A busy window therefore lags by one frame at most. Pure except for the timer.
+ * Flow control between extension and view: only one batch of changes is in flight until the view has drawn it, and a frame passes before the next;
+ * later changes are merged meanwhile. Each batch costs a layout, so there are few, and a busy window lags by two frames at most. Pure except for the timer.
  */
 
 /** One batch for all that happens within a frame. */
@@ -23,7 +23,7 @@ export class Flow {
 
   drawn(): void {
     this.isAway = false;
-    this.send();
+    this.soon();
   }
 
   /** The view starts afresh: nothing is on its way to it. */

@@ -75,9 +75,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
       return (isOther || concerns("server", "completion", "permissions")) && renewal.soon(!isOther);
     }),
   );
-  if (conversations.hadPending) {
-    void conversations.start(); // what waits for a review is marked, the chat open or not
-  }
+  void conversations.start(); // the chat open or not: what waits for a review is marked, and the chat has less to wait for
 }
 
 export async function deactivate(): Promise<void> {

@@ -102,7 +102,8 @@ export class Server implements Disposable {
   /** The key of the configured model's provider, or else the general one. */
   private async apiKey({ model, baseUrl }: Settings): Promise<string | undefined> {
     const provider = baseUrl === "" ? (model.split("/")[0] ?? "") : "custom";
-    return (await this.secrets.get(keyOf(provider))) ?? this.secrets.get(KEY);
+    const [own, general] = await Promise.all([this.secrets.get(keyOf(provider)), this.secrets.get(KEY)]);
+    return own ?? general;
   }
 
   async dispose(): Promise<void> {

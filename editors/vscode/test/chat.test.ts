@@ -1,6 +1,9 @@
 import { Draft } from "../src/draft";
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
 import { EventEmitter, Uri, type WebviewView } from "vscode";
 import { ChatView } from "../src/chat";
 import type { FromView, ToView } from "../src/messages";
@@ -12,6 +15,12 @@ import type { Conversations } from "../src/conversations";
 import type { Server } from "../src/server";
 import type { SessionEvent } from "../src/session";
 import { Transcript } from "../src/transcript";
+
+/** Has what goes into the page of the chat. */
+const extension = mkdtempSync(join(tmpdir(), "tandem-chat-"));
+mkdirSync(join(extension, "dist"));
+["chat.css", "webview.js"].forEach((name) => writeFileSync(join(extension, "dist", name), ""));
+after(() => rmSync(extension, { recursive: true }));
 
 /** Conversations that the test speaks for. */
 class Stage {
@@ -83,7 +92,7 @@ class Pane {
 function opened() {
   const session = new Stage();
   const chat = new ChatView(
-    Uri.file("/extension"),
+    Uri.file(extension),
     session as unknown as Conversations,
     {} as Preview,
     {} as Review,
@@ -196,9 +205,12 @@ test("text waits until the view has drawn what was sent before, and is merged; t
   context.mock.timers.tick(20);
   assert.deepEqual(pane.types(), ["changes", "state"]);
   pane.drawn();
+  assert.equal(pane.received.length, 2, "not at once: every batch is laid out afresh");
+  context.mock.timers.tick(20);
   const [last] = pane.received.slice(-1);
   assert.deepEqual(last?.type === "changes" && last.changes, [{ op: "append", id: 1, text: " two three four" }]);
   pane.drawn();
+  context.mock.timers.tick(20);
   assert.equal(pane.received.length, 3, "nothing new, nothing sent");
   says(session, " five");
   context.mock.timers.tick(20);

@@ -5,6 +5,9 @@ export { CancellationTokenSource, Emitter as EventEmitter };
 
 class Uri {
   private constructor(private readonly path: string) {}
+  get fsPath() {
+    return this.path;
+  }
   static file = (path: string) => new Uri(path);
   static parse = (text: string) => new Uri(text.replace(/^file:\/\//, ""));
   static joinPath = ({ path }: Uri, ...parts: string[]) => new Uri([path, ...parts].join("/"));

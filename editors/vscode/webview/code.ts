@@ -83,7 +83,7 @@ async function color(block: HTMLElement): Promise<void> {
 
 /** A worker of a webview has to come from a `blob:`. */
 async function startWorker(): Promise<Worker> {
-  const source = await fetch((script?.src ?? "").replace("webview.js", "highlight.js"));
+  const source = await fetch(`${script?.dataset["dist"]}/highlight.js`);
   const started = new Worker(URL.createObjectURL(await source.blob()));
   started.onmessage = ({ data: { id, markup } }: MessageEvent<{ id: number; markup?: string }>) => {
     requests.get(id)?.(markup);

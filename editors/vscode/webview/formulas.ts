@@ -33,7 +33,7 @@ function load(): Promise<Render | undefined> {
   return new Promise((resolve) => {
     const element = document.createElement("script");
     element.nonce = script?.nonce ?? "";
-    element.src = (script?.src ?? "").replace("webview.js", "math.js");
+    element.src = `${script?.dataset["dist"]}/math.js`;
     element.onload = () => resolve((globalThis as unknown as { renderMath?: Render }).renderMath);
     element.onerror = () => resolve(undefined);
     document.head.append(element);

@@ -8,9 +8,10 @@ import { h } from "./dom";
 import { type ItemView, type Send, viewOf } from "./items";
 import { t } from "./words";
 
-/** A group ends at the first prompt after `GROUP` items, or after `GROUP_MAX` at the latest. */
+/** A group ends at the first prompt after `GROUP` items, or after `GROUP_MAX` at the latest. A text counts as one more for this many characters. */
 const GROUP = 12;
 const GROUP_MAX = 40;
+const ITEM_CHARACTERS = 2000;
 /** The estimated height of an undrawn item. */
 const ITEM_PX = 80;
 /** Groups within this distance of the viewport are in the page. */
@@ -60,7 +61,7 @@ export class List {
     this.element.replaceChildren();
     items.forEach((item) => this.add(item, false));
     this.groups.slice(-2).forEach((group) => this.bringIn(group));
-    this.groups.slice(0, -2).forEach(({ element, entries }) => setHeight(element, entries.length * ITEM_PX));
+    this.groups.slice(0, -2).forEach((group) => setHeight(group.element, sizeOf(group) * ITEM_PX));
   }
 
   apply(change: Change): void {
@@ -126,8 +127,8 @@ export class List {
 
   private groupFor(item: Item): Group {
     const last = this.groups.at(-1);
-    const length = last?.entries.length ?? GROUP_MAX;
-    if (last !== undefined && length < GROUP_MAX && !(length >= GROUP && item.kind === "user")) {
+    const size = last === undefined ? GROUP_MAX : sizeOf(last);
+    if (last !== undefined && size < GROUP_MAX && !(size >= GROUP && item.kind === "user")) {
       return last;
     }
     const group: Group = { element: h("div", { class: "group", role: "presentation" }), entries: [], isIn: false };
@@ -166,6 +167,10 @@ export class List {
     group.element.style.height = "";
     group.element.replaceChildren(...group.entries.map((entry) => this.view(entry).element));
   }
+}
+
+function sizeOf({ entries }: Group): number {
+  return entries.reduce((sum, { item }) => sum + 1 + ("text" in item ? Math.floor(item.text.length / ITEM_CHARACTERS) : 0), 0);
 }
 
 function markCut({ element }: ItemView, { isCut }: Item): void {

@@ -26,6 +26,7 @@ const FOLLOW_PX = 40;
 /** Between a permission request and the edge of the view. */
 const GAP_PX = 8;
 
+withoutFindMarks();
 const vscode = acquireVsCodeApi();
 const send = (message: FromView) => {
   following ||= message.type === "send"; // whoever sends a message wants to see what comes of it
@@ -91,6 +92,19 @@ list.element.addEventListener("click", (event) => follow(event));
 list.element.addEventListener("keydown", (event) => event.key === "Enter" && follow(event));
 addEventListener("keydown", ({ key, isComposing }) => key === "Escape" && !isComposing && composer.isBusy && send({ type: "stop" }));
 send({ type: "ready" });
+
+/** VS Code styles the matches of its find widget, which a view does not have. Each element would keep two more styles for them. */
+function withoutFindMarks(): void {
+  const { sheet } = document.querySelector<HTMLStyleElement>("#_defaultStyles") ?? {};
+  const layers = [...(sheet?.cssRules ?? [])].filter((rule) => rule instanceof CSSLayerBlockRule);
+  for (const layer of layers) {
+    for (let at = layer.cssRules.length - 1; at >= 0; at--) {
+      if (layer.cssRules[at]?.cssText.startsWith("::highlight(")) {
+        layer.deleteRule(at);
+      }
+    }
+  }
+}
 
 function drawQueue(): void {
   const messages = queue;
