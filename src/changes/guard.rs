@@ -20,7 +20,8 @@ use cap_std::fs::Dir;
 
 pub(super) use self::git::{git_folder, worktree};
 pub(super) use self::state::{
-    below, besides_state, git_state, is_repository, name, repositories as repositories_in,
+    below, besides_state, git_state, is_below_link, is_repository, name,
+    repositories as repositories_in,
 };
 use self::survey::Kept;
 pub(super) use self::survey::{Holds, Survey, search};

@@ -5,9 +5,9 @@
 
 mod left;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use cap_std::fs::Dir;
@@ -15,7 +15,7 @@ use cap_std::fs::Dir;
 pub use self::left::{Left, Reason};
 use crate::changes::backup;
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
-use crate::changes::guard::set_aside;
+use crate::changes::guard::{is_below_link, set_aside};
 use crate::changes::images::Images;
 use crate::changes::snapshot::{is_same_index, look_at};
 use crate::domain::lock;
@@ -51,7 +51,7 @@ pub fn revert<'a>(
     };
     let (of_backup, state): (Vec<_>, Vec<_>) =
         changes.git.iter().partition(|change| change.is_of_backup());
-    let has_moved = revert.has_git_moved(&state);
+    let has_moved = revert.has_git_moved(&changes.git, &state);
     let git = |change: &'a EntryChange| {
         (
             change,
@@ -219,8 +219,10 @@ impl<'a> Revert<'a> {
         if now == change.before {
             return Ok(());
         }
-        // A folder is unchanged if it still exists: its contents have changes of their own.
-        if now != change.after && !(is_folder(&now) && is_folder(&change.after)) {
+        // A folder is unchanged if it still exists, since its contents have changes of their own; one in the place of a file
+        // may have gone with the last of them.
+        let is_free = now == Entry::Absent && !is_folder(&change.before);
+        if now != change.after && !(is_folder(&change.after) && (is_folder(&now) || is_free)) {
             return Err(Reason::Changed);
         }
         let replace = || self.replace(dir, relative, &now, &change.before);
@@ -279,6 +281,10 @@ impl<'a> Revert<'a> {
 
     /// A file or folder of git's state.
     fn git(&self, change: &EntryChange) -> Result<(), Reason> {
+        if change.before != Entry::Absent {
+            let (dir, path) = self.place(&change.path)?;
+            clear_way(dir, path).map_err(failed)?;
+        }
         match self.refreshed(change) {
             Some(after) => self.one(&EntryChange {
                 after,
@@ -316,7 +322,7 @@ impl<'a> Revert<'a> {
                 dir.open(path)
                     .is_ok_and(|now| backup::is_same(&mut now.take(most), &mut after))
             }
-            after => look_at(dir, path).map_err(failed)? == *after,
+            after => look_at_own(dir, path).map_err(failed)? == *after,
         };
         if !is_as_left {
             return Ok(());
@@ -328,12 +334,17 @@ impl<'a> Revert<'a> {
         };
         let stored = || backup::open(self.images.backups(), image, *size);
         let is_whole = |(mut now, mut stored)| backup::is_same(&mut now, &mut stored);
+        clear_way(dir, path).map_err(failed)?;
         let both = dir.open(path).and_then(|now| Ok((now, stored()?)));
         if both.is_ok_and(is_whole) {
             return Ok(());
         }
-        let put = || disk::copy_with_mode(dir, path, &mut stored()?, *mode);
-        clear_way(dir, path).and_then(|()| put()).map_err(failed)
+        if dir.symlink_metadata(path).is_ok_and(|now| !now.is_file()) {
+            set_aside(dir, path).map_err(failed)?;
+        }
+        stored()
+            .and_then(|mut stored| disk::copy_with_mode(dir, path, &mut stored, *mode))
+            .map_err(failed)
     }
 
     /// What git has made of an index that lists the same as the command left.
@@ -383,11 +394,15 @@ impl<'a> Revert<'a> {
     }
 
     /// Whether git's state is no longer as it was left, or a repository has more in it.
-    fn has_git_moved(&self, changes: &[&EntryChange]) -> bool {
-        let known: HashSet<&Path> = changes.iter().map(|change| &*change.path).collect();
+    fn has_git_moved(&self, all: &[EntryChange], state: &[&EntryChange]) -> bool {
+        let known: BTreeSet<&Path> = all.iter().map(|change| &*change.path).collect();
+        let is_known = |path: PathBuf| {
+            let next = known.range(&*path..).next();
+            next.is_some_and(|next| next.starts_with(&path))
+        };
         let is_as_left = |change: &EntryChange| {
             let (dir, relative) = self.place(&change.path)?;
-            let now = look_at(dir, relative).map_err(failed)?;
+            let now = look_at_own(dir, relative).map_err(failed)?;
             let mut entries = is_folder(&now)
                 .then(|| dir.read_dir(relative))
                 .into_iter()
@@ -395,12 +410,12 @@ impl<'a> Revert<'a> {
                 .flatten()
                 .flatten();
             let has_more = is_folder(&now)
-                && entries.any(|entry| !known.contains(&*change.path.join(entry.file_name())));
+                && entries.any(|entry| !is_known(change.path.join(entry.file_name())));
             let is_as_left =
                 now == change.after || now == change.before || self.refreshed(change).is_some();
             Ok::<_, Reason>(is_as_left && !has_more)
         };
-        changes
+        state
             .iter()
             .any(|change| !is_as_left(change).is_ok_and(|is_as_left| is_as_left))
     }
@@ -515,6 +530,14 @@ fn failed(error: io::Error) -> Reason {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Reason::Full,
         _ => Reason::Io(error.to_string()),
     }
+}
+
+/// What a repository has at `path`.
+fn look_at_own(dir: &Dir, path: &Path) -> io::Result<Entry> {
+    if is_below_link(dir, path) {
+        return Ok(Entry::Absent);
+    }
+    look_at(dir, path)
 }
 
 /// [`look_at`] for a file that its owner may not read; `denied` is why that is tried.

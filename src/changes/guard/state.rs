@@ -66,9 +66,13 @@ pub(crate) fn repositories(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
 pub(crate) fn git_state(dir: &Dir, repositories: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for repository in repositories {
-        let states = entries(dir, repository).into_iter();
-        let states = states.filter(|(name, _)| is_state(name));
-        found.extend(states.map(|(name, _)| repository.join(name)));
+        for (name, _) in entries(dir, repository) {
+            let path = repository.join(&name);
+            if is_state(&name) {
+                found.extend(files_below(dir, &path));
+                found.push(path);
+            }
+        }
         found.push(repository.join(STASHES));
         for folder in FOLDERS {
             found.extend(files_below(dir, &repository.join(folder)));
@@ -80,12 +84,20 @@ pub(crate) fn git_state(dir: &Dir, repositories: &[PathBuf]) -> Vec<PathBuf> {
 /// The files of a repository that are neither state nor objects: logs, settings, hooks.
 pub(crate) fn besides_state(dir: &Dir, repository: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in BESIDES.map(|folder| repository.join(folder)) {
+    let own = |path: &PathBuf| !is_below_link(dir, &path.join("*"));
+    for folder in BESIDES
+        .map(|folder| repository.join(folder))
+        .into_iter()
+        .filter(own)
+    {
         let entries = entries(dir, &folder).into_iter();
         found.extend(entries.map(|(name, _)| folder.join(name)));
     }
     found.extend(files_below(dir, &repository.join("logs")));
-    found.push(repository.join("objects/pack/multi-pack-index"));
+    found.extend(
+        Some(repository.join("objects/pack/multi-pack-index"))
+            .filter(|path| !is_below_link(dir, path)),
+    );
     let is_in = |path: &Path| path.parent() == Some(repository);
     let is_state = |path: &Path| {
         path.ends_with(STASHES) || (is_in(path) && path.file_name().is_some_and(is_state))
@@ -118,6 +130,17 @@ pub(crate) fn name(folder: &Path) -> &Path {
     }
 }
 
+/// Whether a path in a repository is below a link: what is there is not the repository's own.
+pub(crate) fn is_below_link(dir: &Dir, path: &Path) -> bool {
+    let above = path.ancestors().skip(1);
+    above
+        .take_while(|above| !above.as_os_str().is_empty() && !above.ends_with(".git"))
+        .any(|above| {
+            dir.symlink_metadata(above)
+                .is_ok_and(|found| found.is_symlink())
+        })
+}
+
 /// What is in a folder; nothing if it cannot be read.
 pub(super) fn entries(dir: &Dir, folder: &Path) -> Vec<(OsString, FileType)> {
     let listed = dir.read_dir(name(folder)).into_iter().flatten().flatten();
@@ -139,7 +162,9 @@ pub(crate) fn below(dir: &Dir, folder: &Path, most: usize) -> Vec<(PathBuf, File
 }
 
 fn files_below(dir: &Dir, folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let found = below(dir, folder, MOST).into_iter();
+    let is_own = !is_below_link(dir, &folder.join("*"));
+    let found = is_own.then(|| below(dir, folder, MOST));
+    let found = found.into_iter().flatten();
     found.filter_map(|(path, kind)| (!kind.is_dir()).then_some(path))
 }
 

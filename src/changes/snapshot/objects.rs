@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use cap_fs_ext::DirExt as _;
 use cap_std::fs::{Dir, Metadata};
 
 use super::Look;
 use super::folder::Known;
 use crate::changes::backup::{Backup, COPIED, is_hash};
 use crate::changes::change_set::{Entry, EntryChange};
-use crate::changes::guard::besides_state;
+use crate::changes::guard::{besides_state, is_below_link};
 use crate::domain::lock;
 use crate::workspace::stamp::{Stamp, dependable};
 use crate::workspace::walk::Queue;
@@ -125,7 +126,7 @@ impl Look<'_> {
             None => Backup::open(backups, &path).map(Arc::new),
         };
         let looked = backup.and_then(|backup| {
-            let opened = root.dir().open_dir(&relative);
+            let opened = root.dir().open_dir_nofollow(&relative);
             let (folders, mut lost) = match &opened {
                 Ok(dir) => self.folders(dir, &backup, before)?,
                 Err(_) => (BTreeMap::new(), Vec::new()),
@@ -283,6 +284,10 @@ impl Look<'_> {
             is_new.then(|| EntryChange::new(path.clone(), Entry::Absent, now.entry.clone()))
         });
         let before = before.map(|before| &before.files).into_iter().flatten();
+        let is_there = |path: &Path| {
+            path.symlink_metadata().is_ok_and(|found| found.is_file())
+                && !is_below_link(root.dir(), path.strip_prefix(root.real()).unwrap_or(path))
+        };
         let lost = before.filter_map(|(path, old)| {
             let now = files.get(path).map_or(&Entry::Absent, |now| &now.entry);
             let is_gone = match (&old.entry, now) {
@@ -291,14 +296,15 @@ impl Look<'_> {
                 }
                 (Entry::Special, _) => false,
                 // One that is there but cannot be read was not removed.
-                _ => path.symlink_metadata().is_err(),
+                _ => !is_there(path),
             };
-            is_gone.then(|| EntryChange {
-                path: path.clone(),
-                before: old.entry.clone(),
-                after: now.clone(),
-                is_edit: false,
-            })
+            let in_its_place = || left_at(root, path.strip_prefix(root.real()).unwrap_or(path));
+            let after = if *now == Entry::Absent {
+                in_its_place()
+            } else {
+                now.clone()
+            };
+            is_gone.then(|| EntryChange::new(path.clone(), old.entry.clone(), after))
         });
         let lost: Vec<_> = lost.chain(made).collect();
         self.with_found(|found| {
@@ -359,24 +365,27 @@ fn is_overwritten(dir: &Dir, file: &str, stored: &str, before: &Objects) -> bool
 fn loss(root: &Root, objects: &Path, backup: &Backup, name: &str) -> Option<EntryChange> {
     let relative = objects.join(path_of(name)?);
     let (image, size) = backup.find(name)?;
-    let after = if root.dir().symlink_metadata(&relative).is_ok() {
-        Entry::Special
-    } else {
-        if backup.size(name).is_some() {
-            backup.lose(name);
-        }
-        Entry::Absent
+    let after = left_at(root, &relative);
+    if after == Entry::Absent && backup.size(name).is_some() {
+        backup.lose(name);
+    }
+    let before = Entry::File {
+        image,
+        size,
+        mode: MODE,
     };
-    Some(EntryChange {
-        path: root.real().join(relative),
-        before: Entry::File {
-            image,
-            size,
-            mode: MODE,
-        },
-        after,
-        is_edit: false,
-    })
+    Some(EntryChange::new(root.real().join(relative), before, after))
+}
+
+/// What a command left in the place of a file that has a backup.
+fn left_at(root: &Root, relative: &Path) -> Entry {
+    let is_free =
+        is_below_link(root.dir(), relative) || root.dir().symlink_metadata(relative).is_err();
+    if is_free {
+        Entry::Absent
+    } else {
+        Entry::Special
+    }
 }
 
 /// The names in the backup of what was there before.

@@ -1,8 +1,9 @@
 //! Whatever a command does to a repository's own folder, undo gives the whole repository back: git itself is asked.
 //!
 //! The lines are generated: each way to name the folder with each way to destroy it, each way to destroy it in each kind
-//! of repository at each level of sandbox, and what empties a workspace as a whole. `TANDEM_REPOSITORIES=all` runs all of
-//! them, which takes minutes, and `TANDEM_REPOSITORIES=mv` those with that word; otherwise every [`SHARE`]th is run, from the one of that number on.
+//! of repository at each level of sandbox, each part of it with each way to put another kind of thing in its place, and
+//! what empties a workspace as a whole. `TANDEM_REPOSITORIES=all` runs all of them, which takes minutes, and
+//! `TANDEM_REPOSITORIES=mv` those with that word; otherwise every [`SHARE`]th is run, from the one of that number on.
 
 use super::*;
 use crate::driver::side_by_side;
@@ -62,6 +63,34 @@ const WAYS: [&str; 18] = [
     "rm -rf IT; echo lost > IT; true",
 ];
 
+/// What of the folder is replaced by a thing of another kind.
+const PARTS: [&str; 14] = [
+    "HEAD",
+    "config",
+    "index",
+    "packed-refs",
+    "refs/heads/main",
+    "refs/stash",
+    "refs",
+    "logs/HEAD",
+    "logs/refs/stash",
+    "logs",
+    "info/exclude",
+    "info",
+    "objects",
+    "objects/pack",
+];
+
+/// How a line does that.
+const REPLACED: [&str; 6] = [
+    "rm -rf IT; ln -s /dev/null IT",
+    "mv IT OUT; ln -s OUT IT",
+    "mv IT kept; ln -s \"$PWD\"/kept IT",
+    "rm -rf IT; mkdir IT; echo lost > IT/x",
+    "mv IT kept; mkdir -p IT/x; mv kept IT/x",
+    "rm -rf IT; echo lost > IT",
+];
+
 /// What empties a workspace.
 const WHOLE: [&str; 9] = [
     "shopt -s dotglob; rm -rf *",
@@ -79,8 +108,8 @@ const WHOLE: [&str; 9] = [
 struct Case {
     kind: Kind,
     level: Level,
-    /// Whether all of the repository's folder is destroyed, rather than its objects.
-    is_whole: bool,
+    /// What of the repository's folder is destroyed; all of it where empty.
+    part: &'static str,
     name: (&'static str, &'static str),
     way: &'static str,
 }
@@ -91,11 +120,10 @@ fn cases() -> Vec<Case> {
     for (at, way) in WAYS.into_iter().enumerate() {
         for (index, name) in NAMES.into_iter().enumerate() {
             let (kind, level) = places(at + index);
-            let is_whole = (at + index) % 2 == 0;
             cases.push(Case {
                 kind,
                 level,
-                is_whole,
+                part: ["", "objects"][(at + index) % 2],
                 name,
                 way,
             });
@@ -106,8 +134,20 @@ fn cases() -> Vec<Case> {
             cases.push(Case {
                 kind,
                 level,
-                is_whole: index % 2 == 1,
+                part: ["objects", ""][index % 2],
                 name,
+                way,
+            });
+        }
+    }
+    for (at, way) in REPLACED.into_iter().enumerate() {
+        for (index, part) in PARTS.into_iter().enumerate() {
+            let (kind, level) = places(at + index);
+            cases.push(Case {
+                kind,
+                level,
+                part,
+                name: NAMES[0],
                 way,
             });
         }
@@ -118,7 +158,7 @@ fn cases() -> Vec<Case> {
             cases.push(Case {
                 kind: Kind::Plain,
                 level,
-                is_whole: true,
+                part: "",
                 name,
                 way,
             });
@@ -130,10 +170,10 @@ fn cases() -> Vec<Case> {
 impl Case {
     /// The command, for a repository whose own folder is `folder/name`.
     fn line(&self, folder: &str, name: &str, out: &str) -> String {
-        let (folder, name) = if self.is_whole {
-            (folder.to_owned(), name)
-        } else {
-            (format!("{folder}/{name}"), "objects")
+        let (folder, name) = match self.part.rsplit_once('/') {
+            _ if self.part.is_empty() => (folder.to_owned(), name),
+            None => (format!("{folder}/{name}"), self.part),
+            Some((inner, part)) => (format!("{folder}/{name}/{inner}"), part),
         };
         let (first, it) = self.name;
         let (begin, end) = (name.get(1..).unwrap(), name.get(..name.len() - 1).unwrap());
