@@ -126,8 +126,8 @@ struct Listener<'a> {
     understood: HashMap<usize, ToolCall>,
     /// Whether the model ended the answer, rather than a limit or a failure.
     is_whole: bool,
-    /// The calls as they stand in the text of an answer that has prose beside them.
-    in_prose: Option<String>,
+    /// The calls as they stand in the text of the answer, and whether it has prose beside them.
+    written: Option<(String, bool)>,
     repetition: Repetition,
     is_repetition: bool,
 }
@@ -150,7 +150,7 @@ impl<'a> Listener<'a> {
             handed: 0,
             understood: HashMap::new(),
             is_whole: false,
-            in_prose: None,
+            written: None,
             repetition: Repetition::default(),
             is_repetition: false,
         }
@@ -276,8 +276,7 @@ impl<'a> Listener<'a> {
                     .join(", ");
                 let message = format!("the model wrote a tool call as text: {names}");
                 self.inputs.steps.notice(message).await;
-                let may_be_example = is_beside_prose || source::may_be_read(&self.inputs, &calls);
-                self.in_prose = may_be_example.then_some(text);
+                self.written = Some((text, is_beside_prose));
                 for (slot, (name, json)) in calls.into_iter().enumerate() {
                     self.collector.push(&ModelEvent::CallStart {
                         slot,
@@ -403,8 +402,19 @@ impl<'a> Listener<'a> {
             .steps
             .event(AgentEvent::ToolCallComplete { call: complete })
             .await;
+        let may_be_read = |work: &Work| {
+            let arguments = work.arguments.as_object();
+            arguments.is_some_and(|it| source::may_be_read(&self.inputs, &*work.tool, it))
+        };
         // The text is shown once, whichever of its calls may not run.
-        let in_prose = self.in_prose.as_mut().map(std::mem::take);
+        let in_prose = match &mut self.written {
+            Some((text, is_beside_prose))
+                if *is_beside_prose || work.as_ref().is_ok_and(may_be_read) =>
+            {
+                Some(std::mem::take(text))
+            }
+            _ => None,
+        };
         schedule.add(Call {
             slot,
             id: call.id.clone(),

@@ -44,8 +44,13 @@ pub(super) const ASK: &str = "Summarize the conversation so far for yourself: yo
 /// Introduces a person's message that is quoted verbatim.
 const SAID: &str = "I said";
 
+/// Whether a person's message is what a conversation was replaced by.
+pub(super) fn is_summary(text: &str) -> bool {
+    !fenced_blocks(text, SAID).is_empty()
+}
+
 /// The person's words in a message of the history.
-fn said(message: &Message) -> Vec<String> {
+pub(super) fn said(message: &Message) -> Vec<String> {
     let Message::User { parts } = message else {
         return Vec::new();
     };

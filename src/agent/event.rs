@@ -383,6 +383,14 @@ pub enum Permission {
 }
 
 impl Permission {
+    /// No, because nobody is there who could decide.
+    pub fn unasked() -> Self {
+        Self::Forbidden(
+            "this requires the user's approval, which you cannot ask for; leave it out and say so"
+                .to_owned(),
+        )
+    }
+
     /// Whether the call may run.
     pub fn allows(&self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways(_))

@@ -194,7 +194,7 @@ fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result
     if let Some(name) = fields.keys().find(|name| !properties.contains_key(*name)) {
         let known: Vec<_> = properties.keys().map(|name| format!("`{name}`")).collect();
         return Err(format!(
-            "`{}` is not known here, only {}",
+            "unknown argument `{}`; expected {}",
             full(name),
             known.join(", ")
         ));
@@ -388,7 +388,7 @@ mod tests {
         );
         check(
             json!({"path": "a", "edits": [], "append": true}),
-            "`append` is not known here, only `path`, `limit`, `all`, `edits`",
+            "unknown argument `append`; expected `path`, `limit`, `all`, `edits`",
         );
     }
 }

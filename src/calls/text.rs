@@ -129,8 +129,8 @@ impl<C: Catalog> TextCalls<C> {
     /// Whether what is held back is nothing but marks: the ends of something, or the beginning of a call that never came.
     fn is_noise(&self) -> bool {
         let (before, tail) = self.held();
-        let is_begun = || search::is_marked(tail) && forms::noise(tail).is_empty();
-        !tail.is_empty() && (marks::without_ends(&self.text).len() <= before.len() || is_begun())
+        !tail.is_empty()
+            && (marks::without_ends(&self.text).len() <= before.len() || is_begun(tail))
     }
 
     /// The text before what may be a call, and the text from there on.
@@ -145,9 +145,9 @@ impl<C: Catalog> TextCalls<C> {
         let begun = before.len();
         if self.is_noise() {
             // The beginning of a call was meant as one.
-            let is_begun = search::is_marked(tail);
+            let is_meant = is_begun(tail);
             let text = self.release();
-            return if is_begun {
+            return if is_meant {
                 Held::Unusable(text, UNREADABLE.to_owned())
             } else {
                 Held::Text(text)
@@ -408,6 +408,12 @@ fn only_argument(schema: &Value, raw: &str) -> Option<Map<String, Value>> {
     };
     (schema["properties"][name]["type"] == "string")
         .then(|| Map::from_iter([(name.to_owned(), text.into())]))
+}
+
+/// Whether a text is nothing but the mark that begins a call, or the beginning of one that occurs in no prose.
+fn is_begun(text: &str) -> bool {
+    search::is_marked(text) && forms::noise(text).is_empty()
+        || marks::is_odd(text) && search::may_become_mark(text)
 }
 
 /// Whether a text begins as JSON or a fence, which nothing marks as a call.

@@ -381,7 +381,7 @@ impl Terminal {
             self.line(&format!(
                 "  {done}, because there is no terminal to ask in{hint}"
             ))?;
-            let _turn_gone = reply.send(Permission::Reject);
+            let _turn_gone = reply.send(Permission::unasked());
             return Ok(());
         }
         let turn = if offer.turn {

@@ -13,6 +13,15 @@ use super::{
 };
 use crate::text::repair::{self, Repair};
 
+/// What the ids begin with that a collector gives.
+const OWN: &str = "call";
+
+/// Whether an id is a provider's: the call was one from the beginning, and no text.
+pub(crate) fn is_given(id: &str) -> bool {
+    let number = id.strip_prefix(OWN).unwrap_or_default();
+    number.is_empty() || !number.bytes().all(|it| it.is_ascii_digit())
+}
+
 /// Folds the events of one request.
 #[derive(Debug)]
 pub struct Collector<'a> {
@@ -201,10 +210,10 @@ impl<'a> Collector<'a> {
             given
         } else {
             let mut n = self.taken.len() + slot;
-            while !free(&format!("call{n:05}")) {
+            while !free(&format!("{OWN}{n:05}")) {
                 n += 1;
             }
-            format!("call{n:05}")
+            format!("{OWN}{n:05}")
         };
         self.used.insert(id.clone());
         id

@@ -12,7 +12,7 @@ use crate::text::marks::{self, Kind, MARKS};
 
 /// What stands before the answer proper and says nothing.
 fn headers() -> impl Iterator<Item = &'static str> {
-    marks::begins(&[Kind::Header]).chain(["</think>"])
+    marks::begins(&[Kind::Header, Kind::Stop]).chain(["</think>"])
 }
 
 /// Ends of thoughts that end nothing else.

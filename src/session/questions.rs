@@ -16,10 +16,6 @@ use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
 use crate::workspace::Workspace;
 
-/// What an explorer reads where a person would have to decide.
-const NOT_ASKED: &str =
-    "this requires the user's approval, which you cannot ask for; leave it out and say so";
-
 /// The mode, the rules, and what the running turn asks.
 pub(super) struct Questions {
     pub mode: Mode,
@@ -180,7 +176,7 @@ impl Questions {
         let outcome = match self.policy.decide(self.deciding_mode(), &facts) {
             Verdict::Allow => Permission::AllowOnce,
             Verdict::Ask if matches!(about, About::Call { asks: false, .. }) => {
-                Permission::Forbidden(NOT_ASKED.to_owned())
+                Permission::unasked()
             }
             Verdict::Forbid(why) => Permission::Forbidden(why),
             Verdict::Ask => {

@@ -87,14 +87,12 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<answer>", "</answer>", Header, "Hunyuan"),
     ("<role>assistant</role>", "<|role_end|>", Header, "Ling"),
     ("[gMASK]<sop>", "<|endoftext|>", Header, "GLM"),
-    ("<|START_RESPONSE|>", "<|END_RESPONSE|>", Header, "Command"),
+    ("[|assistant|]", "[|endofturn|]", Header, "EXAONE"),
     ("<|open|>message<|sep|>", MESSAGE_ENDS[0], Header, "Kimi K3"),
     ("<|open|>response<|sep|>", MESSAGE_ENDS[1], Header, "Kimi K3"),
     ("<|message_model|><|content_text|>", "<|end_message|>", Header, "Inkling"),
     ("]~b]ai", "[e~[", Header, "MiniMax"),
-    ("", "[|endofturn|]", Stop, "EXAONE"),
     ("<bos>", "<eos>", Stop, "Gemma, Seed"),
-    ("", "<extra_id_1>", Stop, "Nemotron"),
     ("<s>", "</s>", Stop, "Mistral, Llama 2"),
     ("", "[EOS]", Stop, "Mistral"),
     ("", "]<]minimax[>[", Stop, "MiniMax M3"),
@@ -256,9 +254,8 @@ pub(crate) fn after_header(text: &str) -> Option<&str> {
         return Some(closed.map_or(rest, |(_, rest)| rest));
     }
     // Without a sender it may be an unknown mark of a call.
-    let is_alone = name.eq_ignore_ascii_case(SENDERS[0])
-        || name.starts_with("begin_of_")
-        || name.starts_with("begin▁of▁");
+    let name = name.to_ascii_lowercase();
+    let is_alone = name == SENDERS[0] || ANSWERS.iter().any(|word| name.ends_with(word));
     (is_alone && !rest.starts_with(' ')).then_some(rest)
 }
 
@@ -273,6 +270,9 @@ pub(crate) fn may_become_header(text: &str) -> bool {
     };
     begins_message(name) && !may_begin_call(name) && SENDERS.iter().any(is_begun)
 }
+
+/// What a token says that begins an answer without a sender: `<|START_TEXT|>`, `<|begin▁of▁sentence|>`.
+const ANSWERS: [&str; 5] = ["text", "response", "answer", "sentence", "box"];
 
 /// Whether a token with this name begins a message.
 fn begins_message(name: &str) -> bool {
@@ -296,6 +296,8 @@ pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
 
 /// How the names of tokens begin that need no bars: Gemma's, `Idefics`', `TeleChat`'s.
 const BARE: [&str; 3] = ["start_of_", "end_of_", "_end"];
+/// The names of tokens that a tokenizer keeps for later; a number follows (Gemma, Nemotron).
+const RESERVED: [&str; 2] = ["unused", "extra_id_"];
 
 /// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`, `<channel|>`.
 fn token(text: &str) -> Option<(&str, &str)> {
@@ -306,8 +308,16 @@ fn token(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = inside.split_at(end);
     let closed = rest.strip_prefix(is_bar);
     let rest = closed.unwrap_or(rest).strip_prefix('>')?;
-    let is_one = opened.or(closed).is_some() || BARE.iter().any(|it| name.starts_with(it));
+    let is_one = opened.or(closed).is_some()
+        || BARE.iter().any(|it| name.starts_with(it))
+        || is_reserved(name);
     (is_one && !name.is_empty() && end < LONGEST_TOKEN).then_some((name, rest))
+}
+
+fn is_reserved(name: &str) -> bool {
+    let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+    let mut numbers = RESERVED.iter().filter_map(|it| name.strip_prefix(it));
+    numbers.any(is_number)
 }
 
 fn is_of_name(c: char) -> bool {
@@ -326,7 +336,11 @@ pub(crate) fn without_ends(text: &str) -> &str {
         let (before, here) = text.split_at(at);
         // The beginning of an argument that never came is none.
         let begun = || begins(&[Argument]).find_map(|begin| after(here, begin));
+        // A row of a vocabulary.
+        let is_row =
+            || before.ends_with('\n') && token(here).is_some_and(|(name, _)| is_reserved(name));
         if let Some(rest) = after_end(here, &ALL).or_else(begun)
+            && !is_row()
             && text.len() - rest.trim_start().len() >= end
         {
             end = before.trim_end().len();

@@ -38,7 +38,12 @@ fn our_slips_are_handled() {
 
 #[test]
 fn quotations_and_explanations_never_run() {
-    let cases = [generated::quotations(), generated::explanations()].concat();
+    let cases = [
+        generated::quotations(),
+        generated::explanations(),
+        generated::decoded(),
+    ]
+    .concat();
     let (report, failed) = play_cases(&selected(cases));
     assert!(failed.is_empty(), "{report}");
 }
@@ -59,6 +64,7 @@ fn variants_of_slips_are_handled() {
         envelopes::by_arguments(),
         envelopes::unknown_marks(),
         envelopes::messages(),
+        envelopes::frames(),
     ]
     .concat();
     let (report, failed) = play_cases(&selected(cases));

@@ -1,45 +1,56 @@
 //! Whether a call in the text of an answer may be another's words: something that the model has read.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Inputs;
+use crate::agent::compact::{is_summary, said};
 use crate::calls::text::{may_come_from, says};
+use crate::model::collect::is_given;
 use crate::model::{Arguments, Message, ToolCall};
-use crate::tools::{self, Resolved};
+use crate::tools::Tool;
 
-/// Whether one of these calls changes something, may come from what was read, and was not asked for by a person. One that
-/// the model repeats after it was told of it is meant.
-pub(super) fn may_be_read(inputs: &Inputs<'_>, calls: &[(String, String)]) -> bool {
-    let (mut asked, mut read, mut last) = (Vec::new(), Vec::new(), None);
+/// Whether a call changes something, may come from what was read, and was not asked for by a person. Every call may of a
+/// model that also sends calls as such: it has no need to write one, and no comparison finds a quotation that it decoded.
+/// After a compaction nobody knows what was read. One that the model repeats after it was told of it is meant.
+pub(super) fn may_be_read(
+    inputs: &Inputs<'_>,
+    tool: &dyn Tool,
+    arguments: &Map<String, Value>,
+) -> bool {
+    if tool.kind().is_read_only() {
+        return false;
+    }
+    let (mut asked, mut read) = (Vec::new(), Vec::new());
+    let (mut last, mut may_any) = (None, false);
     for entry in inputs.history {
         let mut texts = entry.read_texts().into_iter();
         match entry.outline() {
-            // What is attached stands behind the person's own words.
-            Message::User { .. } => asked.extend(texts.next()),
+            // What is attached stands behind the person's own words, beside which there may be instructions, or a
+            // summary.
+            Message::User { .. } => {
+                let own = texts.next().unwrap_or_default();
+                may_any |= is_summary(&own);
+                let words = said(&Message::text(own.as_str()));
+                if words != [own.trim()] {
+                    read.push(own);
+                }
+                asked.extend(words);
+            }
             Message::Results { .. } => {}
             Message::Assistant(message) => {
+                may_any |= message.calls.iter().any(|call| is_given(&call.id));
                 last = Some(message);
                 continue;
             }
         }
         read.extend(texts);
     }
-    calls.iter().any(|(name, json)| {
-        let written = serde_json::from_str(json).unwrap_or_default();
-        let Ok(Resolved {
-            tool,
-            arguments: Value::Object(arguments),
-            ..
-        }) = tools::resolve(inputs.tools, name, written)
-        else {
-            return false;
-        };
-        let is_same = |call: &ToolCall| {
-            call.name == tool.name() && call.arguments == Arguments::Object(arguments.clone())
-        };
-        !tool.kind().is_read_only()
-            && !last.is_some_and(|message| message.calls.iter().any(is_same))
-            && read.iter().any(|text| may_come_from(&arguments, text))
-            && !asked.iter().any(|text| says(text, &arguments))
-    })
+    let is_same = |call: &ToolCall| {
+        call.name == tool.name() && call.arguments == Arguments::Object(arguments.clone())
+    };
+    !last.is_some_and(|message| message.calls.iter().any(is_same))
+        && read
+            .iter()
+            .any(|text| may_any || may_come_from(arguments, text))
+        && !asked.iter().any(|text| says(text, arguments))
 }

@@ -130,37 +130,35 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
 /// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it. Returns whether it did.
 fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
     let is_known = |name: &String| meant_by(name, properties).is_some();
-    let may_wrap = |value: &Value| match value {
-        Value::Object(_) => true,
-        Value::String(text) => text.trim_start().starts_with('{'),
-        Value::Array(items) => matches!(items.as_slice(), [Value::Object(_)]),
-        _ => false,
-    };
-    let wrapper = fields
-        .iter()
-        .find(|(name, value)| !properties.contains_key(*name) && may_wrap(value));
-    let Some((wrapper, inner)) = wrapper else {
-        return false;
-    };
-    let inner = match inner {
+    let within = |value: &Value| match value {
         Value::Object(inner) => Some(inner.clone()),
-        Value::String(text) => serde_json::from_str(text).ok(),
+        Value::String(text) if text.trim_start().starts_with('{') => {
+            serde_json::from_str(text).ok()
+        }
         Value::Array(items) => match items.as_slice() {
             [Value::Object(only)] => Some(only.clone()),
             _ => None,
         },
         _ => None,
     };
+    let mut unknown = fields
+        .iter()
+        .filter(|(name, _)| !properties.contains_key(*name));
+    let Some((wrapper, inner)) = unknown.find_map(|(name, value)| Some((name, within(value)?)))
+    else {
+        return false;
+    };
     let stands_alone = !fields
         .keys()
         .any(|name| name != wrapper && properties.contains_key(name));
-    let is_envelope = |inner: &Map<String, Value>| {
-        inner.is_empty() || inner.keys().any(is_known) || inner.values().any(may_wrap)
-    };
-    let inner = inner.filter(|inner| stands_alone && is_envelope(inner));
-    let is_unwrapped = inner.is_some();
-    *fields = inner.unwrap_or_else(|| std::mem::take(fields));
-    is_unwrapped
+    let is_envelope = inner.is_empty()
+        || inner.keys().any(is_known)
+        || inner.values().any(|value| within(value).is_some());
+    let is_wrapped = stands_alone && is_envelope;
+    if is_wrapped {
+        *fields = inner;
+    }
+    is_wrapped
 }
 
 /// Renames fields and converts values, unless our own name is present.
@@ -276,6 +274,13 @@ pub(super) fn steps(text: &str) -> Option<Value> {
     (!steps.is_empty()).then_some(Value::Array(steps))
 }
 
+/// The member of an object that names a file.
+fn path(value: &Value) -> Option<(String, Value)> {
+    let mut fields = value.as_object()?.iter();
+    let (name, value) = fields.find(|(name, _)| means(name, "path"))?;
+    Some((name.clone(), value.clone()))
+}
+
 /// The file of edits that each name it, where it is the same one.
 pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     if !["path", "edits"]
@@ -288,14 +293,7 @@ pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Va
     let Some(edits) = fields.get_mut("edits").and_then(Value::as_array_mut) else {
         return;
     };
-    let named = |edit: &Value| {
-        let (name, value) = edit
-            .as_object()?
-            .iter()
-            .find(|(name, _)| means(name, "path"))?;
-        Some((name.clone(), value.clone()))
-    };
-    let paths: Option<Vec<(String, Value)>> = edits.iter().map(named).collect();
+    let paths: Option<Vec<(String, Value)>> = edits.iter().map(path).collect();
     let Some([(_, path), rest @ ..]) = paths.as_deref() else {
         return;
     };
@@ -322,14 +320,8 @@ pub(super) fn spread_paths(fields: &mut Map<String, Value>, properties: &Map<Str
         _ => return,
     };
     let of_file = |file: &Value| {
-        let named = |file: &Value| {
-            let (_, path) = file
-                .as_object()?
-                .iter()
-                .find(|(name, _)| means(name, "path"))?;
-            path.as_str().map(str::to_owned)
-        };
-        file.as_str().map(str::to_owned).or_else(|| named(file))
+        let named = path(file).map(|(_, value)| value);
+        named.as_ref().unwrap_or(file).as_str().map(str::to_owned)
     };
     if let Some(paths) = files.iter().map(of_file).collect::<Option<Vec<_>>>()
         && let [first, more @ ..] = paths.as_slice()

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::super::names;
 use super::foreign::{is_argument, means, meant_by};
 use crate::text::marks::{self, Kind};
+use crate::text::repair;
 
 /// How many arguments may have been swallowed.
 const SWALLOWED: usize = 8;
@@ -64,6 +65,11 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
             continue;
         };
         let clean = before_foreign(headless(unwrapped(text, ours), ours), ours);
+        let clean = if is_document {
+            clean
+        } else {
+            before_call(clean)
+        };
         let clean = without_marks(clean, ours, properties, is_document);
         let clean = if ours == "content" {
             unfenced(clean, is_document)
@@ -107,14 +113,19 @@ fn unwrapped<'a>(text: &'a str, ours: &str) -> &'a str {
         .unwrap_or(text)
 }
 
+/// The key of an argument whose mark a text begins with, without attributes, and what follows it.
+fn keyed(text: &str) -> Option<(&str, &str)> {
+    let mut begins = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
+    let begun = begins.find_map(|begin| marks::after(text, begin))?;
+    let (key, rest) = begun.split_once('>')?;
+    let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
+    Some((key.trim().trim_matches(['"', '\'']), rest))
+}
+
 /// A text without the mark that begins its argument, where it has the end of it too.
 fn headless<'a>(text: &'a str, ours: &str) -> &'a str {
     let begun = text.trim_start();
-    let keyed = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
-    let key = |begin| marks::after(begun, begin)?.split_once('>');
-    let named = keyed
-        .filter_map(key)
-        .find(|(key, _)| means(key.trim_matches(['"', '\'']), ours));
+    let named = keyed(begun).filter(|(key, _)| means(key, ours));
     let inside = named.map(|(_, inside)| inside);
     let inside = inside.or_else(|| marks::after(begun, "<arg_value>"));
     inside
@@ -209,16 +220,12 @@ fn swallowed<'a>(
     let own = |at: usize| own(text.split_at(at).0.trim_end(), name);
     text.match_indices('<').find_map(|(at, _)| {
         let rest = text.split_at(at).1;
-        let mut begins = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
-        let (key, value) = begins
-            .find_map(|begin| marks::after(rest, begin)?.split_once('>'))
+        let (key, value) = keyed(rest)
             .or_else(|| {
                 let (key, rest) = marks::after(rest, "<arg_key>")?.split_once("</arg_key>")?;
-                Some((key, marks::after(rest.trim_start(), "<arg_value>")?))
+                Some((key.trim(), marks::after(rest.trim_start(), "<arg_value>")?))
             })
             .or_else(|| rest.strip_prefix('<')?.split_once('>'))?;
-        let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
-        let key = key.trim().trim_matches(['"', '\'']);
         is_missing(key).then(|| Some((own(at)?, key, value.strip_prefix('\n').unwrap_or(value))))?
     })
 }
@@ -238,8 +245,7 @@ fn own<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 fn before_foreign<'a>(text: &'a str, name: &str) -> &'a str {
     let mut begins = text.match_indices('<').map(|(at, _)| text.split_at(at));
     let found = begins.find_map(|(before, rest)| {
-        let mut marks = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
-        let is_argument = marks.any(|begin| marks::after(rest, begin).is_some())
+        let is_argument = keyed(rest).is_some()
             || rest
                 .split_once('>')
                 .is_some_and(|(tag, _)| tag.contains('_') && !tag.contains(' '));
@@ -249,6 +255,23 @@ fn before_foreign<'a>(text: &'a str, name: &str) -> &'a str {
         (!own.contains(&format!("<{tag}"))).then_some(own)
     });
     found.unwrap_or(text)
+}
+
+/// A text up to the next call, which begins a line of it in the tokens of a family and was cut.
+fn before_call(text: &str) -> &str {
+    let begins = marks::begins(&[Kind::Calls, Kind::Named]).filter(|begin| marks::is_token(begin));
+    let found = begins
+        .chain(["<|start|>assistant"])
+        .filter_map(|begin| marks::find(text, begin));
+    let Some((at, _)) = found.min() else {
+        return text;
+    };
+    let (before, call) = text.split_at(at);
+    let is_cut = call
+        .find("{\"")
+        .is_some_and(|at| repair::first_value(call.split_at(at).1).is_none());
+    let is_last = is_cut && !call.contains('\n') && before.ends_with('\n');
+    if is_last { before } else { text }
 }
 
 /// The text of a file whose every line has its number and an arrow before it, as other agents show files.

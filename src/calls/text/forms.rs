@@ -399,8 +399,7 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
             return one(rest, &|_| false);
         }
         let (name, rest) = rest.split_once('\n')?;
-        let (call, rest) = with_json(name.trim(), rest.trim_start().strip_prefix("```json")?)?;
-        return Some((call, rest.trim_start().strip_prefix("```")?));
+        return with_json(name.trim(), rest);
     }
     let rest = marks::after(rest, "<tool_sep>").unwrap_or(rest);
     let rest = match rest.strip_prefix("[CALL_ID]") {
@@ -422,17 +421,7 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     }
     // A tag that ends where its name does.
     let rest = rest.strip_prefix('>').unwrap_or(rest);
-    let is_fenced = rest.trim_start().starts_with("```");
-    let (calls, rest) = with_json(name, rest)?;
-    let end = rest.trim_start();
-    Some((
-        calls,
-        if is_fenced {
-            end.strip_prefix("```").unwrap_or(end)
-        } else {
-            rest
-        },
-    ))
+    with_json(name, rest)
 }
 
 #[cfg(test)]

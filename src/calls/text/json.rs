@@ -70,9 +70,7 @@ pub(super) const WRAPPERS: &[&str] = &[
 ];
 
 pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
-    let text = unfenced(text.trim_start());
-    let value = || complete(text);
-    let (Value::Object(arguments), rest, is_completed) = text.starts_with('{').then(value)?? else {
+    let (Value::Object(arguments), rest, is_completed) = fenced(text)? else {
         return None;
     };
     Some((
@@ -85,12 +83,17 @@ pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
     ))
 }
 
-/// The text after the mark of a code fence around arguments, whose end is noise.
-fn unfenced(text: &str) -> &str {
-    ["```json", "```"]
-        .iter()
-        .find_map(|mark| text.strip_prefix(mark))
-        .map_or(text, str::trim_start)
+/// The object or the list that a text begins with, in a code fence or without one.
+pub(super) fn fenced(text: &str) -> Option<(Value, &str, bool)> {
+    const FENCE: &str = "```";
+    let text = text.trim_start();
+    let inside = text.strip_prefix(FENCE);
+    let code = inside.map_or(text, |it| {
+        it.trim_start_matches(char::is_alphabetic).trim_start()
+    });
+    let (value, rest, is_completed) = code.starts_with(['{', '[']).then(|| complete(code))??;
+    let end = inside.and_then(|_| rest.trim_start().strip_prefix(FENCE));
+    Some((value, end.unwrap_or(rest), is_completed))
 }
 
 /// The JSON that a text begins with, what follows it, and whether its last brackets were missing.

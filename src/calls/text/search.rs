@@ -111,10 +111,11 @@ impl Search {
         line: &Range<usize>,
     ) -> Option<(usize, bool)> {
         let text = answer.text.get(line.clone())?;
+        // Nothing is quoted where all of the answer is indented.
+        let is_beside = || !answer.text.split_at(line.start).0.trim().is_empty();
         if self.fence.is_some()
             || text.trim_start().starts_with('>')
-            || text.starts_with("    ")
-            || text.starts_with('\t')
+            || (text.starts_with("    ") || text.starts_with('\t')) && is_beside()
         {
             return None;
         }
@@ -264,6 +265,11 @@ pub(super) fn has_mark(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::find(text, mark).is_some())
 }
 
+/// Whether a text is the beginning of such a mark.
+pub(super) fn may_become_mark(text: &str) -> bool {
+    marks::begins(BEGINS).any(|mark| marks::may_become(text, mark))
+}
+
 /// What follows the ends of marks that a text begins with.
 pub(super) fn ends(text: &str) -> &str {
     let mut rest = text;
@@ -279,9 +285,8 @@ fn may_be_ends(text: &str) -> bool {
     let mut rest = text;
     // Every token is an end, also one that a longer end or a mark begins with.
     while !rest.is_empty() && !marks::may_become_end(rest, ENDS) {
-        let may_become = |mark| marks::may_become(rest, mark);
         let is_behind = rest.len() < text.len();
-        if is_behind && (is_marked(rest) || marks::begins(BEGINS).any(may_become)) {
+        if is_behind && (is_marked(rest) || may_become_mark(rest)) {
             return true;
         }
         let Some(after) = marks::after_end(rest, ENDS) else {

@@ -196,7 +196,10 @@ fn a_text_call_in_an_example_is_text() {
     );
     is_text(&format!("```json\n{CALL}\n```\n\nThis would read."), false);
     is_text(&format!("> <tool_call>{CALL}</tool_call>"), false);
-    is_text(&format!("    <tool_call>{CALL}</tool_call>"), false);
+    is_text(
+        &format!("It is:\n\n    <tool_call>{CALL}</tool_call>"),
+        false,
+    );
     is_text(
         &format!("<tool_call>{CALL}</tool_call> is the form."),
         false,

@@ -338,3 +338,80 @@ pub fn messages() -> Vec<Value> {
     }
     cases
 }
+
+/// Answers between the tokens that begin and end one in the template of a family, in one piece or letter by letter.
+pub fn frames() -> Vec<Value> {
+    const BEGINS: [&str; 9] = [
+        "<|START_TEXT|>",
+        "<|START_RESPONSE|>",
+        "<|startoftext|>",
+        "<|begin_of_text|>",
+        "<｜begin▁of▁sentence｜>",
+        "[|assistant|]",
+        "<bos>",
+        "<s>",
+        "<|im_start|>assistant\n",
+    ];
+    const ENDS: [&str; 7] = [
+        "<|END_TEXT|>",
+        "<|im_end|>",
+        "<｜end▁of▁sentence｜>",
+        "[|endofturn|]",
+        "</s>",
+        "<unused12><unused345>",
+        "<extra_id_1>",
+    ];
+    let mut cases = Vec::new();
+    for (row, begin) in BEGINS.into_iter().enumerate() {
+        for (column, end) in ENDS.into_iter().enumerate() {
+            let said = format!("{begin}It is 42.{end}");
+            let said = if (row + column) % 2 == 0 {
+                json!(said)
+            } else {
+                said.chars().map(String::from).collect()
+            };
+            let expect = json!({
+                "requests": [1, 1], "ran": [0, 0], "shown": ["It is 42."], "hidden": ["|", "<", ">", "[", "]"],
+            });
+            cases.push(case(
+                "frames",
+                &format!("{row}-{column}"),
+                &json!([{ "say": said }]),
+                &expect,
+            ));
+        }
+    }
+    // What the answer is about stays.
+    for (index, said) in [
+        "The array is [|x|]",
+        "It takes <unused> values.",
+        "Old: <s>41</s>, new: 42",
+        "Templates write <|startoftext|> first.",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let expect = json!({ "requests": [1, 1], "ran": [0, 0], "shown": [said] });
+        cases.push(case(
+            "frames",
+            &format!("kept-{index}"),
+            &json!([{ "say": said }]),
+            &expect,
+        ));
+    }
+    // The beginning of a call's mark beside a call.
+    for (index, begun) in [
+        "<｜DSML｜function_calls",
+        "\n\n<｜DSML｜tool_calls",
+        "<|DSML|invoke",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let call = ["read_file", "{\"path\": \"b.txt\"}"];
+        let script = json!([{ "say": format!("I look.{begun}"), "calls": [call] }]);
+        let expect = json!({ "requests": [2, 2], "ran": [1, 1], "shown": ["I look."], "hidden": ["DSML", "<"] });
+        cases.push(case("frames", &format!("begun-{index}"), &script, &expect));
+    }
+    cases
+}

@@ -104,6 +104,7 @@ pub fn leaks() -> Vec<Value> {
         ),
         ("document", "n.md", "# Use\n\n```sh\nls\n```"),
         ("example", "n.md", "<tool_call>\n{}\n</tool_call>"),
+        ("vocabulary", "vocab.txt", "the\nof\n<unused0>\n<unused1>\n"),
     ] {
         let arguments = json!({ "path": path, "content": content });
         cases.push(case(
