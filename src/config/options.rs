@@ -262,12 +262,9 @@ impl TryFrom<String> for BaseUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let url = Url::parse(&text).map_err(|error| format!("not a URL: {error}"))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!(
-                "a URL begins with http:// or https://, not {}:",
-                url.scheme()
-            ));
+        let url = Url::parse(&text);
+        if !url.is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+            return Err("not a URL that begins with http:// or https://".to_owned());
         }
         let mut rest = text.trim_end_matches('/');
         // Many documentations show the full endpoint.

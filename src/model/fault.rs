@@ -202,6 +202,9 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
                 "the API key for {provider} has no access to {model}: check its permissions, or choose another model"
             )
         }
+        (404, _) if model == "?" => {
+            format!("check the base URL ({base_url}), which ends in /v1 for most servers")
+        }
         (404, _) => format!(
             "check the model's name ({model}) and the base URL ({base_url}); `tandem models` lists the available models"
         ),

@@ -210,7 +210,16 @@ async function noModel() {
 /** By keyboard alone: Tab goes from field to field, Enter saves. */
 async function setUpInTheForm() {
   await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).press("Enter");
-  await fillForm("sk-first", async (form) => {
+  const form = bench.chat.getByRole("form", { name: "Set up a model" });
+  const why = form.getByText("not a URL that begins with http:// or https://");
+  await form.locator("[name=provider]").selectOption("custom");
+  await form.locator("[name=address]").fill("127.0.0.1:1234/v1");
+  await form.locator("[name=address]").press("Tab");
+  await why.waitFor();
+  await form.getByRole("button", { name: "Save" }).press("Enter");
+  await form.locator("[name=model]:focus").waitFor();
+  await why.waitFor(); // rather than that no model is chosen
+  await fillForm("sk-first", async () => {
     await model.script([{ text: "Yes." }], [{ text: "Yes." }], [{ text: "Yes." }]);
     await form.getByRole("button", { name: "Test" }).press("Enter");
     await form.locator(".finding").first().waitFor();
@@ -525,7 +534,7 @@ async function earlierSession() {
 }
 
 async function links() {
-  const text = "[here](src/price.ts:6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png)";
+  const text = "[here](src/price.ts:6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png) `price.ts:4`";
   await model.script([{ text }]);
   await bench.say("Show me.");
   const answer = bench.chat.locator(".answer:not(.streaming)", { hasText: "here" }); // until then it is drawn again, and a click can be lost
@@ -536,6 +545,9 @@ async function links() {
   await bench.page.locator(".notifications-toasts", { hasText: "of this workspace: /etc/passwd" }).waitFor();
   await link("here").click();
   await bench.page.locator(".statusbar-item", { hasText: "Ln 6, Col 1" }).waitFor();
+  await link("price.ts:4").click(); // a file without its folder
+  await bench.page.locator(".quick-input-list .monaco-list-row", { hasText: "price.ts" }).first().click();
+  await bench.page.locator(".statusbar-item", { hasText: "Ln 4, Col 1" }).waitFor();
   await bench.command("Notifications: Clear All Notifications");
   await exactly(link("run"), 0);
   await exactly(answer.locator("img"), 0);

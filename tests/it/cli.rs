@@ -884,7 +884,7 @@ fn calls_are_described_by_their_action() {
     for line in [
         "✓ glob: Find *.x (",
         "✗ no_such_tool: unknown tool",
-        "✗ write_file: Create new.txt: rejected (",
+        "✗ write_file: Create new.txt: this requires the user's approval",
     ] {
         assert!(
             stderr.lines().any(|found| found.starts_with(line)),

@@ -50,6 +50,11 @@ export async function openLocation({ path, line }: Location, session: Session): 
   try {
     await window.showTextDocument(uri, { preserveFocus: true, preview: true, ...(at && { selection: new Range(at, at) }) });
   } catch {
+    if (!/[\\/]/.test(path)) {
+      // A model often names a file without its folder. The list shows it, or that there is none.
+      await commands.executeCommand("workbench.action.quickOpen", line === undefined ? path : `${path}:${line}`);
+      return;
+    }
     void window.showWarningMessage(l10n.t("Could not open {0}: it does not exist or is not text.", visible(path)));
   }
 }

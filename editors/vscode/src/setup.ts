@@ -25,7 +25,7 @@ export class SetUp {
       const { models } = await this.server.request(protocol.models, { provider, ...given({ apiKey, baseUrl }) });
       this.post({ type: "setupModels", request, models });
     } catch (error) {
-      this.post({ type: "setupModels", request, models: [], problem: failure(error).text });
+      this.post({ type: "setupModels", request, models: [], problem: inTheForm(error) });
     }
   }
 
@@ -34,7 +34,7 @@ export class SetUp {
       const { findings } = await this.server.request(protocol.check, { provider, model, ...given({ apiKey, baseUrl }) });
       this.post({ type: "setupChecked", request, findings });
     } catch (error) {
-      this.post({ type: "setupChecked", request, findings: [], problem: failure(error).text });
+      this.post({ type: "setupChecked", request, findings: [], problem: inTheForm(error) });
     }
   }
 
@@ -47,6 +47,12 @@ export class SetUp {
     await settings.update("baseUrl", baseUrl, ConfigurationTarget.Global);
     await settings.update("model", provider === CUSTOM ? model : `${provider}/${model}`, ConfigurationTarget.Global);
   }
+}
+
+/** The server's own words: who reads them is setting up a model already. */
+function inTheForm(error: unknown): string {
+  const { text, details } = failure(error);
+  return details ?? text;
 }
 
 /** Without what was left empty. */

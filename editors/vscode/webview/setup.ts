@@ -25,6 +25,8 @@ export class SetupForm {
   /** The model that is used where none is chosen: the best one the provider offers. */
   private suggested = "";
   private request = 0;
+  /** Why there is no list of models. */
+  private problem: string | undefined;
 
   constructor(
     private readonly send: Send,
@@ -122,13 +124,16 @@ export class SetupForm {
 
   private ask(what: "models" | "check" | "save", words: string): void {
     this.request++;
+    this.problem = undefined;
     this.status.replaceChildren(words);
     this.send({ type: "setup", what, request: this.request, values: this.values() });
   }
 
   private submit(what: "check" | "save"): void {
     if (this.values().model === "") {
-      this.status.replaceChildren(t("Choose a model first."));
+      if (this.problem === undefined) {
+        this.status.replaceChildren(t("Choose a model first."));
+      } // else it says why there is none to choose
       this.model.focus();
     } else {
       this.ask(what, what === "check" ? t("Testing…") : t("Saving…"));
@@ -140,6 +145,7 @@ export class SetupForm {
     // Of an endpoint that tandem does not know, the first of several models is any model.
     const isKnown = models.length === 1 || this.chosen() !== undefined;
     this.suggest((isKnown && models[0]?.id) || "");
+    this.problem = problem;
     if (problem !== undefined) {
       return [visible(problem)];
     }

@@ -286,7 +286,7 @@ config.toml:3:1: `log`: invalid type: integer `7`, expected string or map
 config.toml:4:8: `limits.iterations`: invalid value: integer `0`, expected a whole number above 0
 config.toml:5:8: `limits.parallel`: invalid type: string "many", expected a whole number above 0
 config.toml:8:1: `providers.openrouter.api-key`: unknown key `api-key`; did you mean `api-key-env`?
-config.toml:9:1: `providers.openrouter.base-url`: not a URL: relative URL without a base
+config.toml:9:1: `providers.openrouter.base-url`: not a URL that begins with http:// or https://
 config.toml:12:30: `permissions.deny.1`: invalid type: integer `7`, expected a string
 config.toml:14:9: `mcp.x`: an MCP server needs either `command` or `url`
 config.toml:15:6: `mcp.y`: an MCP server needs either `command` or `url`

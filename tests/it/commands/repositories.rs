@@ -164,6 +164,10 @@ fn cases() -> Vec<Case> {
             });
         }
     }
+    // Without a sandbox a repository that was moved within the workspace stays there, too.
+    cases.retain(|case| {
+        !(case.level == Level::None && case.part.is_empty() && case.way == "mv IT kept")
+    });
     cases
 }
 
