@@ -11,7 +11,7 @@ use crate::tools::Tool;
 
 /// Whether a call changes something, may come from what was read, and was not asked for by a person. Every call may of a
 /// model that also sends calls as such: it has no need to write one, and no comparison finds a quotation that it decoded.
-/// After a compaction nobody knows what was read. One that the model repeats after it was told of it is meant.
+/// After a compaction it is unknown what was read. One that the model repeats after it was told of it is meant.
 pub(super) fn may_be_read(
     inputs: &Inputs<'_>,
     tool: &dyn Tool,
