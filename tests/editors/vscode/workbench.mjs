@@ -262,6 +262,7 @@ export class Workbench {
   async newSession() {
     await this.command("tandem: New Session");
     await this.chat.locator("body[data-phase=ready] .welcome h1").waitFor();
+    await this.chat.locator("textarea:focus").waitFor(); // the last that the command does: what is typed before is the chat's
   }
 
   /** Chooses a mode below the input, and waits until it is in force. */
