@@ -335,12 +335,16 @@ impl<'a> Revert<'a> {
         let stored = || backup::open(self.images.backups(), image, *size);
         let is_whole = |(mut now, mut stored)| backup::is_same(&mut now, &mut stored);
         clear_way(dir, path).map_err(failed)?;
-        let both = dir.open(path).and_then(|now| Ok((now, stored()?)));
-        if both.is_ok_and(is_whole) {
-            return Ok(());
-        }
-        if dir.symlink_metadata(path).is_ok_and(|now| !now.is_file()) {
-            set_aside(dir, path).map_err(failed)?;
+        match dir.symlink_metadata(path) {
+            Ok(now) if now.is_file() => {
+                let both = dir.open(path).and_then(|now| Ok((now, stored()?)));
+                if both.is_ok_and(is_whole) {
+                    return Ok(());
+                }
+            }
+            // Nobody may be at the other end of a pipe.
+            Ok(_) => _ = set_aside(dir, path).map_err(failed)?,
+            Err(_) => {}
         }
         stored()
             .and_then(|mut stored| disk::copy_with_mode(dir, path, &mut stored, *mode))

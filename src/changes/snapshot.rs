@@ -30,7 +30,7 @@ use self::repository::Made;
 pub(super) use self::tracked::is_same_index;
 use self::tracked::{Index, Tracked};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
-use crate::changes::guard::{git_state, is_below_link, is_repository, repositories_in};
+use crate::changes::guard::{is_repository, repositories_in};
 use crate::changes::images::Images;
 use crate::domain::lock;
 use crate::workspace::stamp::{Stamp, changed_after, dependable};
@@ -314,19 +314,7 @@ impl Look<'_> {
         repositories.extend(known);
         repositories.sort_unstable();
         repositories.dedup();
-        let git: HashMap<_, _> = git_state(root.dir(), &repositories)
-            .iter()
-            .map(|path| self.git_entry(root, path))
-            .collect();
-        // One that is no longer listed may have become a folder.
-        let unlisted = self.before.git.iter().filter_map(|(path, known)| {
-            let relative = path.strip_prefix(root.real()).ok()?;
-            let was_there = known.entry != Entry::Absent && !git.contains_key(path);
-            (was_there && !is_below_link(root.dir(), relative))
-                .then(|| self.git_entry(root, relative))
-        });
-        let unlisted: Vec<_> = unlisted.collect();
-        self.with_found(|found| found.git.extend(git.into_iter().chain(unlisted)));
+        self.git(root, &repositories);
         for repository in repositories {
             self.module(root, &repository);
             self.objects(root, &repository);
@@ -494,15 +482,6 @@ impl Look<'_> {
                 None
             }
         }
-    }
-
-    fn git_entry(&self, root: &Root, relative: &Path) -> (PathBuf, Known) {
-        let path = root.real().join(relative);
-        let known = match root.dir().symlink_metadata(relative) {
-            Ok(found) => Known::look(root, relative, &found, self.before.git.get(&path), self),
-            Err(_) => Known::unstamped(Entry::Absent),
-        };
-        (path, known)
     }
 
     fn left_out(&self, path: PathBuf) {

@@ -84,20 +84,17 @@ pub(crate) fn git_state(dir: &Dir, repositories: &[PathBuf]) -> Vec<PathBuf> {
 /// The files of a repository that are neither state nor objects: logs, settings, hooks.
 pub(crate) fn besides_state(dir: &Dir, repository: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let own = |path: &PathBuf| !is_below_link(dir, &path.join("*"));
-    for folder in BESIDES
-        .map(|folder| repository.join(folder))
-        .into_iter()
-        .filter(own)
-    {
-        let entries = entries(dir, &folder).into_iter();
-        found.extend(entries.map(|(name, _)| folder.join(name)));
+    for folder in BESIDES.map(|folder| repository.join(folder)) {
+        if !is_linked(dir, &folder) {
+            let entries = entries(dir, &folder).into_iter();
+            found.extend(entries.map(|(name, _)| folder.join(name)));
+        }
     }
     found.extend(files_below(dir, &repository.join("logs")));
-    found.extend(
-        Some(repository.join("objects/pack/multi-pack-index"))
-            .filter(|path| !is_below_link(dir, path)),
-    );
+    let packs = repository.join("objects/pack");
+    if !is_linked(dir, &packs) {
+        found.push(packs.join("multi-pack-index"));
+    }
     let is_in = |path: &Path| path.parent() == Some(repository);
     let is_state = |path: &Path| {
         path.ends_with(STASHES) || (is_in(path) && path.file_name().is_some_and(is_state))
@@ -132,13 +129,17 @@ pub(crate) fn name(folder: &Path) -> &Path {
 
 /// Whether a path in a repository is below a link: what is there is not the repository's own.
 pub(crate) fn is_below_link(dir: &Dir, path: &Path) -> bool {
-    let above = path.ancestors().skip(1);
-    above
-        .take_while(|above| !above.as_os_str().is_empty() && !above.ends_with(".git"))
-        .any(|above| {
-            dir.symlink_metadata(above)
-                .is_ok_and(|found| found.is_symlink())
-        })
+    path.parent().is_some_and(|folder| is_linked(dir, folder))
+}
+
+/// Whether a folder in a repository is a link, or below one.
+fn is_linked(dir: &Dir, folder: &Path) -> bool {
+    let is_link = |path: &Path| {
+        dir.symlink_metadata(path)
+            .is_ok_and(|found| found.is_symlink())
+    };
+    let is_inside = |path: &&Path| !path.as_os_str().is_empty() && !path.ends_with(".git");
+    folder.ancestors().take_while(is_inside).any(is_link)
 }
 
 /// What is in a folder; nothing if it cannot be read.
@@ -162,8 +163,7 @@ pub(crate) fn below(dir: &Dir, folder: &Path, most: usize) -> Vec<(PathBuf, File
 }
 
 fn files_below(dir: &Dir, folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let is_own = !is_below_link(dir, &folder.join("*"));
-    let found = is_own.then(|| below(dir, folder, MOST));
+    let found = (!is_linked(dir, folder)).then(|| below(dir, folder, MOST));
     let found = found.into_iter().flatten();
     found.filter_map(|(path, kind)| (!kind.is_dir()).then_some(path))
 }

@@ -286,7 +286,7 @@ impl Look<'_> {
         let before = before.map(|before| &before.files).into_iter().flatten();
         let is_there = |path: &Path| {
             path.symlink_metadata().is_ok_and(|found| found.is_file())
-                && !is_below_link(root.dir(), path.strip_prefix(root.real()).unwrap_or(path))
+                && !is_below_link(root.dir(), within(root, path))
         };
         let lost = before.filter_map(|(path, old)| {
             let now = files.get(path).map_or(&Entry::Absent, |now| &now.entry);
@@ -298,13 +298,11 @@ impl Look<'_> {
                 // One that is there but cannot be read was not removed.
                 _ => !is_there(path),
             };
-            let in_its_place = || left_at(root, path.strip_prefix(root.real()).unwrap_or(path));
-            let after = if *now == Entry::Absent {
-                in_its_place()
-            } else {
-                now.clone()
+            let after = || match now {
+                Entry::Absent => left_at(root, within(root, path)),
+                now => now.clone(),
             };
-            is_gone.then(|| EntryChange::new(path.clone(), old.entry.clone(), after))
+            is_gone.then(|| EntryChange::new(path.clone(), old.entry.clone(), after()))
         });
         let lost: Vec<_> = lost.chain(made).collect();
         self.with_found(|found| {
@@ -375,6 +373,11 @@ fn loss(root: &Root, objects: &Path, backup: &Backup, name: &str) -> Option<Entr
         mode: MODE,
     };
     Some(EntryChange::new(root.real().join(relative), before, after))
+}
+
+/// The path relative to the root.
+fn within<'a>(root: &Root, path: &'a Path) -> &'a Path {
+    path.strip_prefix(root.real()).unwrap_or(path)
 }
 
 /// What a command left in the place of a file that has a backup.

@@ -1,14 +1,15 @@
 //! The repositories of a workspace: of one that was there before, undo covers git's state and what is lost of the rest;
 //! one that a command made goes and comes as a whole.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, Metadata};
 
-use super::folder::Part;
+use super::folder::{Known, Part};
 use super::{Look, Seen};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
-use crate::changes::guard::below;
+use crate::changes::guard::{below, git_state, is_below_link};
 use crate::workspace::{Root, mode};
 
 /// The most files and bytes of a new repository that are copied.
@@ -73,6 +74,34 @@ impl Look<'_> {
             is_copied,
         };
         self.with_found(|found| found.made.push(made));
+    }
+
+    /// The state of these repositories.
+    pub(super) fn git(&self, root: &Root, repositories: &[PathBuf]) {
+        let mut git: HashMap<_, _> = git_state(root.dir(), repositories)
+            .iter()
+            .map(|path| self.git_entry(root, path))
+            .collect();
+        // One that is no longer listed may have become a folder.
+        for (path, known) in &self.before.git {
+            if let Ok(relative) = path.strip_prefix(root.real())
+                && known.entry != Entry::Absent
+                && !git.contains_key(path)
+                && !is_below_link(root.dir(), relative)
+            {
+                git.extend([self.git_entry(root, relative)]);
+            }
+        }
+        self.with_found(|found| found.git.extend(git));
+    }
+
+    fn git_entry(&self, root: &Root, relative: &Path) -> (PathBuf, Known) {
+        let path = root.real().join(relative);
+        let known = match root.dir().symlink_metadata(relative) {
+            Ok(found) => Known::look(root, relative, &found, self.before.git.get(&path), self),
+            Err(_) => Known::unstamped(Entry::Absent),
+        };
+        (path, known)
     }
 
     /// Whether a repository is no longer where it was: a new one may be it, with its objects, so none counts as made.

@@ -14,6 +14,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use super::*;
+use crate::changes::guard::git_state;
 use crate::changes::revert::{Reason, Reverted, revert};
 use crate::workspace::written::Texts;
 

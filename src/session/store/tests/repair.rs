@@ -6,7 +6,7 @@ use super::*;
 fn repaired(records: &[Record], expected: &[Message]) {
     let mut lines = Vec::new();
     for record in records {
-        record.clone().write(&mut lines).unwrap();
+        record.write(&mut lines).unwrap();
     }
     let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
     let shape = |message: &Message| match message {
