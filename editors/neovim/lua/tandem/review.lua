@@ -260,7 +260,7 @@ function Review:decide(action, scope)
   local path = scope == 'file' and (here and here.path or api.nvim_buf_get_name(0)) or nil
   local function act(selection, next)
     if not selection then
-      return say(('No change to %s here'):format(action))
+      return say(#self.changes == 0 and 'No changes to review' or ('No change to %s here; :Tandem review lists them'):format(action))
     end
     self:act(action, selection, next)
   end
@@ -299,7 +299,10 @@ function Review:toggle()
       local win = api.nvim_get_current_win()
       vim.cmd('botright copen ' .. math.min(#self.changes, 10))
       vim.b.tandem_root = self.session.root -- for the commands that are given in the list
-      api.nvim_set_current_win(win)
+      -- Vim splits the chat's window when one goes to a change from it.
+      if not vim.wo[win].winfixbuf then
+        api.nvim_set_current_win(win)
+      end
     else
       self:draw()
       if self:has_list() then
