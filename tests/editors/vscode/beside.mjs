@@ -1,7 +1,7 @@
 // What happens beside the conversation: files dropped and picked, a notice while the window is not focused, a commit message.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { START_MS, until } from "./workbench.mjs";
+import { START_MS, USER_SETTINGS, exactly, until } from "./workbench.mjs";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -70,7 +70,7 @@ export function besideChecks({ bench, model, picture }) {
   }
 
   async function unfocused() {
-    bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder", "tandem.notify": true });
+    bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, "tandem.notify": true }));
     await bench.open();
     await bench.command("tandem: Open Chat");
     await bench.newSession();
@@ -90,6 +90,7 @@ export function besideChecks({ bench, model, picture }) {
       delete document.hasFocus;
       document.dispatchEvent(new Event("visibilitychange"));
     });
+    bench.write("data/User/settings.json", JSON.stringify(USER_SETTINGS));
     await bench.command("Notifications: Clear All Notifications");
   }
 

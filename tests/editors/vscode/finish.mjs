@@ -22,6 +22,7 @@ export function finishChecks({ bench, model, picture }) {
   async function clean() {
     const { chat, editor } = bench;
     bench.save(ORDER, TEXT);
+    bench.save(".vscode/settings.json", JSON.stringify({ "tandem.finish": false })); // which is not for a repository to say
     await settings({ "tandem.finish": true });
     await bench.openFile("price.ts");
     await bench.openFile("order.ts");
