@@ -284,10 +284,24 @@ export class ChatView implements WebviewViewProvider, Disposable {
       this.showDraft();
     }
     const session = await this.conversations.shown();
-    const attachments = [...attached, ...this.looking.problems(), ...(await mentionedSources(text))];
+    const notSent = () => {
+      const message = { text, attachments: attached };
+      if (editing === undefined) {
+        draft.add(message);
+      } else {
+        draft.edit(message, editing);
+      }
+      this.showDraft();
+    };
+    const attachments = [...attached, ...this.looking.problems()];
+    try {
+      attachments.push(...(await mentionedSources(text)));
+    } catch (error) {
+      session.transcript.notice(l10n.t("Not sent; moved back to the input: {0}", (error as Error).message));
+      return notSent();
+    }
     if (editing !== undefined && !(await this.review.restore(session, editing))) {
-      draft.edit({ text, attachments: attached }, editing);
-      return this.showDraft(); // it was not sent
+      return notSent();
     }
     await this.looking.report();
     await (now ? session.steer({ text, attachments }) : session.prompt({ text, attachments }));

@@ -69,7 +69,8 @@ export function registerCommands(parts: Parts): Disposable[] {
         chat,
         states.map(({ resourceUri }) => resourceUri),
       ),
-    addTerminal: () => addTerminal(chat),
+    addTerminal: () => addTerminal(chat, "all"),
+    addTerminalSelection: () => addTerminal(chat, "selection"),
     openSettings: () => openSettings(),
     showLog: () => log.show(true),
     restartServer: () => conversations.restart(),
@@ -96,14 +97,13 @@ async function addFiles(chat: ChatView, uris: readonly Uri[]): Promise<void> {
   await chat.focus();
 }
 
-async function addTerminal(chat: ChatView): Promise<void> {
-  const attachment = await terminalAttachment();
-  if (attachment === undefined) {
-    void window.showInformationMessage(l10n.t("tandem: the terminal is empty."));
-    return;
+async function addTerminal(chat: ChatView, part: "all" | "selection"): Promise<void> {
+  try {
+    chat.attach(await terminalAttachment(part));
+    await chat.focus();
+  } catch (error) {
+    void window.showWarningMessage(`tandem: ${String((error as Error).message)}`);
   }
-  chat.attach(attachment);
-  await chat.focus();
 }
 
 async function explainSelection({ conversations, chat }: Parts): Promise<void> {

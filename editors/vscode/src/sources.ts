@@ -7,8 +7,11 @@ import type { Completion } from "./protocol";
 /** The most of one, in characters: the end of a terminal, the beginning of a diff. */
 const MAX = 60_000;
 
-const SOURCES: Readonly<Record<string, { detail: string; read: () => Promise<Attachment | undefined> }>> = {
-  "@terminal": { detail: l10n.t("the text of the active terminal"), read: () => terminalAttachment() },
+/** How long VS Code has for the clipboard: in a browser it first asks whether it may, and waits. */
+const CLIPBOARD_MS = 5000;
+
+const SOURCES: Readonly<Record<string, { detail: string; read: () => Promise<Attachment> }>> = {
+  "@terminal": { detail: l10n.t("the text of the active terminal"), read: () => terminalAttachment("all") },
   "@git": { detail: l10n.t("the changes that are not committed"), read: () => gitAttachment() },
 };
 
@@ -18,41 +21,61 @@ export function sourcesFor(query: string): Completion[] {
   return meant.map(([insert, { detail }]) => ({ insert, label: insert.slice(1), kind: "selection", detail }));
 }
 
-/** Those that a message names. */
-export async function mentionedSources(text: string): Promise<Attachment[]> {
+/** Those that a message names. One that cannot be read is an error that says why, not a message without it. */
+export function mentionedSources(text: string): Promise<Attachment[]> {
   const named = Object.entries(SOURCES).filter(([name]) => text.split(/\s+/).includes(name));
-  const read = await Promise.all(named.map(([, source]) => source.read()));
-  return read.filter((attachment) => attachment !== undefined);
+  return Promise.all(named.map(([, source]) => source.read()));
 }
 
-/** The selection in the active terminal, or all of its text. There is no other way to it than the clipboard, which is restored. */
-export async function terminalAttachment(): Promise<Attachment | undefined> {
+/** The text of the active terminal. There is no other way to it than the clipboard, which is restored. */
+export async function terminalAttachment(part: "all" | "selection"): Promise<Attachment> {
   const terminal = window.activeTerminal;
   if (terminal === undefined) {
-    return undefined;
+    throw new Error(l10n.t("No terminal is open."));
   }
-  const before = await env.clipboard.readText();
+  const before = await readClipboard();
   await env.clipboard.writeText("");
   let text: string;
   try {
-    await commands.executeCommand("workbench.action.terminal.copySelection");
-    text = await env.clipboard.readText();
-    if (text === "") {
+    if (part === "all") {
       await commands.executeCommand("workbench.action.terminal.selectAll");
-      await commands.executeCommand("workbench.action.terminal.copySelection");
-      await commands.executeCommand("workbench.action.terminal.clearSelection");
-      text = await env.clipboard.readText();
     }
+    await commands.executeCommand("workbench.action.terminal.copySelection");
+    if (part === "all") {
+      await commands.executeCommand("workbench.action.terminal.clearSelection");
+    }
+    text = await readClipboard();
   } finally {
     await env.clipboard.writeText(before);
   }
   const shown = text.trim().slice(-MAX);
-  return shown === "" ? undefined : textAttachment(terminal.name, `Text of the terminal ${terminal.name}:\n\n${shown}`);
+  if (shown === "") {
+    throw new Error(l10n.t("The terminal is empty."));
+  }
+  return textAttachment(terminal.name, `Text of the terminal ${terminal.name}:\n\n${shown}`);
 }
 
-async function gitAttachment(): Promise<Attachment | undefined> {
+async function readClipboard(): Promise<string> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const refused = l10n.t(
+      "The text of a terminal comes through the clipboard, which VS Code may not read here. Allow it in the browser and send again.",
+    );
+    timer = setTimeout(() => reject(new Error(refused)), CLIPBOARD_MS);
+  });
+  try {
+    return await Promise.race([env.clipboard.readText(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function gitAttachment(): Promise<Attachment> {
   const repository = await repositoryOf(undefined);
-  const [staged = "", other = ""] = repository === undefined ? [] : await Promise.all([repository.diff(true), repository.diff(false)]);
-  const diff = [staged, other].filter((text) => text.trim() !== "").join("\n");
-  return diff === "" ? undefined : textAttachment("git", `Changes that are not committed:\n\n${diff.slice(0, MAX)}`);
+  if (repository === undefined) {
+    throw new Error(l10n.t("VS Code's Git extension has found no repository here."));
+  }
+  const diffs = await Promise.all([repository.diff(true), repository.diff(false)]);
+  const diff = diffs.filter((text) => text.trim() !== "").join("\n") || "(none)";
+  return textAttachment("git", `Changes that are not committed:\n\n${diff.slice(0, MAX)}`);
 }

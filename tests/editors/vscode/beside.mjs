@@ -121,6 +121,34 @@ export function besideChecks({ bench, model, picture }) {
     await bench.command("Notifications: Clear All Notifications");
   }
 
+  /** The browser may not read the clipboard at first: then the message comes back. */
+  async function mentioned() {
+    const box = chat.locator("textarea");
+    await bench.command("tandem: Open Chat");
+    await model.reset();
+    await model.script([{ text: "Both are read." }]);
+    await bench.command("Terminal: Create New Terminal");
+    await page.locator(".terminal .xterm-rows", { hasText: "$" }).or(page.locator(".terminal .xterm-rows", { hasText: "#" })).waitFor();
+    await page.locator(".terminal .xterm-helper-textarea").focus();
+    await page.keyboard.type("# closing time");
+    await page.locator(".terminal .xterm-rows", { hasText: "closing time" }).waitFor();
+    await page.context().clearPermissions();
+    const question = "What do @git and @terminal say?";
+    await bench.say(question);
+    await chat.locator(".notice", { hasText: "Not sent; moved back to the input: The text of a terminal" }).waitFor();
+    await until(box, ({ value }, text) => value === text, question);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await box.press("Enter");
+    await answer("Both are read.").waitFor();
+    await bench.idle();
+    assert.match(await lastMessage(), /# closing time[\s\S]*\+Open on Sundays/);
+    await exactly(chat.locator(".user").last().locator(".chip"), 2);
+    await exactly(page.locator(".notifications-toasts", { hasText: "no selection" }), 0);
+    await page.context().clearPermissions();
+    await bench.command("Terminal: Kill All Terminals");
+    await bench.command("Notifications: Clear All Notifications");
+  }
+
   /** From the setting on, without another start; in one input event, so that there is one request for it. */
   async function suggested() {
     bench.write(".config/tandem/config.toml", `[providers.mine]\nbase-url = "${model.baseUrl}"\n`);
@@ -189,6 +217,7 @@ export function besideChecks({ bench, model, picture }) {
     ["a notebook cell is asked about", notebook],
     ["a turn that ends while the window is not focused is announced", unfocused],
     ["a commit message is written from the staged diff, and a failure keeps it", commitMessage],
+    ["what @git and @terminal name is sent along, or the message comes back", mentioned],
     ["inline completion, once configured, suggests while typing, and Tab accepts", suggested],
     ["the next edit is drawn where it is, and Tab accepts it", nextEdit],
   ];
