@@ -534,7 +534,7 @@ async function earlierSession() {
 }
 
 async function links() {
-  const text = "[here](src/price.ts:6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png) `price.ts:4`";
+  const text = "[here](src/price.ts:6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png) `os.path` `price.ts:4`";
   await model.script([{ text }]);
   await bench.say("Show me.");
   const answer = bench.chat.locator(".answer:not(.streaming)", { hasText: "here" }); // until then it is drawn again, and a click can be lost
@@ -550,6 +550,7 @@ async function links() {
   await bench.page.locator(".statusbar-item", { hasText: "Ln 4, Col 1" }).waitFor();
   await bench.command("Notifications: Clear All Notifications");
   await exactly(link("run"), 0);
+  await exactly(link("os.path"), 0); // a name with a dot, and no file
   await exactly(answer.locator("img"), 0);
   await bench.idle();
 }

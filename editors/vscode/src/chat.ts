@@ -20,7 +20,7 @@ import { type Attachment, attachmentOfFile, chips, chooseAttachments, imageAttac
 import type { Conversations } from "./conversations";
 import { useCode } from "./code";
 import type { Focus } from "./focus";
-import { openLink, openLocation } from "./links";
+import { existing, openLink, openLocation } from "./links";
 import { followJob } from "./follow";
 import { Flow } from "./flow";
 import type { FromView, Remedy, ToView } from "./messages";
@@ -261,6 +261,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return this.preview.show(message.id, message.index);
       case "link":
         return openLink(message.href, this.session);
+      case "files":
+        return this.post({ type: "files", names: await existing(message.names) });
       case "code":
         return useCode(message, this.session);
       case "remedy":

@@ -1,5 +1,6 @@
 /** Links and file names from the chat. A model wrote them, so an address is shown in full and requires confirmation before anything opens. */
-import { isAbsolute, join } from "node:path";
+import { stat } from "node:fs/promises";
+import { isAbsolute, join, posix } from "node:path";
 import { commands, l10n, env, Position, Range, Uri, window, workspace } from "vscode";
 import type { Location } from "./messages";
 import { isNotebook } from "./notebooks";
@@ -8,6 +9,8 @@ import type { Session } from "./session";
 
 /** The scheme of a symbol's link, which only the chat's own Markdown makes. */
 const SYMBOL = "symbol:";
+/** The most files of a set of names: a workspace may have one in each folder. */
+const FOUND = 1000;
 
 /** Opens `http(s)` in the browser after a yes, and a file of the workspace or a definition in it in the editor; nothing else. */
 export async function openLink(href: string, session: Session): Promise<void> {
@@ -25,6 +28,26 @@ export function target(href: string): Location {
   const [, path = "", line] = /^(.*?)(?:#L(\d+)(?:-L?\d+)?|:(\d+)(?:[:-]\d+)?|#[^/#]*)?$/s.exec(href)?.flatMap((part) => part ?? []) ?? [];
   const file = /^file:/i.test(path) ? Uri.parse(path).fsPath : decoded(path);
   return { path: file, ...(line !== undefined && { line: Number(line) }) };
+}
+
+/** Those that name a file of the workspace by its path, or by its name alone. */
+export async function existing(names: readonly string[]): Promise<string[]> {
+  const files = names.map((name) => ({ name, path: target(name).path }));
+  const alone = [...new Set(files.map(({ path }) => path).filter((path) => !/[\\/]/.test(path)))];
+  const pattern = alone.length > 1 ? `**/{${alone.join(",")}}` : `**/${alone.join("")}`;
+  const found = alone.length === 0 ? [] : await workspace.findFiles(pattern, undefined, FOUND);
+  const there = new Set(found.map(({ path }) => posix.basename(path)));
+  const exist = await Promise.all(files.map(({ path }) => there.has(path) || isFile(path)));
+  return names.filter((_, index) => exist[index]);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  const uri = inWorkspace(path);
+  try {
+    return uri !== undefined && (await stat(uri.fsPath)).isFile();
+  } catch {
+    return false;
+  }
 }
 
 function decoded(path: string): string {

@@ -197,6 +197,8 @@ export type ToView =
   | { readonly type: "showTurn"; readonly turn: number }
   /** Sends the draft as a trial. */
   | { readonly type: "try" }
+  /** Those of the view's "files" that exist. */
+  | { readonly type: "files"; readonly names: readonly string[] }
   /** The answer to the view's "picture". */
   | { readonly type: "picture"; readonly image: number; readonly url: string };
 
@@ -231,6 +233,8 @@ export type FromView =
   | { readonly type: "open"; readonly location: Location }
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }
+  /** Names in answers that may be those of files. */
+  | { readonly type: "files"; readonly names: readonly string[] }
   /** The text of a code block. */
   | { readonly type: "code"; readonly action: CodeAction; readonly text: string; readonly language: string }
   /** Of the card with this id; without one, of the view's own error. */

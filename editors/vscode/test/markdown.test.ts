@@ -135,10 +135,10 @@ test("numbers go on in a list that settles item by item", () => {
 
 test("names of files, addresses, task lists and line breaks", () => {
   const cases: [string, RegExp][] = [
-    ["see src/price.ts:6 and more", /see <a [^>]*data-href="src\/price.ts:6"[^>]*>src\/price.ts:6<\/a> and/],
-    ["see `src/price.ts:6-8`.", /<a [^>]*data-href="src\/price.ts:6-8"[^>]*><code>src\/price.ts:6-8<\/code><\/a>\./],
+    ["see src/price.ts:6 and more", /see <a [^>]*data-file="src\/price.ts:6"[^>]*>src\/price.ts:6<\/a> and/],
+    ["see `src/price.ts:6-8`.", /<a [^>]*data-file="src\/price.ts:6-8"[^>]*><code>src\/price.ts:6-8<\/code><\/a>\./],
     ["[price](src/price.ts:6)", /data-href="src\/price.ts:6"/],
-    ["price.ts:12 fails", /data-href="price.ts:12"/],
+    ["price.ts:12 fails", /data-file="price.ts:12"/],
     ["`total` and `to_cents()`", /<code data-href="symbol:total"[^>]*>total<\/code> and <code data-href="symbol:to_cents"/],
     ["at https://example.com/a.b, then", /data-href="https:\/\/example.com\/a.b"[^>]*>https:\/\/example.com\/a.b<\/a>, then/],
     ["- [ ] open\n- [x] done", /<li class="task">\s*<p><span class="box"[^>]*aria-label="todo">☐<\/span> open[^]*aria-label="done">☑/],

@@ -9,6 +9,7 @@ import { codeClicked } from "./code";
 import { askForPictures, takePicture } from "./chips";
 import { Composer } from "./composer";
 import { h, Slot } from "./dom";
+import { askForFiles, linkFiles, lookAgain } from "./files";
 import { icon } from "./icons";
 import { age, JobStrip } from "./jobs";
 import { errorCard, waitingMessage } from "./items";
@@ -35,6 +36,7 @@ const send = (message: FromView) => {
 let following = true;
 const scroller = h("main", { scroll: () => scrolled() });
 askForPictures(send);
+askForFiles(send);
 const list = new List(scroller, send);
 const welcome = new Slot("welcome");
 const activity = new Slot("activity");
@@ -150,6 +152,8 @@ function receive(message: ToView): void {
       return list.showTurn(message.turn);
     case "try":
       return composer.try();
+    case "files":
+      return linkFiles(list.element, message.names);
     case "picture":
       return takePicture(message);
   }
@@ -172,6 +176,9 @@ function drawState(state: ChatState): void {
   const { phase, message } = state;
   if (phase !== "running" || document.body.dataset["phase"] !== phase) {
     received = Date.now();
+  }
+  if (phase === "ready" && document.body.dataset["phase"] !== phase) {
+    lookAgain(list.element);
   }
   document.body.dataset["phase"] = phase;
   activityWords = { running: message || t("Working…"), waiting: t("Waiting for your answer") }[phase as string] ?? "";

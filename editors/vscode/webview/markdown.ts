@@ -129,7 +129,10 @@ markdown.core.ruler.push("tasks", ({ tokens }) => {
 Object.assign(markdown.renderer.rules, {
   text: (tokens: Token[], index: number) => taskBox(tokens[index]) + escape(tokens[index]?.content ?? ""),
   code_inline: (tokens: Token[], index: number) => inlineCode(tokens[index]),
-  link_open: (tokens: Token[], index: number) => link(attribute(tokens[index], "href")),
+  link_open: (tokens: Token[], index: number) => {
+    const file = attribute(tokens[index], "data-file");
+    return file === "" ? link(attribute(tokens[index], "href")) : `<a data-file="${escape(file)}">`;
+  },
   image: (tokens: Token[], index: number) => `${link(attribute(tokens[index], "src"))}${escape(tokens[index]?.content ?? "")}</a>`,
   fence: (tokens: Token[], index: number) => codeBlock(tokens[index]?.content ?? "", tokens[index]?.info ?? ""),
   code_block: (tokens: Token[], index: number) => codeBlock(tokens[index]?.content ?? "", ""),

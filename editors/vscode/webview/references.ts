@@ -12,7 +12,7 @@ const whole = new RegExp(String.raw`^(?:${path}|(?:${NAME}/)*${NAME}\.[a-z]{1,4}
 
 const symbol = /^([\p{L}_$][\p{L}\p{N}_$]{2,})(?:\(\))?$/u;
 
-/** The tokens of a line, with a link around each name; what is a link already stays. */
+/** The tokens of a line, with a link around each name, which leads nowhere before it has an address; what is a link already stays. */
 export function linkWords(tokens: readonly Token[], TokenType: TokenClass): Token[] {
   let depth = 0;
   return tokens.flatMap((token) => {
@@ -51,6 +51,6 @@ function text({ level }: Token, content: string, TokenType: TokenClass): Token {
 
 function linked(name: string, content: Token, TokenType: TokenClass): Token[] {
   const open = new TokenType("link_open", "a", 1);
-  open.attrSet("href", name);
+  open.attrSet("data-file", name);
   return [open, content, new TokenType("link_close", "a", -1)];
 }

@@ -2,6 +2,7 @@
 import type { TextItem } from "../src/messages";
 import { finishCode } from "./code";
 import { h } from "./dom";
+import { finishFiles } from "./files";
 import { finishFormulas } from "./formulas";
 import { icon } from "./icons";
 import { iconButton, type ItemView, type Send } from "./items";
@@ -108,9 +109,10 @@ function grow(block: Element | undefined, html: string): void {
   }
 }
 
-/** Colors code and shows formulas. */
+/** Colors code, links files and shows formulas. */
 function finish(settled: Element): void {
   finishCode(settled);
+  finishFiles(settled);
   finishFormulas(settled);
 }
 
