@@ -24,11 +24,13 @@ import {
   workspace,
 } from "vscode";
 import { without } from "./hunks";
-import { isNotebook, textOfNotebook } from "./notebooks";
+import { cellsOf, isNotebook, textOfNotebook } from "./notebooks";
 import type { Hunk, Part, Review } from "./review";
 
 const SCHEME = "tandem-before";
 const NOTEBOOK_SCHEME = "tandem-before-notebook";
+/** The fragment of a notebook's text that is shown as its cells. */
+const CELLS = "cells";
 
 export class Before implements TextDocumentContentProvider, Disposable {
   private readonly changed = new EventEmitter<Uri>();
@@ -58,11 +60,12 @@ export class Before implements TextDocumentContentProvider, Disposable {
     await commands.executeCommand("vscode.diff", before, after, l10n.t("{0} (before tandem ↔ now)", basename(file.path)), options);
   }
 
-  /** All files of a turn in one editor. */
+  /** All files of a turn in one editor, which shows notebooks as texts: of their cells then. */
   async showTurn(part: Part): Promise<void> {
     const resources = part.turn.files.map(async (file) => {
-      const [before, after] = await this.sides({ ...part, file });
-      return [Uri.file(file.path), before, after];
+      const uri = Uri.file(file.path);
+      const sides = await this.sides({ ...part, file });
+      return [uri, ...(isNotebook(uri) ? sides.map(asCells) : sides)];
     });
     const title = this.titleOf(part);
     this.turns.set(title, part);
@@ -140,7 +143,8 @@ export class Before implements TextDocumentContentProvider, Disposable {
   async provideTextDocumentContent(uri: Uri): Promise<string> {
     this.shown.set(uri.toString(), uri);
     const hunks = this.reverted(uri).map(({ hunk }) => hunk);
-    return uri.query === "nothing" ? "" : without((await textOf(Uri.file(uri.path))) ?? "", hunks);
+    const text = uri.query === "nothing" ? "" : without((await textOf(Uri.file(uri.path))) ?? "", hunks);
+    return uri.fragment === CELLS ? cellsOf(text) : text;
   }
 
   private notebooks(): FileSystemProvider {
@@ -184,6 +188,11 @@ export class Before implements TextDocumentContentProvider, Disposable {
 function filesOf(hunks: readonly Hunk[]): Part[] {
   const parts = hunks.map(({ session, turn, file }) => ({ session, turn, file }));
   return parts.filter((part, index) => parts.findIndex((other) => isSameTurn(part, other)) === index);
+}
+
+/** One side of a comparison, as the text of its cells. The file itself has no query: this one reverts nothing. */
+function asCells({ path, query }: Uri): Uri {
+  return Uri.from({ scheme: SCHEME, path, query: query || "now", fragment: CELLS });
 }
 
 function isSameTurn(a: Part, b: Part): boolean {

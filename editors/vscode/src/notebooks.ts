@@ -37,6 +37,7 @@ interface Exporter {
 
 /** A cell in the file. */
 interface Cell {
+  readonly cell_type: string;
   readonly source: string | readonly string[];
 }
 
@@ -249,6 +250,16 @@ function replacement(document: TextDocument, text: string): { range: Range; text
   }
   const range = new Range(document.positionAt(start), document.positionAt(before.length - behind));
   return { range, text: text.slice(start, text.length - behind) };
+}
+
+/** The cells of a notebook's file, as the model reads them; a text that has none stays as it is. */
+export function cellsOf(text: string): string {
+  try {
+    const { cells } = JSON.parse(text) as { readonly cells: readonly Cell[] };
+    return cells.map((cell, index) => `# %% [${cell.cell_type}] ${index + 1}\n${sourceOf(cell)}\n`).join("\n");
+  } catch {
+    return text;
+  }
 }
 
 function sourceOf(cell: Cell | undefined): string {

@@ -83,6 +83,18 @@ export function notebookChecks({ bench, model, picture }) {
     await exactly(comparison.locator(".cell-diff-editor-container .view-line", { hasText: "mine too" }), 2);
     await picture("notebook-compared");
     await page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
+    await eventually(async () => {
+      await page.keyboard.press("Escape");
+      await page.locator(".pane .monaco-list-row", { hasText: "Make it two." }).first().click({ button: "right", timeout: TRY_MS });
+      await page.locator(".monaco-menu .action-item", { hasText: "Compare With Original" }).hover();
+      await page.keyboard.press("Enter");
+      await page.locator(".multiDiffEditor").waitFor({ timeout: TRY_MS });
+    });
+    const turn = page.locator(".multiDiffEditor .modified .view-line");
+    await turn.filter({ hasText: "# %% [code] 1" }).first().waitFor();
+    await turn.filter({ hasText: "x = 2" }).first().waitFor();
+    await exactly(page.locator(".multiDiffEditor .view-line", { hasText: '"cell_type"' }), 0);
+    await page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
   }
 
   async function undone() {
