@@ -30,7 +30,7 @@ const PLAN: &str = "plan";
 const SERVER: &str = "mcp";
 
 /// What the model is told of a call that the person did not allow.
-const REJECTED: &str = "the user rejected this call; nothing was changed.\nDo not repeat it: ask what they want instead, or try another way";
+const REJECTED: &str = "the user rejected this call; nothing was changed.\nDo not retry it or work around it: ask what they want instead, or continue without it";
 
 /// A call waiting for permission.
 pub(super) struct Wish<'a> {

@@ -384,7 +384,7 @@ impl Policy {
         let denied = touch(&self.deny, facts);
         if denied == Touch::Surely {
             return Verdict::Forbid(format!(
-                "one of the user's rules forbids `{}` here; find another way",
+                "one of the user's rules forbids `{}` here; do not work around it: ask the user, or continue without it",
                 facts.tool
             ));
         }

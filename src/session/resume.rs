@@ -68,7 +68,7 @@ impl Actor {
             kept.unreadable
         );
         let unseen = format!(
-            "the model no longer sees the oldest {} messages: they no longer fit in a request",
+            "the model no longer sees the oldest {} messages: they don't fit in a request",
             kept.forgotten
         );
         self.outbox

@@ -338,7 +338,7 @@ fn hint(line: &CommandLine, said: &str, is_well: bool) -> &'static str {
     let tried = ["connect", "listen", "socket"];
     if !is_well && !line.network && !line.localhost && tried.iter().any(|word| said.contains(word))
     {
-        return "[commands share no localhost here; call a server, and what connects to it, with network: true, which requires the user's approval]\n";
+        return "[commands share no localhost here; run a server and what connects to it with network: true, which requires the user's approval]\n";
     }
     if is_well && leaves_running(line) {
         return "[the processes it left running were killed; call with background: true to keep a server running]\n";

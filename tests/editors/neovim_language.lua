@@ -124,7 +124,7 @@ function M.test(t, model, use)
 
       vim.fn.writefile({ 'x = 1' }, folder .. '/other.py')
       local _, problem = ask({ op = 'hover', uri = vim.uri_from_fname(folder .. '/other.py'), position = { line = 0, character = 0 } })
-      t.contains(problem, 'no language server in Neovim knows hover of ')
+      t.contains(problem, 'no language server in Neovim supports hover for ')
       _, problem = ask({ op = 'dance', uri = other })
       t.contains(problem, 'unknown operation')
     end)

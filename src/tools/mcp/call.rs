@@ -288,7 +288,7 @@ impl McpTool {
         let mut status = self.status.clone();
         let why = match timeout(AGAIN, Status::running(&mut status)).await {
             Ok(Ok(line)) => return Ok(line),
-            Ok(Err(why)) => format!("{why}; find another way"),
+            Ok(Err(why)) => format!("{why}; continue without it"),
             Err(_late) => "is starting; try again later".to_owned(),
         };
         Err(ToolError(format!("the MCP server `{}` {why}", self.server)))

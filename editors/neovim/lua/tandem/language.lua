@@ -318,7 +318,7 @@ local function ask(question, encoding)
     end
   end
   local what = path and vim.fn.fnamemodify(path, ':.') or 'this workspace'
-  return result, problem or result == nil and ('no language server in Neovim knows %s of %s'):format(question.op, what) or nil
+  return result, problem or result == nil and ('no language server in Neovim supports %s for %s'):format(question.op, what) or nil
 end
 
 --- Answers the request. Runs in the request's coroutine and suspends it while waiting.

@@ -104,7 +104,7 @@ impl Callback {
                     "400 Bad Request",
                     "The login failed. tandem shows the reason.",
                 ),
-                None => ("404 Not Found", "This page belongs to a login of tandem."),
+                None => ("404 Not Found", "This page is part of a tandem login."),
             };
             let _visitor_gone = timeout(TIMEOUT, say(&mut stream, status, words)).await;
             if let Some(answer) = answer {
