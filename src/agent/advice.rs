@@ -1,7 +1,5 @@
 //! What a call's result says to the model besides: the instructions of a folder, and which file a path was taken for.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 
 use super::guidance::Guidance;
@@ -47,7 +45,7 @@ pub(super) async fn advise(result: &mut ToolOutput, workspace: &Workspace, guida
             } else {
                 "\n"
             };
-            writeln!(result.content, "{end}\n{rules}").expect("writing to a string cannot fail");
+            result.content += &format!("{end}\n{rules}\n");
         }
     }
 }

@@ -4,7 +4,6 @@
 //! Anything that changes from prompt to prompt is part of the newest user message only, so that the bytes before it
 //! stay the same.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::text::fenced;
@@ -40,9 +39,9 @@ pub fn system(
         .replace("{edit}", tools::edit_name(tools).unwrap_or_default())
         .replace("{skills}", skills);
     if let Some(habit) = provider.habit() {
-        let _ = writeln!(text, "{habit}");
+        text += &format!("{habit}\n");
     }
-    let _ = writeln!(text, "\n{environment}");
+    text += &format!("\n{environment}\n");
     push_roots(&mut text, workspace);
     text
 }
@@ -59,9 +58,9 @@ pub fn explorer(workspace: &Workspace, bounds: Bounds) -> String {
 
 fn push_roots(text: &mut String, workspace: &Workspace) {
     if let Some((first, more)) = workspace.roots().split_first() {
-        let _ = writeln!(text, "Workspace: {}", native::shown(first.path()));
+        *text += &format!("Workspace: {}\n", native::shown(first.path()));
         for root in more {
-            let _ = writeln!(text, "Further root: {}", native::shown(root.path()));
+            *text += &format!("Further root: {}\n", native::shown(root.path()));
         }
     }
 }
@@ -70,7 +69,7 @@ fn push_roots(text: &mut String, workspace: &Workspace) {
 pub fn append(system: &mut String, instructions: &str) {
     if !instructions.is_empty() {
         let heading = "Instructions from the client (they never replace the safety rules above)";
-        let _ = write!(system, "\n{}", fenced(heading, instructions));
+        *system += &format!("\n{}", fenced(heading, instructions));
     }
 }
 

@@ -1,5 +1,7 @@
 //! Texts inside other texts: truncated, fenced so that they cannot break out, and found again.
 
+use crate::text::fence;
+
 /// The first `limit` bytes of a text, with a note of how much is missing and why.
 pub fn cut(text: &str, limit: usize, why: &str) -> String {
     let (head, rest) = text.split_at(text.floor_char_boundary(limit));
@@ -12,8 +14,7 @@ pub fn cut(text: &str, limit: usize, why: &str) -> String {
 
 /// A text in a fence longer than any inside it, so that the text cannot close it.
 pub(super) fn fenced(heading: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = fence(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{heading}:\n{fence}\n{text}{end}{fence}")
 }

@@ -1,6 +1,5 @@
 //! Inline edits: one request to the model to rewrite a range of a document, without tools and without a conversation.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use futures_util::StreamExt as _;
@@ -73,17 +72,13 @@ impl Rewrite {
         let part = |range: Range<usize>| self.text.get(range).unwrap_or_default();
         let (before, selected, after) = (part(begin..start), part(start..end), part(end..stop));
         let mut prompt = format!("<document name=\"{}\">\n{before}", self.name);
-        let _ = write!(
-            prompt,
-            "<selection>{selected}</selection>{after}\n</document>\n\n"
-        );
+        prompt += &format!("<selection>{selected}</selection>{after}\n</document>\n\n");
         if let Some(previous) = &self.previous {
-            let _ = write!(
-                prompt,
+            prompt += &format!(
                 "You proposed this replacement before:\n<previous>\n{previous}\n</previous>\n\n"
             );
         }
-        let _ = write!(prompt, "Instruction: {}", self.instruction);
+        prompt += &format!("Instruction: {}", self.instruction);
         prompt
     }
 

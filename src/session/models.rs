@@ -1,6 +1,5 @@
 //! The model of a session, how it is chosen, and what each of its requests begins with.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
@@ -185,7 +184,7 @@ impl Models {
         for name in &*self.choices {
             let is_current = current.as_ref() == Some(name);
             let mark = if is_current { " (in use)" } else { "" };
-            let _ = writeln!(text, "- {name}{mark}");
+            text += &format!("- {name}{mark}\n");
         }
         text + "\n`/model NAME` switches."
     }

@@ -1,7 +1,5 @@
 //! A session as Markdown.
 
-use std::fmt::Write as _;
-
 use crate::agent::event::AgentEvent;
 use crate::domain::{PlanEntry, PlanStatus};
 use crate::text::fence;
@@ -82,10 +80,10 @@ impl Transcript {
             } else {
                 "tandem"
             };
-            let _ = write!(self.text, "## {name}\n\n");
+            self.text += &format!("## {name}\n\n");
             self.voice = voice;
         }
-        let _ = write!(self.text, "{block}\n\n");
+        self.text += &format!("{block}\n\n");
     }
 }
 
@@ -93,16 +91,16 @@ fn call(title: &str, result: &ToolOutput) -> String {
     let (sign, how) = result.outcome();
     let mut text = format!("* {sign} {title}");
     if let Some(how) = how {
-        let _ = write!(text, ": {how}");
+        text += &format!(": {how}");
     }
     for diff in &result.diffs {
         let change = diff.unified();
         // The title of a call names one file.
         if result.diffs.len() > 1 {
-            let _ = write!(text, "\n\n`{}`:", diff.path.display());
+            text += &format!("\n\n`{}`:", diff.path.display());
         }
         let fence = fence(&change);
-        let _ = write!(text, "\n\n{fence}diff\n{}\n{fence}", change.trim_end());
+        text += &format!("\n\n{fence}diff\n{}\n{fence}", change.trim_end());
     }
     text
 }

@@ -1,6 +1,5 @@
 //! Shared by the tools that change a file: showing a change, applying it, and reporting the result.
 
-use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -178,7 +177,7 @@ pub(super) fn report(name: &str, change: &FileChange) -> String {
         )
     };
     for note in &change.notes {
-        writeln!(report, "Note: {note}").expect("writing to a string cannot fail");
+        report += &format!("Note: {note}\n");
     }
     if change.old_text.is_some() {
         report.push_str(&short(&change.clone().diff_of(name.into()).unified()));

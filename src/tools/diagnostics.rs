@@ -1,6 +1,5 @@
 //! `diagnostics`: the diagnostics the editor shows, and new ones after an edit, which are part of its result.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -154,16 +153,14 @@ pub fn list(workspace: &Workspace, mut found: Vec<Diagnostic>, limit: usize) -> 
             .0
             .trim_end()
             .replace('\n', "\n  ");
-        writeln!(
-            text,
-            "{}:{line}: {}: {message}{source}",
+        text += &format!(
+            "{}:{line}: {}: {message}{source}\n",
             shown(workspace, path),
             severity.name()
-        )
-        .expect("writing to a string cannot fail");
+        );
     }
     if found.len() > limit {
-        writeln!(text, "[{} more]", found.len() - limit).expect("writing to a string cannot fail");
+        text += &format!("[{} more]\n", found.len() - limit);
     }
     text
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio_util::sync::CancellationToken;
 
 use super::{Location, Preview, ToolContext, ToolError};
+use crate::domain::lock;
 use crate::text;
 use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
@@ -78,20 +79,21 @@ pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) 
     }
 }
 
+/// The names of some folders.
+pub(super) fn names(context: &ToolContext, folders: &[WorkspacePath]) -> String {
+    let name = |folder: &WorkspacePath| shown(&context.workspace, &folder.absolute());
+    folders.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
 /// A preview of a search in some folders.
 pub(super) fn search_preview(
     context: &ToolContext,
     what: &str,
     starts: &[WorkspacePath],
 ) -> Preview {
-    let names: Vec<_> = starts
-        .iter()
-        .map(|start| shown(&context.workspace, &start.absolute()))
-        .collect();
-    let place = if names == ["."] {
-        String::new()
-    } else {
-        format!(" in {}", names.join(", "))
+    let place = match names(context, starts).as_str() {
+        "." => String::new(),
+        names => format!(" in {names}"),
     };
     let locations = starts
         .iter()
@@ -182,10 +184,7 @@ fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken)
                     .to_lowercase();
                 let likeness = likeness(&name, &its_name, here.parent() == folder);
                 if likeness > 0 && entry.kind() != Kind::Folder {
-                    found
-                        .lock()
-                        .expect("no visitor panics")
-                        .insert((255 - likeness, shown(workspace, &here)));
+                    lock(&found).insert((255 - likeness, shown(workspace, &here)));
                 }
             }
         };

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::files::{blocking, did_you_mean, search_preview, shown, starts};
 use super::pattern::Search;
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::domain::lock;
 use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath};
@@ -125,10 +126,7 @@ fn find(
         let visitor = || {
             |entry: &Entry<'_>| {
                 if entry.kind() != Kind::Folder && search.pattern.matches(entry.below()) {
-                    found
-                        .lock()
-                        .expect("no visitor panics")
-                        .add(from.join(entry.below()));
+                    lock(&found).add(from.join(entry.below()));
                 }
             }
         };
@@ -136,7 +134,7 @@ fn find(
         let walked = workspace
             .walk(start, search.depth, cancel, visitor)
             .unwrap_or_default();
-        found.lock().expect("no visitor panics").unreadable += walked.unreadable;
+        lock(&found).unreadable += walked.unreadable;
     }
     found.into_inner().expect("no visitor panics")
 }

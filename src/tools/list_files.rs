@@ -1,6 +1,5 @@
 //! `list_files`: what is in a folder, as a tree.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -9,8 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::files::{blocking, did_you_mean, location, preview, shown, starts};
+use super::files::{blocking, did_you_mean, location, names, preview, shown, starts};
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::domain::lock;
 use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath};
@@ -41,11 +41,7 @@ impl TypedTool for ListFiles {
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let starts = starts(context, arguments.path.as_deref())?;
-        let names: Vec<_> = starts
-            .iter()
-            .map(|start| shown(&context.workspace, &start.absolute()))
-            .collect();
-        let title = format!("List {}", names.join(", "));
+        let title = format!("List {}", names(context, &starts));
         Ok(starts
             .first()
             .map(|start| preview(title, start, None))
@@ -62,8 +58,7 @@ impl TypedTool for ListFiles {
                 list(workspace, &folder, depth, cancel)
             };
             match blocking(context, list).await? {
-                Ok(tree) => writeln!(output.content, "{name}/\n{tree}")
-                    .expect("writing to a string cannot fail"),
+                Ok(tree) => output.content += &format!("{name}/\n{tree}\n"),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(ToolError(format!(
                         "{name} does not exist{}",
@@ -136,7 +131,7 @@ fn look(
     let enough = cancel.child_token();
     let visitor = || {
         |entry: &Entry<'_>| {
-            let mut entries = entries.lock().expect("no visitor panics");
+            let mut entries = lock(&entries);
             if entries.len() < SEEN {
                 entries.push((entry.below().to_owned(), entry.kind()));
             } else {

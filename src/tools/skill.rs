@@ -3,7 +3,6 @@
 //! Offered only if there are skills; their names and descriptions are part of the tool's description, so that a session
 //! without skills does not pay for them.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use futures_util::future::FutureExt as _;
@@ -83,10 +82,10 @@ fn list(skills: &[Skill]) -> String {
                 .skip(index)
                 .map(|skill| skill.name.as_str())
                 .collect();
-            write!(list, "\n- also {}", names.join(", ")).expect("writing to a string cannot fail");
+            list += &format!("\n- also {}", names.join(", "));
             break;
         }
-        write!(list, "\n- {}: {shown}{more}", skill.name).expect("writing to a string cannot fail");
+        list += &format!("\n- {}: {shown}{more}", skill.name);
     }
     list
 }

@@ -21,6 +21,20 @@ pub struct Question {
     pub new_name: Option<String>,
 }
 
+impl Question {
+    /// A question that says no more than what is asked.
+    pub fn new(operation: Operation) -> Self {
+        Self {
+            operation,
+            uri: None,
+            position: None,
+            query: None,
+            preferred: false,
+            new_name: None,
+        }
+    }
+}
+
 /// What the language servers answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {

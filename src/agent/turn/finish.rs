@@ -5,7 +5,6 @@
 //! created: of others it is unknown which of their problems are old.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -285,8 +284,7 @@ impl State {
             );
             self.steps.notice(message).await;
             let list = tools::list_problems(&self.turn.context.workspace, unread.clone(), LISTED);
-            let _ = write!(
-                text,
+            text += &format!(
                 "Before you finish: the editor shows problems that were not there before the user's message.\n{list}"
             );
             self.ending.returned.extend(unread);
@@ -294,14 +292,13 @@ impl State {
         if let Some((_, output)) = failed {
             let command = self.ending.finish.command.as_deref().unwrap_or_default();
             let output = tail(output);
-            let _ = writeln!(
-                text,
-                "`{command}`, which the user runs at the end of each turn, failed:\n{output}"
+            text += &format!(
+                "`{command}`, which the user runs at the end of each turn, failed:\n{output}\n"
             );
         }
         let fixes = std::mem::take(&mut self.ending.unread);
         if !fixes.is_empty() {
-            let _ = write!(text, "The language servers fixed this already:\n{fixes}");
+            text += &format!("The language servers fixed this already:\n{fixes}");
         }
         text.push_str("Fix what your changes caused, then give your final answer again.");
         self.push(Message::note(text)).await;

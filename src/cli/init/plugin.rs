@@ -1,7 +1,6 @@
 //! The Neovim plugin of this version, embedded in the program and installed as a package that Neovim loads
 //! automatically.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -205,7 +204,7 @@ fn tags(help: &str, file: &str) -> String {
     names.dedup();
     names.into_iter().fold(String::new(), |mut tags, name| {
         let place = name.replace('\\', "\\\\").replace('/', "\\/");
-        writeln!(tags, "{name}\t{file}\t/*{place}*").expect("writing to a string cannot fail");
+        tags += &format!("{name}\t{file}\t/*{place}*\n");
         tags
     })
 }
@@ -223,7 +222,7 @@ fn seal(files: &[(PathBuf, Vec<u8>)]) -> String {
     context.finish().as_ref().iter().fold(
         format!("{} ", env!("CARGO_PKG_VERSION")),
         |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+            text += &format!("{byte:02x}");
             text
         },
     )

@@ -4,7 +4,6 @@
 //! buttons if the client supports them. The first answer counts.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -169,7 +168,7 @@ impl ChatFront {
         let end = output.floor_char_boundary(OUTPUT);
         let mut kept = output.get(..end).unwrap_or_default().to_owned();
         if end < output.len() {
-            let _ = write!(kept, "\n… {} bytes more", output.len() - end);
+            kept += &format!("\n… {} bytes more", output.len() - end);
         }
         self.outputs.push_back((format!("- {item}"), kept));
         if self.outputs.len() > OUTPUTS {
@@ -315,23 +314,22 @@ impl Asked {
     fn new(request: &Request, reminder: JoinSet<()>) -> Self {
         let mut details = String::new();
         for line in request.preview.description() {
-            let _ = write!(details, "\n> {}", line.replace('\n', "\n> "));
+            details += &format!("\n> {}", line.replace('\n', "\n> "));
         }
         for answer in request.preview.answers.iter().flatten() {
-            let _ = write!(details, "\n> - {}", display::escape_line(answer));
+            details += &format!("\n> - {}", display::escape_line(answer));
         }
         for diff in &request.preview.diffs {
             let change = diff.unified();
             let change = display::escape(&change);
             let fence = fence(&change);
             if request.preview.diffs.len() > 1 {
-                let _ = write!(
-                    details,
+                details += &format!(
                     "\n\n`{}`",
                     display::escape_line(&diff.path.to_string_lossy())
                 );
             }
-            let _ = write!(details, "\n\n{fence}diff\n{change}{fence}");
+            details += &format!("\n\n{fence}diff\n{change}{fence}");
         }
         let rule = request
             .offer

@@ -74,12 +74,10 @@ fn meets(document: &DocumentEdits, (range, text): &(crate::text::Range, String))
 async fn fix(context: &ToolContext, problem: &Diagnostic) -> Option<(DocumentEdits, Upkeep)> {
     let path = context.workspace.resolve_path(&problem.path).ok()?;
     let question = Question {
-        operation: Operation::QuickFixes,
         uri: Some(uri(context, &path).ok()?),
         position: Some(problem.start),
-        query: None,
         preferred: true,
-        new_name: None,
+        ..Question::new(Operation::QuickFixes)
     };
     let asked = tokio::time::timeout(TIMEOUT, context.workspace.language(question));
     let answer = context

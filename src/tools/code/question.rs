@@ -77,14 +77,7 @@ async fn ask(context: &ToolContext, question: Question) -> Result<Answer, ToolEr
 
 async fn question(context: &ToolContext, arguments: &Arguments) -> Result<Question, ToolError> {
     let operation = arguments.op;
-    let mut question = Question {
-        operation,
-        uri: None,
-        position: None,
-        query: None,
-        preferred: false,
-        new_name: None,
-    };
+    let mut question = Question::new(operation);
     match operation {
         Operation::WorkspaceSymbols => {
             let symbol = arguments
@@ -212,15 +205,9 @@ async fn defined(context: &ToolContext, symbol: &str) -> Result<Place, ToolError
         .operations()
         .contains(&Operation::WorkspaceSymbols)
     {
-        let query = Some(symbol.to_owned());
-        let operation = Operation::WorkspaceSymbols;
         let question = Question {
-            operation,
-            uri: None,
-            position: None,
-            query,
-            preferred: false,
-            new_name: None,
+            query: Some(symbol.to_owned()),
+            ..Question::new(Operation::WorkspaceSymbols)
         };
         // What no language server knows may be found as text.
         if let Ok(Answer::Places(places)) = ask(context, question).await {

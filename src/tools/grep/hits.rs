@@ -1,7 +1,6 @@
 //! The results of a search: the first lines by path, bounded whatever is searched, formatted for the model.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
@@ -201,8 +200,7 @@ impl Hits {
                 break;
             }
             let blank = if report.is_empty() { "" } else { "\n" };
-            writeln!(report, "{blank}{}", shown(workspace, path))
-                .expect("writing to a string cannot fail");
+            report += &format!("{blank}{}\n", shown(workspace, path));
             left -= write_lines(&mut report, &found.lines, (left, bytes));
         }
         let shown_matches = self.limit - left;
@@ -222,12 +220,10 @@ impl Hits {
             } else {
                 ""
             };
-            writeln!(
-                report,
-                "[not searched, may contain secrets: {}{more}]",
+            report += &format!(
+                "[not searched, may contain secrets: {}{more}]\n",
                 names.join(", ")
-            )
-            .expect("writing to a string cannot fail");
+            );
         }
         report
     }
@@ -255,8 +251,7 @@ impl Hits {
         if self.unsearched + self.unreadable > 0 {
             let files = count(self.unsearched, "file", "files");
             let folders = count(self.unreadable, "directory", "directories");
-            writeln!(summary, "[could not read {files} and {folders}]")
-                .expect("writing to a string cannot fail");
+            summary += &format!("[could not read {files} and {folders}]\n");
         }
         summary
     }
@@ -276,8 +271,7 @@ fn write_lines(report: &mut String, lines: &[Line], (limit, bytes): (usize, usiz
         }
         previous = Some(line.number);
         let mark = if line.is_match { ':' } else { '-' };
-        writeln!(report, "{}{mark}{}", line.number, line.text)
-            .expect("writing to a string cannot fail");
+        *report += &format!("{}{mark}{}\n", line.number, line.text);
         written += usize::from(line.is_match);
     }
     written

@@ -60,7 +60,7 @@ impl Search {
                 move |entry: &Entry<'_>| thread.visit(entry, from)
             };
             let walked = workspace.walk(start, usize::MAX, cancel, visitor);
-            let hits = &mut *hits.lock().expect("no visitor panics");
+            let hits = &mut *lock(&hits);
             let is_unsaved = self.unsaved_files(workspace, &buffers, start, hits);
             match walked {
                 Ok(walked) => hits.unreadable += walked.unreadable,
@@ -152,24 +152,18 @@ impl Thread<'_> {
             }
         };
         if entry.is_secret() {
-            self.hits
-                .lock()
-                .expect("no visitor panics")
-                .skip_secret(path());
+            lock(self.hits).skip_secret(path());
             return;
         }
         let mut collector = self.search.collector();
         match self.find(entry, &mut collector) {
             Ok(()) => self.searched += 1,
             Err(_) if self.cancel.is_cancelled() => {}
-            Err(_) => self.hits.lock().expect("no visitor panics").unsearched += 1,
+            Err(_) => lock(self.hits).unsearched += 1,
         }
         let found = collector.finish();
         if !found.is_empty() {
-            self.hits
-                .lock()
-                .expect("no visitor panics")
-                .add(path(), found);
+            lock(self.hits).add(path(), found);
         }
     }
 

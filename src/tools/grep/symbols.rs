@@ -124,7 +124,7 @@ fn pattern(name: &str) -> Option<String> {
     let within = r"[\w$.]*";
     let each: Vec<String> = name
         .chars()
-        .map(|c| super::escaped(c.encode_utf8(&mut [0; 4])))
+        .map(|c| regex_syntax::escape(c.encode_utf8(&mut [0; 4])))
         .collect();
     let name = each.join(within);
     // A method in Go has its receiver in between.
