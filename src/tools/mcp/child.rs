@@ -17,8 +17,6 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::bounded::{Bounded, Cut};
-
 /// How long a program may take to end after its input is closed.
 const GRACE: Duration = Duration::from_millis(300);
 /// How much of its standard error is kept, in bytes.
@@ -30,7 +28,6 @@ pub(super) struct Child {
     /// The process group: the program and its children.
     #[cfg(unix)]
     group: Option<u32>,
-    cut: Cut,
     last_words: Arc<Mutex<Vec<u8>>>,
     listening: JoinHandle<()>,
 }
@@ -41,7 +38,7 @@ impl Child {
         words: &[String],
         environment: &BTreeMap<String, String>,
         folder: &Path,
-    ) -> io::Result<(Self, Bounded<ChildStdout>, ChildStdin)> {
+    ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         #[cfg(windows)]
         let program = &crate::process::windows::find_program(program, environment);
@@ -58,15 +55,13 @@ impl Child {
             .stderr(Stdio::piped());
         let mut process = spawn(command)?;
         let (input, output, errors) = streams(&mut process).ok_or(io::ErrorKind::BrokenPipe)?;
-        let (cut, last_words) = (Cut::default(), Arc::default());
+        let last_words = Arc::default();
         let listening = tokio::spawn(listen(errors, Arc::clone(&last_words)));
-        let output = Bounded::new(output, Arc::clone(&cut));
         Ok((
             Self {
                 #[cfg(unix)]
                 group: process.id(),
                 process,
-                cut,
                 last_words,
                 listening,
             },
@@ -77,9 +72,6 @@ impl Child {
 
     /// Why it stopped talking.
     pub async fn why(&mut self) -> String {
-        if let Some(cut) = self.cut.get() {
-            return format!("was stopped: it {cut}");
-        }
         let how = match timeout(GRACE, self.process.wait()).await {
             Ok(Ok(status)) => format!("ended ({status})"),
             _ => "closed its output".to_owned(),

@@ -112,14 +112,10 @@ impl Connection {
         match timeout(START, connection.agree(server)).await {
             Ok(Ok(())) => Ok(connection),
             Ok(Err(Fault::Over | Fault::Expired)) => Err(Broken::again(connection.ended().await)),
-            Ok(Err(Fault::Denied(why))) => Err(Broken::for_good(why)),
-            Ok(Err(Fault::Login(challenge))) => Err(Broken::login(challenge)),
             Ok(Err(Fault::Refused(Refusal { message, .. }))) => Err(Broken::for_good(format!(
                 "refused the connection: {message}"
             ))),
-            Ok(Err(Fault::Unreachable(why))) => {
-                Err(Broken::again(format!("cannot be reached: {why}")))
-            }
+            Ok(Err(fault)) => Err(Broken::of(fault, "cannot be reached")),
             Err(_late) => Err(Broken::again("did not answer within 60 s")),
         }
     }
@@ -295,6 +291,9 @@ impl Connection {
     /// Waits until the connection ends, and returns why.
     pub async fn ended(&mut self) -> String {
         self.exchange.over.cancelled().await;
+        if let Some(cut) = self.exchange.cut.get() {
+            return format!("was stopped: it {cut}");
+        }
         match &mut self.end {
             End::Program(child) => child.why().await,
             End::Http(_) | End::Editor => "dropped the session".to_owned(),

@@ -6,7 +6,7 @@
 use crate::domain::lock;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -69,6 +69,8 @@ pub(super) struct Exchange {
     pub changes: Notify,
     /// Changes with every progress report.
     pub progress: watch::Sender<u64>,
+    /// Why it was cut off, if it was.
+    pub cut: OnceLock<&'static str>,
     /// Cancelled when the connection is closed.
     pub over: CancellationToken,
 }
@@ -87,6 +89,7 @@ impl Exchange {
             calls: Mutex::default(),
             changes,
             progress,
+            cut: OnceLock::new(),
             over,
         })
     }
@@ -154,6 +157,12 @@ impl Exchange {
             "notifications/progress" => self.progress.send_modify(|count| *count += 1),
             _ => tracing::debug!("an MCP server sends {notification}"),
         }
+    }
+
+    /// Closes the connection of a server that exceeds a limit.
+    pub fn cut(&self, why: &'static str) {
+        self.cut.get_or_init(|| why);
+        self.close();
     }
 
     /// Closes the connection.

@@ -349,7 +349,8 @@ impl Http {
                 Err(_broke_off) if decoder.resume.id.is_some() => break,
                 Err(error) => return Err(unreachable(error)),
             };
-            meter.count(&piece).map_err(objection)?;
+            let lines = memchr::memchr_iter(b'\n', &piece).count();
+            meter.count(piece.len(), lines).map_err(objection)?;
             pending.extend_from_slice(&piece);
             while is_stream && let Some(event) = decoder.decode(&mut pending).map_err(too_long)? {
                 self.take(&event.data, exchange).await;

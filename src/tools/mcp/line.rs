@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use futures_util::StreamExt as _;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
-use tokio::process::ChildStdin;
+use tokio::io::{AsyncRead, AsyncWriteExt as _};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
+use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
 use super::era;
 use super::exchange::{Answer, Exchange, Fault, Requests};
 use super::http::Http;
@@ -42,14 +45,14 @@ pub(super) struct RequestId(u64);
 
 impl Line {
     /// A connection to a program, and its reading and writing tasks.
-    pub fn to_program<R: AsyncRead + Unpin + Send + 'static>(
+    pub fn to_program(
         exchange: &Arc<Exchange>,
-        output: R,
+        output: ChildStdout,
         input: ChildStdin,
     ) -> (
         Self,
-        impl Future<Output = ()> + Send + use<R>,
-        impl Future<Output = ()> + Send + use<R>,
+        impl Future<Output = ()> + Send + use<>,
+        impl Future<Output = ()> + Send + use<>,
     ) {
         let (sender, outbox) = mpsc::channel(OUTBOX);
         let reading = read(output, Arc::clone(exchange), sender.clone());
@@ -135,9 +138,8 @@ impl Line {
         let mut expected = self.exchange.expect(id);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         match &self.transport {
-            Transport::Program(outbox) => {
-                let sent = outbox.send(message.to_string()).await;
-                sent.map_err(|_gone| Fault::Over)?;
+            Transport::Program(_) => {
+                self.send(message).await?;
                 expected.come().await
             }
             Transport::Http(http) => {
@@ -229,14 +231,23 @@ async fn ask(editor: &dyn Editor, request: McpRequest, exchange: &Exchange) -> A
 }
 
 /// Reads a program's output to its end. Lines that are not JSON are ignored, because programs print things.
-async fn read<R: AsyncRead + Unpin>(
-    output: R,
+async fn read(
+    output: impl AsyncRead + Unpin,
     exchange: Arc<Exchange>,
     outbox: mpsc::Sender<String>,
 ) {
-    let mut output = BufReader::new(output);
-    let mut line = Vec::new();
-    while let Ok(1..) = output.read_until(b'\n', &mut line).await {
+    let line_feed = b"\n".to_vec();
+    let lines = AnyDelimiterCodec::new_with_max_length(line_feed.clone(), line_feed, LONGEST_LINE);
+    let (mut lines, mut meter) = (FramedRead::new(output, lines), Meter::new());
+    while let Some(line) = lines.next().await {
+        let line = match line {
+            Ok(line) => line,
+            Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => return exchange.cut(TOO_LONG),
+            Err(AnyDelimiterCodecError::Io(_)) => break,
+        };
+        if let Err(why) = meter.count(line.len(), 1) {
+            return exchange.cut(why);
+        }
         if let Ok(message) = serde_json::from_slice(&line) {
             // A server that sends requests without reading gets no answer.
             let _full = exchange
@@ -245,9 +256,6 @@ async fn read<R: AsyncRead + Unpin>(
         } else {
             tracing::debug!("an MCP server prints {}", String::from_utf8_lossy(&line));
         }
-        line.clear();
-        // A program that never stops must not block the thread.
-        tokio::task::consume_budget().await;
     }
     exchange.close();
 }
@@ -263,4 +271,30 @@ async fn write(mut input: ChildStdin, mut outbox: mpsc::Receiver<String>, exchan
         }
     };
     let _over = exchange.over.run_until_cancelled(work).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt as _;
+
+    async fn check(input: impl AsyncRead + Unpin, expected: Option<&str>) {
+        let exchange = Exchange::new(&[]);
+        let (outbox, _answers) = mpsc::channel(OUTBOX);
+        read(input, Arc::clone(&exchange), outbox).await;
+        assert!(exchange.over.is_cancelled());
+        assert_eq!(exchange.cut.get().copied(), expected);
+    }
+
+    #[tokio::test]
+    async fn lines_and_totals_are_bounded() {
+        let lines = |size: usize| [vec![b'x'; size - 1], b"\n".to_vec()].concat();
+        check(lines(LONGEST_LINE).as_slice(), None).await;
+        check(lines(2 << 20).repeat(3).as_slice(), None).await;
+        check(tokio::io::repeat(b'x'), Some(TOO_LONG)).await;
+        let flood = Some("sent more than 32 MiB or 20,000 messages within 10 s");
+        check(tokio::io::repeat(b'\n').take(20_000), None).await;
+        check(tokio::io::repeat(b'\n'), flood).await;
+        check(lines(4 << 20).repeat(9).as_slice(), flood).await;
+    }
 }
