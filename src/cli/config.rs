@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Subcommand;
 
-use crate::config::{self, Environment, Settings, Sources};
+use crate::config::{self, Environment, Settings};
 use crate::domain::{Endpoint, Key, without_password};
 use crate::session::rule_problems;
 
@@ -50,11 +50,7 @@ pub(super) fn run(
         }
         Action::Show { directory } => {
             let workspaces = [directory.clone()];
-            let sources = Sources {
-                workspaces: &workspaces,
-                ..Sources::default()
-            };
-            show(&Settings::load(environment, &sources), out)?;
+            show(&Settings::of(environment, &workspaces), out)?;
         }
         Action::Schema => writeln!(out, "{:#}", config::schema().to_value())?,
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::Outcome;
-use crate::config::{Environment, Problem, Provider as Row, Settings, Sources};
+use crate::config::{Environment, Problem, Provider as Row, Settings};
 use crate::domain::{Endpoint, Finding, Verdict};
 use crate::model::Provider;
 use crate::process::Sandbox;
@@ -34,13 +34,7 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let workspaces: Vec<_> = std::env::current_dir().into_iter().collect();
-    let settings = Settings::load(
-        environment,
-        &Sources {
-            workspaces: &workspaces,
-            ..Sources::default()
-        },
-    );
+    let settings = Settings::of(environment, &workspaces);
     if args.paths {
         paths::show(&settings, args.json, &mut io::stdout())?;
         return Ok(ExitCode::SUCCESS);

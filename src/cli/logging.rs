@@ -7,12 +7,12 @@ use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
 use super::logs::LogFile;
-use crate::config::{Environment, LogLevel, Settings, Sources};
+use crate::config::{Environment, LogLevel, Settings};
 use crate::text::{Redactor, display};
 
 /// Starts logging, at the level and into the directory that are configured; an invalid level is reported in the log itself.
 pub fn log(environment: &Environment) {
-    let settings = Settings::load(environment, &Sources::default());
+    let settings = Settings::of(environment, &[]);
     let secrets = Redactor::new(settings.secrets());
     let (lines, file) = (secrets.clone(), LogFile::of(&settings));
     let log = file.clone();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 
 use super::{Failure, Outcome};
-use crate::config::{Environment, Provider as Row, ProviderEntry, Settings, Sources};
+use crate::config::{Environment, Provider as Row, ProviderEntry, Settings};
 use crate::domain::{Key, Verdict};
 use crate::model::{ErrorCode, Failure as ModelFailure, ModelInfo, Provider};
 use crate::session::check;
@@ -26,7 +26,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
-    let settings = Settings::load(environment, &Sources::default());
+    let settings = Settings::of(environment, &[]);
     let providers = session::by_readiness(session::providers(&settings).await);
     let entry = match args.provider {
         Some(name) => named(&providers, &name).ok_or_else(|| {
@@ -48,7 +48,7 @@ pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
     if let Some(place) = key {
         say(&format!("saved the key in {place}"))?;
     }
-    let now = Settings::load(environment, &Sources::default());
+    let now = Settings::of(environment, &[]);
     if now
         .model
         .as_ref()
@@ -62,7 +62,7 @@ pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
 }
 
 pub(super) async fn log_out(environment: &Environment) -> Outcome {
-    let settings = Settings::load(environment, &Sources::default());
+    let settings = Settings::of(environment, &[]);
     let provider = session::log_out(&settings)
         .await
         .map_err(|why| anyhow!(why))?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 
-use crate::config::{Environment, Settings, Sources};
+use crate::config::{Environment, Settings};
 use crate::text::display;
 
 /// A log file of this size replaces the old one, in bytes.
@@ -32,7 +32,7 @@ pub(super) fn run(
     environment: &Environment,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let file = file(&Settings::load(environment, &Sources::default()))
+    let file = file(&Settings::of(environment, &[]))
         .context("there is no state directory; set TANDEM_STATE_DIR")?;
     if args.path {
         return Ok(writeln!(out, "{}", file.display())?);
@@ -149,7 +149,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let environment = Environment::made_up(home.path(), &[]);
         assert!(printed(&environment, 9).starts_with("nothing has been logged yet"));
-        let settings = Settings::load(&environment, &Sources::default());
+        let settings = Settings::of(&environment, &[]);
         LogFile::of(&settings).add(b"one\ntwo\nthree\n");
         assert_eq!(printed(&environment, 2), "two\nthree\n");
         let path = file(&settings).unwrap();

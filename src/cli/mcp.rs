@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Outcome};
-use crate::config::{Environment, Settings, Sources};
+use crate::config::{Environment, Settings};
 use crate::session;
 use crate::text::{Redactor, display};
 use crate::tools::mcp::{Challenge, Login, Server, Tried, Way, try_out};
@@ -59,11 +59,7 @@ enum Action {
 
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let workspaces: Vec<PathBuf> = std::env::current_dir().into_iter().collect();
-    let sources = Sources {
-        workspaces: &workspaces,
-        ..Sources::default()
-    };
-    let settings = Settings::load(environment, &sources);
+    let settings = Settings::of(environment, &workspaces);
     let secrets = Redactor::new(settings.secrets());
     let editor: Arc<dyn Editor> = Arc::new(NoEditor);
     let servers = session::mcp_servers(&settings, &workspaces, &secrets, &editor);

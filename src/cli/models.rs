@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use crate::config::{Environment, Settings, Sources};
+use crate::config::{Environment, Settings};
 use crate::domain::Prices;
 use crate::model::{ModelInfo, detect};
 use crate::session;
@@ -21,26 +21,14 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
-    let settings = Settings::load(environment, &Sources::default());
+    let settings = Settings::of(environment, &[]);
     let mut offers: Vec<(String, ModelInfo)> = Vec::new();
     let chosen = match session::chosen(&settings).await {
         Ok((provider, why)) => {
             let name = provider.endpoint().provider.clone();
             let own_server = provider.endpoint().is_own_server();
-            let known = |model: ModelInfo| {
-                if own_server {
-                    model
-                } else {
-                    model.with_known()
-                }
-            };
-            offers.extend(
-                provider
-                    .models()
-                    .await?
-                    .into_iter()
-                    .map(|model| (name.clone(), known(model))),
-            );
+            let named = |model: ModelInfo| (name.clone(), model.with_known(own_server));
+            offers.extend(provider.models().await?.into_iter().map(named));
             Some((provider.name(), why))
         }
         Err(_) if settings.names_no_model() => None,

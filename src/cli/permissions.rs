@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 
-use crate::config::{Environment, Settings, Sources};
+use crate::config::{Environment, Settings};
 use crate::session::permission::remembered::Remembered;
 use crate::session::rule_problems;
 use crate::text::display;
@@ -46,13 +46,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
     let root = Root::open(&args.directory)
         .with_context(|| format!("directory {}", args.directory.display()))?;
     let workspaces = [root.path().to_owned()];
-    let settings = Settings::load(
-        environment,
-        &Sources {
-            workspaces: &workspaces,
-            ..Sources::default()
-        },
-    );
+    let settings = Settings::of(environment, &workspaces);
     let state = settings
         .state_dir
         .clone()

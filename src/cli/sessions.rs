@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use serde_json::json;
 
-use crate::config::{Environment, Settings, Sources};
+use crate::config::{Environment, Settings};
 use crate::session::transcript::markdown;
 use crate::session::{Listed, Sessions};
 use crate::text::display;
@@ -128,7 +128,7 @@ fn printed(text: &str, to_terminal: bool) -> Cow<'_, str> {
 
 /// Where sessions are saved.
 pub(super) fn saved(environment: &Environment) -> anyhow::Result<Sessions> {
-    kept(&Settings::load(environment, &Sources::default()))
+    kept(&Settings::of(environment, &[]))
 }
 
 /// Where the sessions of these settings are saved.

@@ -102,7 +102,7 @@ const FOR_COMMANDS: [&str; 36] = [
 #[derive(Clone, Default)]
 pub struct Environment(Arc<Inner>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Inner {
     variables: HashMap<String, String>,
     /// The platform's folder for configuration.
@@ -162,21 +162,9 @@ impl Environment {
     /// The same with `program` as this program.
     #[must_use]
     pub fn with_program(self, program: &Path) -> Self {
-        let Inner {
-            variables,
-            platform,
-            config,
-            state,
-            managed,
-            ..
-        } = &*self.0;
         Self(Arc::new(Inner {
-            variables: variables.clone(),
-            platform: platform.clone(),
-            config: config.clone(),
-            state: state.clone(),
-            managed: managed.clone(),
             program: Some(program.to_owned()),
+            ..Inner::clone(&self.0)
         }))
     }
 
@@ -251,6 +239,12 @@ impl Environment {
         let mut variables = self.for_commands();
         variables.extend(self.those(|name| HARMLESS.contains(&name)));
         variables
+    }
+
+    /// The person's home folder.
+    pub fn home(&self) -> Option<&Path> {
+        let home = self.get("HOME").or_else(|| self.get("USERPROFILE"))?;
+        Some(Path::new(home))
     }
 
     /// The user's configuration file, whether it exists or not; `None` without a home directory.

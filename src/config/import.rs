@@ -39,14 +39,11 @@ pub struct Importable {
 
 /// The servers of all files; of several with one name, the first, which is the person's own if they have one.
 pub fn importable(settings: &Settings, workspace: &Path) -> Vec<Importable> {
-    let environment = settings.harmless_environment();
-    let home = ["HOME", "USERPROFILE"]
-        .into_iter()
-        .find_map(|name| environment.get(name));
+    let home = settings.home();
     let of_workspace = OF_WORKSPACE.map(|(file, field)| (workspace.join(file), field));
     let of_person = home
         .into_iter()
-        .flat_map(|home| OF_PERSON.map(|(file, field)| (Path::new(home).join(file), field)));
+        .flat_map(|home| OF_PERSON.map(|(file, field)| (home.join(file), field)));
     let mut found: Vec<Importable> = Vec::new();
     // A repository must not put its own server in the place of one that the person knows by that name.
     for (file, field) in of_person.chain(of_workspace) {

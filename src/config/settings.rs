@@ -143,6 +143,15 @@ struct Merged {
 }
 
 impl Settings {
+    /// Reads the files and the environment, for these workspace folders.
+    pub fn of(environment: &Environment, workspaces: &[PathBuf]) -> Self {
+        let sources = Sources {
+            workspaces,
+            ..Sources::default()
+        };
+        Self::load(environment, &sources)
+    }
+
     /// Reads all sources. Never fails: mistakes are in [`Self::problems`].
     pub fn load(environment: &Environment, sources: &Sources<'_>) -> Self {
         let mut problems = Vec::new();
@@ -316,6 +325,11 @@ impl Settings {
     /// The environment for programs that work for the model: without keys.
     pub fn harmless_environment(&self) -> BTreeMap<String, String> {
         self.environment.harmless()
+    }
+
+    /// The person's home folder.
+    pub fn home(&self) -> Option<&Path> {
+        self.environment.home()
     }
 
     /// Whether the person is in a session of a desktop, which has a keyring.

@@ -27,10 +27,10 @@ pub fn find(name: &str) -> Option<ModelInfo> {
 }
 
 impl ModelInfo {
-    /// Adds built-in values where the endpoint reports nothing.
+    /// Adds built-in values where the endpoint reports nothing, unless it is the person's own server.
     #[must_use]
-    pub fn with_known(self) -> Self {
-        let Some(known) = find(&self.id) else {
+    pub fn with_known(self, is_own_server: bool) -> Self {
+        let Some(known) = find(&self.id).filter(|_| !is_own_server) else {
             return self;
         };
         Self {

@@ -175,21 +175,16 @@ pub fn mcp_servers(
     let state = settings.state_dir.as_deref();
     let vault = mcp::Vault::new(state, settings.has_keyring());
     let inherited = settings.harmless_environment();
-    let home = ["HOME", "USERPROFILE"]
-        .into_iter()
-        .find_map(|name| inherited.get(name))
-        .map(PathBuf::from);
-    let home = home
-        .filter(|home| home.is_dir())
-        .unwrap_or_else(|| PathBuf::from("/"));
+    let home = settings.home().filter(|home| home.is_dir());
+    let home = home.unwrap_or(Path::new("/"));
     let way = |name: &str, server: &McpServer| match server {
         McpServer::Command { command, env, cwd } => {
             let mut environment = inherited.clone();
             environment.extend(env.clone());
-            let workspace = roots.first().unwrap_or(&home);
+            let workspace = roots.first().map_or(home, PathBuf::as_path);
             let folder = cwd
                 .as_ref()
-                .map_or_else(|| home.clone(), |cwd| workspace.join(cwd));
+                .map_or_else(|| home.to_owned(), |cwd| workspace.join(cwd));
             mcp::Way::Command {
                 words: command.words().to_vec(),
                 environment,

@@ -90,13 +90,7 @@ impl Candidate {
         }
         let own_server =
             config::Provider::named(&self.provider).is_some_and(config::Provider::is_local);
-        let known = |model: ModelInfo| {
-            if own_server {
-                model
-            } else {
-                model.with_known()
-            }
-        };
+        let known = |model: ModelInfo| model.with_known(own_server);
         Ok(models.into_iter().map(known).collect())
     }
 

@@ -34,27 +34,24 @@ pub(super) fn find(environment: &Environment) -> Vec<Finding> {
             "remove one of the two, or set the executable in your editor's configuration",
         )
     });
-    let plugin = init::outdated_plugin(environment).map(|folder| {
-        let found = format!(
+    let differs = |folder: &Path| {
+        format!(
             "{} is not version {}",
             folder.display(),
             env!("CARGO_PKG_VERSION")
-        );
+        )
+    };
+    let plugin = init::outdated_plugin(environment).map(|folder| {
         Finding::warning(
             "Neovim plugin",
-            found,
+            differs(&folder),
             "tandem init --editor neovim --write",
         )
     });
     let extension = other_extension(environment).map(|folder| {
-        let found = format!(
-            "{} is not version {}",
-            folder.display(),
-            env!("CARGO_PKG_VERSION")
-        );
         Finding::warning(
             "VS Code",
-            found,
+            differs(&folder),
             "tandem init --editor vscode --write, or update the extension in the editor",
         )
     });
@@ -81,11 +78,7 @@ fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
 
 /// The directory of an extension of another version, unless this one is installed beside it.
 fn other_extension(environment: &Environment) -> Option<PathBuf> {
-    let home = Path::new(
-        environment
-            .get("HOME")
-            .or_else(|| environment.get("USERPROFILE"))?,
-    );
+    let home = environment.home()?;
     let ours = format!("{}-{}", init::EXTENSION, env!("CARGO_PKG_VERSION"));
     EXTENSIONS.iter().find_map(|below| {
         let folder = home.join(below);
