@@ -167,6 +167,18 @@ impl Picture {
     pub const FORMATS: [&'static str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
     /// The maximum size in bytes that providers accept.
     pub const LARGEST: usize = 3 << 20;
+
+    /// The format of an image, by its first bytes.
+    pub fn format(bytes: &[u8]) -> Option<&'static str> {
+        let [png, jpeg, gif, webp] = Self::FORMATS;
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..] => Some(png),
+            [0xff, 0xd8, 0xff, ..] => Some(jpeg),
+            [b'G', b'I', b'F', b'8', ..] => Some(gif),
+            _ if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") => Some(webp),
+            _ => None,
+        }
+    }
 }
 
 /// A step of the plan.

@@ -21,6 +21,7 @@ use super::extensions::{Extensions, TIMEOUT};
 use super::{Attachment, Focus, Prompt};
 use crate::agent::text::cut;
 use crate::agent::{Guidance, INSTRUCTIONS_FILE as FILE, Rules};
+use crate::domain::Picture;
 use crate::tools;
 use crate::workspace::{FileError, News, PathError, Skill, StateFolder, Workspace, WorkspacePath};
 pub use complete::Completer;
@@ -207,7 +208,7 @@ impl Context {
     /// An image; for other files that are not text, a note why it is not attached.
     async fn image(&self, path: WorkspacePath, name: &str) -> Option<Attachment> {
         let bytes = self.workspace.bytes(&path).await.ok()?;
-        Some(match image_type(&bytes) {
+        Some(match Picture::format(&bytes) {
             Some(_) if bytes.len() > IMAGE => note(&format!(
                 "{name} is too large for an image and was not included"
             )),
@@ -267,31 +268,6 @@ fn split(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachm
         parts.push(part);
     }
     (parts, mentioned)
-}
-
-/// Detects images by their first bytes: only formats that models accept.
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 fn note(words: &str) -> Attachment {

@@ -1,6 +1,5 @@
 //! `read_file`: a file's lines with their numbers, as in the editor.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -119,8 +118,7 @@ impl TypedTool for ReadFile {
                 Ok(one) => (one.content.clone(), one),
                 Err(ToolError(why)) => (format!("[{why}]\n"), ToolOutput::default()),
             };
-            write!(all.content, "==> {} <==\n{content}", escape_line(name))
-                .expect("writing to a string cannot fail");
+            all.content += &format!("==> {} <==\n{content}", escape_line(name));
             all.locations.extend(one.locations);
             all.images.extend(one.images);
         }
@@ -165,9 +163,7 @@ async fn file(
                 ..ToolOutput::default()
             });
         }
-        Err(FileError::Binary(..)) if picture(&path).is_some() => {
-            return show(context, &path).await;
-        }
+        Err(error @ FileError::Binary(..)) => return show(context, &path, error).await,
         Err(error) => return Err(error.into()),
     };
     let head = head(&file);
@@ -187,27 +183,17 @@ async fn file(
     })
 }
 
-/// Images that models accept, by file extension and first bytes.
-const PICTURES: &[(&str, &str, &[u8])] = &[
-    ("png", "image/png", b"\x89PNG"),
-    ("jpg", "image/jpeg", b"\xff\xd8\xff"),
-    ("jpeg", "image/jpeg", b"\xff\xd8\xff"),
-    ("gif", "image/gif", b"GIF8"),
-    ("webp", "image/webp", b"RIFF"),
-];
-
-fn picture(path: &WorkspacePath) -> Option<&'static (&'static str, &'static str, &'static [u8])> {
-    let extension = path.target().extension()?.to_str()?.to_ascii_lowercase();
-    PICTURES.iter().find(|(known, _, _)| *known == extension)
-}
-
-/// An image, for a model that accepts images.
-async fn show(context: &ToolContext, path: &WorkspacePath) -> Result<ToolOutput, ToolError> {
+/// An image, for a model that accepts images; the `error` of any other binary file.
+async fn show(
+    context: &ToolContext,
+    path: &WorkspacePath,
+    error: FileError,
+) -> Result<ToolOutput, ToolError> {
     let name = shown(&context.workspace, &path.absolute());
-    let bytes = unless_cancelled(context, context.workspace.bytes(path)).await??;
-    let Some((_, mime_type, _)) = picture(path).filter(|(_, _, magic)| bytes.starts_with(magic))
-    else {
-        return Err(FileError::Binary(name, bytes.len() as u64).into());
+    let bytes = unless_cancelled(context, context.workspace.bytes(path)).await?;
+    let bytes = bytes.unwrap_or_default();
+    let Some(mime_type) = Picture::format(&bytes) else {
+        return Err(error.into());
     };
     if bytes.len() > Picture::LARGEST {
         let (size, most) = (bytes.len(), Picture::LARGEST);
@@ -256,11 +242,11 @@ async fn output(
 fn numbered(text: &str, offset: usize, more: bool) -> String {
     let mut page = String::new();
     for (line, number) in text.lines().zip(offset..) {
-        writeln!(page, "{number}\t{}", cut(line)).expect("writing to a string cannot fail");
+        page += &format!("{number}\t{}\n", cut(line));
     }
     if more {
         let next = offset + text.lines().count();
-        writeln!(page, "[continue with offset {next}]").expect("writing to a string cannot fail");
+        page += &format!("[continue with offset {next}]\n");
     }
     if page.is_empty() {
         format!("[no line {offset}]\n")
@@ -312,7 +298,7 @@ fn page(text: &str, (offset, limit): (usize, usize), bytes: usize) -> Result<Str
             .get(index.bytes(text, next - 1))
             .unwrap_or_default()
             .trim_end_matches(['\n', '\r']);
-        writeln!(page, "{next}\t{}", cut(line)).expect("writing to a string cannot fail");
+        page += &format!("{next}\t{}\n", cut(line));
         next += 1;
     }
     if next <= total || offset > 1 {
@@ -321,8 +307,7 @@ fn page(text: &str, (offset, limit): (usize, usize), bytes: usize) -> Result<Str
         } else {
             String::new()
         };
-        writeln!(page, "[lines {offset}–{} of {total}{more}]", next - 1)
-            .expect("writing to a string cannot fail");
+        page += &format!("[lines {offset}–{} of {total}{more}]\n", next - 1);
     }
     Ok(page)
 }
