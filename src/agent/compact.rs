@@ -6,7 +6,6 @@
 //!
 //! Invariant: the result is a conversation like any other, with every call beside its result.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -84,7 +83,7 @@ pub(super) fn verbatim(old: &[Arc<Entry>]) -> String {
     let messages: Vec<_> = old.iter().map(|entry| entry.message()).collect();
     let mut rules: Vec<String> = Vec::new();
     for message in &messages {
-        let Message::User { parts } = &**message else {
+        let Message::User { parts } = message else {
             continue;
         };
         for part in parts {
@@ -146,10 +145,9 @@ fn fitting(words: Vec<String>, mut room: usize) -> Vec<String> {
 
 /// The approximate size of a message in tokens.
 pub(super) fn tokens(entry: &Entry) -> u64 {
-    let (count, bytes) = entry
-        .images()
-        .fold((0, 0), |(count, bytes), image| (count + 1, bytes + image));
-    entry.encoded().len().saturating_sub(bytes) as u64 / BYTES + count * IMAGE
+    let images = entry.images();
+    let bytes: usize = images.iter().sum();
+    entry.encoded().len().saturating_sub(bytes) as u64 / BYTES + images.len() as u64 * IMAGE
 }
 
 /// Where the newest messages with at most `keep` tokens begin: never at results, which belong to the calls before them.
@@ -161,11 +159,31 @@ pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
         if sum > keep {
             break;
         }
-        if !matches!(entry.outline(), Message::Results { .. }) {
+        if !matches!(entry.message(), Message::Results { .. }) {
             start = index;
         }
     }
     start
+}
+
+/// The entries, with another message in the place of each that `change` changes; `None` if it changes none.
+fn changed(
+    entries: &[Arc<Entry>],
+    provider: &Provider,
+    change: impl Fn(&Message) -> Option<Message>,
+) -> Option<Vec<Arc<Entry>>> {
+    let mut any = false;
+    let mut all = Vec::new();
+    for entry in entries {
+        match change(entry.message()).filter(|message| message != entry.message()) {
+            Some(message) => {
+                any = true;
+                all.push(Entry::new(message, provider));
+            }
+            None => all.push(Arc::clone(entry)),
+        }
+    }
+    any.then_some(all)
 }
 
 /// The conversation without the tool output before `start`; `None` if that would save too little.
@@ -175,19 +193,15 @@ pub(super) fn elide(
     provider: &Provider,
 ) -> Option<Vec<Arc<Entry>>> {
     let (old, new) = entries.split_at_checked(start)?;
-    let mut any = false;
-    let elided = old.iter().map(|entry| match &*entry.message() {
-        Message::Results { results }
-            if results.iter().any(|result| result.content.len() > SHORT) =>
-        {
-            any = true;
+    let mut elided = changed(old, provider, |message| match message {
+        Message::Results { results } => {
             let results = results.iter().map(without_output).collect();
-            Entry::new(Message::Results { results }, provider)
+            Some(Message::Results { results })
         }
-        _ => Arc::clone(entry),
-    });
-    let elided = elided.chain(new.iter().cloned()).collect();
-    any.then_some(elided)
+        _ => None,
+    })?;
+    elided.extend_from_slice(new);
+    Some(elided)
 }
 
 fn without_output(result: &ToolResult) -> ToolResult {
@@ -208,30 +222,17 @@ pub(super) fn without_images(
     entries: &[Arc<Entry>],
     provider: &Provider,
 ) -> Option<Vec<Arc<Entry>>> {
-    let mut any = false;
-    let left = entries.iter().map(|entry| match &*entry.message() {
-        Message::User { parts } if parts.iter().any(|part| matches!(part, Part::Image { .. })) => {
-            any = true;
-            Entry::new(
-                Message::User {
-                    parts: parts.iter().map(in_words).collect(),
-                },
-                provider,
-            )
+    changed(entries, provider, |message| match message {
+        Message::User { parts } => {
+            let parts = parts.iter().map(in_words).collect();
+            Some(Message::User { parts })
         }
-        Message::Results { results } if results.iter().any(|result| !result.images.is_empty()) => {
-            any = true;
-            Entry::new(
-                Message::Results {
-                    results: results.iter().map(result_in_words).collect(),
-                },
-                provider,
-            )
+        Message::Results { results } => {
+            let results = results.iter().map(result_in_words).collect();
+            Some(Message::Results { results })
         }
-        _ => Arc::clone(entry),
-    });
-    let left = left.collect();
-    any.then_some(left)
+        Message::Assistant(_) => None,
+    })
 }
 
 /// Converts a part to one that every model accepts.
@@ -262,39 +263,28 @@ fn result_in_words(result: &ToolResult) -> ToolResult {
 
 /// The text to summarize: `entries` with long texts cut in the middle.
 pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
-    let cut = |entry: &Arc<Entry>| {
-        let whole = entry.message();
-        let message = match &*whole {
-            Message::User { parts } => Message::User {
-                parts: parts.iter().map(short_part).collect(),
-            },
-            Message::Assistant(answer) if answer.text.len() > LONG => {
-                Message::Assistant(AssistantMessage {
-                    text: middle_out(&answer.text, LONG),
-                    ..answer.clone()
-                })
-            }
-            Message::Results { results } => {
-                let short = |result: &ToolResult| {
-                    let result = result_in_words(result);
-                    ToolResult {
-                        content: middle_out(&result.content, LONG),
-                        ..result
-                    }
-                };
-                Message::Results {
-                    results: results.iter().map(short).collect(),
-                }
-            }
-            Message::Assistant(_) => return Arc::clone(entry),
-        };
-        if message == *whole {
-            Arc::clone(entry)
-        } else {
-            Entry::new(message, provider)
+    let digest = changed(entries, provider, |message| match message {
+        Message::User { parts } => {
+            let parts = parts.iter().map(short_part).collect();
+            Some(Message::User { parts })
         }
-    };
-    entries.iter().map(cut).collect()
+        Message::Assistant(answer) => Some(Message::Assistant(AssistantMessage {
+            text: middle_out(&answer.text, LONG),
+            ..answer.clone()
+        })),
+        Message::Results { results } => {
+            let short = |result: &ToolResult| {
+                let result = result_in_words(result);
+                ToolResult {
+                    content: middle_out(&result.content, LONG),
+                    ..result
+                }
+            };
+            let results = results.iter().map(short).collect();
+            Some(Message::Results { results })
+        }
+    });
+    digest.unwrap_or_else(|| entries.to_vec())
 }
 
 fn short_part(part: &Part) -> Part {
@@ -323,7 +313,7 @@ pub(super) fn summarized(
 ) -> Vec<Arc<Entry>> {
     let text = summary.trim();
     let opening = if matches!(
-        newest.first().map(|entry| entry.outline()),
+        newest.first().map(|entry| entry.message()),
         Some(Message::Assistant(_))
     ) {
         let text = format!(
@@ -353,7 +343,7 @@ pub(super) fn summarized(
 pub(super) fn facts(entries: &[Arc<Entry>], tools: &[Arc<dyn Tool>]) -> String {
     let calls: Vec<&ToolCall> = entries
         .iter()
-        .filter_map(|entry| match entry.outline() {
+        .filter_map(|entry| match entry.message() {
             Message::Assistant(answer) => Some(&answer.calls),
             _ => None,
         })
@@ -363,7 +353,7 @@ pub(super) fn facts(entries: &[Arc<Entry>], tools: &[Arc<dyn Tool>]) -> String {
     if let Some(steps) = calls.iter().rev().find_map(|call| plan(call, tools)) {
         text.push_str("\n\nThe plan:");
         for step in steps {
-            let _ = write!(text, "\n- [{}] {}", step.status, step.content);
+            text += &format!("\n- [{}] {}", step.status, step.content);
         }
     }
     let mut files: Vec<&str> = Vec::new();
@@ -377,8 +367,7 @@ pub(super) fn facts(entries: &[Arc<Entry>], tools: &[Arc<dyn Tool>]) -> String {
         }
     }
     if !files.is_empty() {
-        let _ = write!(
-            text,
+        text += &format!(
             "\n\nFiles and directories worked with, most recent first: {}",
             files.join(", ")
         );
@@ -403,7 +392,7 @@ fn argument<'a>(call: &'a ToolCall, name: &str) -> Option<&'a Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Api, Endpoint};
+    use crate::model::{Api, Endpoint, Image};
     use crate::tools::{Editing, all};
     use serde_json::json;
 
@@ -472,7 +461,7 @@ mod tests {
             assert!(sizes[start..].iter().sum::<u64>() <= keep);
             assert!(
                 !matches!(
-                    entries.get(start).map(|entry| entry.outline()),
+                    entries.get(start).map(|entry| entry.message()),
                     Some(Message::Results { .. })
                 ),
                 "{keep}"
@@ -493,7 +482,7 @@ mod tests {
             [2],
             "what is short and what is new stays, byte for byte"
         );
-        let Message::Results { results } = elided[2].message().into_owned() else {
+        let Message::Results { results } = elided[2].message().clone() else {
             panic!("results stay results")
         };
         assert_eq!(
@@ -518,7 +507,7 @@ mod tests {
             &provider(),
         );
         assert_eq!(new.len(), 3, "one message, because an answer follows");
-        let Message::User { parts } = new[0].message().into_owned() else {
+        let Message::User { parts } = new[0].message().clone() else {
             panic!("a conversation begins with the person")
         };
         let Part::Text { text } = &parts[0] else {
@@ -540,7 +529,7 @@ mod tests {
             &provider(),
         );
         assert!(
-            matches!(whole[1].outline(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs"))
+            matches!(whole[1].message(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs"))
         );
     }
 
@@ -579,11 +568,25 @@ mod tests {
             mime_type: "image/png".into(),
             data: "A".repeat(4_000_000),
         };
-        let entry = Entry::new(Message::User { parts: vec![image] }, &provider());
-        assert!(
-            (IMAGE..IMAGE + 100).contains(&tokens(&entry)),
-            "{}",
-            tokens(&entry)
-        );
+        let read = ToolResult {
+            images: vec![Image {
+                mime_type: "image/png".into(),
+                data: "A".repeat(4_000_000),
+            }],
+            ..ToolResult::default()
+        };
+        for message in [
+            Message::User { parts: vec![image] },
+            Message::Results {
+                results: vec![read],
+            },
+        ] {
+            let entry = Entry::new(message, &provider());
+            assert!(
+                (IMAGE..IMAGE + 100).contains(&tokens(&entry)),
+                "{}",
+                tokens(&entry)
+            );
+        }
     }
 }

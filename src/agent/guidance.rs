@@ -6,7 +6,6 @@
 //!
 //! Instructions grant no permission.
 
-use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
@@ -98,10 +97,10 @@ impl Guidance {
     }
 
     /// Resets the seen files to those in these messages.
-    pub fn reset_to(&self, messages: impl Iterator<Item = impl Borrow<Message>>) {
+    pub fn reset_to<'m>(&self, messages: impl Iterator<Item = &'m Message>) {
         let mut known = HashSet::new();
         for message in messages {
-            match message.borrow() {
+            match message {
                 Message::Results { results } => results
                     .iter()
                     .for_each(|result| known.extend(named(&result.content))),

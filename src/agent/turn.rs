@@ -120,7 +120,7 @@ pub async fn run_turn(mut turn: Turn, steps: Steps) {
         call_ids: turn
             .history
             .iter()
-            .flat_map(|entry| call_ids(entry.outline()))
+            .flat_map(|entry| call_ids(entry.message()))
             .collect(),
         permits: Permits::new(turn.limits.parallel),
         guard: Guard::default(),
@@ -162,7 +162,7 @@ fn call_ids(message: &Message) -> impl Iterator<Item = String> {
 
 /// The text of an answer.
 fn words(answer: Option<&Entry>) -> &str {
-    match answer.map(Entry::outline) {
+    match answer.map(Entry::message) {
         Some(Message::Assistant(answer)) => &answer.text,
         _ => "",
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::SessionId;
 use super::models::Models;
 use super::outbox::Outbox;
-use super::store::{self, Journal};
+use super::store::{self, Journal, Record};
 use crate::agent::prompt::Stage;
 use crate::agent::{Entry, Guidance, prompt};
 use crate::config::Mode;
@@ -61,7 +61,7 @@ impl Conversation {
     pub fn encode_for(&mut self, provider: &Provider, is_stale: bool) {
         if is_stale {
             for entry in &mut self.history {
-                *entry = Entry::new(entry.message().into_owned(), provider);
+                *entry = Entry::new(entry.message().clone(), provider);
             }
         }
         for message in self.loaded.drain(..) {
@@ -74,7 +74,7 @@ impl Conversation {
         if self
             .history
             .last()
-            .is_some_and(|last| !matches!(last.outline(), Message::Assistant(_)))
+            .is_some_and(|last| !matches!(last.message(), Message::Assistant(_)))
         {
             self.answer(store::UNANSWERED, provider);
         }
@@ -94,7 +94,7 @@ impl Conversation {
         if let Some(results) = self
             .history
             .last()
-            .and_then(|entry| prompt::missing_results(entry.outline()))
+            .and_then(|entry| prompt::missing_results(entry.message()))
         {
             self.keep(Entry::new(results, provider), Some(provider));
         }
@@ -111,7 +111,8 @@ impl Conversation {
 
     pub fn compact(&mut self, entries: Vec<Arc<Entry>>) {
         self.history = entries;
-        self.journal.compacted(self.messages());
+        let messages = self.messages();
+        self.journal.note(Record::Compacted { messages });
     }
 
     /// The person's message becomes part of the conversation and begins its next turn.
@@ -146,10 +147,10 @@ impl Conversation {
         let last = self
             .history
             .iter()
-            .rfind(|entry| matches!(entry.outline(), Message::User { .. }));
+            .rfind(|entry| matches!(entry.message(), Message::User { .. }));
         match mode {
             Mode::Plan => Stage::Plan,
-            _ if last.is_some_and(|entry| prompt::plans_only(&entry.message())) => Stage::Go,
+            _ if last.is_some_and(|entry| prompt::plans_only(entry.message())) => Stage::Go,
             _ => Stage::Usual,
         }
     }
@@ -157,7 +158,7 @@ impl Conversation {
     fn messages(&self) -> Vec<Message> {
         let mut messages = Vec::new();
         for entry in &self.history {
-            messages.push(entry.message().into_owned());
+            messages.push(entry.message().clone());
         }
         messages.extend(self.loaded.iter().cloned());
         messages
@@ -177,7 +178,7 @@ impl Conversation {
             undone,
         });
         self.reset_guidance();
-        self.journal.restored(turn, messages);
+        self.journal.note(Record::Restored { turn, messages });
     }
 
     /// Reverts the last restore: its turn, and how many turns were undone with it.
@@ -185,7 +186,8 @@ impl Conversation {
         let restored = self.restored.pop()?;
         (self.history, self.loaded) = (restored.history, restored.loaded);
         self.reset_guidance();
-        self.journal.unrestored(self.messages());
+        let messages = self.messages();
+        self.journal.note(Record::Unrestored { messages });
         Some((restored.turn, restored.undone))
     }
 

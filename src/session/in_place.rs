@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::event::{Recorded, SessionEvent};
+use super::store::Record;
 use super::{Actor, Attachment, Prompt, ReviewError};
 use crate::agent::Step;
 use crate::agent::event::{AgentEvent, Termination};
@@ -103,9 +104,9 @@ impl Actor {
         )
         .await;
         self.conversation.answer(DONE, &provider);
-        self.conversation
-            .journal
-            .ended(Usage::default(), Termination::EndTurn);
+        let (usage, reason) = (Usage::default(), Some(Termination::EndTurn));
+        let end = Record::End { usage, reason };
+        self.conversation.journal.note(end);
         self.outbox.push(AgentEvent::IterationStart {
             iteration: 1,
             message_count: 0,

@@ -3,6 +3,7 @@
 
 use super::conversation::Conversation;
 use super::outbox::Outbox;
+use super::store::Record;
 use super::{Review, ReviewError, Reviewed};
 use crate::changes::ChangeSet;
 use crate::changes::checkpoint::{Checkpoints, Settled};
@@ -160,7 +161,7 @@ impl Changes {
 
 async fn note(reviews: &[Settled], conversation: &mut Conversation, outbox: &mut Outbox) {
     for review in reviews {
-        conversation.journal.reviewed(review.clone());
+        conversation.journal.note(Record::Review(review.clone()));
     }
     conversation.write(outbox).await;
 }

@@ -25,18 +25,16 @@ pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
 pub(super) use self::load::Kept;
 pub use self::origins::{LineOrigin, Wrote};
-pub(super) use self::record::Held;
-pub(super) use self::record::QueuedPrompt;
-use self::record::{Call, Head, Record, VERSION};
+use self::record::{Call, Head, VERSION};
+pub(super) use self::record::{Held, QueuedPrompt, Record};
 pub(super) use self::replay::{TRY, UNANSWERED, changes, events, last_trial};
 use super::SessionId;
 use crate::agent::Entry;
-use crate::agent::event::{AgentEvent, Termination};
+use crate::agent::event::AgentEvent;
 use crate::changes::ChangeSet;
-use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
-use crate::model::{Message, Provider, Taught, Usage};
+use crate::model::{Message, Provider, Taught};
 use crate::tools::ToolOutput;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::Log;
@@ -149,7 +147,7 @@ impl Journal {
         self.note_held(held);
         self.note(Record::Prompt {
             text: text.to_owned(),
-            message: entry.message().into_owned(),
+            message: entry.message().clone(),
             attached,
         });
     }
@@ -160,23 +158,8 @@ impl Journal {
             let text = std::mem::take(&mut self.thought);
             self.note(Record::Thought { text });
         }
-        let message = entry.message().into_owned();
+        let message = entry.message().clone();
         self.note(Record::Message { message });
-    }
-
-    /// Records a compacted conversation.
-    pub fn compacted(&mut self, messages: Vec<Message>) {
-        self.note(Record::Compacted { messages });
-    }
-
-    /// Records that the session was restored to before `turn`, with the model's history then.
-    pub fn restored(&mut self, turn: u64, messages: Vec<Message>) {
-        self.note(Record::Restored { turn, messages });
-    }
-
-    /// Records that the last restore was reverted.
-    pub fn unrestored(&mut self, messages: Vec<Message>) {
-        self.note(Record::Unrestored { messages });
     }
 
     /// The model's history before `turn`; the error says why it is unknown, for the person.
@@ -274,15 +257,12 @@ impl Journal {
                 usage,
                 termination_reason: reason,
                 ..
-            } => self.ended(*usage, *reason),
+            } => self.note(Record::End {
+                usage: *usage,
+                reason: Some(*reason),
+            }),
             _ => {}
         }
-    }
-
-    /// Notes why the turn ended.
-    pub fn ended(&mut self, usage: Usage, reason: Termination) {
-        let reason = Some(reason);
-        self.note(Record::End { usage, reason });
     }
 
     /// Records the end of a call and what it `changed` in the workspace.
@@ -316,11 +296,6 @@ impl Journal {
         }));
     }
 
-    /// Notes what a person settled, undid or redid.
-    pub fn reviewed(&mut self, review: Settled) {
-        self.note(Record::Review(review));
-    }
-
     /// Notes what a command changed that no call has reported.
     pub fn unreported(&mut self, title: &str, changed: ChangeSet) {
         if !changed.is_empty() {
@@ -336,7 +311,8 @@ impl Journal {
         }
     }
 
-    fn note(&mut self, record: Record) {
+    /// Records something.
+    pub fn note(&mut self, record: Record) {
         if !matches!(self.place, Place::Nowhere) {
             self.pending.push(record);
         }

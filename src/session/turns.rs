@@ -11,6 +11,7 @@ use super::event::{PromptId, PromptState, ReturnReason};
 use super::queue::Steered;
 use super::running::Running;
 use super::slash::{self, Local, Work};
+use super::store::Record;
 use super::{
     Actor, Attachment, Prompt, ReviewError, STEPS, Sent, done, jobs, servers, shadow, store,
 };
@@ -139,8 +140,8 @@ impl Actor {
         let undone = conversation.undone_by_restores();
         let checkpoints = &mut self.changes.checkpoints;
         if let Some(rejected) = checkpoints.reject_undone(conversation.turns, undone) {
-            let rejected = Settled::Rejected(rejected);
-            conversation.journal.reviewed(rejected);
+            let rejected = Record::Review(Settled::Rejected(rejected));
+            conversation.journal.note(rejected);
         }
         conversation.close_last_turn(provider);
         let parts = prompt::render(prompt, conversation.stage(self.questions.mode));

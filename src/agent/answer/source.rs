@@ -24,7 +24,7 @@ pub(super) fn may_be_read(
     let (mut last, mut may_any) = (None, false);
     for entry in inputs.history {
         let mut texts = entry.read_texts().into_iter();
-        match entry.outline() {
+        match entry.message() {
             // What is attached stands behind the person's own words, beside which there may be instructions, or a
             // summary.
             Message::User { .. } => {

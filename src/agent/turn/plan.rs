@@ -21,9 +21,9 @@ impl State {
     /// Whether the prompt only asks for a plan.
     pub(super) fn only_plans(&self) -> bool {
         let is_of_person =
-            |entry: &&std::sync::Arc<Entry>| matches!(entry.outline(), Message::User { .. });
+            |entry: &&std::sync::Arc<Entry>| matches!(entry.message(), Message::User { .. });
         let prompt = self.messages.iter().rfind(is_of_person);
-        prompt.is_some_and(|entry| plans_only(&entry.message()))
+        prompt.is_some_and(|entry| plans_only(entry.message()))
     }
 
     /// Asks the person whether to carry out the plan that the turn ends with. Returns whether the turn does so.

@@ -230,7 +230,7 @@ impl State {
         };
         self.turn.preamble = provider.preamble(&self.turn.preamble.instructions);
         for entry in &mut self.messages {
-            *entry = Entry::new(entry.message().into_owned(), &provider);
+            *entry = Entry::new(entry.message().clone(), &provider);
         }
         self.turn.provider = provider;
         self.counted = None;
@@ -261,7 +261,7 @@ impl State {
             .iter()
             .enumerate()
             .rev()
-            .find_map(|(index, entry)| match entry.outline() {
+            .find_map(|(index, entry)| match entry.message() {
                 Message::Assistant(answer) => Some(index + usize::from(answer.calls.is_empty())),
                 _ => None,
             });
@@ -329,7 +329,7 @@ impl State {
     fn later_half(&self, old: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
         let later = old.iter().skip(old.len() / 2);
         let later = later
-            .skip_while(|entry| matches!(entry.outline(), Message::Results { .. }))
+            .skip_while(|entry| matches!(entry.message(), Message::Results { .. }))
             .cloned();
         let lost = Message::text("(The beginning of the session does not fit here.)");
         let lost = Entry::new(lost, &self.turn.provider);
@@ -384,7 +384,7 @@ const CUT_OFF: &str = "(Your last answer filled the context window and was cut o
 
 /// No model continues an answer that it ended itself.
 fn ends_with_half_an_answer(messages: &[Arc<Entry>]) -> bool {
-    matches!(messages.last().map(|entry| entry.outline()), Some(Message::Assistant(answer)) if answer.calls.is_empty())
+    matches!(messages.last().map(|entry| entry.message()), Some(Message::Assistant(answer)) if answer.calls.is_empty())
 }
 
 fn sum(entries: &[Arc<Entry>]) -> u64 {

@@ -86,11 +86,11 @@ impl Sessions {
     /// # Errors
     /// None or more than one matches.
     pub async fn find(&self, beginning: &str) -> Result<String, StoreError> {
-        let unknown = || StoreError::Unknown(beginning.to_owned());
-        let files = match StateFolder::existing(self.journals.clone()).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unknown()),
-            folder => folder?.names().await?,
-        };
+        let folder = known(
+            beginning,
+            StateFolder::existing(self.journals.clone()).await,
+        )?;
+        let files = folder.names().await?;
         let mut ids: Vec<_> = files
             .iter()
             .filter_map(|file| file.strip_suffix(ENDING))
@@ -100,7 +100,8 @@ impl Sessions {
             if ids.len() > 1 {
                 return Err(StoreError::Ambiguous(beginning.to_owned(), ids.len()));
             }
-            return ids.pop().map(str::to_owned).ok_or_else(unknown);
+            let id = ids.pop().map(str::to_owned);
+            return id.ok_or_else(|| StoreError::Unknown(beginning.to_owned()));
         }
         Ok(beginning.to_owned())
     }
@@ -110,19 +111,13 @@ impl Sessions {
     /// # Errors
     /// It does not exist or cannot be read.
     pub async fn read(&self, id: &str) -> Result<Vec<AgentEvent>, StoreError> {
-        let folder = StateFolder::existing(self.journals.clone()).await?;
-        let loaded = match folder
+        let folder = known(id, StateFolder::existing(self.journals.clone()).await)?;
+        let loaded = folder
             .read_log(&file_name(id), |lines| {
                 load::load(lines, MemoryBounds::NONE)
             })
-            .await
-        {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(StoreError::Unknown(id.to_owned()));
-            }
-            loaded => loaded?,
-        };
-        let kept = whole(loaded, &self.journals, id)?;
+            .await;
+        let kept = whole(known(id, loaded)?, &self.journals, id)?;
         let (images, folders) = (
             images::folder(&self.state),
             kept.head.map(|head| head.folders).unwrap_or_default(),
@@ -227,8 +222,7 @@ impl Sessions {
         copy: &str,
         folders: Vec<PathBuf>,
     ) -> Result<(), StoreError> {
-        let folder = StateFolder::existing(self.journals.clone()).await;
-        let folder = folder.map_err(|_missing| StoreError::Unknown(id.to_owned()))?;
+        let folder = known(id, StateFolder::existing(self.journals.clone()).await)?;
         let name = copy.to_owned();
         let copied = move |line: String| match serde_json::from_str(&line).ok()? {
             Record::Opened { .. } | Record::Queue { .. } => None,
@@ -243,15 +237,10 @@ impl Sessions {
             }
             _ => Some(line),
         };
-        let lines: Vec<_> = match folder
+        let lines = folder
             .read_log(&file_name(id), |lines| lines.filter_map(copied).collect())
-            .await
-        {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(StoreError::Unknown(id.to_owned()));
-            }
-            lines => lines?,
-        };
+            .await;
+        let lines: Vec<_> = known(id, lines)?;
         let log = folder.create_log(&file_name(copy)).await?;
         let write = move |out: &mut dyn io::Write| {
             let mut lines = lines.iter();
@@ -306,13 +295,12 @@ pub(super) async fn open(folder: &Path, id: &str) -> Result<(Log, Kept), StoreEr
 
 /// Locks a journal of `folder`, whatever it contains; also returns whether its end was cut off.
 async fn hold(folder: &Path, id: &str) -> Result<(Log, Result<Kept, TooNew>, bool), StoreError> {
-    let unknown = || StoreError::Unknown(id.to_owned());
     let is_name = !id.is_empty()
         && id
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_name {
-        return Err(unknown());
+        return Err(StoreError::Unknown(id.to_owned()));
     }
     let open = async {
         let folder = StateFolder::existing(folder.to_owned()).await?;
@@ -322,16 +310,17 @@ async fn hold(folder: &Path, id: &str) -> Result<(Log, Result<Kept, TooNew>, boo
             })
             .await
     };
-    match open.await {
-        Ok(Opened {
-            log: Some(log),
-            read,
-            cut,
-        }) => Ok((log, read, cut)),
-        Ok(Opened {
-            log: None, read, ..
-        }) => Err(StoreError::Held(read.ok().and_then(|kept| kept.pid))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unknown()),
-        Err(error) => Err(error.into()),
+    let Opened { log, read, cut } = known(id, open.await)?;
+    match log {
+        Some(log) => Ok((log, read, cut)),
+        None => Err(StoreError::Held(read.ok().and_then(|kept| kept.pid))),
     }
+}
+
+/// What was read of a session, or that there is none of this name.
+fn known<T>(id: &str, read: io::Result<T>) -> Result<T, StoreError> {
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => StoreError::Unknown(id.to_owned()),
+        _ => error.into(),
+    })
 }
