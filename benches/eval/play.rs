@@ -195,9 +195,10 @@ async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
         };
         play.events.push(serde_json::to_value(&event)?);
         match event {
-            AgentEvent::PermissionRequested {
-                reply: Some(reply), ..
-            } => drop(reply.send(Permission::Reject)),
+            AgentEvent::PermissionRequested(request) => {
+                let reply = request.reply.map(|reply| reply.send(Permission::Reject));
+                drop(reply);
+            }
             AgentEvent::Error(failure) => play.failed = Some(failure.message),
             AgentEvent::Done { final_text, .. } => {
                 play.answer = final_text;

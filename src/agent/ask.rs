@@ -6,6 +6,7 @@
 //! No answer means no. A call may do only what was shown: the returned context limits the tool to these files. A turn
 //! stopped by a guard asks in the same way whether to continue.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +15,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::event::{About, AgentEvent, Offer, Permission};
+use super::event::{About, AgentEvent, Offer, Permission, PermissionRequest};
 use super::steps::Steps;
 use crate::tools::{
     Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
@@ -58,45 +59,26 @@ pub(super) async fn ask(
         in_prose,
         ..
     } = wish;
-    let kind = tool.kind();
     let preview = show(&wish, context, steps).await.map_err(unrun)?;
     let decided = Arc::new(preview.clone());
     let is_question = preview.answers.is_some();
-    let (reply, answer) = oneshot::channel();
     let (asked, is_asked) = oneshot::channel();
-    let request = AgentEvent::PermissionRequested {
-        about: About::Call {
-            rule_name: tool.rule_name().to_owned(),
-            in_prose: in_prose.is_some(),
-            asks: true,
-        },
-        call_id: call_id.to_owned(),
-        name: name.to_owned(),
-        kind,
-        preview: Box::new(preview),
-        offer: Offer::default(),
-        reply: Some(reply),
-        asked: Some(asked),
+    let about = About::Call {
+        rule_name: tool.rule_name().to_owned(),
+        in_prose: in_prose.is_some(),
+        asks: true,
     };
-    steps.event(request).await;
+    let mut request = request(about, call_id.to_owned(), name, tool.kind(), preview);
+    request.asked = Some(asked);
     let note = async {
         // Only a call that needs no person drops the receiver.
         if is_asked.await.is_ok() {
             asking.send_replace(true);
         }
-        std::future::pending().await
+        pending().await
     };
-    let outcome = tokio::select! {
-        outcome = decision(answer, &context.cancel) => outcome,
-        never = note => never,
-    };
+    let outcome = decision(request, steps, &context.cancel, note).await;
     asking.send_replace(false);
-    steps
-        .event(AgentEvent::PermissionResolved {
-            call_id: call_id.to_owned(),
-            outcome: outcome.clone(),
-        })
-        .await;
     match outcome {
         Permission::AllowOnce | Permission::AllowAlways(_) => Ok(ToolContext {
             decided: Some(decided),
@@ -167,17 +149,9 @@ pub(super) async fn go_on(
         caution: Some("answering no ends the turn; changes so far are kept".to_owned()),
         ..Preview::default()
     };
-    let question = Question {
-        about: About::Pause,
-        call_id: format!("{PAUSE}-{place}"),
-        name: PAUSE,
-        kind: ToolKind::Think,
-        preview,
-    };
-    question
-        .put(steps, cancel, &CancellationToken::new())
-        .await
-        .allows()
+    let call_id = format!("{PAUSE}-{place}");
+    let request = request(About::Pause, call_id, PAUSE, ToolKind::Think, preview);
+    decision(request, steps, cancel, pending()).await.allows()
 }
 
 /// Asks what becomes of the plan of a turn. Only the person can decide this, no mode and no rule.
@@ -187,14 +161,9 @@ pub(super) async fn about_plan(
     cancel: &CancellationToken,
     steps: &Steps,
 ) -> Permission {
-    let question = Question {
-        about: About::Plan,
-        call_id: format!("{PLAN}-{place}"),
-        name: PLAN,
-        kind: ToolKind::Think,
-        preview,
-    };
-    question.put(steps, cancel, &CancellationToken::new()).await
+    let call_id = format!("{PLAN}-{place}");
+    let request = request(About::Plan, call_id, PLAN, ToolKind::Think, preview);
+    decision(request, steps, cancel, pending()).await
 }
 
 /// Asks whether to apply what a turn changed in a copy of the workspace. Only the person can decide this, no mode and no
@@ -209,14 +178,8 @@ pub async fn whether_to_apply(
     for event in AgentEvent::own_call(call_id, APPLY, kind, preview.clone()) {
         steps.event(event).await;
     }
-    let question = Question {
-        about: About::Apply,
-        call_id: call_id.to_owned(),
-        name: APPLY,
-        kind,
-        preview,
-    };
-    question.put(steps, cancel, &CancellationToken::new()).await
+    let request = request(About::Apply, call_id.to_owned(), APPLY, kind, preview);
+    decision(request, steps, cancel, pending()).await
 }
 
 /// The person of a turn, for questions named after `place`, which is unique in its session.
@@ -240,16 +203,12 @@ struct Asking {
 impl Ask for Asking {
     fn ask(&self, preview: Preview, withdrawn: CancellationToken) -> BoxFuture<'static, Reply> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
-        let question = Question {
-            about: About::Server,
-            call_id: format!("{SERVER}-{}-{number}", self.place),
-            name: SERVER,
-            kind: ToolKind::Think,
-            preview,
-        };
+        let call_id = format!("{SERVER}-{}-{number}", self.place);
+        let request = request(About::Server, call_id, SERVER, ToolKind::Think, preview);
         let (steps, cancel) = (self.steps.clone(), self.cancel.clone());
         async move {
-            match question.put(&steps, &cancel, &withdrawn).await {
+            let withdrawn = withdrawn.cancelled().map(|()| Permission::Reject);
+            match decision(request, &steps, &cancel, withdrawn).await {
                 Permission::AllowOnce => Reply::Yes,
                 Permission::Answered(text) => Reply::Text(text),
                 Permission::Filled(form) => Reply::Form(*form),
@@ -260,57 +219,54 @@ impl Ask for Asking {
     }
 }
 
-/// A question that is not about a call of the model's.
-struct Question {
+/// A request that nobody was asked yet.
+fn request(
     about: About,
     call_id: String,
-    name: &'static str,
+    name: &str,
     kind: ToolKind,
     preview: Preview,
-}
-
-impl Question {
-    async fn put(
-        self,
-        steps: &Steps,
-        cancel: &CancellationToken,
-        withdrawn: &CancellationToken,
-    ) -> Permission {
-        let (reply, answer) = oneshot::channel();
-        let request = AgentEvent::PermissionRequested {
-            about: self.about,
-            call_id: self.call_id.clone(),
-            name: self.name.to_owned(),
-            kind: self.kind,
-            preview: Box::new(self.preview),
-            offer: Offer::default(),
-            reply: Some(reply),
-            asked: None,
-        };
-        steps.event(request).await;
-        let outcome = withdrawn
-            .run_until_cancelled(decision(answer, cancel))
-            .await
-            .unwrap_or(Permission::Reject);
-        steps
-            .event(AgentEvent::PermissionResolved {
-                call_id: self.call_id,
-                outcome: outcome.clone(),
-            })
-            .await;
-        outcome
+) -> PermissionRequest {
+    PermissionRequest {
+        about,
+        call_id,
+        name: name.to_owned(),
+        kind,
+        preview,
+        offer: Offer::default(),
+        reply: None,
+        asked: None,
     }
 }
 
-/// The person's answer. "Cancelled" means the turn (ACP), and may arrive before the cancellation itself does.
-async fn decision(answer: oneshot::Receiver<Permission>, cancel: &CancellationToken) -> Permission {
+/// Asks, and waits for the answer, or for `otherwise`. "Cancelled" means the turn (ACP), and may arrive before the
+/// cancellation itself does.
+async fn decision(
+    mut request: PermissionRequest,
+    steps: &Steps,
+    cancel: &CancellationToken,
+    otherwise: impl Future<Output = Permission>,
+) -> Permission {
+    let (reply, answer) = oneshot::channel();
+    request.reply = Some(reply);
+    let call_id = request.call_id.clone();
+    steps
+        .event(AgentEvent::PermissionRequested(Box::new(request)))
+        .await;
     let outcome = tokio::select! {
         biased;
         () = cancel.cancelled() => Permission::Cancelled,
         answer = answer => answer.unwrap_or(Permission::Reject),
+        outcome = otherwise => outcome,
     };
     if matches!(outcome, Permission::Cancelled) {
         cancel.cancel();
     }
+    steps
+        .event(AgentEvent::PermissionResolved {
+            call_id,
+            outcome: outcome.clone(),
+        })
+        .await;
     outcome
 }

@@ -149,28 +149,7 @@ pub enum AgentEvent {
         execute_duration_ms: f64,
     },
     /// A person has to decide. Dropping `reply` means no.
-    PermissionRequested {
-        /// What it is about.
-        #[serde(skip)]
-        about: About,
-        /// The call.
-        call_id: String,
-        /// The tool's name.
-        name: String,
-        /// The tool's kind.
-        kind: ToolKind,
-        /// What will happen.
-        preview: Box<Preview>,
-        /// Which broader permissions an approval may include.
-        #[serde(flatten)]
-        offer: Offer,
-        /// Where the answer goes.
-        #[serde(skip)]
-        reply: Option<oneshot::Sender<Permission>>,
-        /// Notified when a person has to answer.
-        #[serde(skip)]
-        asked: Option<oneshot::Sender<()>>,
-    },
+    PermissionRequested(Box<PermissionRequest>),
     /// The person (or a rule) answered.
     PermissionResolved {
         /// The call.
@@ -331,6 +310,31 @@ impl AgentEvent {
         };
         [start, Self::preview(id, kind, preview)]
     }
+}
+
+/// A request for a decision, about a call or something else.
+#[derive(Debug, Serialize)]
+pub struct PermissionRequest {
+    /// What it is about.
+    #[serde(skip)]
+    pub about: About,
+    /// The call.
+    pub call_id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The tool's kind.
+    pub kind: ToolKind,
+    /// What will happen.
+    pub preview: Preview,
+    /// Which broader permissions an approval may include.
+    #[serde(flatten)]
+    pub offer: Offer,
+    /// Where the answer goes.
+    #[serde(skip)]
+    pub reply: Option<oneshot::Sender<Permission>>,
+    /// Notified when a person has to answer.
+    #[serde(skip)]
+    pub asked: Option<oneshot::Sender<()>>,
 }
 
 /// What a permission request is about.

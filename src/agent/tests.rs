@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{About, AgentEvent, Permission, Termination};
+use super::event::{About, AgentEvent, Permission, PermissionRequest, Termination};
 use super::{Entry, Goal, Guidance, Spent, Steer, Step, Steps, Turn, run_turn};
 use crate::domain::{Allowance, Finish, Limits};
 use crate::model::{Api, Endpoint, Instructions, Message, Part, Provider};
@@ -221,12 +221,8 @@ impl Play {
                 self.ends
                     .push((call_id, result, wait_ms, execute_duration_ms));
             }
-            AgentEvent::PermissionRequested {
-                about: About::Pause,
-                preview,
-                reply: Some(reply),
-                ..
-            } => {
+            AgentEvent::PermissionRequested(request) if request.about == About::Pause => {
+                let PermissionRequest { preview, reply, .. } = *request;
                 assert!(
                     preview.caution.is_some(),
                     "no mode and no rule may answer this"
@@ -241,11 +237,11 @@ impl Play {
                 } else {
                     Permission::Reject
                 };
-                assert!(reply.send(answer).is_ok() || self.cancel_at_pause);
+                assert!(reply.unwrap().send(answer).is_ok() || self.cancel_at_pause);
             }
-            AgentEvent::PermissionRequested {
-                reply: Some(reply), ..
-            } => reply.send(Permission::AllowOnce).unwrap(),
+            AgentEvent::PermissionRequested(request) => {
+                request.reply.unwrap().send(Permission::AllowOnce).unwrap();
+            }
             AgentEvent::TextDelta { content } => self.log.push(content),
             AgentEvent::LoopDetected {
                 consecutive_count, ..
@@ -279,7 +275,7 @@ impl Play {
         let results = self
             .entries
             .iter()
-            .filter_map(|entry| match entry.message().into_owned() {
+            .filter_map(|entry| match entry.message().clone() {
                 Message::Results { results } => Some(results),
                 _ => None,
             });

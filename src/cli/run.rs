@@ -13,10 +13,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Outcome, sessions};
-use crate::agent::event::{About, AgentEvent, Grant, Offer, Permission, Scope, Termination};
+use crate::agent::event::{
+    About, AgentEvent, Grant, Offer, Permission, PermissionRequest, Scope, Termination,
+};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
-use crate::domain::Prompt;
-use crate::domain::{Preview, ToolKind};
+use crate::domain::{Prompt, ToolKind};
 use crate::session::event::SessionEvent;
 use crate::session::{Change, Session, SessionId, Setup, Start, new_id, rule_problems, setup};
 use crate::text::{Encoding, display, unified};
@@ -234,15 +235,7 @@ impl Terminal {
             self.stdout.flush()?;
         }
         match event {
-            AgentEvent::PermissionRequested {
-                about,
-                preview,
-                offer,
-                reply: Some(reply),
-                ..
-            } => {
-                self.ask(&about, &preview, offer, reply)?;
-            }
+            AgentEvent::PermissionRequested(request) => self.ask(*request)?,
             event if !self.json => self.tell(event)?,
             _ => {}
         }
@@ -342,14 +335,18 @@ impl Terminal {
     }
 
     /// Asks on the terminal; without a terminal the answer is no.
-    fn ask(
-        &mut self,
-        about: &About,
-        preview: &Preview,
-        offer: Offer,
-        reply: oneshot::Sender<Permission>,
-    ) -> io::Result<()> {
-        if *about == About::Plan {
+    fn ask(&mut self, request: PermissionRequest) -> io::Result<()> {
+        let PermissionRequest {
+            about,
+            preview,
+            offer,
+            reply: Some(reply),
+            ..
+        } = request
+        else {
+            return Ok(());
+        };
+        if about == About::Plan {
             // The next command starts it, with what the person changed in the file.
             let _turn_gone = reply.send(Permission::Reject);
             return self.line(&format!(

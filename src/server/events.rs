@@ -41,7 +41,7 @@ impl Server {
             AgentEvent::Error(failure) if conversation.opening.is_some() => {
                 self.not_opened(id, &failure.message);
             }
-            AgentEvent::PermissionRequested { .. } => self.ask_permission(id, event),
+            AgentEvent::PermissionRequested(request) => self.ask_permission(id, request),
             AgentEvent::PermissionResolved { call_id, outcome } => {
                 self.permission_resolved(id, &call_id, &outcome);
             }

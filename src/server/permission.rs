@@ -1,15 +1,16 @@
 //! Pending permission requests: one table for all sessions and front ends.
 
+use std::ops::Deref;
+
 use serde_json::json;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::Server;
 use super::dispatch::{Answer, error};
 use crate::agent::event::{
-    About, AgentEvent, Grant, Offer, Permission, START, START_ELSEWHERE, START_FRESH, Scope,
+    About, Grant, Offer, Permission, PermissionRequest, START, START_ELSEWHERE, START_FRESH, Scope,
 };
-use crate::domain::{Preview, ToolKind};
 use crate::rpc::ErrorCode;
 use crate::session::SessionId;
 use crate::text::display;
@@ -24,13 +25,17 @@ pub(super) struct Request {
     /// calls with the same id.
     pub key: String,
     pub session: SessionId,
-    pub call_id: String,
-    pub about: About,
-    pub kind: ToolKind,
-    pub preview: Preview,
-    pub offer: Offer,
+    asked: Box<PermissionRequest>,
     /// Whether the client opens a session for a plan.
     pub opens_sessions: bool,
+}
+
+impl Deref for Request {
+    type Target = PermissionRequest;
+
+    fn deref(&self) -> &PermissionRequest {
+        &self.asked
+    }
 }
 
 impl Request {
@@ -53,23 +58,13 @@ impl Request {
 
     pub fn choices(&self) -> Vec<Choice> {
         if self.about == About::Apply {
-            return [
-                ("allow_once", "Apply", Permission::AllowOnce),
-                ("reject_once", "Discard", Permission::Reject),
-            ]
-            .map(Choice::from)
-            .into();
+            return yes_or_no("Apply", "Discard");
         }
         if self.about == About::Plan {
             return plan_choices(self.opens_sessions);
         }
         if self.preview.link.is_some() {
-            return [
-                ("allow_once", "Open in the Browser", Permission::AllowOnce),
-                ("reject_once", "Not Now", Permission::Reject),
-            ]
-            .map(Choice::from)
-            .into();
+            return yes_or_no("Open in the Browser", "Not Now");
         }
         match &self.preview.answers {
             Some(options) => answers(options, self.preview.form.is_some()),
@@ -94,6 +89,15 @@ impl From<(&str, &str, Permission)> for Choice {
             permission,
         }
     }
+}
+
+fn yes_or_no(yes: &str, no: &str) -> Vec<Choice> {
+    [
+        ("allow_once", yes, Permission::AllowOnce),
+        ("reject_once", no, Permission::Reject),
+    ]
+    .map(Choice::from)
+    .into()
 }
 
 /// The choices, from narrow to wide, the refusal last. Titles begin with how long they apply, because menus truncate.
@@ -180,7 +184,6 @@ pub(super) struct Requests {
 #[derive(Debug)]
 struct Open {
     request: Request,
-    reply: Option<oneshot::Sender<Permission>>,
     /// The task that waits for the front end's answer.
     task: AbortHandle,
 }
@@ -237,60 +240,34 @@ impl Requests {
                 "this is not a question; `tandem.allow` without an answer allows it",
             ));
         }
-        let reply = open.reply.take().ok_or_else(nothing)?;
+        let reply = open.request.asked.reply.take().ok_or_else(nothing)?;
         let _turn_gone = reply.send(permission);
         Ok(())
     }
 
-    fn remove(&mut self, id: &SessionId, call_id: &str) {
-        self.open.retain(|open| {
-            let is_it = open.request.session == *id && open.request.call_id == call_id;
-            if is_it {
-                open.task.abort();
-            }
-            !is_it
-        });
-    }
-
     /// Removes the requests of a closed session.
     pub fn forget(&mut self, id: &str) {
-        self.open.retain(|open| {
-            if *open.request.session == *id {
-                open.task.abort();
-            }
-            *open.request.session != *id
-        });
+        self.remove(|request| *request.session == *id);
+    }
+
+    fn remove(&mut self, is_over: impl Fn(&Request) -> bool) {
+        for open in self.open.extract_if(.., |open| is_over(&open.request)) {
+            open.task.abort();
+        }
     }
 }
 
 impl Server {
     /// Asks the person to decide about a call.
-    pub(super) fn ask_permission(&mut self, id: &SessionId, event: AgentEvent) {
-        let AgentEvent::PermissionRequested {
-            about,
-            call_id,
-            kind,
-            preview,
-            offer,
-            reply,
-            ..
-        } = event
-        else {
-            return;
-        };
+    pub(super) fn ask_permission(&mut self, id: &SessionId, asked: Box<PermissionRequest>) {
         let Some(conversation) = self.conversations.get_mut(id) else {
             return;
         };
-        let key = format!("{id}/{call_id}");
-        let session = SessionId::clone(id);
+        let key = format!("{id}/{}", asked.call_id);
         let request = Request {
             key: key.clone(),
-            session,
-            call_id,
-            about,
-            kind,
-            preview: *preview,
-            offer,
+            session: SessionId::clone(id),
+            asked,
             opens_sessions: self.client.opens_sessions,
         };
         let answer = conversation.front.ask(&request);
@@ -300,11 +277,7 @@ impl Server {
                 let _server_gone = decisions.send((key, permission)).await;
             }
         });
-        self.requests.open.push(Open {
-            request,
-            reply,
-            task,
-        });
+        self.requests.open.push(Open { request, task });
     }
 
     /// A request is decided, wherever the answer came from.
@@ -314,10 +287,11 @@ impl Server {
         call_id: &str,
         decision: &Permission,
     ) {
+        let is_it = |request: &Request| request.session == *id && request.call_id == call_id;
         let link = self
             .requests
             .open()
-            .find(|request| request.session == *id && request.call_id == call_id)
+            .find(|request| is_it(request))
             .and_then(|request| request.preview.link.clone());
         // A client of the Agent Client Protocol opened it before it answered.
         if let Some(link) = link
@@ -327,7 +301,7 @@ impl Server {
             let params = json!({ "uri": link, "external": true });
             drop(self.peer.request("window/showDocument", &params));
         }
-        self.requests.remove(id, call_id);
+        self.requests.remove(is_it);
         if let Some(conversation) = self.conversations.get_mut(id) {
             conversation.front.resolved(call_id, decision);
         }

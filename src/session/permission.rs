@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 pub use rule::Rule;
 use rule::{NETWORK, Touch, may_be_short, of_path, of_words};
 
-use crate::agent::event::{About, Offer};
+use crate::agent::event::{About, Offer, PermissionRequest};
 use crate::config::Mode;
 
 use crate::text::shell::{self, Dialect, Word, Words};
-use crate::tools::{CommandLine, Preview, ToolKind, Undo};
+use crate::tools::{CommandLine, ToolKind, Undo};
 use crate::workspace::{Workspace, native};
 
 /// The most commands of a line that one answer adds rules for.
@@ -88,15 +88,10 @@ impl Facts {
         self.is_question
     }
 
-    /// The facts in a call's preview.
+    /// The facts in a request.
     #[must_use]
-    pub fn new(
-        tool: &str,
-        about: About,
-        kind: ToolKind,
-        preview: &Preview,
-        workspace: &Workspace,
-    ) -> Self {
+    pub fn new(request: &PermissionRequest, workspace: &Workspace) -> Self {
+        let (about, preview) = (&request.about, &request.preview);
         // Both as named and as resolved: a restricting rule must apply to either.
         let named = preview.locations.iter().map(|location| &location.path);
         let mut targets: Vec<Target> = Vec::new();
@@ -125,9 +120,9 @@ impl Facts {
         let (command, follows_up) = (command.map(Line::new), preview.follows_up);
         let is_question = preview.answers.is_some();
         Self {
-            tool: tool.to_owned(),
-            about,
-            kind,
+            tool: request.name.clone(),
+            about: about.clone(),
+            kind: request.kind,
             targets,
             command,
             follows_up,

@@ -11,9 +11,9 @@ use tokio::sync::oneshot;
 use super::outbox::Outbox;
 use super::permission::remembered::Remembered;
 use super::permission::{Facts, Policy, Rule, Verdict};
-use crate::agent::event::{About, AgentEvent, Permission, Scope};
+use crate::agent::event::{About, AgentEvent, Permission, PermissionRequest, Scope};
 use crate::config::Mode;
-use crate::domain::{Preview, ToolKind};
+use crate::domain::ToolKind;
 use crate::workspace::Workspace;
 
 /// The mode, the rules, and what the running turn asks.
@@ -38,7 +38,7 @@ struct Asking {
     /// The request shown to the person.
     open: Option<Open>,
     /// Requests that wait until it is answered.
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<(Box<PermissionRequest>, Facts)>,
 }
 
 struct Open {
@@ -50,17 +50,6 @@ struct Open {
     /// Where the turn waits; `None` once it has an answer.
     reply: Option<oneshot::Sender<Permission>>,
     answer: oneshot::Receiver<Permission>,
-}
-
-/// A request for the person.
-struct Request {
-    about: About,
-    call_id: String,
-    name: String,
-    kind: ToolKind,
-    preview: Box<Preview>,
-    facts: Facts,
-    reply: oneshot::Sender<Permission>,
 }
 
 impl Questions {
@@ -158,44 +147,40 @@ impl Questions {
     }
 
     /// Decides about a call, or asks the person after all earlier requests.
-    pub fn ask(&mut self, event: AgentEvent, workspace: &Workspace, outbox: &mut Outbox) {
-        let AgentEvent::PermissionRequested {
-            about,
-            call_id,
-            name,
-            kind,
-            preview,
-            reply: Some(reply),
-            asked,
-            ..
-        } = event
-        else {
-            return;
-        };
-        let facts = Facts::new(&name, about.clone(), kind, &preview, workspace);
-        let outcome = match self.policy.decide(self.deciding_mode(), &facts) {
+    pub fn ask(
+        &mut self,
+        request: Box<PermissionRequest>,
+        workspace: &Workspace,
+        outbox: &mut Outbox,
+    ) {
+        let facts = Facts::new(&request, workspace);
+        if let Some(mut request) = self.settle(request, &facts) {
+            if let Some(asked) = request.asked.take() {
+                asked.send(()).ok();
+            }
+            self.turn.waiting.push_back((request, facts));
+            self.ask_next(outbox);
+        }
+    }
+
+    /// Answers a request that the mode and the rules decide; returns one that the person has to.
+    fn settle(
+        &mut self,
+        mut request: Box<PermissionRequest>,
+        facts: &Facts,
+    ) -> Option<Box<PermissionRequest>> {
+        let outcome = match self.policy.decide(self.deciding_mode(), facts) {
             Verdict::Allow => Permission::AllowOnce,
-            Verdict::Ask if matches!(about, About::Call { asks: false, .. }) => {
+            Verdict::Forbid(why) => Permission::Forbidden(why),
+            Verdict::Ask if matches!(request.about, About::Call { asks: false, .. }) => {
                 Permission::unasked()
             }
-            Verdict::Forbid(why) => Permission::Forbidden(why),
-            Verdict::Ask => {
-                if let Some(asked) = asked {
-                    asked.send(()).ok();
-                }
-                self.turn.waiting.push_back(Request {
-                    about,
-                    call_id,
-                    name,
-                    kind,
-                    preview,
-                    facts,
-                    reply,
-                });
-                return self.ask_next(outbox);
-            }
+            Verdict::Ask => return Some(request),
         };
-        self.turn.decide(&call_id, kind, reply, outcome);
+        let reply = request.reply.take()?;
+        self.turn
+            .decide(&request.call_id, request.kind, reply, outcome);
+        None
     }
 
     /// The mode that decides about calls now. A turn on a copy of the workspace, or one the person allowed, asks only
@@ -210,47 +195,23 @@ impl Questions {
 
     /// Opens the next request. It is decided again, because the previous answer may have decided it.
     pub fn ask_next(&mut self, outbox: &mut Outbox) {
-        let mode = self.deciding_mode();
         while self.turn.open.is_none()
-            && let Some(request) = self.turn.waiting.pop_front()
+            && let Some((request, facts)) = self.turn.waiting.pop_front()
         {
-            let Request {
-                about,
-                call_id,
-                name,
-                kind,
-                preview,
-                facts,
-                reply,
-            } = request;
-            let outcome = match self.policy.decide(mode, &facts) {
-                Verdict::Allow => Permission::AllowOnce,
-                Verdict::Forbid(why) => Permission::Forbidden(why),
-                Verdict::Ask => {
-                    let offer = self.policy.offers(self.widest, &facts);
-                    let (person, answer) = oneshot::channel();
-                    self.turn.open = Some(Open {
-                        call_id: call_id.clone(),
-                        kind,
-                        facts,
-                        is_form: preview.form.is_some(),
-                        reply: Some(reply),
-                        answer,
-                    });
-                    outbox.push(AgentEvent::PermissionRequested {
-                        about,
-                        call_id,
-                        name,
-                        kind,
-                        preview,
-                        offer,
-                        reply: Some(person),
-                        asked: None,
-                    });
-                    return;
-                }
+            let Some(mut request) = self.settle(request, &facts) else {
+                continue;
             };
-            self.turn.decide(&call_id, kind, reply, outcome);
+            request.offer = self.policy.offers(self.widest, &facts);
+            let (person, answer) = oneshot::channel();
+            self.turn.open = Some(Open {
+                call_id: request.call_id.clone(),
+                kind: request.kind,
+                facts,
+                is_form: request.preview.form.is_some(),
+                reply: request.reply.replace(person),
+                answer,
+            });
+            outbox.push(AgentEvent::PermissionRequested(request));
         }
     }
 
@@ -315,7 +276,7 @@ impl Questions {
             // Dropped while it waited, or answered without a person.
             self.turn
                 .waiting
-                .retain(|request| request.call_id != call_id);
+                .retain(|(request, _)| request.call_id != call_id);
             return None;
         };
         if let Permission::AllowAlways(grant) = outcome {

@@ -357,8 +357,8 @@ impl Actor {
     async fn consider(&mut self, event: AgentEvent) {
         let outbox = &mut self.outbox;
         match event {
-            AgentEvent::PermissionRequested { .. } => {
-                self.questions.ask(event, &self.workspace, outbox);
+            AgentEvent::PermissionRequested(request) => {
+                self.questions.ask(request, &self.workspace, outbox);
             }
             AgentEvent::PermissionResolved { call_id, outcome } => {
                 let Some(facts) = self.questions.answered(&call_id, &outcome, outbox).await else {

@@ -750,14 +750,10 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
                 continue;
             };
             match event {
-                AgentEvent::PermissionRequested {
-                    preview,
-                    offer,
-                    reply: Some(reply),
-                    ..
-                } => {
-                    asked.push((preview.command.unwrap().command, offer.rule));
-                    reply.send(answer.clone()).unwrap();
+                AgentEvent::PermissionRequested(request) => {
+                    let command = request.preview.command.unwrap().command;
+                    asked.push((command, request.offer.rule));
+                    request.reply.unwrap().send(answer.clone()).unwrap();
                 }
                 AgentEvent::Done { .. } => break,
                 _ => {}

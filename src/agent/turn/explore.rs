@@ -5,7 +5,6 @@
 //! explorer starts no other one, and dropping it closes its stream.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -133,7 +132,7 @@ impl OfTurn {
         }
         let mut content = cut(answer, context.room(ANSWER), "it exceeds the limit");
         if let Some(why) = problem {
-            let _ = write!(content, "\n[the answer is incomplete: {why}]");
+            content += &format!("\n[the answer is incomplete: {why}]");
         }
         Ok(content.into())
     }
@@ -184,17 +183,15 @@ impl OfTurn {
             let Step::Event(mut event) = step else {
                 continue;
             };
-            match &mut event {
-                AgentEvent::PermissionRequested {
-                    about: About::Call { asks, .. },
-                    ..
-                } => {
-                    *asks = false;
-                    self.steps.event(event).await;
-                    continue;
-                }
-                AgentEvent::PermissionResolved { .. } => continue,
-                _ => {}
+            if let AgentEvent::PermissionRequested(request) = &mut event
+                && let About::Call { asks, .. } = &mut request.about
+            {
+                *asks = false;
+                self.steps.event(event).await;
+                continue;
+            }
+            if let AgentEvent::PermissionResolved { .. } = event {
+                continue;
             }
             if let Some(read) = seen.note(&event) {
                 context.live.say(&read, String::new());
