@@ -9,8 +9,9 @@
 //! * While the client does not read, session events stay queued, which slows their models. While not even responses can
 //!   be sent, no request is accepted.
 #![expect(
+    clippy::needless_pass_by_value,
     clippy::unnecessary_wraps,
-    reason = "handlers have one shape, whether they refuse a request or not"
+    reason = "handlers have one shape, whether they need all of it or not"
 )]
 
 mod capabilities;

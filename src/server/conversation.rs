@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::client_files::SessionEditor;
-use super::dispatch::{Answer, error, read};
+use super::dispatch::{Answer, error, invalid};
 use super::documents::path_of;
 use super::front_end::FrontEnd;
 use super::prompts::Prompts;
@@ -15,7 +15,7 @@ use crate::agent::event::{AgentEvent, Termination};
 use crate::config::{McpServer, Settings};
 use crate::domain::Failure;
 use crate::protocol::acp;
-use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
+use crate::rpc::{ErrorCode, Responder, ResponseError};
 use crate::session::{self, Change, Session, SessionId, Start};
 use crate::workspace::{Editor, Root, Workspace};
 
@@ -84,10 +84,10 @@ impl Conversation {
 }
 
 impl Server {
-    pub(super) fn new_session(&mut self, responder: Responder, params: &Params) {
+    pub(super) fn new_session(&mut self, opened: Opened, responder: Responder) {
         let toggles = self.client.offers.toggles;
         let started = self.require_acp().and_then(|()| {
-            let sources = Sources::read(params)?;
+            let sources = opened.sources()?;
             let id = session::new_id();
             let front = self.front_end(&id);
             self.start_session((id, Start::New), sources, front)
@@ -251,28 +251,22 @@ impl Server {
 /// may omit it.
 #[derive(Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Opened {
+pub(super) struct Opened {
     cwd: PathBuf,
     additional_directories: Option<Vec<PathBuf>>,
     mcp_servers: Option<Vec<acp::McpServer>>,
     system_prompt: Option<acp::SystemPrompt>,
 }
 
-impl Sources {
-    /// What a request to open a session says.
-    pub fn read(params: &Params) -> Answer<Self> {
-        let Opened {
-            cwd,
-            additional_directories,
-            mcp_servers,
-            system_prompt,
-        } = read(params)?;
-        let more = additional_directories.unwrap_or_default();
-        let servers = mcp_servers.unwrap_or_default().into_iter();
-        Ok(Self {
-            folders: std::iter::once(cwd).chain(more).collect(),
+impl Opened {
+    pub fn sources(self) -> Answer<Sources> {
+        let more = self.additional_directories.unwrap_or_default();
+        let servers = self.mcp_servers.unwrap_or_default().into_iter();
+        let instructions = self.system_prompt.map(appended).transpose()?;
+        Ok(Sources {
+            folders: std::iter::once(self.cwd).chain(more).collect(),
             servers: servers.map(mcp_server).collect::<Answer<_>>()?,
-            instructions: system_prompt.map_or_else(|| Ok(String::new()), appended)?,
+            instructions: instructions.unwrap_or_default(),
             original: None,
         })
     }
@@ -280,7 +274,7 @@ impl Sources {
 
 /// The text that a client adds to the system prompt. It never replaces tandem's own, which has the safety rules.
 fn appended(prompt: acp::SystemPrompt) -> Answer<String> {
-    let refused = |why: &str| error(ErrorCode::InvalidParams, format!("systemPrompt: {why}"));
+    let refused = |why: &str| invalid(format!("systemPrompt: {why}"));
     if prompt.mode != acp::SystemPromptMode::Append {
         return Err(refused("unsupported mode; expected `append`"));
     }
@@ -303,19 +297,11 @@ fn paths(roots: &[Arc<Root>]) -> Vec<PathBuf> {
 
 /// The error for an unknown session id.
 pub(super) fn unknown(id: &str) -> ResponseError {
-    error(
-        ErrorCode::InvalidParams,
-        format!("unknown session `{id}`; `session/new` starts one"),
-    )
+    invalid(format!("unknown session `{id}`; `session/new` starts one"))
 }
 
 fn open_root(folder: &Path) -> Answer<Root> {
-    let refused = |why: &str| {
-        error(
-            ErrorCode::InvalidParams,
-            format!("directory {}: {why}", folder.display()),
-        )
-    };
+    let refused = |why: &str| invalid(format!("directory {}: {why}", folder.display()));
     if !folder.is_absolute() {
         return Err(refused("expected an absolute path"));
     }

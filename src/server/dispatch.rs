@@ -3,12 +3,11 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::{Ended, Phase, Server, Transport};
-use crate::rpc::{ErrorCode, Notification, Params, Request, Responder, ResponseError};
-use crate::session::Start;
+use crate::rpc::{ErrorCode, Notification, Params, Request, RequestId, Responder, ResponseError};
+use crate::session::{SessionBusy, Start};
 
 /// A handler's answer: a result, or an error that says what to do.
 pub(super) type Answer<T> = Result<T, ResponseError>;
@@ -19,6 +18,75 @@ pub(super) fn later<T>(answer: impl Future<Output = Answer<T>> + Send + 'static)
     Ok(answer.boxed())
 }
 
+/// A request, and the obligation to answer it.
+struct Call<'a> {
+    server: &'a mut Server,
+    responder: Responder,
+    params: Params,
+}
+
+impl Call<'_> {
+    /// Answers with what a handler returns.
+    fn now<P: DeserializeOwned, R: Serialize>(
+        self,
+        handler: impl FnOnce(&mut Server, P) -> Answer<R>,
+    ) {
+        let answer = read(&self.params).and_then(|params| handler(self.server, params));
+        self.responder.answer(answer);
+    }
+
+    /// Answers with what a handler's future comes to, beside everything else.
+    fn later<P: DeserializeOwned, R: Serialize + 'static>(
+        self,
+        handler: impl FnOnce(&mut Server, P) -> Later<R>,
+    ) {
+        let Self {
+            server,
+            responder,
+            params,
+        } = self;
+        match read(&params).and_then(|params| handler(server, params)) {
+            Ok(answer) => {
+                server
+                    .tasks
+                    .spawn(async move { responder.answer(answer.await) });
+            }
+            Err(error) => responder.refuse(&error),
+        }
+    }
+
+    /// The same, unless `$/cancelRequest` comes first.
+    fn until_cancelled<P: DeserializeOwned, R: Serialize + Send + 'static>(
+        self,
+        handler: impl FnOnce(&mut Server, P, RequestId) -> Later<R>,
+    ) {
+        let id = self.responder.id().clone();
+        let cancel = self.server.cancellable(&id);
+        self.later(|server, params| {
+            let over = cancel.clone().drop_guard();
+            let answer = handler(server, params, id)?;
+            later(async move {
+                let _over = over;
+                tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => {
+                        Err(error(ErrorCode::RequestCanceled, "the request was cancelled"))
+                    }
+                    answer = answer => answer,
+                }
+            })
+        });
+    }
+
+    /// Leaves the answer to a handler.
+    fn pass<P: DeserializeOwned>(self, handler: impl FnOnce(&mut Server, P, Responder)) {
+        match read(&self.params) {
+            Ok(params) => handler(self.server, params, self.responder),
+            Err(error) => self.responder.refuse(&error),
+        }
+    }
+}
+
 impl Server {
     /// Answers a request, at once or when its turn has ended.
     pub(super) fn request(&mut self, request: Request, responder: Responder) {
@@ -26,78 +94,56 @@ impl Server {
         if let Err(error) = self.may_call(&method) {
             return responder.refuse(&error);
         }
-        match (method.as_str(), self.transport) {
-            ("initialize", Transport::Lsp) => {
-                reply(responder, &params, |params| Ok(self.initialize_lsp(params)));
-            }
-            ("initialize", Transport::Acp) => {
-                reply(responder, &params, |params| self.initialize_acp(&params));
-            }
-            ("shutdown", Transport::Lsp) => self.shutdown(responder),
-            ("authenticate", _) => self.reply_later(responder, &params, Self::authenticate),
-            ("logout", _) => self.log_out(responder),
-            ("session/new", _) => self.new_session(responder, &params),
-            ("session/prompt", _) => self.prompt(responder, &params),
-            ("session/set_mode", _) => self.reply_later(responder, &params, Self::set_mode),
-            ("session/set_config_option", _) => {
-                self.reply_later(responder, &params, Self::set_config_option);
-            }
-            ("session/load", _) => self.open_session(responder, &params, Start::Replay),
-            ("session/resume", _) => self.open_session(responder, &params, Start::Resume),
-            ("session/fork", _) => self.fork_session(responder, &params),
-            ("session/list", _) => self.reply_later(responder, &params, Self::list_sessions),
-            ("session/delete", _) => self.delete_session(responder, &params),
-            ("session/close", _) => self.close_session(responder, &params),
-            ("_tandem/session/steer", _) => self.steer(responder, &params),
-            ("_tandem/turn/withdraw", _) => self.reply_later(responder, &params, Self::withdraw),
-            ("_tandem/complete", _) => self.reply_later(responder, &params, Self::complete),
-            ("_tandem/review", _) => self.reply_later(responder, &params, Self::review),
-            ("_tandem/origins", Transport::Lsp) => {
-                self.reply_later(responder, &params, Self::origins);
-            }
-            ("_tandem/jobs", _) => self.reply_later(responder, &params, Self::jobs),
-            ("_tandem/jobs/output", _) => self.reply_later(responder, &params, Self::job_output),
-            ("_tandem/jobs/stop", _) => self.reply_later(responder, &params, Self::stop_job),
-            ("_tandem/jobs/open", _) => self.reply_later(responder, &params, Self::open_port),
-            ("_tandem/jobs/background", _) => {
-                self.reply_later(responder, &params, Self::run_in_background);
-            }
-            ("_tandem/providers", _) => self.providers(responder),
-            ("_tandem/models", _) => self.reply_later(responder, &params, Self::models),
-            ("_tandem/check", _) => self.reply_later(responder, &params, Self::check),
-            ("_tandem/inline", _) => self.inline(responder, &params),
-            ("_tandem/inline/keep", _) => self.reply_later(responder, &params, Self::keep_inline),
-            ("textDocument/codeAction", Transport::Lsp) => {
-                self.reply_later(responder, &params, Self::code_actions);
-            }
-            ("textDocument/codeLens", Transport::Lsp) => {
-                self.reply_later(responder, &params, Self::code_lenses);
-            }
-            ("textDocument/completion", Transport::Lsp) => {
-                self.reply_later(responder, &params, Self::chat_completion);
-            }
-            ("textDocument/definition", Transport::Lsp) => {
-                self.reply_later(responder, &params, Self::chat_definition);
-            }
-            ("textDocument/documentLink", Transport::Lsp) => {
-                self.reply_later(responder, &params, Self::chat_links);
-            }
-            ("textDocument/documentSymbol", Transport::Lsp) => {
-                reply(responder, &params, |params| Ok(self.chat_symbols(&params)));
-            }
-            ("textDocument/foldingRange", Transport::Lsp) => {
-                reply(responder, &params, |params| Ok(self.chat_folds(&params)));
-            }
-            ("textDocument/inlineCompletion", Transport::Lsp) => {
-                self.inline_completion(responder, &params);
-            }
-            ("textDocument/hover", Transport::Lsp) => {
-                self.reply_later(responder, &params, Self::hover);
-            }
-            ("workspace/executeCommand", Transport::Lsp) => {
-                reply(responder, &params, |params| self.execute(params));
-            }
-            _ => responder.error(
+        let transport = self.transport;
+        let call = Call {
+            server: self,
+            responder,
+            params,
+        };
+        match method.as_str() {
+            "initialize" => match transport {
+                Transport::Lsp => call.now(Self::initialize_lsp),
+                Transport::Acp => call.now(Self::initialize_acp),
+            },
+            "shutdown" => call.now(Self::shutdown),
+            "authenticate" => call.later(Self::authenticate),
+            "logout" => call.later(Self::log_out),
+            "session/new" => call.pass(Self::new_session),
+            "session/prompt" => call.pass(Self::prompt),
+            "session/set_mode" => call.later(Self::set_mode),
+            "session/set_config_option" => call.later(Self::set_config_option),
+            "session/load" => call.pass(Self::open_session(Start::Replay)),
+            "session/resume" => call.pass(Self::open_session(Start::Resume)),
+            "session/fork" => call.pass(Self::open_session(Start::Fork)),
+            "session/list" => call.later(Self::list_sessions),
+            "session/delete" => call.pass(Self::delete_session),
+            "session/close" => call.pass(Self::close_session),
+            "_tandem/session/steer" => call.pass(Self::steer),
+            "_tandem/turn/withdraw" => call.later(Self::withdraw),
+            "_tandem/complete" => call.later(Self::complete),
+            "_tandem/review" => call.later(Self::review),
+            "_tandem/origins" => call.later(Self::origins),
+            "_tandem/jobs" => call.later(Self::jobs),
+            "_tandem/jobs/output" => call.later(Self::job_output),
+            "_tandem/jobs/stop" => call.later(Self::stop_job),
+            "_tandem/jobs/open" => call.later(Self::open_port),
+            "_tandem/jobs/background" => call.later(Self::run_in_background),
+            "_tandem/providers" => call.later(Self::providers),
+            "_tandem/models" => call.later(Self::models),
+            "_tandem/check" => call.later(Self::check),
+            "_tandem/inline" => call.until_cancelled(Self::inline),
+            "_tandem/inline/keep" => call.later(Self::keep_inline),
+            "textDocument/codeAction" => call.later(Self::code_actions),
+            "textDocument/codeLens" => call.later(Self::code_lenses),
+            "textDocument/completion" => call.later(Self::chat_completion),
+            "textDocument/definition" => call.later(Self::chat_definition),
+            "textDocument/documentLink" => call.later(Self::chat_links),
+            "textDocument/documentSymbol" => call.now(Self::chat_symbols),
+            "textDocument/foldingRange" => call.now(Self::chat_folds),
+            "textDocument/inlineCompletion" => call.until_cancelled(Self::inline_completion),
+            "textDocument/hover" => call.later(Self::hover),
+            "workspace/executeCommand" => call.now(Self::execute),
+            _ => call.responder.error(
                 ErrorCode::MethodNotFound,
                 format!("unknown method `{method}`"),
             ),
@@ -111,65 +157,37 @@ impl Server {
             tracing::debug!(method, "notification before initialize or after shutdown");
             return;
         }
-        match (method.as_str(), self.transport) {
-            ("exit", Transport::Lsp) => self.exit(),
-            ("initialized", Transport::Lsp) => self.announce(),
-            ("session/cancel", _) => {
-                on_notification(&method, &params, |params| self.cancel(&params));
+        let taken = match method.as_str() {
+            "exit" => self.take(&params, Self::exit),
+            "initialized" => self.take(&params, |server, _: IgnoredAny| server.announce()),
+            "session/cancel" => self.take(&params, Self::cancel),
+            "$/cancelRequest" | "$/cancel_request" => self.take(&params, Self::cancel_request),
+            "textDocument/didOpen" => self.take(&params, Self::did_open),
+            "textDocument/didChange" => self.take(&params, Self::did_change),
+            "textDocument/didSave" => self.take(&params, Self::did_save),
+            "textDocument/didClose" => self.take(&params, Self::did_close),
+            "workspace/didChangeConfiguration" => {
+                self.take(&params, Self::did_change_configuration)
             }
-            ("$/cancelRequest" | "$/cancel_request", _) => {
-                on_notification(&method, &params, |params| self.cancel_request(&params));
-            }
-            ("textDocument/didOpen", Transport::Lsp) => {
-                on_notification(&method, &params, |params| self.did_open(params));
-            }
-            ("textDocument/didChange", Transport::Lsp) => {
-                on_notification(&method, &params, |params| self.did_change(params));
-            }
-            ("textDocument/didSave", Transport::Lsp) => {
-                on_notification(&method, &params, |params| self.did_save(&params));
-            }
-            ("textDocument/didClose", Transport::Lsp) => {
-                on_notification(&method, &params, |params| self.did_close(&params));
-            }
-            ("workspace/didChangeConfiguration", Transport::Lsp) => {
-                on_notification(&method, &params, |params| {
-                    self.did_change_configuration(&params);
-                });
-            }
-            ("workspace/didChangeWorkspaceFolders", Transport::Lsp) => {
-                on_notification(&method, &params, |params| self.did_change_folders(params));
-            }
-            ("window/workDoneProgress/cancel", Transport::Lsp) => {
-                on_notification(&method, &params, |params| self.progress_cancelled(&params));
-            }
-            ("mcp/message", _) => {
-                on_notification(&method, &params, |params| self.relay.notify(&params));
-            }
-            ("_tandem/didFocus", _) => {
-                on_notification(&method, &params, |params| self.did_focus(&params));
-            }
-            ("_tandem/didStartTyping", _) => {
-                on_notification(&method, &params, |params| self.did_start_typing(&params));
-            }
-            _ => tracing::debug!(method, "unknown notification"),
+            "workspace/didChangeWorkspaceFolders" => self.take(&params, Self::did_change_folders),
+            "window/workDoneProgress/cancel" => self.take(&params, Self::progress_cancelled),
+            "mcp/message" => self.take(&params, |server, message| server.relay.notify(&message)),
+            "_tandem/didFocus" => self.take(&params, Self::did_focus),
+            "_tandem/didStartTyping" => self.take(&params, Self::did_start_typing),
+            _ => return tracing::debug!(method, "unknown notification"),
+        };
+        if let Err(problem) = taken {
+            tracing::warn!(method, "invalid notification: {}", problem.message);
         }
     }
 
-    /// Answers with what a handler's future comes to, beside everything else.
-    fn reply_later<P: DeserializeOwned, R: Serialize + 'static>(
+    fn take<P: DeserializeOwned>(
         &mut self,
-        responder: Responder,
         params: &Params,
-        handler: impl FnOnce(&mut Self, P) -> Later<R>,
-    ) {
-        match read(params).and_then(|params| handler(self, params)) {
-            Ok(answer) => {
-                self.tasks
-                    .spawn(async move { responder.answer(answer.await) });
-            }
-            Err(error) => responder.refuse(&error),
-        }
+        handler: impl FnOnce(&mut Self, P),
+    ) -> Answer<()> {
+        handler(self, read(params)?);
+        Ok(())
     }
 
     fn may_call(&self, method: &str) -> Answer<()> {
@@ -190,15 +208,15 @@ impl Server {
         }
     }
 
-    fn shutdown(&mut self, responder: Responder) {
+    fn shutdown(&mut self, _: IgnoredAny) -> Answer<()> {
         self.phase = Phase::ShutDown;
         for conversation in self.conversations.values() {
             conversation.session.cancel();
         }
-        responder.ok(&Value::Null);
+        Ok(())
     }
 
-    fn exit(&mut self) {
+    fn exit(&mut self, _: IgnoredAny) {
         let well = self.phase == Phase::ShutDown;
         self.ended = Some(if well { Ended::Well } else { Ended::Abruptly });
     }
@@ -213,24 +231,20 @@ pub(super) fn error(code: ErrorCode, message: impl Into<String>) -> ResponseErro
     }
 }
 
+/// The error for params that mean nothing here.
+pub(super) fn invalid(message: impl Into<String>) -> ResponseError {
+    error(ErrorCode::InvalidParams, message)
+}
+
+impl From<SessionBusy> for ResponseError {
+    fn from(busy: SessionBusy) -> Self {
+        error(ErrorCode::RequestFailed, busy.to_string())
+    }
+}
+
 /// Deserializes params; the error names what does not match.
-pub(super) fn read<P: DeserializeOwned>(params: &Params) -> Answer<P> {
+fn read<P: DeserializeOwned>(params: &Params) -> Answer<P> {
     params
         .read()
-        .map_err(|problem| error(ErrorCode::InvalidParams, format!("params: {problem}")))
-}
-
-fn reply<P: DeserializeOwned, R: Serialize>(
-    responder: Responder,
-    params: &Params,
-    handler: impl FnOnce(P) -> Answer<R>,
-) {
-    responder.answer(read(params).and_then(handler));
-}
-
-fn on_notification<P: DeserializeOwned>(method: &str, params: &Params, handler: impl FnOnce(P)) {
-    match read(params) {
-        Ok(params) => handler(params),
-        Err(problem) => tracing::warn!(method, "invalid notification: {}", problem.message),
-    }
+        .map_err(|problem| invalid(format!("params: {problem}")))
 }

@@ -43,13 +43,13 @@ impl Server {
         }
     }
 
-    pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {
+    pub(super) fn did_save(&mut self, params: lsp::DidSaveTextDocumentParams) {
         self.documents.save(&params.text_document.uri.0);
         self.saved(&params.text_document.uri.0);
         self.show_hunks();
     }
 
-    pub(super) fn did_close(&mut self, params: &lsp::DidCloseTextDocumentParams) {
+    pub(super) fn did_close(&mut self, params: lsp::DidCloseTextDocumentParams) {
         self.documents.close(&params.text_document.uri.0);
     }
 
@@ -66,7 +66,7 @@ impl Server {
             .extend(params.event.added.into_iter().map(|added| added.uri.0));
     }
 
-    pub(super) fn did_change_configuration(&mut self, params: &Value) {
+    pub(super) fn did_change_configuration(&mut self, params: Value) {
         let settings = &params["settings"];
         let ours = settings.get("tandem").unwrap_or(settings);
         if ours.is_object() {
@@ -83,7 +83,7 @@ impl Server {
     }
 
     /// A document that is no file clears the focus.
-    pub(super) fn did_focus(&mut self, params: &ext::DidFocus) {
+    pub(super) fn did_focus(&mut self, params: ext::DidFocus) {
         let selection = &params.selection;
         let lines = (
             selection.start.line.saturating_add(1),

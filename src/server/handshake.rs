@@ -1,16 +1,17 @@
 //! `initialize` on both transports: who the client is, what it supports, and what tandem offers.
 
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::capabilities::Capabilities;
 use super::client_files::FileAccess;
-use super::dispatch::{Answer, Later, error, later};
+use super::dispatch::{Answer, Later, error, invalid, later};
 use super::front_end::Offers;
 use super::lsp::{Abilities, LspEditor, operations};
 use super::wire::failure;
 use super::{Phase, Server};
 use crate::protocol::{acp, lsp};
-use crate::rpc::{ErrorCode, Responder};
+use crate::rpc::ErrorCode;
 use crate::session;
 use crate::text::Encoding;
 use crate::workspace::Documents;
@@ -75,7 +76,7 @@ fn runs(_id: u32) -> bool {
 }
 
 impl Server {
-    pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Value {
+    pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Answer<Value> {
         let encoding = negotiate(&handshake);
         let sync = if shuffles_changes(&handshake) {
             WHOLE_TEXTS
@@ -150,19 +151,16 @@ impl Server {
                 capabilities[format!("{reads}Provider")] = true.into();
             }
         }
-        json!({
+        Ok(json!({
             "capabilities": capabilities,
             "serverInfo": { "name": "tandem", "version": env!("CARGO_PKG_VERSION") },
-        })
+        }))
     }
 
-    pub(super) fn initialize_acp(&mut self, params: &Value) -> Answer<acp::InitializeResponse> {
+    pub(super) fn initialize_acp(&mut self, params: Value) -> Answer<acp::InitializeResponse> {
         // Read leniently: a client of a later version learns which one tandem speaks, whatever else it sends.
         if !params.is_object() {
-            return Err(error(
-                ErrorCode::InvalidParams,
-                "params: expected an object with `protocolVersion`",
-            ));
+            return Err(invalid("params: expected an object with `protocolVersion`"));
         }
         let files = FileAccess::of(&params["clientCapabilities"]);
         let offers = Offers::of(&params["clientCapabilities"]);
@@ -185,7 +183,7 @@ impl Server {
         if ![CONFIGURATION, LOGIN].contains(&&*method_id.0) {
             let message =
                 format!("unknown authentication method `{method_id}`; expected `{CONFIGURATION}`");
-            return Err(error(ErrorCode::InvalidParams, message));
+            return Err(invalid(message));
         }
         let needs_nothing = &*method_id.0 == CONFIGURATION && self.conversations.is_empty();
         let settings = self.load_settings(&[]);
@@ -199,14 +197,13 @@ impl Server {
     }
 
     /// `logout`: removes the key that a login has stored.
-    pub(super) fn log_out(&mut self, responder: Responder) {
+    pub(super) fn log_out(&mut self, _: IgnoredAny) -> Later<acp::LogoutResponse> {
         let settings = self.load_settings(&[]);
-        self.tasks.spawn(async move {
-            match session::log_out(&settings).await {
-                Ok(_provider) => responder.ok(&acp::LogoutResponse::new()),
-                Err(why) => responder.error(ErrorCode::RequestFailed, why),
-            }
-        });
+        later(async move {
+            let removed = session::log_out(&settings).await;
+            removed.map_err(|why| error(ErrorCode::RequestFailed, why))?;
+            Ok(acp::LogoutResponse::new())
+        })
     }
 }
 

@@ -7,12 +7,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
-use super::dispatch::{Answer, Later, error, later, read};
+use super::dispatch::{Answer, Later, invalid, later};
 use super::documents::path_of;
 use super::review::done;
 use super::wire::failure;
 use crate::protocol::ext;
-use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder};
+use crate::rpc::{Peer, RequestId};
 use crate::session::{EditInPlace, Rewrite};
 
 /// The shortest time between two updates: each contains all of the text so far.
@@ -25,12 +25,12 @@ pub(super) struct Inline {
 }
 
 impl Server {
-    pub(super) fn inline(&mut self, responder: Responder, params: &Params) {
-        let rewrite =
-            match read::<ext::InlineParams>(params).and_then(|params| self.rewrite(params)) {
-                Ok(rewrite) => rewrite,
-                Err(error) => return responder.refuse(&error),
-            };
+    pub(super) fn inline(
+        &mut self,
+        params: ext::InlineParams,
+        id: RequestId,
+    ) -> Later<ext::InlineResult> {
+        let rewrite = self.rewrite(params)?;
         let folders: Vec<_> = self
             .client
             .folders
@@ -38,26 +38,16 @@ impl Server {
             .filter_map(|uri| path_of(uri))
             .collect();
         let settings = self.load_settings(&folders);
-        let (id, cancel) = (responder.id().clone(), self.cancellable(responder.id()));
         let mut updates = Updates {
             peer: self.peer.clone(),
             id,
             reported: None,
         };
-        self.tasks.spawn(async move {
-            let _over = cancel.clone().drop_guard();
-            let answer = tokio::select! {
-                biased;
-                () = cancel.cancelled() => {
-                    return responder.error(ErrorCode::RequestCanceled, "the inline edit was cancelled");
-                }
-                answer = rewrite.ask(&settings, |text| updates.tell(text)) => answer,
-            };
-            match answer {
-                Ok(text) => responder.ok(&ext::InlineResult { text }),
-                Err(why) => responder.refuse(&failure(&why)),
-            }
-        });
+        later(async move {
+            let answer = rewrite.ask(&settings, |text| updates.tell(text)).await;
+            let text = answer.map_err(|why| failure(&why))?;
+            Ok(ext::InlineResult { text })
+        })
     }
 
     /// `_tandem/inline/keep`.
@@ -70,18 +60,14 @@ impl Server {
             after,
         } = params;
         let uri = &text_document.uri.0;
-        let path = path_of(uri)
-            .ok_or_else(|| error(ErrorCode::InvalidParams, format!("{uri} is not a file")))?;
+        let path = path_of(uri).ok_or_else(|| invalid(format!("{uri} is not a file")))?;
         let edit = EditInPlace {
             path,
             instruction,
             before: before.into(),
             after: after.into(),
         };
-        let session = &self.conversation(&session_id)?.session;
-        let turn = session
-            .edited(edit)
-            .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))?;
+        let turn = self.conversation(&session_id)?.session.edited(edit)?;
         later(async move {
             let turn = done(turn).await?;
             Ok(ext::KeptInline { turn })
@@ -113,16 +99,13 @@ impl Server {
             instruction,
             previous,
         } = params;
-        let refused = |why: String| error(ErrorCode::InvalidParams, why);
         let uri = &text_document.uri.0;
         let document = self
             .documents
             .get(uri)
-            .ok_or_else(|| refused(format!("{uri} is not open")))?;
+            .ok_or_else(|| invalid(format!("{uri} is not open")))?;
         if instruction.trim().is_empty() {
-            return Err(refused(
-                "`instruction` is empty: describe the change".to_owned(),
-            ));
+            return Err(invalid("`instruction` is empty: describe the change"));
         }
         let text = document.text.clone();
         let span = document.lines.span(&text, at, self.documents.encoding());

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::Server;
-use super::dispatch::read;
+use super::dispatch::{Later, error, later};
 use super::problems::show_message;
 use crate::completion::{Answer, Asked, Completer, Place, Suggestion};
 use crate::protocol::lsp;
-use crate::rpc::{ErrorCode, Params, Peer, Responder};
+use crate::rpc::{ErrorCode, Peer, RequestId};
 
 impl Server {
     /// Reads how to complete from the settings.
@@ -21,36 +21,31 @@ impl Server {
         };
     }
 
-    pub(super) fn inline_completion(&mut self, responder: Responder, params: &Params) {
+    pub(super) fn inline_completion(
+        &mut self,
+        params: lsp::InlineCompletionParams,
+        _id: RequestId,
+    ) -> Later<Value> {
         let Some(completer) = &mut self.completer else {
             let message =
                 "inline completion is off: set `model` in the section [completion] of config.toml";
-            return responder.error(ErrorCode::MethodNotFound, message);
+            return Err(error(ErrorCode::MethodNotFound, message));
         };
-        let params = match read::<lsp::InlineCompletionParams>(params) {
-            Ok(params) => params,
-            Err(error) => return responder.refuse(&error),
-        };
-        let request =
-            match completer.ask(&self.documents, place(params, self.client.folders.clone())) {
-                Asked::Known(suggestion) => return responder.ok(&items(suggestion)),
-                Asked::Request(request) => request,
-            };
-        let (cancel, peer) = (self.cancellable(responder.id()), self.peer.clone());
-        self.tasks.spawn(async move {
-            let _over = cancel.clone().drop_guard();
-            let Answer { suggestion, notice } = tokio::select! {
-                biased;
-                () = cancel.cancelled() => {
-                    return responder.error(ErrorCode::RequestCanceled, "the completion was cancelled");
+        let asked = completer.ask(&self.documents, place(params, self.client.folders.clone()));
+        let peer = self.peer.clone();
+        later(async move {
+            let suggestion = match asked {
+                Asked::Known(suggestion) => suggestion,
+                Asked::Request(request) => {
+                    let Answer { suggestion, notice } = request.answer().await;
+                    if let Some(notice) = notice {
+                        report(&peer, &notice);
+                    }
+                    suggestion
                 }
-                answer = request.answer() => answer,
             };
-            if let Some(notice) = notice {
-                report(&peer, &notice);
-            }
-            responder.ok(&items(suggestion));
-        });
+            Ok(items(suggestion))
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 //! with nothing configured at all. `_tandem/editorModels`: the models of the editor itself.
 
 use futures_util::FutureExt as _;
+use serde::de::IgnoredAny;
 use serde_json::{Value, from_value};
 
 use super::Server;
@@ -10,22 +11,22 @@ use super::wire::failure;
 use crate::config::ProviderEntry;
 use crate::domain::{EditorAnswer, EditorModels, ErrorCode, Failure, Key};
 use crate::protocol::ext;
-use crate::rpc::{Peer, PendingResponse, RequestError, Responder};
+use crate::rpc::{Peer, PendingResponse, RequestError};
 use crate::session::check;
 use crate::session::{self, Candidate};
 
 impl Server {
-    pub(super) fn providers(&mut self, responder: Responder) {
+    pub(super) fn providers(&mut self, _: IgnoredAny) -> Later<ext::Providers> {
         let settings = self.load_settings(&[]);
-        self.tasks.spawn(async move {
+        later(async move {
             let mut providers: Vec<_> = session::providers(&settings)
                 .await
                 .into_iter()
                 .map(provider)
                 .collect();
             providers.sort_by_key(|provider| !provider.found_locally);
-            responder.ok(&ext::Providers { providers });
-        });
+            Ok(ext::Providers { providers })
+        })
     }
 
     pub(super) fn models(&mut self, request: ext::ModelsParams) -> Later<ext::Models> {

@@ -4,10 +4,9 @@
 use tokio::sync::oneshot;
 
 use super::Server;
-use super::dispatch::{Answer, Later, error, later};
+use super::dispatch::{Answer, Later, invalid, later};
 use super::wire::{config_options, parse_effort, parse_mode};
 use crate::protocol::acp;
-use crate::rpc::ErrorCode;
 use crate::session::event::State;
 use crate::session::{Change, ChangeError};
 
@@ -56,7 +55,7 @@ impl Server {
     ) -> Answer<Taken> {
         self.reconfigure(session);
         let session = &self.conversation(session)?.session;
-        let refused = |why: String| Err(error(ErrorCode::InvalidParams, why));
+        let refused = |why: String| Err(invalid(why));
         let change = match (option, value) {
             ("copy", acp::SessionConfigOptionValue::Boolean { value }) => Change::OnCopy(*value),
             ("copy", _) => return refused("option `copy`: expected a boolean".to_owned()),
@@ -77,5 +76,5 @@ impl Server {
 /// The state in which a change is in force.
 async fn in_force(taken: Taken) -> Answer<State> {
     let taken = taken.await.unwrap_or(Err(ChangeError::Ended));
-    taken.map_err(|problem| error(ErrorCode::InvalidParams, problem.to_string()))
+    taken.map_err(|problem| invalid(problem.to_string()))
 }

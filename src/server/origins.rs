@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
-use super::dispatch::{Answer, Later, error, later};
+use super::dispatch::{Answer, Later, error, invalid, later};
 use super::documents::path_of;
 use super::problems::show_message;
 use crate::protocol::ext::{Lines, Origin, OriginsParams};
@@ -60,7 +60,7 @@ impl Server {
 
     /// `tandem.openTurn`: shows a session as a file, at a turn.
     pub(super) fn open_turn(&mut self, argument: Value) -> Answer<()> {
-        let usage = |_| error(ErrorCode::InvalidParams, "expected {sessionId, turn}");
+        let usage = |_| invalid("expected {sessionId, turn}");
         let OfTurn { session_id, turn } = serde_json::from_value(argument).map_err(usage)?;
         let state = self.load_settings(&[]).state_dir;
         let none = || error(ErrorCode::RequestFailed, "no sessions are saved");

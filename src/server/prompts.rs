@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
-use super::dispatch::{Answer, Later, error, later, read};
+use super::dispatch::{Answer, Later, error, invalid, later};
 use super::front_end::FrontEnd;
 use super::wire::{attachment, failure, stop_reason};
 use crate::agent::event::Termination;
 use crate::domain::{Failure, Focus, Prompt};
 use crate::protocol::{acp, ext};
-use crate::rpc::{ErrorCode, Params, RequestId, Responder, ResponseError};
+use crate::rpc::{ErrorCode, RequestId, Responder};
 use crate::session::event::{PromptId, PromptState, ReturnReason};
 use crate::session::{Session, SessionId};
 
@@ -35,111 +35,76 @@ struct Open {
 }
 
 /// The request that sent a prompt.
-pub(super) enum Waits {
-    /// `session/prompt`: waits for the end of its turn.
-    Prompt(Responder),
-    /// `_tandem/session/steer`: waits until it has joined.
-    Steer(Responder),
+pub(super) struct Waits {
+    responder: Responder,
+    /// Whether it waits only until the prompt has joined a turn (`_tandem/session/steer`), not for the end of its turn.
+    steers: bool,
 }
 
 impl Waits {
-    fn id(&self) -> &RequestId {
-        match self {
-            Self::Prompt(responder) | Self::Steer(responder) => responder.id(),
-        }
-    }
-
-    fn responder(self) -> Responder {
-        match self {
-            Self::Prompt(responder) | Self::Steer(responder) => responder,
-        }
-    }
-
     fn answer(self, state: &PromptState) {
-        match (self, state) {
-            (Self::Steer(responder), PromptState::Joined { .. }) => responder.ok(&json!({})),
-            (waits, PromptState::Returned { reason, .. }) => waits.answer_returned(*reason),
-            (waits, PromptState::Ended { end: Err(why), .. }) => {
-                waits.responder().refuse(&failure(why));
-            }
-            (
-                waits,
-                PromptState::Ended {
-                    end: Ok(reason), ..
-                },
-            ) => {
-                waits
-                    .responder()
-                    .ok(&acp::PromptResponse::new(stop_reason(*reason)));
-            }
-            (waits, _) => waits
-                .responder()
-                .ok(&acp::PromptResponse::new(acp::StopReason::EndTurn)),
-        }
-    }
-
-    fn answer_returned(self, reason: ReturnReason) {
-        match (self, reason) {
-            (waits, ReturnReason::QueueFull) => waits.responder().error(
+        let Self { responder, steers } = self;
+        let stopped = acp::PromptResponse::new;
+        match state {
+            PromptState::Joined { .. } if steers => responder.ok(&json!({})),
+            PromptState::Returned {
+                reason: ReturnReason::QueueFull,
+                ..
+            } => responder.error(
                 ErrorCode::InvalidRequest,
                 "too many prompts are queued; wait for the running turn to end, or send session/cancel",
             ),
-            (Self::Prompt(responder), _) => responder.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled)),
-            (Self::Steer(responder), ReturnReason::Withdrawn | ReturnReason::Cancelled) => {
-                responder.error(ErrorCode::RequestCanceled, "the message was withdrawn before it joined the turn");
+            PromptState::Returned { .. } if !steers => {
+                responder.ok(&stopped(acp::StopReason::Cancelled));
             }
-            (Self::Steer(responder), _) => {
-                let message = "no turn is running; send the message with session/prompt";
-                responder.error(ErrorCode::InvalidRequest, message);
-            }
+            PromptState::Returned {
+                reason: ReturnReason::Withdrawn | ReturnReason::Cancelled,
+                ..
+            } => responder.error(
+                ErrorCode::RequestCanceled,
+                "the message was withdrawn before it joined the turn",
+            ),
+            PromptState::Returned { .. } => responder.error(
+                ErrorCode::InvalidRequest,
+                "no turn is running; send the message with session/prompt",
+            ),
+            PromptState::Ended { end: Err(why), .. } => responder.refuse(&failure(why)),
+            PromptState::Ended {
+                end: Ok(reason), ..
+            } => responder.ok(&stopped(stop_reason(*reason))),
+            _ => responder.ok(&stopped(acp::StopReason::EndTurn)),
         }
     }
 }
 
 impl Prompts {
-    /// Passes a prompt to its session; returns the waiting request if it was not accepted.
+    /// Passes a prompt to its session, and keeps the waiting request if it was accepted.
     pub fn send(
         &mut self,
         session: &Session,
         prompt: Prompt,
         said: Value,
-        waits: Option<Waits>,
+        waits: &mut Option<Waits>,
         name: Option<&str>,
-    ) -> Result<(), Box<(ResponseError, Option<Waits>)>> {
+    ) -> Answer<()> {
         if prompt.is_blank() {
-            return Err(Box::new((
-                error(ErrorCode::InvalidParams, "the prompt is empty"),
-                waits,
-            )));
+            return Err(invalid("the prompt is empty"));
         }
-        let id = match self.name(name) {
-            Ok(id) => id,
-            Err(problem) => return Err(Box::new((problem, waits))),
-        };
+        let id = self.name(name)?;
         let said = Arc::new(said);
         let (name, copy) = (Arc::clone(&id), Arc::clone(&said));
-        let sent = match &waits {
-            Some(Waits::Steer(_)) => session.steer(name, prompt, copy),
+        let cancel = match waits {
+            Some(waits) if waits.steers => session.steer(name, prompt, copy),
             _ => session.prompt(name, prompt, copy),
+        }?;
+        let open = Open {
+            waits: waits.take(),
+            said,
+            cancel,
+            turn: None,
         };
-        match sent {
-            Ok(cancel) => {
-                self.open.insert(
-                    id,
-                    Open {
-                        waits,
-                        said,
-                        cancel,
-                        turn: None,
-                    },
-                );
-                Ok(())
-            }
-            Err(busy) => Err(Box::new((
-                error(ErrorCode::RequestFailed, busy.to_string()),
-                waits,
-            ))),
-        }
+        self.open.insert(id, open);
+        Ok(())
     }
 
     /// The session is gone: ends every prompt.
@@ -182,10 +147,8 @@ impl Prompts {
             format!("tandem-{}", self.named).into()
         };
         if self.open.contains_key(&id) {
-            return Err(error(
-                ErrorCode::InvalidParams,
-                format!("prompt id `{id}` is in use; each prompt needs its own"),
-            ));
+            let message = format!("prompt id `{id}` is in use; each prompt needs its own");
+            return Err(invalid(message));
         }
         Ok(id)
     }
@@ -194,7 +157,7 @@ impl Prompts {
     fn of_request(&self, id: &RequestId) -> Option<&Open> {
         self.open
             .values()
-            .find(|open| open.waits.as_ref().is_some_and(|waits| waits.id() == id))
+            .find(|open| matches!(&open.waits, Some(waits) if waits.responder.id() == id))
     }
 
     /// Records a prompt's state and answers the request that waits for it.
@@ -218,36 +181,33 @@ impl Prompts {
 }
 
 impl Server {
-    pub(super) fn prompt(&mut self, responder: Responder, params: &Params) {
-        match read::<acp::PromptRequest>(params) {
-            Ok(request) => {
-                let focus = self.focus.clone();
-                self.send_blocks(
-                    &request.session_id.0,
-                    request.prompt,
-                    focus,
-                    request.meta.as_ref(),
-                    Waits::Prompt(responder),
-                );
-            }
-            Err(error) => responder.refuse(&error),
-        }
+    pub(super) fn prompt(&mut self, request: acp::PromptRequest, responder: Responder) {
+        let acp::PromptRequest {
+            session_id,
+            prompt,
+            meta,
+            ..
+        } = request;
+        let focus = self.focus.clone();
+        let waits = Waits {
+            responder,
+            steers: false,
+        };
+        self.send_blocks(&session_id.0, prompt, focus, meta.as_ref(), waits);
     }
 
     /// `_tandem/session/steer`.
-    pub(super) fn steer(&mut self, responder: Responder, params: &Params) {
-        match read::<ext::Steer>(params) {
-            Ok(request) => {
-                self.send_blocks(
-                    &request.session_id,
-                    request.prompt,
-                    None,
-                    request.meta.as_ref(),
-                    Waits::Steer(responder),
-                );
-            }
-            Err(error) => responder.refuse(&error),
-        }
+    pub(super) fn steer(&mut self, request: ext::Steer, responder: Responder) {
+        let ext::Steer {
+            session_id,
+            prompt,
+            meta,
+        } = request;
+        let waits = Waits {
+            responder,
+            steers: true,
+        };
+        self.send_blocks(&session_id, prompt, None, meta.as_ref(), waits);
     }
 
     fn send_blocks(
@@ -259,10 +219,6 @@ impl Server {
         waits: Waits,
     ) {
         self.reconfigure(id);
-        let conversation = match self.conversation(id) {
-            Ok(conversation) => conversation,
-            Err(problem) => return waits.responder().refuse(&problem),
-        };
         let said = serde_json::to_value(&blocks).unwrap_or_default();
         let prompt = Prompt {
             parts: blocks.into_iter().filter_map(attachment).collect(),
@@ -271,21 +227,21 @@ impl Server {
         let name = meta
             .and_then(|meta| meta.get(ext::PROMPT_ID))
             .and_then(Value::as_str);
-        let sent =
-            conversation
-                .prompts
-                .send(&conversation.session, prompt, said, Some(waits), name);
-        if let Err((problem, Some(waits))) = sent.map_err(|refused| *refused) {
-            waits.responder().refuse(&problem);
+        let mut waits = Some(waits);
+        let sent = self.conversation(id).and_then(|conversation| {
+            let session = &conversation.session;
+            let prompts = &mut conversation.prompts;
+            prompts.send(session, prompt, said, &mut waits, name)
+        });
+        if let (Err(problem), Some(waits)) = (sent, waits) {
+            waits.responder.refuse(&problem);
         }
     }
 
     /// `_tandem/turn/withdraw`.
     pub(super) fn withdraw(&mut self, request: ext::Withdraw) -> Later<Value> {
         let session = &self.conversation(&request.session_id)?.session;
-        let withdrawn = session
-            .withdraw(request.prompt_id.into())
-            .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))?;
+        let withdrawn = session.withdraw(request.prompt_id.into())?;
         later(async move {
             if withdrawn.await.unwrap_or_default() {
                 return Ok(json!({}));
@@ -296,20 +252,20 @@ impl Server {
         })
     }
 
-    pub(super) fn cancel(&mut self, params: &acp::CancelNotification) {
+    pub(super) fn cancel(&mut self, params: acp::CancelNotification) {
         if let Some(conversation) = self.conversations.get(&params.session_id.0) {
             conversation.session.cancel();
         }
     }
 
-    pub(super) fn did_start_typing(&self, params: &ext::DidStartTyping) {
+    pub(super) fn did_start_typing(&mut self, params: ext::DidStartTyping) {
         if let Some(conversation) = self.conversations.get(params.session_id.as_str()) {
             conversation.session.typing_began();
         }
     }
 
     /// `$/cancelRequest` on a prompt: stops its turn, or returns only the prompt if it is queued.
-    pub(super) fn cancel_request(&mut self, params: &Value) {
+    pub(super) fn cancel_request(&mut self, params: Value) {
         let id = params
             .get("id")
             .or_else(|| params.get("requestId"))

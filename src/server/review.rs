@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::Server;
 use super::conversation::Conversation;
-use super::dispatch::{Answer, Later, error, later};
+use super::dispatch::{Answer, Later, error, invalid, later};
 use super::problems::show_message;
 use crate::changes::revert::{Left, Reason};
 use crate::changes::review::PendingHunk;
@@ -52,12 +52,7 @@ impl Server {
         argument: Value,
         action: ReviewAction,
     ) -> Answer<()> {
-        let usage = || {
-            error(
-                ErrorCode::InvalidParams,
-                "expected no argument, or {sessionId?, turn?, path?, hunk?}",
-            )
-        };
+        let usage = || invalid("expected no argument, or {sessionId?, turn?, path?, hunk?}");
         let which: Option<Which> = serde_json::from_value(argument).map_err(|_| usage())?;
         let Which {
             session_id,
@@ -119,12 +114,7 @@ impl Server {
 }
 
 fn of(action: ReviewAction, selection: Selection) -> Answer<Review> {
-    let none = || {
-        error(
-            ErrorCode::InvalidParams,
-            "`restore` requires `turn`, the turn to rewind to",
-        )
-    };
+    let none = || invalid("`restore` requires `turn`, the turn to rewind to");
     Ok(match action {
         ReviewAction::List => Review::List,
         ReviewAction::Keep => Review::Keep(selection),
@@ -144,10 +134,7 @@ pub(super) async fn done<T>(answer: oneshot::Receiver<Result<T, ReviewError>>) -
 
 /// Sends a review request to a session.
 pub(super) fn ask(conversation: &Conversation, review: Review) -> Answer<Reviewing> {
-    conversation
-        .session
-        .review(review)
-        .map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
+    Ok(conversation.session.review(review)?)
 }
 
 fn wire(reviewed: session::Reviewed) -> ext::Reviewed {

@@ -5,58 +5,46 @@
 use serde::Deserialize;
 
 use super::Server;
-use super::conversation::{Conversation, Opening, Sources, unknown};
-use super::dispatch::{Answer, Later, error, later, read};
+use super::conversation::{Conversation, Opened, Opening, Sources, unknown};
+use super::dispatch::{Answer, Later, error, later};
 use super::wire::{config_options, modes};
 use crate::agent::event::AgentEvent;
 use crate::protocol::acp;
-use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
+use crate::rpc::{ErrorCode, Responder};
 use crate::session::{self, Listed, SessionId, Sessions, Start, StoreError};
 
 /// Sessions per answer to `session/list`.
 const PAGE: usize = 100;
 
-/// Which session a request is about.
+/// A request to open a saved session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Named {
+pub(super) struct Saved {
     session_id: SessionId,
+    #[serde(flatten)]
+    opened: Opened,
 }
 
 impl Server {
-    /// `session/load` and `session/resume`.
-    pub(super) fn open_session(&mut self, responder: Responder, params: &Params, start: Start) {
-        let opened = self.require_acp().and_then(|()| {
-            let id = read::<Named>(params)?.session_id;
-            let sources = Sources::read(params)?;
-            if self.conversations.contains_key(&id) {
-                return self.open_again(&id, &sources, start);
-            }
-            let front = self.front_end(&id);
-            self.start_session((id, start), sources, front)
-        });
-        match opened {
+    /// `session/load`, `session/resume`, and `session/fork`, which opens a copy of a session that may be open itself.
+    pub(super) fn open_session(start: Start) -> impl FnOnce(&mut Self, Saved, Responder) {
+        move |server, saved, responder| match server.open_saved(saved, start) {
             Ok(conversation) => conversation.opening = Some(Opening { responder, start }),
             Err(error) => responder.refuse(&error),
         }
     }
 
-    /// `session/fork`: opens a copy of a session, which may be open itself.
-    pub(super) fn fork_session(&mut self, responder: Responder, params: &Params) {
-        let opened = self.require_acp().and_then(|()| {
-            let sources = Sources {
-                original: Some(read::<Named>(params)?.session_id),
-                ..Sources::read(params)?
-            };
-            let id = session::new_id();
-            let front = self.front_end(&id);
-            self.start_session((id, Start::Fork), sources, front)
-        });
-        let start = Start::Fork;
-        match opened {
-            Ok(conversation) => conversation.opening = Some(Opening { responder, start }),
-            Err(error) => responder.refuse(&error),
+    fn open_saved(&mut self, saved: Saved, start: Start) -> Answer<&mut Conversation> {
+        self.require_acp()?;
+        let mut id = saved.session_id;
+        let mut sources = saved.opened.sources()?;
+        if start == Start::Fork {
+            sources.original = Some(std::mem::replace(&mut id, session::new_id()));
+        } else if self.conversations.contains_key(&id) {
+            return self.open_again(&id, &sources, start);
         }
+        let front = self.front_end(&id);
+        self.start_session((id, start), sources, front)
     }
 
     /// Opens a session that is already open on this connection: clients do so after they lost their view of it. It
@@ -175,15 +163,15 @@ impl Server {
     }
 
     /// `session/close`: answered once the session is closed, so that it can be opened again or deleted.
-    pub(super) fn close_session(&mut self, responder: Responder, params: &Params) {
-        let closed = read::<acp::CloseSessionRequest>(params).and_then(|request| {
-            let id = &request.session_id.0;
-            self.requests.forget(id);
-            self.conversations.remove(id).ok_or_else(|| unknown(id))
-        });
-        let conversation = match closed {
-            Ok(conversation) => conversation,
-            Err(error) => return responder.refuse(&error),
+    pub(super) fn close_session(
+        &mut self,
+        request: acp::CloseSessionRequest,
+        responder: Responder,
+    ) {
+        let id = &request.session_id.0;
+        self.requests.forget(id);
+        let Some(conversation) = self.conversations.remove(id) else {
+            return responder.refuse(&unknown(id));
         };
         conversation.session.returned();
         self.closing.spawn(async move {
@@ -192,11 +180,12 @@ impl Server {
         });
     }
 
-    pub(super) fn delete_session(&mut self, responder: Responder, params: &Params) {
-        let id = match read::<acp::DeleteSessionRequest>(params) {
-            Ok(request) => request.session_id.0,
-            Err(error) => return responder.refuse(&error),
-        };
+    pub(super) fn delete_session(
+        &mut self,
+        request: acp::DeleteSessionRequest,
+        responder: Responder,
+    ) {
+        let id = request.session_id.0;
         self.requests.forget(&id);
         let open = self.conversations.remove(&id);
         let sessions = self.sessions();
@@ -213,7 +202,7 @@ impl Server {
                 Ok(()) | Err(StoreError::Unknown(_)) => {
                     responder.ok(&acp::DeleteSessionResponse::new());
                 }
-                Err(problem) => responder.refuse(&refused(&problem)),
+                Err(problem) => responder.error(ErrorCode::RequestFailed, problem.to_string()),
             }
         });
     }
@@ -223,10 +212,6 @@ impl Server {
         let state = self.load_settings(&[]).state_dir?;
         Some(Sessions::new(&state))
     }
-}
-
-fn refused(problem: &StoreError) -> ResponseError {
-    error(ErrorCode::RequestFailed, problem.to_string())
 }
 
 fn info(listed: Listed) -> acp::SessionInfo {

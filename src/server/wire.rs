@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::dispatch::{Answer, error};
+use super::dispatch::{Answer, invalid};
 use super::documents::path_of;
 use crate::agent::event::Termination;
 use crate::config::{CommandLine, McpServer, Mode};
@@ -53,12 +53,7 @@ fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
 
 /// The name and configuration of a client's MCP server.
 pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> {
-    let refused = |name: &str, why: &str| {
-        error(
-            ErrorCode::InvalidParams,
-            format!("MCP server `{name}`: {why}"),
-        )
-    };
+    let refused = |name: &str, why: &str| invalid(format!("MCP server `{name}`: {why}"));
     match server {
         acp::McpServer::Stdio(server) => {
             let program = server.command.into_os_string().into_string();
@@ -106,16 +101,14 @@ pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> 
             &server.name,
             "SSE is not supported; use `http` or stdio",
         )),
-        _ => Err(error(
-            ErrorCode::InvalidParams,
+        _ => Err(invalid(
             "unknown transport of an MCP server; use `http`, `acp` or stdio",
         )),
     }
 }
 
 pub(super) fn parse_mode(id: &str) -> Answer<Mode> {
-    id.parse()
-        .map_err(|problem: String| error(ErrorCode::InvalidParams, problem))
+    id.parse::<Mode>().map_err(invalid)
 }
 
 pub(super) fn modes(current: Mode) -> acp::SessionModeState {
@@ -177,10 +170,7 @@ pub(super) fn parse_effort(id: &str) -> Answer<Option<Effort>> {
     }
     Effort::named(id).map(Some).ok_or_else(|| {
         let known = Effort::ALL.map(Effort::name).join(", ");
-        error(
-            ErrorCode::InvalidParams,
-            format!("unknown effort `{id}`; expected default, {known}"),
-        )
+        invalid(format!("unknown effort `{id}`; expected default, {known}"))
     })
 }
 
@@ -195,17 +185,8 @@ pub(super) fn stop_reason(reason: Termination) -> acp::StopReason {
     }
 }
 
-/// The name of a stop reason.
-pub(super) fn reason_name(reason: Termination) -> String {
-    word(&stop_reason(reason))
-}
-
-/// The name of a failure's kind.
-pub(super) fn failure_code(code: FailureCode) -> String {
-    word(&code)
-}
-
-fn word(value: &impl serde::Serialize) -> String {
+/// The name of a variant, as it is serialized.
+pub(super) fn word(value: &impl serde::Serialize) -> String {
     let word = serde_json::to_value(value).ok();
     word.as_ref()
         .and_then(serde_json::Value::as_str)
@@ -220,7 +201,7 @@ pub(super) fn failure(failure: &Failure) -> ResponseError {
         _ => ErrorCode::InternalError,
     };
     let data = ext::Failure {
-        code: failure_code(failure.code),
+        code: word(&failure.code),
         status: failure.status,
         retryable: failure.retryable,
     };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -77,7 +78,8 @@ pub enum PromptState {
 }
 
 /// Why the model never saw a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReturnReason {
     /// It was cancelled.
     Cancelled,
@@ -93,21 +95,6 @@ pub enum ReturnReason {
     Restarted,
     /// The session was closed.
     Closed,
-}
-
-impl ReturnReason {
-    /// Its name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cancelled => "cancelled",
-            Self::Withdrawn => "withdrawn",
-            Self::QueueFull => "queue_full",
-            Self::NoTurn => "no_turn",
-            Self::TurnEnded => "turn_ended",
-            Self::Restarted => "restarted",
-            Self::Closed => "closed",
-        }
-    }
 }
 
 /// The state of a session, as of the event that carries it.

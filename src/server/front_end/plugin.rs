@@ -9,7 +9,7 @@ use crate::domain::{JobStatus, ToolKind};
 use crate::protocol::ext;
 use crate::rpc::Peer;
 use crate::server::permission::Request;
-use crate::server::wire::{failure_code, reason_name};
+use crate::server::wire::{stop_reason, word};
 use crate::session::event::{Activity, PromptId, PromptState, State};
 use crate::session::{Offered, SessionId};
 use crate::text::display;
@@ -79,15 +79,15 @@ impl PluginClient {
             }
             PromptState::Returned { said, reason } => {
                 turn.state = ext::PromptState::Returned;
-                turn.reason = Some(reason.name().to_owned());
+                turn.reason = Some(word(reason));
                 turn.prompt = Some(blocks(said));
             }
             PromptState::Ended { turn: name, end } => {
                 (turn.state, turn.turn_id) = (ext::PromptState::Ended, Some(name.clone()));
                 match end {
-                    Ok(reason) => turn.reason = Some(reason_name(*reason)),
+                    Ok(reason) => turn.reason = Some(word(&stop_reason(*reason))),
                     Err(failure) => {
-                        turn.reason = Some(failure_code(failure.code));
+                        turn.reason = Some(word(&failure.code));
                         turn.message = Some(display::escape(&failure.message).into_owned());
                     }
                 }

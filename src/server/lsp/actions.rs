@@ -12,10 +12,9 @@ use crate::agent::event::{Grant, Permission, Scope};
 use crate::domain::{Attachment, Prompt};
 use crate::protocol::ext::{Origin, ReviewAction};
 use crate::protocol::lsp;
-use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::capabilities::LLM_GENERATED;
-use crate::server::dispatch::{Answer, Later, error, later};
+use crate::server::dispatch::{Answer, Later, invalid, later};
 use crate::text::{Range, display};
 use crate::workspace::native;
 
@@ -235,7 +234,7 @@ impl Server {
                     "unknown command `{other}`; expected one of {}",
                     COMMANDS.join(", ")
                 );
-                return Err(error(ErrorCode::InvalidParams, message));
+                return Err(invalid(message));
             }
         }
         Ok(Value::Null)
@@ -249,14 +248,13 @@ impl Server {
                 uri: None,
                 range: None,
             },
-            argument => serde_json::from_value(argument)
-                .map_err(|_| error(ErrorCode::InvalidParams, usage))?,
+            argument => serde_json::from_value(argument).map_err(|_| invalid(usage))?,
         };
         if let Some(uri) = ask.uri.as_deref().filter(|uri| chat::is_chat(uri)) {
             return self.send_chat(uri);
         }
         if ask.prompt.trim().is_empty() {
-            return Err(error(ErrorCode::InvalidParams, usage));
+            return Err(invalid(usage));
         }
         let mut parts = vec![Attachment::Text(ask.prompt.clone())];
         parts.extend(

@@ -17,7 +17,7 @@ use crate::domain::{Attachment, Prompt};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
 use crate::server::Server;
-use crate::server::conversation::Sources;
+use crate::server::conversation::{Conversation, Sources};
 use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::server::problems::show_message;
@@ -233,12 +233,10 @@ impl Server {
         }
         let id = self.prepare(uri)?;
         self.reconfigure(&id);
-        let conversation = self.conversation(&id)?;
-        let sent =
-            conversation
-                .prompts
-                .send(&conversation.session, prompt, Value::Null, None, None);
-        sent.map_err(|refused| refused.0)
+        let Conversation {
+            prompts, session, ..
+        } = self.conversation(&id)?;
+        prompts.send(session, prompt, Value::Null, &mut None, None)
     }
 
     /// Whether a turn runs in any conversation.
@@ -256,7 +254,7 @@ impl Server {
     }
 
     /// `window/workDoneProgress/cancel`.
-    pub(in crate::server) fn progress_cancelled(&mut self, params: &Value) {
+    pub(in crate::server) fn progress_cancelled(&mut self, params: Value) {
         let mut conversations = self.conversations.values();
         if let Some(conversation) =
             conversations.find(|conversation| conversation.front.owns_progress(&params["token"]))

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::chat::{self, TANDEM, YOU};
 use crate::protocol::lsp;
 use crate::server::Server;
+use crate::server::dispatch::Answer;
 use crate::text::{Fences, Range};
 
 /// More of a prompt does not fit into a list.
@@ -26,19 +27,25 @@ enum Part<'a> {
 
 impl Server {
     /// Answers `textDocument/documentSymbol`: each turn, and in it its tool calls.
-    pub(in crate::server) fn chat_symbols(&self, params: &lsp::DocumentSymbolParams) -> Vec<Value> {
+    pub(in crate::server) fn chat_symbols(
+        &mut self,
+        params: lsp::DocumentSymbolParams,
+    ) -> Answer<Vec<Value>> {
         let uri = &params.text_document.uri.0;
         let symbols = symbols(&self.chat_text(uri));
-        if self.client.can.nested_symbols {
+        Ok(if self.client.can.nested_symbols {
             symbols
         } else {
             flat(&symbols, uri)
-        }
+        })
     }
 
     /// Answers `textDocument/foldingRange`: turns and code blocks.
-    pub(in crate::server) fn chat_folds(&self, params: &lsp::FoldingRangeParams) -> Vec<Value> {
-        folds(&self.chat_text(&params.text_document.uri.0))
+    pub(in crate::server) fn chat_folds(
+        &mut self,
+        params: lsp::FoldingRangeParams,
+    ) -> Answer<Vec<Value>> {
+        Ok(folds(&self.chat_text(&params.text_document.uri.0)))
     }
 
     /// The text of a chat file; empty for every other document, which its own language servers know.
