@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tandem::config::PROVIDERS;
 use tandem::tools::{self, Editing, ToolKind};
 use tandem::workspace::protect::{is_protected, is_secret};
@@ -51,8 +51,19 @@ fn the_page_of_vs_code_follows_its_manifest() {
     named.retain(|name| !titles.contains(*name));
     assert!(count > 5 && named.is_empty(), "of {count}: {named:?}");
 
-    let settings = contributes["configuration"]["properties"].as_object();
-    let settings: BTreeSet<String> = settings.unwrap().keys().cloned().collect();
+    let settings = contributes["configuration"]["properties"]
+        .as_object()
+        .unwrap();
+    // A repository cannot set anything, but what a person must trust the folder for.
+    let scopes = ["machine", "application"];
+    let open = settings.iter().filter(|(_, setting)| {
+        let scope = setting["scope"].as_str().unwrap_or_default();
+        !scopes.contains(&scope)
+    });
+    let open: Vec<_> = open.map(|(name, _)| name.as_str()).collect();
+    let untrusted = &manifest["capabilities"]["untrustedWorkspaces"];
+    assert_eq!(json!(open), untrusted["restrictedConfigurations"]);
+    let settings: BTreeSet<String> = settings.keys().cloned().collect();
     // A row for several settings has the rest of a name after the first.
     let rows = page.lines().filter(|line| line.starts_with("| `tandem."));
     let documented: BTreeSet<String> = rows
