@@ -132,6 +132,7 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
     if let Some(Focus {
         path,
         lines: (first, last),
+        ..
     }) = prompt.focus
     {
         push_block(
@@ -221,6 +222,7 @@ mod tests {
             focus: Some(Focus {
                 path: "/w/a.md".into(),
                 lines: (3, 3),
+                is_selection: false,
             }),
         };
         let parts = render(prompt, Stage::Usual);

@@ -88,4 +88,6 @@ pub struct Focus {
     pub path: PathBuf,
     /// 1-based first and last line of the selection (or the cursor's line twice).
     pub lines: (u32, u32),
+    /// Whether these are selected, and not only where the cursor is.
+    pub is_selection: bool,
 }

@@ -89,7 +89,12 @@ impl Server {
             selection.start.line.saturating_add(1),
             selection.last_line().saturating_add(1),
         );
-        self.focus = path_of(&params.text_document.uri.0).map(|path| Focus { path, lines });
+        let is_selection = selection.start != selection.end;
+        self.focus = path_of(&params.text_document.uri.0).map(|path| Focus {
+            path,
+            lines,
+            is_selection,
+        });
     }
 }
 

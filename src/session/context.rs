@@ -148,7 +148,7 @@ impl Context {
     ) -> Option<Attachment> {
         match (mention, focus) {
             (Mention::Place { name, lines }, _) => self.place(name, *lines, most).await,
-            (Mention::Selection, Some(Focus { path, lines })) => {
+            (Mention::Selection, Some(Focus { path, lines, .. })) => {
                 self.place(path.to_str()?, Some(*lines), most).await
             }
             (Mention::Selection, None) => Some(note("the editor does not report the selection")),

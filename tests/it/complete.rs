@@ -98,10 +98,16 @@ fn editor_only_items_are_offered_if_supported() {
     let can = json!({ "tandem.diagnostics": true });
     let mut client = world.client_with(json!({ "experimental": { "tandem": { "_meta": can } } }));
     let session = client.session(&world);
-    let at = |line: u32| json!({ "line": line, "character": 0 });
-    let focus = json!({ "textDocument": { "uri": world.uri("src/main.rs") },
-        "selection": { "start": at(2), "end": at(4) } });
-    client.notify("_tandem/didFocus", focus);
+    let focus = |client: &mut Client, first: u32, end: u32| {
+        let at = |line: u32| json!({ "line": line, "character": 0 });
+        let focus = json!({ "textDocument": { "uri": world.uri("src/main.rs") },
+            "selection": { "start": at(first), "end": at(end) } });
+        client.notify("_tandem/didFocus", focus);
+    };
+    focus(&mut client, 2, 2);
+    let cursor = items(&mut client, &session, "selection");
+    assert_eq!(cursor, Vec::<Value>::new(), "nothing is selected");
+    focus(&mut client, 2, 4);
     let kinds: Vec<_> = items(&mut client, &session, "")
         .iter()
         .map(|item| item["kind"].clone())

@@ -108,6 +108,7 @@ impl Completer {
         if let Some(Focus {
             path,
             lines: (first, last),
+            is_selection: true,
         }) = focus.filter(|_| is_meant("selection"))
             && let Ok(path) = self.0.workspace.resolve_path(path)
             && !path.is_secret()
