@@ -105,7 +105,12 @@ impl Actor {
         .await;
         self.conversation.answer(DONE, &provider);
         let (usage, reason) = (Usage::default(), Some(Termination::EndTurn));
-        let end = Record::End { usage, reason };
+        let filled = 0; // no request was made: what was is kept
+        let end = Record::End {
+            usage,
+            reason,
+            filled,
+        };
         self.conversation.journal.note(end);
         self.outbox.push(AgentEvent::IterationStart {
             iteration: 1,

@@ -36,7 +36,7 @@ impl Actor {
             .held
             .filter(|_| self.keeps_model)
             .and_then(|held| self.models.resume(held, &mut conversation.journal).err());
-        self.spending.resume(kept.spent, kept.cost);
+        self.spending.resume(kept.spent, kept.filled, kept.cost);
         conversation.turns = kept.turns;
         conversation.loaded = kept.messages;
         conversation.reset_guidance();

@@ -56,12 +56,12 @@ impl Spending {
     }
 
     /// Continues with what was used in another process.
-    pub fn resume(&mut self, spent: Spent, cost: Option<f64>) {
+    pub fn resume(&mut self, spent: Spent, tokens: u64, cost: Option<f64>) {
         self.spent = spent;
-        self.used = cost.map(|cost| Used {
-            tokens: 0,
+        self.used = (tokens > 0 || cost.is_some()).then_some(Used {
+            tokens,
             window: None,
-            cost: Some(cost),
+            cost,
         });
     }
 }

@@ -64,6 +64,8 @@ pub(super) struct Journal {
     failing: bool,
     /// Reasoning since the last message.
     thought: String,
+    /// Tokens of the last request and its answer.
+    filled: u64,
     /// Calls that were shown and have not ended.
     shown: HashMap<String, (ToolKind, Preview)>,
     syncing: Option<JoinHandle<()>>,
@@ -95,6 +97,7 @@ impl Journal {
             begun: false,
             failing: false,
             thought: String::new(),
+            filled: 0,
             shown: HashMap::new(),
             syncing: None,
         }
@@ -235,6 +238,7 @@ impl Journal {
     pub fn event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ReasoningDelta { content } => self.thought.push_str(content),
+            AgentEvent::Usage(usage) => self.filled = usage.input + usage.output,
             AgentEvent::ToolPreview {
                 call_id,
                 kind,
@@ -260,6 +264,7 @@ impl Journal {
             } => self.note(Record::End {
                 usage: *usage,
                 reason: Some(*reason),
+                filled: self.filled,
             }),
             _ => {}
         }

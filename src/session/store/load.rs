@@ -29,6 +29,8 @@ pub(in crate::session) struct Kept {
     pub cost: Option<f64>,
     /// Its usage.
     pub spent: Spent,
+    /// Tokens of the last request and its answer.
+    pub filled: u64,
     /// The process that opened it last.
     pub pid: Option<u32>,
     /// The prompts queued at its end.
@@ -149,8 +151,11 @@ impl Kept {
             Record::Taught { model, taught } => {
                 _ = self.taught.insert(model.clone(), taught.clone());
             }
-            Record::End { usage, .. } => {
+            Record::End { usage, filled, .. } => {
                 self.spent.add(usage);
+                if *filled > 0 {
+                    self.filled = *filled;
+                }
                 if let Some(cost) = usage.cost {
                     *self.cost.get_or_insert_default() += cost;
                 }

@@ -108,6 +108,9 @@ pub(in crate::session) enum Record {
         usage: Usage,
         /// Why; `None` in journals of before this was recorded.
         reason: Option<Termination>,
+        /// Tokens of the last request and its answer.
+        #[serde(default)]
+        filled: u64,
     },
     /// An unknown record of a newer version, which may be ignored.
     #[serde(other)]

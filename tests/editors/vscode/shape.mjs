@@ -175,6 +175,7 @@ export function shapeChecks({ bench, model, picture }) {
     await bench.reload();
     await chat.locator(".tool .title", { hasText: /^Which currency\?$/ }).waitFor();
     await chat.locator(".tool .output", { hasText: /^EUR\s*$/ }).waitFor();
+    await chat.locator(".composer .usage", { hasText: /tokens/ }).waitFor();
   }
 
   return [
