@@ -45,7 +45,7 @@ impl State {
         let preview = Preview {
             title: "Start the plan?".to_owned(),
             note: Some(format!(
-                "the plan is in {}; you can edit it before you start",
+                "you can edit it before you start: {}",
                 path.display()
             )),
             locations: vec![Location {
