@@ -513,7 +513,7 @@ export class Session implements Disposable {
     const isNotice = state === "running" || state === "ready";
     this.status = isNotice ? { ...status, message: null } : status;
     if (isNotice && message) {
-      this.transcript.tell(sentence(message));
+      this.transcript.notice(sentence(message), [], status.passing);
     }
     this.changed();
   }

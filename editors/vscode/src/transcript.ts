@@ -14,7 +14,7 @@ type Entry =
   | { kind: "answer" | "thought"; id: number; text: string; done: boolean }
   | { kind: "tool"; id: number; call: ToolCall; options?: readonly PermissionOption[] }
   | { kind: "plan"; id: number; entries: readonly PlanEntry[] }
-  | { kind: "notice"; id: number; text: string; remedies: readonly Remedy[] }
+  | { kind: "notice"; id: number; text: string; remedies: readonly Remedy[]; isPassing?: true }
   | { kind: "error"; id: number; text: string; details?: string; remedies: readonly Remedy[] };
 type TextEntry = Extract<Entry, { kind: "answer" | "thought" }>;
 type ToolEntry = Extract<Entry, { kind: "tool" }>;
@@ -101,17 +101,9 @@ export class Transcript {
     }
   }
 
-  notice(text: string, remedies: readonly Remedy[] = []): void {
-    this.push({ kind: "notice", text, remedies });
-  }
-
-  /** What the server says of a turn. What differs from the last item in its numbers alone takes its place: the next try of a request. */
-  tell(text: string): void {
-    const words = (of: string) => of.replace(/\d+/g, "0");
-    if (this.last?.kind === "notice" && words(this.last.text) === words(text)) {
-      this.drop(this.last.id);
-    }
-    this.notice(text);
+  /** A passing one holds until something follows: that a request is tried again. */
+  notice(text: string, remedies: readonly Remedy[] = [], isPassing = false): void {
+    this.push({ kind: "notice", text, remedies, ...(isPassing && { isPassing }) });
   }
 
   /** A turn was undone or redone: only the last such notice offers the way back. */
@@ -312,6 +304,9 @@ export class Transcript {
 
   private push<T extends WithoutId<Entry>>(fields: T): T & { id: number } {
     this.settle();
+    if (this.last?.kind === "notice" && this.last.isPassing) {
+      this.drop(this.last.id);
+    }
     const entry = { ...fields, id: this.ids.next++ };
     this.entries.set(entry.id, entry as Entry);
     this.last = entry as Entry;

@@ -485,6 +485,8 @@ export interface Status {
   readonly usage?: Usage | null;
   /** A notice for people. */
   readonly message?: string | null;
+  /** The notice holds until the turn goes on, such as "retrying after 2 s". */
+  readonly passing: boolean;
 }
 
 /** `_tandem/jobs/stop`, a request: stops a job and everything it started. */

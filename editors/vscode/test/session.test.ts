@@ -340,12 +340,13 @@ test("ids of one conversation mean nothing in the next", async () => {
 test("what the server says stays in the chat, and the next try of a request takes the place of the one before", async () => {
   const { stage, conversations } = await conversation();
   const notices = () => conversations.current.transcript.all().flatMap((item) => (item.kind === "notice" ? [item.text] : []));
-  const said = (sessionId: string, message: string) => stage.status.fire({ sessionId, state: "running", message });
+  const said = (sessionId: string, message: string, passing = false) =>
+    stage.status.fire({ sessionId, state: "running", message, passing });
   said("left", "the session was shortened from about 9 to 4 tokens");
   assert.deepEqual(notices(), []);
   said("old", "the session was shortened from about 9 to 4 tokens");
-  said("old", "HTTP 500; retrying after 1 s");
-  said("old", "HTTP 500; retrying after 2 s");
+  said("old", "HTTP 500; retrying after 1 s", true);
+  said("old", "HTTP 500; retrying after 2 s", true);
   stage.status.fire({ sessionId: "old", state: "waiting", message: "wants to edit" });
   stage.status.fire({ sessionId: "old", state: "ready" });
   assert.deepEqual(notices(), ["The session was shortened from about 9 to 4 tokens.", "HTTP 500; retrying after 2 s."]);

@@ -27,6 +27,8 @@ pub struct Status {
     pub usage: Option<Usage>,
     /// A notice for people. Clients must not parse it.
     pub message: Option<String>,
+    /// The notice holds until the turn goes on, such as "retrying after 2 s".
+    pub passing: bool,
 }
 
 /// What a session is doing.

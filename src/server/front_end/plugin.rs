@@ -30,7 +30,7 @@ impl PluginClient {
         }
     }
 
-    fn status(&self, message: Option<String>) {
+    fn status(&self, message: Option<String>, passing: bool) {
         let Some(state) = &self.state else { return };
         let status = ext::Status {
             session_id: self.id.to_string(),
@@ -50,6 +50,7 @@ impl PluginClient {
                 cost: used.cost,
             }),
             message,
+            passing,
         };
         self.updates.peer().notify("_tandem/status", &status);
     }
@@ -99,8 +100,9 @@ impl PluginClient {
 
 impl FrontEnd for PluginClient {
     fn event(&mut self, event: AgentEvent) {
+        let passing = matches!(event, AgentEvent::Retry { .. });
         if let Some(notice) = self.updates.event(event) {
-            self.status(Some(notice));
+            self.status(Some(notice), passing);
         }
     }
 
@@ -114,7 +116,7 @@ impl FrontEnd for PluginClient {
     fn state(&mut self, state: &State) {
         self.updates.state(state);
         self.state = Some(state.clone());
-        self.status(message(state));
+        self.status(message(state), false);
     }
 
     fn commands(&mut self, commands: &[Offered]) {

@@ -57,6 +57,7 @@ export function badInputChecks({ bench, model }) {
     await bench.say("Too fast?");
     await answer("After 429.").waitFor();
     await bench.idle();
+    await exactly(chat.locator(".list .notice", { hasText: "retrying" }), 0); // it is past
     await model.script([{ hang: true }], [{ text: "After a stall." }]);
     const { requests } = await model.state();
     await bench.say("Silence?");

@@ -584,6 +584,7 @@
 ---@field effort? string The reasoning effort, unless it is the configured one.
 ---@field usage? wire.Usage Its usage, once the first answer has arrived.
 ---@field message? string A notice for people.
+---@field passing boolean The notice holds until the turn goes on, such as "retrying after 2 s".
 
 ---**UNSTABLE**
 ---@class wire.SubagentSessionCapabilities
