@@ -143,17 +143,16 @@ impl<C: Catalog> TextCalls<C> {
     pub(crate) fn settle(&mut self, is_quoted: IsQuoted<'_>) -> Held {
         let (before, tail) = self.held();
         let begun = before.len();
-        if self.is_noise() {
-            // The beginning of a call was meant as one.
-            let is_meant = is_begun(tail);
-            let text = self.release();
-            return if is_meant {
-                Held::Unusable(text, UNREADABLE.to_owned())
-            } else {
-                Held::Text(text)
-            };
-        }
         let is_tool = |name: &str| self.tools.resolve(name).is_some();
+        if self.is_noise() {
+            // The beginning of a call was meant as one, and what stands before the end of one may be.
+            let why = if is_begun(tail) {
+                Some(UNREADABLE.to_owned())
+            } else {
+                self.suspicious(tail, &is_tool, is_quoted)
+            };
+            return self.as_text(why);
+        }
         let why = match Self::read(tail, &is_tool) {
             Some(calls) if calls.iter().any(is_quoted) => None,
             Some(calls) => match self.accepted(before.split_at(self.shown.min(begun)).1, calls) {
@@ -166,6 +165,11 @@ impl<C: Catalog> TextCalls<C> {
             },
             None => self.suspicious(tail, &is_tool, is_quoted),
         };
+        self.as_text(why)
+    }
+
+    /// Held-back text is text; why, if it was meant as a call.
+    fn as_text(&mut self, why: Option<String>) -> Held {
         let text = self.release();
         match why {
             Some(why) => Held::Unusable(text, why),
@@ -288,7 +292,12 @@ impl<C: Catalog> TextCalls<C> {
                 .strip_prefix("</")
                 .and_then(|rest| rest.split_once('>'))
                 .is_some_and(|(name, _)| self.text.contains(&format!("<{name}>")));
-            let is_broken = calls.is_empty() || rest.starts_with('<') && !is_around;
+            // Nothing is outside of the marks.
+            let is_whole = || {
+                let outside = self.held().0.trim();
+                outside.is_empty() && marks::without_ends(rest).len() < rest.trim_end().len()
+            };
+            let is_broken = calls.is_empty() || rest.starts_with('<') && !is_around || is_whole();
             let is_broken = is_broken && !calls.iter().any(is_quoted);
             return is_broken.then(|| UNREADABLE.to_owned());
         }

@@ -18,7 +18,7 @@ fn headers() -> impl Iterator<Item = &'static str> {
 /// Ends of thoughts that end nothing else.
 fn ends() -> impl Iterator<Item = &'static str> {
     let is_only =
-        |end: &&str| *end != MESSAGE_END && marks::ends(&[Kind::Header]).all(|it| it != *end);
+        |end: &&str| *end != MESSAGE_END && marks::ends(&[Kind::Calls]).all(|it| it != *end);
     marks::ends(&[Kind::Thoughts]).filter(is_only)
 }
 
@@ -227,9 +227,11 @@ impl Thoughts {
         }
         let mut marks = begins().chain(headers());
         let is_open = found == Header::Begun || marks.any(|mark| marks::may_become(text, mark));
-        let header = headers().find_map(|header| marks::after(text, header));
-        let header = header.or_else(|| marks::after_header(text).filter(|_| !is_open));
-        if header.is_none() && (text.is_empty() || is_open) || marks::may_become_header(text) {
+        let known = headers().find_map(|header| marks::after(text, header));
+        let header = known.or_else(|| marks::after_header(text).filter(|_| !is_open));
+        if header.is_none() && (text.is_empty() || is_open)
+            || known.is_none() && marks::may_become_header(text)
+        {
             return false;
         }
         if let Some(rest) = header {
@@ -258,9 +260,19 @@ impl Thoughts {
             (self.held, self.any, self.state) = (rest.to_owned(), true, State::Beginning);
             return true;
         }
+        let later = later(&self.held, &self.released);
+        if let Some((before, Some((thought, rest)))) = later {
+            out.text(before);
+            self.released.note(before);
+            out.reasoning(thought);
+            self.held = rest.to_owned();
+            return true;
+        }
         let marks = ends().chain(begins());
         let unclear = marks.map(|mark| marks::pending(&self.held, mark)).max();
         let mut certain = self.held.len() - unclear.unwrap_or(0);
+        // Without their end they are text.
+        certain = later.map_or(certain, |(before, _)| certain.min(before.len()));
         let next = next_header(&self.held, &self.released);
         if let Some((at, is_whole)) = next {
             certain = certain.min(at);
@@ -277,6 +289,24 @@ impl Thoughts {
 }
 
 impl Released {
+    /// The last character of the answer with this text behind it.
+    fn last_of(&self, text: &str) -> char {
+        text.chars().next_back().unwrap_or(self.last)
+    }
+
+    /// Whether nothing but blanks follows the last line break.
+    fn ends_line(&self, text: &str) -> bool {
+        self.last_of(text.trim_end_matches([' ', '\t'])) == '\n'
+    }
+
+    /// Whether what follows is in a fence.
+    fn is_fenced(&self, text: &str) -> bool {
+        let fences = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with(FENCE));
+        (fences.count() % 2 == 1) != self.is_in_fence
+    }
+
     /// Whether the text ends with a recipient: `to=NAME`.
     fn addresses(&self, text: &str) -> bool {
         let text = text.trim_end_matches(' ');
@@ -415,22 +445,37 @@ fn mentions_beginning(text: &str) -> bool {
         && begins().any(|begin| marks::find(text, begin).is_some())
 }
 
+/// Thoughts that begin a line in the middle of an answer: the text before them, and, once they end, they and what follows
+/// them. A beginning that was mentioned is what the answer is about.
+fn later<'a>(text: &'a str, released: &Released) -> Option<(&'a str, Option<(&'a str, &'a str)>)> {
+    if released.has_beginning {
+        return None;
+    }
+    let rows = MARKS
+        .iter()
+        .filter(|(_, _, kind, _)| *kind == Kind::Thoughts);
+    let found = rows.filter_map(|(begin, end, _, _)| {
+        let (from, to) = marks::find(text, begin)?;
+        let inside = text.split_at(to).1;
+        let ended = marks::find(inside, end);
+        let parts = ended.map(|(from, to)| (inside.split_at(from).0, inside.split_at(to).1));
+        Some((text.split_at(from).0, parts))
+    });
+    let (before, parts) = found.min_by_key(|(before, _)| before.len())?;
+    let is_free = released.ends_line(before) && !released.is_fenced(before);
+    is_free.then_some((before, parts))
+}
+
 /// The text before and after the end of thoughts: one that begins a line, or stands without a blank between the end of a line
 /// or a mark. One that is mentioned stands in a sentence, in quotes or behind a beginning.
 fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
     let is_end = |(before, after): &(&str, &str)| {
-        let fences = before
-            .lines()
-            .filter(|line| line.trim_start().starts_with(FENCE))
-            .count()
-            % 2
-            == 1;
-        let last = |text: &str| text.chars().next_back().unwrap_or(released.last);
-        let is_line = last(before.trim_end_matches([' ', '\t'])) == '\n';
-        let is_glued = !last(before).is_whitespace()
-            && last(before) != '`'
-            && after.starts_with(['\n', '\r', '<', '[']);
-        fences == released.is_in_fence && !mentions_beginning(before) && (is_line || is_glued)
+        let last = released.last_of(before);
+        let is_glued =
+            !last.is_whitespace() && last != '`' && after.starts_with(['\n', '\r', '<', '[']);
+        !mentions_beginning(before)
+            && !released.is_fenced(before)
+            && (released.ends_line(before) || is_glued)
     };
     if released.has_beginning {
         return None;

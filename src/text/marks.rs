@@ -6,13 +6,14 @@
 //!
 //! The tokens that only begin or end an answer are no rows but a rule: `<|`, a name, `|>`. So are the names of most marks around
 //! calls: in a row, `*` is a name made of the [words](names) for calls, in any order (`tool_calls`, `start_action`), and
-//! `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough (`function`).
+//! `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough (`function`), and `?` is a word
+//! for thoughts.
 
 mod names;
 
 use std::borrow::Cow;
 
-pub(crate) use self::names::{is_name_of_calls, words};
+pub(crate) use self::names::{THOUGHTS, is_name_of_calls, words};
 
 /// What a mark stands around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,19 +68,14 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<parameters>", "</parameters>", Argument, "Cline"),
     ("<![CDATA[", "]]>", Argument, "Cline"),
     ("<arguments>", "</arguments>", Argument, "Hermes"),
-    ("<|\"|>", "<|\"|>", Argument, "Gemma 4"),
+    (QUOTE, QUOTE, Argument, "Gemma 4"),
     ("<args>", "</args>", Argument, "Roo"),
     ("<|tool_call_argument_begin|>", "<|tool_call_argument_end|>", Argument, "Kimi"),
-    ("<think>", "</think>", Thoughts, "DeepSeek, Qwen, GLM, Seed"),
-    ("<thinking>", "</thinking>", Thoughts, "Claude"),
-    ("<thought>", "</thought>", Thoughts, "Gemini, Gemma"),
-    ("<reasoning>", "</reasoning>", Thoughts, "Claude"),
-    ("<scratchpad>", "</scratchpad>", Thoughts, "Claude"),
-    ("<reflection>", "</reflection>", Thoughts, "Llama 3"),
+    ("<?>", "</?>", Thoughts, "DeepSeek, Qwen, GLM, Seed, Claude, Gemini, Gemma, Llama 3"),
     ("<|inner_prefix|>", "<|inner_suffix|>", Thoughts, "Apertus"),
     ("<|START_THINKING|>", "<|END_THINKING|>", Thoughts, "Command"),
     ("<|think|>", "<|end|>", Thoughts, "Solar"),
-    ("<|message_model|><|content_thinking|>", "<|end_message|>", Thoughts, "Inkling"),
+    ("<|content_thinking|>", "<|end_message|>", Thoughts, "Inkling"),
     ("<|thinking|>", "<|/thinking|>", Thoughts, "Granite"),
     ("[THINK]", "[/THINK]", Thoughts, "Mistral"),
     ("◁think▷", "◁/think▷", Thoughts, "Kimi"),
@@ -90,11 +86,12 @@ pub(crate) const MARKS: &[Mark] = &[
     ("[|assistant|]", "[|endofturn|]", Header, "EXAONE"),
     ("<|open|>message<|sep|>", MESSAGE_ENDS[0], Header, "Kimi K3"),
     ("<|open|>response<|sep|>", MESSAGE_ENDS[1], Header, "Kimi K3"),
-    ("<|message_model|><|content_text|>", "<|end_message|>", Header, "Inkling"),
     ("]~b]ai", "[e~[", Header, "MiniMax"),
     ("<bos>", "<eos>", Stop, "Gemma, Seed"),
     ("<s>", "</s>", Stop, "Mistral, Llama 2"),
     ("", "[EOS]", Stop, "Mistral"),
+    ("", "[/INST]", Stop, "Mistral, Llama 2"),
+    ("", "</^>", Stop, "Hermes, Qwen"),
     ("", "]<]minimax[>[", Stop, "MiniMax M3"),
 ];
 
@@ -229,61 +226,65 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     plain.into()
 }
 
-/// What follows a mark that ends an answer or stands at the end of one: a row of the table, or a token. A token that
-/// begins a message has its sender behind it.
+/// What follows a mark that ends an answer or stands at the end of one: a row of the table, or a token. A token may have
+/// a sender behind it.
 pub(crate) fn after_end<'a>(text: &'a str, kinds: &[Kind]) -> Option<&'a str> {
     if let Some(rest) = ends(kinds).find_map(|end| after(text, end)) {
         return Some(rest);
     }
-    let (name, rest) = token(text)?;
-    let mut senders = SENDERS.iter().filter(|_| begins_message(name));
-    let after = senders.find_map(|sender| spelled(rest, sender));
-    Some(after.unwrap_or(rest))
-}
-
-/// What follows the tokens that a message begins with and the name of its sender between them: `<|im_start|>assistant`,
-/// `<|start_of_role|>assistant<|end_of_role|>`, `<|begin_of_text|>`. One that is spoken of has a blank behind it.
-pub(crate) fn after_header(text: &str) -> Option<&str> {
-    let (name, rest) =
-        token(text).filter(|(name, _)| begins_message(name) && !may_begin_call(name))?;
+    let (_, rest) = token(text)?;
     let mut sent = SENDERS.iter().filter_map(|sender| spelled(rest, sender));
-    if let Some(rest) =
-        sent.find(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == ' '))
-    {
-        let closed = token(rest).filter(|(name, _)| name.to_ascii_lowercase().contains("end"));
-        return Some(closed.map_or(rest, |(_, rest)| rest));
-    }
-    // Without a sender it may be an unknown mark of a call.
-    let name = name.to_ascii_lowercase();
-    let is_alone = name == SENDERS[0] || ANSWERS.iter().any(|word| name.ends_with(word));
-    (is_alone && !rest.starts_with(' ')).then_some(rest)
+    let sent = sent.find(|rest| !rest.starts_with(char::is_lowercase));
+    Some(sent.unwrap_or(rest))
 }
 
-/// Whether a text may become what [`after_header`] skips.
+/// What follows a mark that an answer begins with and that says nothing: whatever may [end](after_end) one, where no call
+/// follows. One that is spoken of has a blank and no capital letter behind it.
+pub(crate) fn after_header(text: &str) -> Option<&str> {
+    let rest = after_end(text, &ALL).filter(|_| !begins_call(text))?;
+    let next = rest.trim_start_matches(' ');
+    let is_spoken_of = next.len() < rest.len() && !next.starts_with(is_next);
+    // It may be an unknown mark of a call.
+    let may_call =
+        |(name, rest): (&str, &str)| names::is_head(name) || rest.trim_start().starts_with('{');
+    (!is_spoken_of && !token(text).is_some_and(may_call)).then_some(rest)
+}
+
+/// Whether a text may become what [`after_header`] skips, or is it so far and may become a call.
 pub(crate) fn may_become_header(text: &str) -> bool {
-    let Some((name, rest)) = token(text) else {
-        return !text.is_empty() && may_become_end(text, &[]);
+    let is_undecided = |rest: &str| {
+        rest.bytes().all(|it| it == b' ')
+            || may_become_sender(rest)
+            || begins(&[Calls, Named]).any(|mark| may_become(text, mark))
     };
-    let is_begun = |sender: &&str| {
-        let may_close = |rest| may_become_end(rest, &[]);
-        begins_spelling(rest, sender) || spelled(rest, sender).is_some_and(may_close)
-    };
-    begins_message(name) && !may_begin_call(name) && SENDERS.iter().any(is_begun)
+    !text.is_empty()
+        && (may_become_end(text, &ALL) || after_end(text, &ALL).is_some_and(is_undecided))
 }
 
-/// What a token says that begins an answer without a sender: `<|START_TEXT|>`, `<|begin▁of▁sentence|>`.
-const ANSWERS: [&str; 5] = ["text", "response", "answer", "sentence", "box"];
-
-/// Whether a token with this name begins a message.
-fn begins_message(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let begins = ["start", "begin"].iter().any(|word| name.contains(word));
-    begins || ["turn", "from", SENDERS[0]].contains(&name.as_str())
+/// Whether a sender begins with a text.
+pub(crate) fn may_become_sender(text: &str) -> bool {
+    SENDERS.iter().any(|sender| begins_spelling(text, sender))
 }
 
-/// Whether a message that begins with this token may be a call: of GPT-OSS, of Functionary, or in words for calls.
-fn may_begin_call(name: &str) -> bool {
-    ["start", "from"].contains(&name) || is_name_of_calls(name)
+/// Whether a text begins with a mark of a call, or a token that one of GPT-OSS or Functionary begins with.
+fn begins_call(text: &str) -> bool {
+    let headers = ["<|start|>", "<|from|>"];
+    let mut marks = begins(&[Calls, Named]).chain(headers);
+    marks.any(|mark| after(text, mark).is_some())
+}
+
+/// Whether a text begins with the mark of a call or of a message.
+pub(crate) fn begins_another(text: &str) -> bool {
+    let is_message = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.contains("start") || name.contains("begin")
+    };
+    begins_call(text) || token(text).is_some_and(|(name, _)| is_message(name))
+}
+
+/// What may follow a mark that is not spoken of.
+fn is_next(character: char) -> bool {
+    character.is_uppercase() || matches!(character, '<' | '[' | '\n')
 }
 
 /// Whether a text is the beginning of a mark that ends an answer.
@@ -297,7 +298,7 @@ pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
 /// How the names of tokens begin that need no bars: Gemma's, `Idefics`', `TeleChat`'s.
 const BARE: [&str; 3] = ["start_of_", "end_of_", "_end"];
 /// The names of tokens that a tokenizer keeps for later; a number follows (Gemma, Nemotron).
-const RESERVED: [&str; 2] = ["unused", "extra_id_"];
+const RESERVED: [&str; 3] = ["unused", "extra_id_", "special_"];
 
 /// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`, `<channel|>`.
 fn token(text: &str) -> Option<(&str, &str)> {
@@ -316,7 +317,7 @@ fn token(text: &str) -> Option<(&str, &str)> {
 
 fn is_reserved(name: &str) -> bool {
     let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
-    let mut numbers = RESERVED.iter().filter_map(|it| name.strip_prefix(it));
+    let mut numbers = RESERVED.iter().filter_map(|it| spelled(name, it));
     numbers.any(is_number)
 }
 
@@ -336,12 +337,17 @@ pub(crate) fn without_ends(text: &str) -> &str {
         let (before, here) = text.split_at(at);
         // The beginning of an argument that never came is none.
         let begun = || begins(&[Argument]).find_map(|begin| after(here, begin));
-        // A row of a vocabulary.
-        let is_row =
-            || before.ends_with('\n') && token(here).is_some_and(|(name, _)| is_reserved(name));
+        // A row of a vocabulary has others beside it.
+        let is_row = || {
+            let is_reserved = |line: &str| token(line).is_some_and(|(name, _)| is_reserved(name));
+            before.ends_with('\n') && text.lines().filter(|line| is_reserved(line)).count() > 1
+        };
+        // The JSON that a token for quotes stands in ends behind it.
+        let is_quote = after(here, QUOTE).is_some();
+        let last = |c: char| c.is_whitespace() || is_quote && matches!(c, '}' | ']' | ')');
         if let Some(rest) = after_end(here, &ALL).or_else(begun)
             && !is_row()
-            && text.len() - rest.trim_start().len() >= end
+            && text.len() - rest.trim_start_matches(last).len() >= end
         {
             end = before.trim_end().len();
             cut.push(at);
@@ -389,22 +395,33 @@ const LONGEST_NAMESPACE: usize = 24;
 const BEGINNING: char = '*';
 const ENDING: char = '^';
 const WORD: char = '+';
+const THOUGHT: char = '?';
+
+fn is_place(character: char) -> bool {
+    matches!(character, BEGINNING | ENDING | WORD | THOUGHT)
+}
 
 /// Whether a name stands in a place of a mark for names.
 fn fits(name: &str, place: char) -> bool {
-    names::is_name(name, place == ENDING) || place == WORD && names::is_head(name)
+    match place {
+        THOUGHT => names::THOUGHTS.contains(&name.to_lowercase().as_str()),
+        WORD if names::is_head(name) => true,
+        place => names::is_name(name, place == ENDING),
+    }
 }
 
 /// The longest name of a token, in bytes.
 const LONGEST_TOKEN: usize = 40;
 /// What follows a namespace without a colon: `<longcat_arg_key>`, `<dots_function_call>`.
-const SPACED: [&str; 4] = ["*>", "arg_key>", "arg_value>", "think>"];
+const SPACED: [&str; 4] = ["*>", "arg_key>", "arg_value>", "?>"];
 /// What `MiniMax` M3 writes before each tag.
 const SEPARATOR: &str = "]<]minimax[>[";
 /// The brackets of Kimi K3, and what closes both.
 const BRACKETS: [(&str, &str); 3] = [("<|open|>", "<"), ("<|close|>", "</"), ("<\\/", "</")];
 const MESSAGE_ENDS: [&str; 2] = ["<|close|>message<|sep|>", "<|close|>response<|sep|>"];
 const CLOSING: &str = "<|sep|>";
+/// The quotes of Gemma 4.
+const QUOTE: &str = "<|\"|>";
 const ALL: [Kind; 6] = [Calls, Named, Argument, Thoughts, Header, Stop];
 
 /// A text behind the name that it begins with, as far as it goes.
@@ -417,7 +434,7 @@ fn spelled<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     let mut characters = text.chars();
     for wanted in mark.chars() {
         let before = characters.as_str();
-        if matches!(wanted, BEGINNING | ENDING | WORD) {
+        if is_place(wanted) {
             characters = placed(before, wanted)?.chars();
             continue;
         }
@@ -467,8 +484,17 @@ fn begins_spelling(text: &str, mark: &str) -> bool {
             return true;
         };
         match wanted.next() {
-            Some(wanted @ (BEGINNING | ENDING | WORD)) => {
+            Some(wanted) if is_place(wanted) => {
                 let (name, after) = split_name(rest);
+                if after.is_empty() && wanted == THOUGHT {
+                    let name = name.to_lowercase();
+                    let (word, suffix) = name.split_at(name.find(':').unwrap_or(name.len()));
+                    return if suffix.is_empty() {
+                        names::THOUGHTS.iter().any(|it| it.starts_with(word))
+                    } else {
+                        names::THOUGHTS.contains(&word) && may_be_suffix(suffix)
+                    };
+                }
                 if after.is_empty() {
                     let (known, left) = names::in_words(name);
                     let mut next =
@@ -515,7 +541,7 @@ fn is_fill(character: char) -> bool {
 fn tag(mark: &str) -> Option<(&str, &str)> {
     let open = if mark.starts_with("</") { "</" } else { "<" };
     let name = mark.strip_prefix(open)?;
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, BEGINNING | WORD))
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || is_place(c))
         .then_some((open, name))
 }
 

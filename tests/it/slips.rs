@@ -4,6 +4,7 @@
 //! A case says what the model answers and what a user sees afterwards, never a wording of ours. Categories whose name
 //! begins with `safety` hold without exception.
 
+mod edges;
 mod envelopes;
 mod generated;
 mod judge;
@@ -42,6 +43,7 @@ fn quotations_and_explanations_never_run() {
         generated::quotations(),
         generated::explanations(),
         generated::decoded(),
+        edges::own_words(),
     ]
     .concat();
     let (report, failed) = play_cases(&selected(cases));
@@ -65,6 +67,10 @@ fn variants_of_slips_are_handled() {
         envelopes::unknown_marks(),
         envelopes::messages(),
         envelopes::frames(),
+        edges::edges(),
+        edges::next_calls(),
+        edges::broken_marks(),
+        edges::later_thoughts(),
     ]
     .concat();
     let (report, failed) = play_cases(&selected(cases));

@@ -6,7 +6,7 @@ use super::Inputs;
 use crate::agent::compact::{is_summary, said};
 use crate::calls::text::{may_come_from, says};
 use crate::model::collect::is_given;
-use crate::model::{Arguments, Message, ToolCall};
+use crate::model::{Arguments, AssistantMessage, Message, Part, ToolCall};
 use crate::tools::Tool;
 
 /// Whether a call changes something, may come from what was read, and was not asked for by a person. Every call may of a
@@ -26,8 +26,8 @@ pub(super) fn may_be_read(
         let mut texts = entry.read_texts().into_iter();
         match entry.message() {
             // What is attached stands behind the person's own words, beside which there may be instructions, or a
-            // summary.
-            Message::User { .. } => {
+            // summary. What the model answered before is something it has read, and a note of ours nobody's wish.
+            Message::User { parts } if matches!(parts.first(), Some(Part::Text { .. })) => {
                 let own = texts.next().unwrap_or_default();
                 may_any |= is_summary(&own);
                 let words = said(&Message::text(own.as_str()));
@@ -35,8 +35,9 @@ pub(super) fn may_be_read(
                     read.push(own);
                 }
                 asked.extend(words);
+                read.extend(last.map(|message: &AssistantMessage| message.text.clone()));
             }
-            Message::Results { .. } => {}
+            Message::User { .. } | Message::Results { .. } => {}
             Message::Assistant(message) => {
                 may_any |= message.calls.iter().any(|call| is_given(&call.id));
                 last = Some(message);

@@ -64,12 +64,7 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
         let Value::String(text) = &*value else {
             continue;
         };
-        let clean = before_foreign(headless(unwrapped(text, ours), ours), ours);
-        let clean = if is_document {
-            clean
-        } else {
-            before_call(clean)
-        };
+        let clean = before_next(headless(unwrapped(text, ours), ours), ours, is_document);
         let clean = without_marks(clean, ours, properties, is_document);
         let clean = if ours == "content" {
             unfenced(clean, is_document)
@@ -240,38 +235,57 @@ fn own<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     family.or_else(|| ended(&format!("</{name}>")))
 }
 
-/// A text up to the end of its argument, where one that no tool of ours has follows: nothing in the text begins what
-/// ends it.
-fn before_foreign<'a>(text: &'a str, name: &str) -> &'a str {
-    let mut begins = text.match_indices('<').map(|(at, _)| text.split_at(at));
+/// A text up to the marks that end its argument, where another argument, call or message follows them: nothing in the
+/// text begins what they end. A call that was cut needs none before it.
+fn before_next<'a>(text: &'a str, name: &str, is_document: bool) -> &'a str {
+    let mut begins = text
+        .match_indices(['<', '[', ']'])
+        .map(|(at, _)| text.split_at(at));
     let found = begins.find_map(|(before, rest)| {
-        let is_argument = keyed(rest).is_some()
-            || rest
-                .split_once('>')
-                .is_some_and(|(tag, _)| tag.contains('_') && !tag.contains(' '));
-        let before = before.trim_end();
-        let own = is_argument.then(|| own(before, name))??;
-        let tag = before.strip_prefix(own)?.trim_matches(['<', '/', '>']);
+        let is_call = marks::begins_another(rest);
+        if is_call && !is_document && is_cut(before, rest) {
+            return Some(before);
+        }
+        let is_argument = || {
+            keyed(rest).is_some()
+                || rest
+                    .split_once('>')
+                    .is_some_and(|(tag, _)| tag.contains('_') && !tag.contains(' '))
+        };
+        if !is_call && !is_argument() || is_quoted(before) {
+            return None;
+        }
+        let ended = before.trim_end();
+        // An element may end before another one, but no argument, nor what is a token.
+        let clean = marks::without_ends(ended);
+        let (_, mark) = ended.split_at(clean.len().min(ended.len()));
+        let mark = mark.trim_start();
+        let is_end = marks::ends(&[Kind::Argument]).any(|end| marks::after(mark, end).is_some());
+        let is_token = || !mark.starts_with("</") && !marks::begins_another(mark);
+        if is_call && !mark.is_empty() && (is_end || is_token()) {
+            return Some(clean);
+        }
+        let own = own(ended, name)?;
+        let tag = ended.strip_prefix(own)?.trim_matches(['<', '/', '>']);
         (!own.contains(&format!("<{tag}"))).then_some(own)
     });
     found.unwrap_or(text)
 }
 
-/// A text up to the next call, which begins a line of it in the tokens of a family and was cut.
-fn before_call(text: &str) -> &str {
-    let begins = marks::begins(&[Kind::Calls, Kind::Named]).filter(|begin| marks::is_token(begin));
-    let found = begins
-        .chain(["<|start|>assistant"])
-        .filter_map(|begin| marks::find(text, begin));
-    let Some((at, _)) = found.min() else {
-        return text;
-    };
-    let (before, call) = text.split_at(at);
+/// Whether a text ends in a code fence or behind a backtick.
+fn is_quoted(text: &str) -> bool {
+    let line = text.rsplit('\n').next().unwrap_or_default();
+    [text.matches("```").count(), line.matches('`').count()]
+        .iter()
+        .any(|count| count % 2 == 1)
+}
+
+/// Whether a call is all of the last line and its JSON is not complete.
+fn is_cut(before: &str, call: &str) -> bool {
     let is_cut = call
         .find("{\"")
         .is_some_and(|at| repair::first_value(call.split_at(at).1).is_none());
-    let is_last = is_cut && !call.contains('\n') && before.ends_with('\n');
-    if is_last { before } else { text }
+    is_cut && !call.contains('\n') && before.ends_with('\n')
 }
 
 /// The text of a file whose every line has its number and an arrow before it, as other agents show files.

@@ -61,22 +61,16 @@ pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Ma
 
 /// A call whose arguments stand a few words behind its name: JSON, or in the marks of a family. What follows them is left.
 pub(super) fn arguments_within<'a>(name: &str, text: &'a str) -> Found<'a> {
-    let json = text.find('{');
+    let near = |at: Option<usize>| Some(text.split_at(at.filter(|at| *at < NEAR)?).1);
     let marked =
         marks::begins(&[Kind::Argument]).filter_map(|mark| Some(marks::find(text, mark)?.0));
-    let at = json
-        .into_iter()
-        .chain(marked)
-        .min()
-        .filter(|at| *at < NEAR)?;
-    let text = text.split_at(at).1;
-    with_json(name, text).or_else(|| {
-        let forms: [Argument<'_>; 2] = [&parameter, &pair];
-        let mut found = forms
-            .iter()
-            .filter_map(|form| function(name, text, "", form));
-        found.find(|(calls, _)| calls.iter().all(|call| !call.arguments.is_empty()))
-    })
+    let forms: [Argument<'_>; 2] = [&parameter, &pair];
+    let text_of_marks = near(marked.min());
+    let mut found = forms
+        .iter()
+        .filter_map(|form| function(name, text_of_marks?, "", form));
+    let marked = found.find(|(calls, _)| calls.iter().all(|call| !call.arguments.is_empty()));
+    marked.or_else(|| with_json(name, near(text.find('{'))?))
 }
 
 /// How many bytes may stand between a name and its arguments.

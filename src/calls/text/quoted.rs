@@ -274,6 +274,7 @@ fn syntax() -> impl Iterator<Item = String> {
         .copied()
         .chain(names)
         .chain(marks::words())
+        .chain(marks::THOUGHTS)
         .flat_map(words)
 }
 

@@ -292,6 +292,9 @@ fn may_be_ends(text: &str) -> bool {
         let Some(after) = marks::after_end(rest, ENDS) else {
             return false;
         };
+        if marks::may_become_sender(after) {
+            return true;
+        }
         rest = after.trim();
     }
     true

@@ -73,7 +73,7 @@ fn what_begins_a_message_is_no_answer() {
         check(&format!("{header}Yes."), "", "Yes.");
         check(&format!("{header}<think>a</think>Yes."), "a", "Yes.");
     }
-    for text in ["<|im_start|> begins it.", "<|image|>Yes.", "<start>x"] {
+    for text in ["<|im_start|> begins it.", "<|image|> is one.", "<start>x"] {
         check(text, "", text);
     }
     check("thought\na plan\n<channel|>Yes.", "thought\na plan", "Yes.");

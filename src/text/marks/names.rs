@@ -14,11 +14,31 @@ const HEADS: [&str; 8] = [
     "action",
     "python",
 ];
-const MORE: [&str; 8] = [
-    "code", "use", "request", "section", "begin", "start", "prefix", "tag",
+const MORE: [&str; 9] = [
+    "code",
+    "use",
+    "request",
+    "invocation",
+    "section",
+    "begin",
+    "start",
+    "prefix",
+    "tag",
 ];
-/// The words of names that end calls, and a slash.
-const ENDINGS: [&str; 3] = ["end", "suffix", "/"];
+/// The words of names that end calls, and a slash, or stand around their results.
+const ENDINGS: [&str; 7] = [
+    "end", "suffix", "/", "response", "results", "result", "output",
+];
+
+/// The names of elements around thoughts.
+pub(crate) const THOUGHTS: [&str; 6] = [
+    "think",
+    "thinking",
+    "thought",
+    "reasoning",
+    "scratchpad",
+    "reflection",
+];
 
 /// The words of names around calls.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {

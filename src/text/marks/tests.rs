@@ -5,7 +5,8 @@ fn spellings(mark: &str) -> Vec<String> {
     let mark = &mark
         .replace('*', "tool_call")
         .replace('^', "end_tool_call")
-        .replace('+', "function");
+        .replace('+', "function")
+        .replace('?', "think");
     let mut all = vec![
         mark.to_owned(),
         mark.to_uppercase(),
