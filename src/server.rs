@@ -216,7 +216,12 @@ impl Server {
                     // A code action may have answered first.
                     let _answered = self.requests.answer(Some(&request), permission);
                 }
-                Some(uri) = self.chats.saved() => self.chat_saved(&uri),
+                Some(found) = self.chats.earlier.join_next() => {
+                    self.resume_earlier(found.ok().flatten());
+                }
+                Some(uri) = self.chats.saves.next(), if self.chats.earlier.is_empty() => {
+                    self.chat_saved(&uri);
+                }
                 Some(ended) = self.tasks.join_next() => log_panic(ended),
                 Some(ended) = self.closing.join_next() => log_panic(ended),
                 _ = watch.tick() => if !self.client.is_alive() {

@@ -162,7 +162,7 @@ impl Actor {
             .iter()
             .map(|root| root.path().to_owned())
             .collect();
-        let journal = Journal::new(setup.journal, Arc::clone(&id), folders);
+        let journal = Journal::new(setup.journal, Arc::clone(&id), folders, setup.chat);
         let conversation = Conversation::new(Arc::clone(&id), journal);
         let state = run::initial_state(&models, &extensions, setup.mode);
         Self {

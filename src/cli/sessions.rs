@@ -161,6 +161,7 @@ fn list(page: &[Listed], json: bool, out: &mut dyn Write) -> anyhow::Result<()> 
         folders,
         title,
         updated,
+        chat: _,
     } in page
     {
         if json {

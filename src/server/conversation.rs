@@ -28,7 +28,7 @@ pub(super) struct Conversation {
     pub title: String,
     /// How it is shown.
     pub front: Box<dyn FrontEnd>,
-    /// The request that waits for the conversation to be loaded.
+    /// How it is being loaded.
     pub opening: Option<Opening>,
     /// Prompts that were sent and have not ended.
     pub prompts: Prompts,
@@ -45,18 +45,21 @@ pub(super) struct Sources {
     pub instructions: String,
     /// The conversation it is a copy of.
     pub original: Option<SessionId>,
+    /// The chat file that shows it.
+    pub chat: Option<PathBuf>,
 }
 
-/// A request to load a conversation.
+/// A conversation being loaded.
 pub(super) struct Opening {
-    pub responder: Responder,
+    /// The request for it; there is none for that of a chat file.
+    pub responder: Option<Responder>,
     pub start: Start,
 }
 
 impl Conversation {
     /// Closes the session. Waiting requests are answered and the turn is cancelled.
     pub async fn close(mut self) {
-        if let Some(Opening { responder, .. }) = self.opening.take() {
+        if let Some(responder) = self.opening.take().and_then(|opening| opening.responder) {
             responder.error(
                 ErrorCode::RequestFailed,
                 "the session was closed before it was loaded",
@@ -119,6 +122,10 @@ impl Server {
         setup.instructions.clone_from(&sources.instructions);
         setup.original = sources.original.take();
         setup.offers_import = start == Start::New;
+        // A chat file has nothing to choose them with but the configuration.
+        setup.keeps_mode = sources.chat.is_none();
+        setup.keeps_model = sources.chat.is_none();
+        setup.chat.clone_from(&sources.chat);
         let session = Session::start(setup, self.events.clone(), &self.end);
         let conversation = Conversation {
             session,
@@ -267,7 +274,7 @@ impl Opened {
             folders: std::iter::once(self.cwd).chain(more).collect(),
             servers: servers.map(mcp_server).collect::<Answer<_>>()?,
             instructions: instructions.unwrap_or_default(),
-            original: None,
+            ..Sources::default()
         })
     }
 }

@@ -159,7 +159,10 @@ impl Server {
         }
         let taken = match method.as_str() {
             "exit" => self.take(&params, Self::exit),
-            "initialized" => self.take(&params, |server, _: IgnoredAny| server.announce()),
+            "initialized" => self.take(&params, |server, _: IgnoredAny| {
+                server.announce();
+                server.find_earlier(None);
+            }),
             "session/cancel" => self.take(&params, Self::cancel),
             "$/cancelRequest" | "$/cancel_request" => self.take(&params, Self::cancel_request),
             "textDocument/didOpen" => self.take(&params, Self::did_open),

@@ -21,6 +21,7 @@ impl Server {
             .and_then(Value::as_str)
             .unwrap_or_default();
         self.documents.open(&uri.0, version, language, &text);
+        self.chat_opened(&uri.0);
     }
 
     pub(super) fn did_change(&mut self, params: lsp::DidChangeTextDocumentParams) {

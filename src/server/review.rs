@@ -70,7 +70,7 @@ impl Server {
             show_message(
                 &self.peer,
                 MessageType::Info,
-                &format!("tandem: there is nothing to {what} since the server started"),
+                &format!("tandem: there is nothing to {what}"),
             );
             return Ok(());
         };

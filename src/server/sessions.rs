@@ -29,7 +29,10 @@ impl Server {
     /// `session/load`, `session/resume`, and `session/fork`, which opens a copy of a session that may be open itself.
     pub(super) fn open_session(start: Start) -> impl FnOnce(&mut Self, Saved, Responder) {
         move |server, saved, responder| match server.open_saved(saved, start) {
-            Ok(conversation) => conversation.opening = Some(Opening { responder, start }),
+            Ok(conversation) => {
+                let responder = Some(responder);
+                conversation.opening = Some(Opening { responder, start });
+            }
             Err(error) => responder.refuse(&error),
         }
     }
@@ -105,7 +108,7 @@ impl Server {
         self.conversation(&name)
     }
 
-    /// The session is loaded: answers its request and sends its title.
+    /// The session is loaded: answers its request and sends its title; that of a chat file has only hunks to show.
     pub(super) fn opened(&mut self, id: &SessionId, title: String) {
         let toggles = self.client.offers.toggles;
         let Some(conversation) = self.conversations.get_mut(id) else {
@@ -113,6 +116,9 @@ impl Server {
         };
         let Some(Opening { responder, start }) = conversation.opening.take() else {
             return;
+        };
+        let Some(responder) = responder else {
+            return self.show_hunks();
         };
         let state = conversation.session.state();
         let (modes, options) = (modes(state.mode), config_options(&state, toggles));
@@ -136,8 +142,12 @@ impl Server {
         let Some(mut conversation) = self.conversations.remove(id) else {
             return;
         };
-        if let Some(Opening { responder, .. }) = conversation.opening.take() {
-            responder.error(ErrorCode::InvalidParams, why);
+        match conversation.opening.take() {
+            Some(Opening {
+                responder: Some(responder),
+                ..
+            }) => responder.error(ErrorCode::InvalidParams, why),
+            _ => self.chats.forget(id),
         }
         self.closing.spawn(conversation.close());
     }
@@ -220,6 +230,7 @@ fn info(listed: Listed) -> acp::SessionInfo {
         mut folders,
         title,
         updated,
+        chat: _,
     } = listed;
     let more = folders.split_off(folders.len().min(1));
     acp::SessionInfo::new(id, folders.pop().unwrap_or_default())

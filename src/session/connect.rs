@@ -53,6 +53,8 @@ pub struct Setup {
     pub start: Start,
     /// The session it is a copy of.
     pub original: Option<SessionId>,
+    /// The chat file that shows it.
+    pub chat: Option<PathBuf>,
     /// Whether a resumed session continues in its own mode rather than in `mode`.
     pub keeps_mode: bool,
     /// Whether it continues with its own model rather than with `provider`.
@@ -136,6 +138,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
         original: None,
+        chat: None,
         keeps_mode: true,
         keeps_model: true,
         settings: settings.clone(),

@@ -50,6 +50,8 @@ pub(super) struct Journal {
     journals: Option<PathBuf>,
     id: SessionId,
     folders: Vec<PathBuf>,
+    /// The chat file that shows the session.
+    chat: Option<PathBuf>,
     /// A mode chosen before there was anything to write.
     mode: Option<Mode>,
     /// The last recorded model.
@@ -84,12 +86,18 @@ enum Place {
 
 impl Journal {
     /// The journal of a new session; nothing is written before its first prompt.
-    pub fn new(folder: Option<PathBuf>, id: SessionId, folders: Vec<PathBuf>) -> Self {
+    pub fn new(
+        folder: Option<PathBuf>,
+        id: SessionId,
+        folders: Vec<PathBuf>,
+        chat: Option<PathBuf>,
+    ) -> Self {
         Self {
             journals: folder.clone(),
             place: folder.map_or(Place::Nowhere, Place::Folder),
             id,
             folders,
+            chat,
             mode: None,
             held: None,
             taught: BTreeMap::new(),
@@ -138,6 +146,7 @@ impl Journal {
                 folders: self.folders.clone(),
                 title: title(text),
                 environment: environment.to_owned(),
+                chat: self.chat.clone(),
             };
             self.note(Record::Session(head));
             self.note(Record::Opened {

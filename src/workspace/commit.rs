@@ -148,7 +148,7 @@ impl Plan {
                 return Err(FileError::NotFound(path.display()));
             }
             (Change::Edits(_) | Change::Patch(_), Known::Changed) => notes.push(
-                "the file had changed since you read it; the edit was matched against the current text".to_owned(),
+                "the file had changed since it was read; the edit was matched against the current text".to_owned(),
             ),
             (Change::Write(_) | Change::Moved { .. }, Known::Changed | Known::ChangedSinceShown) if now.exists() => {
                 return Err(FileError::Changed(path.display()));

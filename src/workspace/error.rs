@@ -35,12 +35,12 @@ pub enum FileError {
     Unencodable(String, String, char),
     /// It changed since the model read it, and the change would revert that.
     #[error(
-        "{0} has changed since you read it; read it again, then repeat the change on the new text"
+        "{0} has changed since it was read; read it again, then repeat the change on the new text"
     )]
     Changed(String),
     /// The model has not read the text it wants to replace.
     #[error(
-        "{0} exists and you have not read it, so it was not overwritten; read it first, then change or rewrite it"
+        "{0} exists and was not read before, so it was not overwritten; read it first, then change or rewrite it"
     )]
     Unread(String),
     /// The new text contains a placeholder for omitted text.
@@ -57,7 +57,7 @@ pub enum FileError {
     )]
     Unsaved(String),
     /// The text to replace was not found, or not exactly once.
-    #[error("{path}: {error}{}", if *.changed { " The file has changed since you read it." } else { "" })]
+    #[error("{path}: {error}{}", if *.changed { " The file has changed since it was read." } else { "" })]
     Match {
         /// The file.
         path: String,

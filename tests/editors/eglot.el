@@ -68,12 +68,12 @@
 (defun tandem-act (title)
   "Take the code action that begins with TITLE."
   (let* ((range (list :start (eglot--pos-to-lsp-position) :end (eglot--pos-to-lsp-position)))
-         (actions (jsonrpc-request (eglot--current-server-or-lose) :textDocument/codeAction
-                                   (list :textDocument (eglot--TextDocumentIdentifier) :range range
-                                         :context '(:diagnostics [] :triggerKind 1))))
-         (action (seq-find (lambda (action) (string-prefix-p title (plist-get action :title))) actions))
-         (command (plist-get action :command)))
-    (unless action (error "No action %s in %S" title actions))
+         (find (lambda ()
+                 (seq-find (lambda (action) (string-prefix-p title (plist-get action :title)))
+                           (jsonrpc-request (eglot--current-server-or-lose) :textDocument/codeAction
+                                            (list :textDocument (eglot--TextDocumentIdentifier) :range range
+                                                  :context '(:diagnostics [] :triggerKind 1))))))
+         (command (plist-get (tandem-wait title find) :command)))
     ;; Not `jsonrpc-request': in Emacs 28 it leaves what follows its answer in the same chunk unread until more comes.
     (let (answered)
       (jsonrpc-async-request (eglot--current-server-or-lose) :workspace/executeCommand
@@ -119,6 +119,19 @@
     (unless (buffer-modified-p) (error "The file was written"))
     (tandem-act "tandem: Undo the last turn")
     (tandem-shows "a + b")))
+
+(defun tandem-test-turn-is-undone-after-a-restart ()
+  "A server that is started again undoes what a turn of the one before it changed, by an action in the code."
+  (tandem-open "notes.tandem.md")
+  (tandem-say "Subtract, please.")
+  (tandem-shows "Answer with a code action")
+  (tandem-act "tandem: Allow")
+  (tandem-shows "There you are.\n\n## You\n")
+  (eglot-shutdown (eglot--current-server-or-lose))
+  (tandem-open "src/lib.rs")
+  (tandem-shows "a - b")
+  (tandem-act "tandem: Undo the last turn")
+  (tandem-shows "a + b"))
 
 (defun tandem-test-chat-is-read ()
   "Symbols, places and outputs of a chat."

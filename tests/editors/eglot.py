@@ -33,6 +33,10 @@ TESTS = {
         [{"call": {"id": "call_1", "name": "edit_file", "arguments": EDIT}}],
         [{"text": "There you are."}],
     ],
+    "turn-is-undone-after-a-restart": [
+        [{"call": {"id": "call_1", "name": "edit_file", "arguments": EDIT}}],
+        [{"text": "There you are."}],
+    ],
     "chat-is-read": [
         [{"call": {"id": "call_1", **READ}}],
         [{"text": "It is in src/lib.rs:3, I think."}],

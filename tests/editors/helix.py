@@ -345,6 +345,29 @@ def last_turn_is_undone_and_redone():
 
 
 @test
+def last_turn_is_reviewed_and_undone_after_a_restart():
+    with reviewed_session([{"text": "I remember."}]) as (model, helix):
+        helix.command("wa")
+        helix.saved("src/lib.rs", lambda text: "a - b" in text)
+        helix.saved("notes.tandem.md", lambda text: "There you are.\n\n## You" in text)
+        helix.restart()
+        helix.ask("And now?")
+        helix.shows("I remember.")
+        assert "a - b" in json.dumps(model.requests()[2]["messages"]), "the session goes on, with its calls"
+        helix.command("open src/lib.rs")
+        helix.type("gg]d")
+        helix.shows(r"tandem: \+1 −1")
+        helix.type("3gg")
+        helix.action("Reject this change")
+        helix.shows(r"a \+ b")
+        helix.action("Undo the last turn")
+        helix.shows("a - b")
+        helix.action("Undo the last turn")
+        helix.shows("Adds two")
+        helix.shows(r"a \+ b")
+
+
+@test
 def clangd_runs_beside_tandem():
     if not shutil.which("clangd"):
         raise Skipped("there is no clangd")

@@ -87,8 +87,9 @@ class Helix(Terminal):
             (home / "config/helix" / name).write_text((CONFIG / name).read_text())
         (self.project / "src/lib.rs").write_text(CODE)
         (self.project / "notes.tandem.md").write_text(chat)
+        self.path = f"{home}/bin:/usr/bin:/bin"
         environment = {
-            "PATH": f"{home}/bin:/usr/bin:/bin",
+            "PATH": self.path,
             "HOME": str(home),
             "XDG_CONFIG_HOME": f"{home}/config",
             "XDG_CACHE_HOME": f"{home}/cache",
@@ -114,6 +115,14 @@ class Helix(Terminal):
             (OUT / "helix-failed.log").write_text(self.wire())
         super().__exit__(kind, *rest)
         self.home.cleanup()
+
+    def restart(self):
+        """Leaves Helix, as it saved everything, and starts it again on the same file."""
+        self.command("qa")
+        self.shows("Pane is dead")
+        # It would get the path of the tmux that asks for it.
+        self.tmux("respawn-pane", env={**os.environ, "PATH": self.path})
+        self.shows(r"(?m)^ NOR ")
 
     def wire(self):
         """What went between Helix and tandem so far, from Helix's log."""

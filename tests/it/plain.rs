@@ -847,6 +847,83 @@ fn a_changed_hunk_is_kept_or_rejected_by_a_code_action_at_the_cursor() {
 }
 
 #[test]
+fn a_chat_file_continues_its_session_after_a_restart() {
+    let edits =
+        json!([{ "old_text": "a\n", "new_text": "A\n" }, { "old_text": "i\n", "new_text": "I\n" }]);
+    let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": edits } } });
+    let world = World::new(json!([[call], [{ "text": "Done." }], [{ "text": "Again." }]]));
+    let numbers = "a\nb\nc\nd\ne\nf\ng\nh\ni\n";
+    world.write("a.rs", numbers);
+    let (chat, code) = (world.uri("notes.tandem.md"), world.uri("a.rs"));
+    let mut client = plain(&world);
+    let mut text = ask_in_chat(&mut client, &chat, "Change it.\n");
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("*Allow*")
+    });
+    command(&mut client, "tandem.allow", json!([]));
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.ends_with("Done.\n\n## You\n\n")
+    });
+    client.end();
+
+    let mut client = plain(&world);
+    let hints = client.next("textDocument/publishDiagnostics");
+    assert_eq!(hints["params"]["uri"], code, "what is under review");
+    assert_eq!(hints["params"]["diagnostics"].as_array().unwrap().len(), 2);
+    let offered = actions(&mut client, &code, 1);
+    assert_eq!(
+        titles(&offered)[..2],
+        ["tandem: Keep this change", "tandem: Reject this change"]
+    );
+    let reject = offered[1]["command"]["arguments"].clone();
+    command(&mut client, "tandem.undo", reject);
+    client.find(|message| message["params"]["message"] == "tandem: rejected in a.rs");
+    assert_eq!(world.read("a.rs"), numbers.replace('i', "I"));
+
+    client.open(&chat, &text);
+    text.push_str("And now?\n");
+    type_text(&mut client, &chat, &text);
+    save(&mut client, &chat);
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.ends_with("Again.\n\n## You\n\n")
+    });
+    let requests = world.rehearsal().requests();
+    let request = requests.last().unwrap().to_string();
+    assert!(request.contains("old_text"), "with its calls: {request}");
+    assert!(!request.contains("from the chat file"), "{request}");
+    for said in [
+        "tandem: restored what was rejected: a.rs",
+        "tandem: undid turn 1: a.rs",
+    ] {
+        command(&mut client, "tandem.undo", json!([]));
+        client.find(|message| message["params"]["message"] == said);
+    }
+    assert_eq!(world.read("a.rs"), numbers);
+}
+
+#[test]
+fn a_chat_file_whose_session_is_open_elsewhere_begins_a_new_one() {
+    let world = World::new(json!([[{ "text": "One." }], [{ "text": "Two." }]]));
+    let chat = world.uri("notes.tandem.md");
+    let ask = |client: &mut Client, text: &str, answer: &str| {
+        let mut text = ask_in_chat(client, &chat, text);
+        edit_until(client, &chat, &mut text, |text| {
+            text.ends_with(&format!("{answer}\n\n## You\n\n"))
+        });
+        text
+    };
+    let mut first = plain(&world);
+    let text = ask(&mut first, "Count.\n", "One.");
+    let mut second = plain(&world);
+    VERSIONS.take();
+    ask(&mut second, &format!("{text}Go on.\n"), "Two.");
+    let requests = world.rehearsal().requests();
+    assert!(requests[1].to_string().contains("from the chat file"));
+    assert_eq!(world.run(&["sessions", "list"]).stdout.lines().count(), 2);
+    first.end();
+}
+
+#[test]
 fn diagnostics_of_a_selection_are_sent_with_the_question() {
     let world = World::new(json!([]));
     let mut client = plain(&world);

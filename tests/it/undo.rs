@@ -195,7 +195,7 @@ fn undone_turns_are_redone_in_reverse_order() {
     turn(&mut client, &session);
     assert_eq!(
         redo(&mut client, &session)["error"]["message"],
-        "there is nothing to redo"
+        "there is nothing to redo in this session"
     );
     undo(&mut client, &session);
     assert!(!world.path().join("b.rs").exists());
@@ -206,7 +206,7 @@ fn undone_turns_are_redone_in_reverse_order() {
     assert_eq!(world.read("a.rs"), "one\n");
     assert_eq!(
         undo(&mut client, &session)["error"]["message"],
-        "there is nothing to undo"
+        "there is nothing to undo in this session"
     );
     assert_eq!(
         redo(&mut client, &session)["result"]["message"],
@@ -259,7 +259,7 @@ fn a_new_change_clears_the_redo_history() {
     turn(&mut client, &session);
     assert_eq!(
         redo(&mut client, &session)["error"]["message"],
-        "there is nothing to redo"
+        "there is nothing to redo in this session"
     );
     assert!(!world.path().join("a.rs").exists());
 }
@@ -560,7 +560,7 @@ fn keep_settles_and_single_files_can_be_rejected() {
     assert_eq!(left["result"]["turns"], json!([]));
     assert_eq!(
         undo(&mut client, &session)["error"]["message"],
-        "there is nothing to undo"
+        "there is nothing to undo in this session"
     );
     assert_eq!(world.read("b.rs"), "b\n");
 }
@@ -656,7 +656,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     };
     assert_eq!(
         execute(&mut client, "tandem.undo", json!([])),
-        "tandem: there is nothing to undo since the server started"
+        "tandem: there is nothing to undo"
     );
     let uri = world.uri("notes.tandem.md");
     client.open(&uri, "Change it.\n");
@@ -716,7 +716,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     assert_eq!(said, "tandem: redid turn 1: a.rs");
     assert_eq!(
         execute(&mut client, "tandem.redo", json!([])),
-        "tandem: there is nothing to redo since the server started"
+        "tandem: there is nothing to redo"
     );
     assert_eq!(world.read("a.rs"), "two\n");
     assert_eq!(
@@ -725,7 +725,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     );
     assert_eq!(
         execute(&mut client, "tandem.undo", json!([])),
-        "tandem: there is nothing to undo since the server started"
+        "tandem: there is nothing to undo"
     );
     assert!(
         offers(&mut client, &world, 1)

@@ -72,7 +72,7 @@ impl Reviewed {
 }
 
 pub(super) fn nothing() -> ReviewError {
-    ReviewError("there is nothing to undo".to_owned())
+    ReviewError("there is nothing to undo in this session".to_owned())
 }
 
 /// Names the first of what was changed, and counts the rest.

@@ -199,7 +199,9 @@ impl Checkpoints {
         turn: Option<u64>,
     ) -> Result<Reviewed, ReviewError> {
         let Some(index) = self.to_redo(turn) else {
-            return Err(ReviewError("there is nothing to redo".to_owned()));
+            return Err(ReviewError(
+                "there is nothing to redo in this session".to_owned(),
+            ));
         };
         let undone = self.undone.remove(index);
         let turn = undone.turn;

@@ -74,10 +74,13 @@ pub(super) fn earlier(text: &str) -> Option<&str> {
     let before = text.get(..prompt_start(text)?)?;
     let before = before.trim_end().strip_suffix(YOU).unwrap_or(before).trim();
     let start = before.ceil_char_boundary(before.len().saturating_sub(EARLIER));
-    let was_answered = before
-        .lines()
-        .any(|line| line.trim_end().eq_ignore_ascii_case(TANDEM));
-    before.get(start..).filter(|_| was_answered)
+    before.get(start..).filter(|_| was_answered(before))
+}
+
+/// Whether there is an answer in a chat file.
+pub(super) fn was_answered(text: &str) -> bool {
+    text.lines()
+        .any(|line| line.trim_end().eq_ignore_ascii_case(TANDEM))
 }
 
 #[cfg(test)]

@@ -17,11 +17,11 @@ use crate::domain::{Attachment, Prompt};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
 use crate::server::Server;
-use crate::server::conversation::{Conversation, Sources};
+use crate::server::conversation::{Conversation, Opening, Sources};
 use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::server::problems::show_message;
-use crate::session::{SessionId, Start, new_id};
+use crate::session::{Listed, SessionId, Start, new_id};
 use crate::workspace::StateFolder;
 
 /// Saves with less time between them belong together.
@@ -34,12 +34,23 @@ pub(in crate::server) struct Chats {
     /// How many turns began in all of them.
     turns: Arc<AtomicU32>,
     hints: Arc<Hints>,
-    saves: Saves,
+    pub(in crate::server) saves: Saves,
+    /// The sessions of earlier servers that are looked for.
+    pub(in crate::server) earlier: JoinSet<Option<Found>>,
+}
+
+/// A session of an earlier server that a chat file shows.
+#[derive(Debug)]
+pub(in crate::server) struct Found {
+    id: SessionId,
+    uri: String,
+    /// Whether the chat file was opened: it continues its session.
+    is_open: bool,
 }
 
 /// The newest saves. What an editor saves together (`:wa`) sends no prompt: it may be half written.
 #[derive(Debug, Default)]
-struct Saves {
+pub(in crate::server) struct Saves {
     /// What was saved together so far.
     together: HashSet<String>,
     last: Option<Instant>,
@@ -48,11 +59,18 @@ struct Saves {
     due: JoinSet<()>,
 }
 
-impl Chats {
+impl Saves {
     /// Resolves to the chat file that was saved alone.
-    pub async fn saved(&mut self) -> Option<String> {
-        let _waited = self.saves.due.join_next().await?;
-        self.saves.waits.take()
+    pub async fn next(&mut self) -> Option<String> {
+        let _waited = self.due.join_next().await?;
+        self.waits.take()
+    }
+}
+
+impl Chats {
+    /// A session could not be loaded.
+    pub fn forget(&mut self, id: &SessionId) {
+        self.sessions.retain(|_, open| open != id);
     }
 
     /// The conversation of a chat file.
@@ -67,6 +85,76 @@ impl Chats {
 }
 
 impl Server {
+    /// A document was opened: a chat file with an answer in it continues its session.
+    pub(in crate::server) fn chat_opened(&mut self, uri: &str) {
+        let document = self.documents.get(uri);
+        let was_answered = document.is_some_and(|document| chat::was_answered(&document.text));
+        if chat::is_chat(uri) && was_answered && path_of(uri).is_some() {
+            self.find_earlier(Some(uri));
+        }
+    }
+
+    /// Looks for the session that an earlier server began in this chat file; without one, for the last one in any chat
+    /// file of the workspace, so that its changes can be reviewed and undone.
+    pub(in crate::server) fn find_earlier(&mut self, opened: Option<&str>) {
+        let folder = self
+            .folders_of(opened.unwrap_or_default())
+            .into_iter()
+            .next();
+        let (Some(sessions), Some(folder), false) =
+            (self.sessions(), folder, self.client.speaks_acp)
+        else {
+            return;
+        };
+        let opened = opened.map(str::to_owned);
+        self.chats.earlier.spawn(async move {
+            let path = opened.as_deref().and_then(path_of);
+            let last = sessions.last_in_chat(&folder, path).await;
+            let last =
+                last.inspect_err(|error| tracing::warn!("sessions cannot be listed: {error}"));
+            let Listed { id, chat, .. } = last.ok()??;
+            let is_open = opened.is_some();
+            let uri = opened.or_else(|| Some(url::Url::from_file_path(chat?).ok()?.into()))?;
+            Some(Found {
+                id: id.into(),
+                uri,
+                is_open,
+            })
+        });
+    }
+
+    /// Resumes a session of an earlier server. If another process has it open, the chat file begins a new one.
+    pub(in crate::server) fn resume_earlier(&mut self, found: Option<Found>) {
+        let Some(Found { id, uri, is_open }) = found else {
+            return;
+        };
+        let sessions = &mut self.chats.sessions;
+        if sessions.contains_key(&uri) || sessions.values().any(|open| *open == id) {
+            return;
+        }
+        if is_open {
+            sessions.insert(uri.clone(), Arc::clone(&id));
+        }
+        if self.conversations.contains_key(&id) {
+            // The editor's spelling of the name may differ from ours.
+            let front = self.chat_front(&uri);
+            if let Some(conversation) = self.conversations.get_mut(&id) {
+                conversation.front = front;
+            }
+            return;
+        }
+        let start = Start::Resume;
+        match self.start_chat(&uri, (id, start)) {
+            Ok(conversation) => {
+                conversation.opening = Some(Opening {
+                    responder: None,
+                    start,
+                });
+            }
+            Err(problem) => tracing::warn!("{}", problem.message),
+        }
+    }
+
     /// A document was saved: a new prompt in a chat file is sent if no other document is saved with it.
     pub(in crate::server) fn saved(&mut self, uri: &str) {
         if self.client.speaks_acp {
@@ -151,9 +239,11 @@ impl Server {
             .sessions
             .get(uri)
             .and_then(|id| self.conversations.get(id));
-        let has_begun = conversation.is_some_and(|conversation| conversation.session.state().begun);
+        let has_begun = conversation.is_some_and(|conversation| {
+            conversation.opening.is_some() || conversation.session.state().begun
+        });
         if let Some(document) = document.as_ref().filter(|_| !has_begun) {
-            // Another server wrote the conversation: the file is all there is of it.
+            // The session is not here: the file is all there is of the conversation.
             let heading = "The conversation so far, from the chat file".to_owned();
             let earlier = chat::earlier(&document.text).map(str::to_owned);
             parts.extend(earlier.map(|text| Attachment::Shown { heading, text }));
@@ -200,12 +290,30 @@ impl Server {
         if let Some(id) = self.chats.sessions.get(uri) {
             return Ok(Arc::clone(id));
         }
-        let own_folder = || path_of(uri).and_then(|path| path.parent().map(Path::to_owned));
+        let id = new_id();
+        self.start_chat(uri, (Arc::clone(&id), Start::New))?;
+        self.chats.sessions.insert(uri.to_owned(), Arc::clone(&id));
+        Ok(id)
+    }
+
+    fn start_chat(&mut self, uri: &str, id: (SessionId, Start)) -> Answer<&mut Conversation> {
+        let chat = path_of(uri);
+        let own_folder = || chat.as_deref().and_then(Path::parent).map(Path::to_owned);
         let folders = if self.client.folders.is_empty() {
             own_folder().into_iter().collect()
         } else {
             Vec::new()
         };
+        let sources = Sources {
+            folders,
+            chat,
+            ..Sources::default()
+        };
+        let front = self.chat_front(uri);
+        self.start_session(id, sources, front)
+    }
+
+    fn chat_front(&self, uri: &str) -> Box<ChatFront> {
         let connection = Connection {
             peer: self.peer.clone(),
             documents: self.documents.clone(),
@@ -214,15 +322,7 @@ impl Server {
             turns: Arc::clone(&self.chats.turns),
             hints: self.chats.hints(),
         };
-        let front = Box::new(ChatFront::new(connection, uri.to_owned()));
-        let id = new_id();
-        let sources = Sources {
-            folders,
-            ..Sources::default()
-        };
-        self.start_session((Arc::clone(&id), Start::New), sources, front)?;
-        self.chats.sessions.insert(uri.to_owned(), Arc::clone(&id));
-        Ok(id)
+        Box::new(ChatFront::new(connection, uri.to_owned()))
     }
 
     fn converse(&mut self, uri: &str, prompt: Prompt) -> Answer<()> {

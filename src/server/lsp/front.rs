@@ -23,7 +23,7 @@ use crate::server::front_end::{Answering, FrontEnd};
 use crate::server::permission::{Choice, Request};
 use crate::server::problems::show_message;
 use crate::session::Offered;
-use crate::session::event::{PromptId, PromptState, State};
+use crate::session::event::{PromptId, PromptState, ReturnReason, State};
 use crate::text::{Range, display, fence};
 use crate::workspace::{Document, Documents};
 
@@ -231,9 +231,15 @@ impl FrontEnd for ChatFront {
     fn prompt(&mut self, _id: &PromptId, state: &PromptState) {
         match state {
             PromptState::Running { .. } => drop(self.begin()),
+            // What a restart returns stands in the file, without an answer.
+            PromptState::Queued(_)
+            | PromptState::Joined { .. }
+            | PromptState::Returned {
+                reason: ReturnReason::Restarted,
+                ..
+            } => {}
             PromptState::Returned { .. } => self.end(&Ok(Termination::Cancelled)),
             PromptState::Ended { end, .. } => self.end(end),
-            PromptState::Queued(_) | PromptState::Joined { .. } => {}
         }
     }
 

@@ -66,7 +66,7 @@ impl Server {
     }
 
     /// What names in a chat file are relative to: the workspace folders, without any the file's own.
-    fn folders_of(&self, uri: &str) -> Vec<PathBuf> {
+    pub(super) fn folders_of(&self, uri: &str) -> Vec<PathBuf> {
         if self.client.folders.is_empty() {
             return path_of(uri)
                 .and_then(|path| path.parent().map(Path::to_owned))

@@ -35,6 +35,8 @@ pub struct Listed {
     pub title: String,
     /// When it was last used.
     pub updated: SystemTime,
+    /// The chat file that shows it.
+    pub chat: Option<PathBuf>,
 }
 
 /// Why a session cannot be opened.
@@ -140,9 +142,38 @@ impl Sessions {
         after: Option<&str>,
         size: usize,
     ) -> io::Result<(Vec<Listed>, bool)> {
+        let mut page = self
+            .pick(cwd, after, size.saturating_add(1), |_| true)
+            .await?;
+        let more = page.len() > size;
+        page.truncate(size);
+        Ok((page, more))
+    }
+
+    /// The last used session of the workspace folder `cwd` that a chat file shows: of `chat`, if given.
+    ///
+    /// # Errors
+    /// As [`Sessions::page`].
+    pub async fn last_in_chat(
+        &self,
+        cwd: &Path,
+        chat: Option<PathBuf>,
+    ) -> io::Result<Option<Listed>> {
+        let is_meant =
+            move |listed: &Listed| listed.chat.is_some() && (chat.is_none() || listed.chat == chat);
+        Ok(self.pick(Some(cwd), None, 1, is_meant).await?.pop())
+    }
+
+    async fn pick(
+        &self,
+        cwd: Option<&Path>,
+        after: Option<&str>,
+        count: usize,
+        is_meant: impl Fn(&Listed) -> bool + Send + 'static,
+    ) -> io::Result<Vec<Listed>> {
         let folder = match StateFolder::existing(self.journals.clone()).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((Vec::new(), false));
+                return Ok(Vec::new());
             }
             folder => folder?,
         };
@@ -159,19 +190,16 @@ impl Sessions {
             let is_there = cwd
                 .as_ref()
                 .is_none_or(|cwd| head.folders.first() == Some(cwd));
-            is_there.then_some(Listed {
+            let listed = Listed {
                 id: head.id,
                 folders: head.folders,
                 title: head.title,
                 updated: file.written,
-            })
+                chat: head.chat,
+            };
+            (is_there && is_meant(&listed)).then_some(listed)
         };
-        let mut page = folder
-            .pick(after.map(file_name), size.saturating_add(1), listed)
-            .await?;
-        let more = page.len() > size;
-        page.truncate(size);
-        Ok((page, more))
+        folder.pick(after.map(file_name), count, listed).await
     }
 
     /// Removes a session.
@@ -231,6 +259,7 @@ impl Sessions {
                 let head = Head {
                     id,
                     folders,
+                    chat: None,
                     ..head
                 };
                 serde_json::to_string(&Record::Session(head)).ok()

@@ -140,6 +140,9 @@ pub(in crate::session) struct Head {
     /// The environment line of the system prompt; empty in journals of tandem 0.1.
     #[serde(default)]
     pub environment: String,
+    /// The chat file that shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<PathBuf>,
 }
 
 /// The model of a session.

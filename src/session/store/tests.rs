@@ -103,7 +103,7 @@ fn done() -> AgentEvent {
 }
 
 fn journal(home: &std::path::Path, id: &str) -> Journal {
-    Journal::new(Some(folder(home)), id.into(), vec!["/w".into()])
+    Journal::new(Some(folder(home)), id.into(), vec!["/w".into()], None)
 }
 
 /// A conversation of one turn with one call.

@@ -284,7 +284,7 @@ async fn typing_over_an_edited_range_wins() {
             .await
             .unwrap_err();
         assert!(
-            error.to_string().contains("changed since you read it"),
+            error.to_string().contains("changed since it was read"),
             "{error}"
         );
         assert_eq!(editor.text(), "one\ntXwo\n", "{manner:?}");

@@ -189,7 +189,7 @@ async fn edits_are_matched_again_if_the_text_changed() {
         .unwrap();
     assert_eq!(fixture.bytes("a.txt"), b"zero\none\n2\n");
     assert!(
-        done.notes[0].contains("changed since you read it"),
+        done.notes[0].contains("changed since it was read"),
         "{:?}",
         done.notes
     );
@@ -198,7 +198,7 @@ async fn edits_are_matched_again_if_the_text_changed() {
         .await
         .unwrap_err();
     assert!(
-        error.to_string().contains("changed since you read it"),
+        error.to_string().contains("changed since it was read"),
         "{error}"
     );
 }

@@ -86,7 +86,7 @@ fn settled_hunks_stay_settled_after_a_restart() {
     );
     assert_eq!(
         undo(&mut client, &session)["error"]["message"],
-        "there is nothing to undo"
+        "there is nothing to undo in this session"
     );
 }
 
@@ -135,7 +135,7 @@ fn rejections_can_be_undone_after_a_restart() {
     let mut client = restarted(client, &world, &session);
     assert_eq!(
         undo(&mut client, &session)["error"]["message"],
-        "there is nothing to undo",
+        "there is nothing to undo in this session",
         "what was kept is settled, and what was rejected before"
     );
     assert!(world.read("a.rs") == "a\n" && is_there("d.rs"));

@@ -127,6 +127,7 @@ fn damaged_lines_are_skipped_and_newer_formats_refused() {
         folders: Vec::new(),
         title: String::new(),
         environment: String::new(),
+        chat: None,
     };
     let mut lines = Vec::new();
     Record::Session(head).write(&mut lines).unwrap();
