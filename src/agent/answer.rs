@@ -234,7 +234,6 @@ impl<'a> Listener<'a> {
     /// Forwards text that is certain not to be a call.
     async fn say(&mut self, content: String) {
         if !content.is_empty() {
-            self.collector.push(&ModelEvent::Text(content.clone()));
             self.inputs
                 .steps
                 .event(AgentEvent::TextDelta { content })
@@ -268,7 +267,7 @@ impl<'a> Listener<'a> {
                 calls,
                 is_beside_prose,
             }) => {
-                self.say(words.trim_end().to_owned()).await;
+                self.say(words).await;
                 let names = calls
                     .iter()
                     .map(|(name, _)| name.as_str())
@@ -467,6 +466,7 @@ impl<'a> Listener<'a> {
             repairs,
             ..
         } = collector.finish(end);
+        message.text = self.text_calls.take_text();
         let end = match outcome {
             _ if cancelled => End::Stop,
             Outcome::Error(error)

@@ -18,6 +18,7 @@ mod quoted;
 mod react;
 mod search;
 
+use memchr::memmem;
 use serde_json::{Map, Value};
 
 use self::beginning::whole_fence;
@@ -78,6 +79,7 @@ pub(crate) struct TextCalls<C> {
     /// How much of it was released.
     shown: usize,
     search: Search,
+    /// Whether no call can follow any more.
     is_over: bool,
 }
 
@@ -95,10 +97,10 @@ impl<C: Catalog> TextCalls<C> {
 
     /// Appends text; returns what may be released.
     pub(crate) fn push(&mut self, more: &str) -> String {
-        if self.is_over {
-            return more.to_owned();
-        }
         self.text.push_str(more);
+        if self.is_over {
+            return self.show(self.text.len());
+        }
         self.search.advance(&self.text, &self.tools);
         let until = self.search.begun.unwrap_or(self.text.len());
         self.show(until)
@@ -120,10 +122,17 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The answer has calls of its own, or is over: held-back text is text, unless it is nothing but marks.
     pub(crate) fn release(&mut self) -> String {
+        if !self.is_over && self.is_noise() {
+            self.text
+                .truncate(self.search.begun.unwrap_or(self.text.len()));
+        }
         self.is_over = true;
-        let (_, tail) = self.held();
-        let marks = if self.is_noise() { tail.len() } else { 0 };
-        self.show(self.text.len() - marks)
+        self.show(self.text.len())
+    }
+
+    /// The text of the settled answer, without its calls.
+    pub(crate) fn take_text(&mut self) -> String {
+        std::mem::take(&mut self.text)
     }
 
     /// Whether what is held back is nothing but marks: the ends of something, or the beginning of a call that never came.
@@ -141,6 +150,9 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The answer is complete.
     pub(crate) fn settle(&mut self, is_quoted: IsQuoted<'_>) -> Held {
+        if self.is_over {
+            return Held::Text(String::new());
+        }
         let (before, tail) = self.held();
         let begun = before.len();
         let is_tool = |name: &str| self.tools.resolve(name).is_some();
@@ -156,9 +168,10 @@ impl<C: Catalog> TextCalls<C> {
         let why = match Self::read(tail, &is_tool) {
             Some(calls) if calls.iter().any(is_quoted) => None,
             Some(calls) => match self.accepted(before.split_at(self.shown.min(begun)).1, calls) {
-                Some(Ok(calls)) => {
+                Some(Ok(written)) => {
                     self.is_over = true;
-                    return Held::Calls(calls);
+                    self.text.truncate(self.shown + written.words.len());
+                    return Held::Calls(written);
                 }
                 Some(Err(why)) => Some(why),
                 None => None,
@@ -252,7 +265,7 @@ impl<C: Catalog> TextCalls<C> {
         }
         let json = |call: TextCall| (call.name, Value::Object(call.arguments).to_string());
         Some(Ok(Written {
-            words: words.to_owned(),
+            words: words.trim_end().to_owned(),
             calls: calls.into_iter().map(json).collect(),
             text: tail.to_owned(),
             is_beside_prose: !prose.trim().is_empty(),
@@ -344,10 +357,8 @@ impl<C: Catalog> TextCalls<C> {
     fn mentioned(&self) -> Option<Vec<TextCall>> {
         let text = marks::plain(self.text.trim_end());
         let names = self.tools.names();
-        let mut places: Vec<(usize, &str)> = names
-            .iter()
-            .flat_map(|name| text.match_indices(name))
-            .collect();
+        let places = |name| memmem::find_iter(text.as_bytes(), name).map(move |at| (at, name));
+        let mut places: Vec<(usize, &str)> = names.iter().flat_map(|name| places(*name)).collect();
         places.sort_unstable();
         let (call, rest) = places.iter().rev().take(NAMES).find_map(|(at, name)| {
             forms::arguments_within(name, text.split_at(at + name.len()).1)

@@ -24,7 +24,7 @@ pub struct StreamDecoder {
 
 #[derive(Debug)]
 enum Dialect {
-    Chat(chat::Decoder),
+    Chat(Box<chat::Decoder>),
     Responses(responses::Decoder),
     Messages(messages::Decoder),
 }
@@ -34,7 +34,7 @@ impl StreamDecoder {
     #[must_use]
     pub fn new(api: Api) -> Self {
         let dialect = match api {
-            Api::Chat => Dialect::Chat(chat::Decoder::default()),
+            Api::Chat => Dialect::Chat(Box::default()),
             Api::Responses => Dialect::Responses(responses::Decoder::default()),
             Api::Messages => Dialect::Messages(messages::Decoder::default()),
         };

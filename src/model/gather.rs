@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::Failure;
 
 /// At most about this much is joined, in bytes.
-const LARGEST: usize = 16 << 10;
+const LARGEST: usize = 64 << 10;
 
 /// The same bytes in fewer pieces, and then the same error. It stays at its end. Dropping it drops the body.
 pub(super) fn gather(
@@ -91,14 +91,14 @@ mod tests {
 
     #[tokio::test]
     async fn ready_chunks_are_joined_up_to_a_bound() {
-        let sent = chunks(1000, 177);
+        let sent = chunks(1000, 700);
         let whole: Vec<u8> = sent.iter().flatten().flatten().copied().collect();
         let pieces: Vec<_> = gather(stream::iter(sent))
             .map(Result::unwrap)
             .collect()
             .await;
         assert!((10..=12).contains(&pieces.len()), "{}", pieces.len());
-        assert!(pieces.iter().all(|piece| piece.len() < LARGEST + 177));
+        assert!(pieces.iter().all(|piece| piece.len() < LARGEST + 700));
         assert_eq!(pieces.concat(), whole);
     }
 

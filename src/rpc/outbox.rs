@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::lock;
 
 /// Above this many queued bytes, no more updates should be sent.
-const UPDATES: usize = 1 << 20;
+const UPDATES: usize = 512 << 10;
 /// Above this many queued bytes, no more requests should be accepted.
 const ANSWERS: usize = 16 << 20;
 /// Below this many queued bytes, the producers are woken.
-const DRAINED: usize = 512 << 10;
+const DRAINED: usize = 256 << 10;
 /// The longest text that is still merged into.
-const MAX_MERGED: usize = 256 << 10;
+const MAX_MERGED: usize = 64 << 10;
 /// The cost of an item in addition to its bytes.
 const OVERHEAD: usize = 128;
 

@@ -24,7 +24,7 @@ const MESSAGES: usize = 256;
 /// How many bytes are read ahead of the server; a larger message is read only when nothing else is waiting.
 const BUDGET: usize = 4 << 20;
 /// Data is written once this much is ready.
-const BATCH: usize = 128 << 10;
+const BATCH: usize = 64 << 10;
 /// How long shutdown waits for a slow reader.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 

@@ -22,7 +22,9 @@ pub fn escape_piece(text: &str) -> Cow<'_, str> {
 }
 
 fn escaped(text: &str, is_piece: bool) -> Cow<'_, str> {
-    if !text.contains(is_deceptive) {
+    // Nearly all texts; a byte at a time is faster than a character.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if text.as_bytes().iter().all(is_plain) || !text.contains(is_deceptive) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);

@@ -191,7 +191,7 @@ pub(crate) fn pending(text: &str, mark: &str) -> usize {
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let mut plain = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(['<', ']']) {
+    while let Some(at) = memchr::memchr2(b'<', b']', rest.as_bytes()) {
         let (before, here) = rest.split_at(at);
         plain.push_str(before);
         let separated = || spelled(here, SEPARATOR).filter(|after| !after.starts_with('<'));

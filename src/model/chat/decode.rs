@@ -1,5 +1,7 @@
 //! Decodes chunks to events.
 
+use std::hash::{DefaultHasher, Hasher as _};
+
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,8 +19,8 @@ pub(in crate::model) struct Decoder {
     slots: Slots,
     details: Details,
     /// The plain text and the plain reasoning so far, which a message may repeat.
-    text: String,
-    thoughts: String,
+    text: Known,
+    thoughts: Known,
     /// Whether any of it came in deltas.
     deltas: bool,
     /// Whether a finish reason arrived.
@@ -27,6 +29,28 @@ pub(in crate::model) struct Decoder {
     pub(in crate::model) done: bool,
     /// How many chunks were invalid.
     unreadable: usize,
+}
+
+/// What recognizes a text that came before, without another copy of a long answer.
+#[derive(Debug, Default)]
+struct Known {
+    length: usize,
+    hash: DefaultHasher,
+}
+
+impl Known {
+    fn push(&mut self, text: &str) {
+        self.length += text.len();
+        self.hash.write(text.as_bytes());
+    }
+
+    /// What follows in a text that begins with this one.
+    fn rest<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let (before, rest) = text.split_at_checked(self.length)?;
+        let mut known = Self::default();
+        known.push(before);
+        (known.hash.finish() == self.hash.finish()).then_some(rest)
+    }
 }
 
 #[derive(Deserialize)]
@@ -47,9 +71,9 @@ struct Choice<'a> {
     index: Index,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
-    /// In place of a delta, or the whole answer at its end.
+    /// In place of a delta, or the whole answer at its end. What is rare is boxed: a choice is moved for each token.
     #[serde(borrow)]
-    message: Option<Delta<'a>>,
+    message: Option<Box<Delta<'a>>>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     #[serde(borrow)]
@@ -74,7 +98,7 @@ struct Delta<'a> {
     tool_calls: OneOrMany<Fragment<'a>>,
     /// The only call, as servers older than parallel calls have it.
     #[serde(borrow)]
-    function_call: Option<Function<'a>>,
+    function_call: Option<Box<Function<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -185,7 +209,7 @@ impl Decoder {
             self.delta(delta, out);
         }
         if let Some(message) = choice.message {
-            self.message(message, beside, is_last, out);
+            self.message(*message, beside, is_last, out);
         }
         if let Some(error) = choice.error.filter(|error| is_error(error)) {
             return Err(fault::in_stream(error.get()));
@@ -212,7 +236,7 @@ impl Decoder {
         ];
         let is_known = beside || self.deltas;
         for (field, before) in fields {
-            let more = match field.plain().strip_prefix(before.as_str()) {
+            let more = match before.rest(field.plain()) {
                 // The same word twice is no repetition of everything.
                 Some("") if !is_known && !is_last => None,
                 more => more.map(str::to_owned),
@@ -221,7 +245,7 @@ impl Decoder {
                 *field = Text::Plain(more.into());
             }
         }
-        if !self.thoughts.is_empty() {
+        if self.thoughts.length > 0 {
             message.reasoning_details = None;
         }
         if beside {
@@ -238,7 +262,7 @@ impl Decoder {
         self.reasoning(&delta, out);
         match delta.content {
             Text::Plain(text) => {
-                self.text.push_str(&text);
+                self.text.push(&text);
                 out.text(&text);
             }
             Text::Parts(parts) => self.parts(&parts, out),
@@ -248,7 +272,7 @@ impl Decoder {
         let only = delta.function_call.map(|function| Fragment {
             index: Index(Some(0)),
             id: Text::Empty,
-            function: Some(function),
+            function: Some(*function),
             name: Text::Empty,
             arguments: None,
             extra_content: None,
@@ -269,7 +293,7 @@ impl Decoder {
         .find(|(_, text)| !text.is_empty());
         if let Some((field, text)) = plain {
             self.details.plain(field, text);
-            self.thoughts.push_str(text);
+            self.thoughts.push(text);
             out.reasoning(text);
         }
         let Some(details) = delta.reasoning_details else {
