@@ -97,11 +97,7 @@ pub struct LineHunk {
 pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
     let middle = Middle::of(old, new);
     let diff = middle.diff();
-    let lines = memchr::memchr_iter(
-        b'\n',
-        old.as_bytes().get(..middle.start).unwrap_or_default(),
-    )
-    .count();
+    let lines = line_breaks(old, 0..middle.start);
     let mut hunks: Vec<LineHunk> = Vec::new();
     let (mut at, mut new_at) = (middle.start, middle.start);
     for op in &diff.ops {
@@ -153,11 +149,7 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
         return String::new();
     }
     let middle = Middle::of(old, new).widened(context);
-    let skipped = memchr::memchr_iter(
-        b'\n',
-        old.as_bytes().get(..middle.start).unwrap_or_default(),
-    )
-    .count();
+    let skipped = line_breaks(old, 0..middle.start);
     let diff = middle.diff();
     let mut out = String::new();
     for group in similar::group_diff_ops(diff.ops.clone(), context) {
@@ -205,13 +197,17 @@ pub fn around<'a>(old: &'a str, new: &'a str, context: usize) -> (&'a str, &'a s
         new_end,
         ..
     } = Middle::of(old, new).widened(context);
-    let before = old.as_bytes().get(..start).unwrap_or_default();
-    let lines = memchr::memchr_iter(b'\n', before).count();
     (
         old.get(start..old_end).unwrap_or_default(),
         new.get(start..new_end).unwrap_or_default(),
-        lines,
+        line_breaks(old, 0..start),
     )
+}
+
+/// How many line breaks are in these bytes of a text.
+#[must_use]
+pub fn line_breaks(text: &str, bytes: Range<usize>) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes().get(bytes).unwrap_or_default()).count()
 }
 
 /// The differing whole lines between the common prefix and the common suffix of both texts.

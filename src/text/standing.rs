@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::diff::{Hunk, LineHunk, line_hunks, patched};
+use super::diff::{Hunk, LineHunk, line_breaks, line_hunks, patched};
 
 /// Neighboring lines of a change that are unchanged since.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,8 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
                 .into_iter()
                 .map(|piece| Piece {
                     now: moved(&piece.new, &since),
-                    line: hunk.new_lines.start + lines(after, hunk.new.start..piece.new.start),
+                    line: hunk.new_lines.start
+                        + line_breaks(after, hunk.new.start..piece.new.start),
                     ..piece
                 }),
         );
@@ -79,7 +80,7 @@ impl Standing {
                     shrunk + line_count(now.get(piece.now.clone()).unwrap_or_default()),
                 )
             });
-            lines(now, 0..at) + grown - shrunk
+            line_breaks(now, 0..at) + grown - shrunk
         };
         let touched = self.touched.iter().map(|bytes| {
             let start = line(bytes.start);
@@ -196,7 +197,7 @@ impl<'a> Pairs<'a> {
 
     /// The end of the old lines that belong to the new ones before `at`.
     fn old_end_before(&self, at: usize) -> usize {
-        let index = lines(self.after, self.new.start..at).min(self.old.len() - 1);
+        let index = line_breaks(self.after, self.new.start..at).min(self.old.len() - 1);
         self.old.get(index).copied().unwrap_or_default()
     }
 
@@ -219,12 +220,8 @@ fn moved(bytes: &Range<usize>, changes: &[LineHunk]) -> Range<usize> {
     bytes.start + grown - shrunk..bytes.end + grown - shrunk
 }
 
-fn lines(text: &str, bytes: Range<usize>) -> usize {
-    memchr::memchr_iter(b'\n', text.as_bytes().get(bytes).unwrap_or_default()).count()
-}
-
 fn line_count(text: &str) -> usize {
-    lines(text, 0..text.len()) + usize::from(!text.is_empty() && !text.ends_with('\n'))
+    line_breaks(text, 0..text.len()) + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
 #[cfg(test)]
