@@ -81,6 +81,18 @@ pub struct Replacement {
     pub replace_all: bool,
 }
 
+impl Replacement {
+    /// The same with its texts read in another way; `None` if that leaves nothing to look for or to change.
+    fn reread(&self, old_text: String, new_text: String) -> Option<Self> {
+        let changes = !old_text.trim().is_empty() && old_text != new_text;
+        changes.then_some(Self {
+            old_text,
+            new_text,
+            replace_all: self.replace_all,
+        })
+    }
+}
+
 /// How the text was found. Each strategy tolerates more than the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strategy {

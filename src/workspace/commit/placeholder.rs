@@ -16,6 +16,7 @@ const TIMEOUT: Duration = Duration::from_millis(100);
 const COMMENTS: &[&str] = &[
     "//", "#", "--", "/*", "* ", "<!--", "{/*", ";", "%", "[", "{#", "(", "' ", "\" ", "REM ",
 ];
+const DOTS: [&str; 2] = ["...", "…"];
 /// Words that say that something is missing.
 const MISSING: &str =
     "rest remaining remainder existing unchanged omitted truncated previous same before";
@@ -51,15 +52,15 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     };
     let may_replace = |line: &&str| {
         let inside = comment(line).unwrap_or_default();
-        is_dots_at_end(inside) && inside.contains(char::is_alphabetic) || says_stays(line)
+        let has_dots = begins_with_dots(inside) || ends_with_dots(inside);
+        has_dots && inside.contains(char::is_alphabetic) || says_stays(line)
     };
     // Nearly no text has one, so that comparing costs nothing.
     new.lines().find(may_replace)?;
     // Between dots at the end of a text that got shorter, wherever the comparison puts it.
     let is_between = |line: &&str| {
         let inside = comment(line).unwrap_or_default();
-        let dots = |ends: fn(&str, &str) -> bool| ["...", "…"].iter().any(|it| ends(inside, it));
-        dots(|text, it| text.starts_with(it)) && dots(|text, it| text.ends_with(it))
+        begins_with_dots(inside) && ends_with_dots(inside)
     };
     let is_new = |line: &&str| !old.lines().any(|before| before == *line);
     let last = new.lines().rfind(|line| !line.trim().is_empty());
@@ -96,20 +97,12 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
 }
 
 fn says_so<'a>(old: &str, new: &'a str) -> Option<&'a str> {
-    let mut before = "";
+    let (mut before, mut is_yaml) = ("", false);
     let mut lines = new.lines().peekable();
-    let mut is_yaml = false;
-    let mut found = std::iter::from_fn(|| {
-        let line = lines.next()?;
+    while let Some(line) = lines.next() {
         is_yaml |= line == "---";
-        Some((
-            line,
-            is_yaml && lines.peek().is_none_or(|next| *next == "---"),
-        ))
-    });
-    let mut found = found.by_ref().filter(|(line, ends_document)| {
-        // Alone, dots are a body in Python, and go on with an example.
-        let is_body = *ends_document
+        // Alone, dots are a body in Python, end a document in YAML, and go on with an example.
+        let is_body = is_yaml && lines.peek().is_none_or(|next| *next == "---")
             || [">>>", "..."]
                 .iter()
                 .any(|sign| before.trim_start().starts_with(sign))
@@ -118,10 +111,12 @@ fn says_so<'a>(old: &str, new: &'a str) -> Option<&'a str> {
         if !line.trim().is_empty() {
             before = line.trim_end();
         }
-        is_placeholder(line) || is_dots(line.trim()) && !is_body
-    });
-    let is_new = |line: &&str| !old.lines().any(|before| before.trim() == line.trim());
-    found.by_ref().map(|(line, _)| line).find(is_new)
+        let is_one = is_placeholder(line) || DOTS.contains(&line.trim()) && !is_body;
+        if is_one && !old.lines().any(|before| before.trim() == line.trim()) {
+            return Some(line);
+        }
+    }
+    None
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -137,10 +132,6 @@ fn has(words: &[String], list: &str) -> bool {
         .any(|word| list.split_whitespace().any(|it| it == word))
 }
 
-fn is_dots(text: &str) -> bool {
-    matches!(text, "..." | "…")
-}
-
 /// What a comment says, without its marks.
 fn comment(line: &str) -> Option<&str> {
     let line = line.trim();
@@ -152,10 +143,12 @@ fn comment(line: &str) -> Option<&str> {
     Some(inside.trim().trim_end_matches(is_end))
 }
 
-fn is_dots_at_end(inside: &str) -> bool {
-    ["...", "…"]
-        .iter()
-        .any(|dots| inside.starts_with(dots) || inside.ends_with(dots))
+fn begins_with_dots(text: &str) -> bool {
+    DOTS.iter().any(|dots| text.starts_with(dots))
+}
+
+fn ends_with_dots(text: &str) -> bool {
+    DOTS.iter().any(|dots| text.ends_with(dots))
 }
 
 fn is_placeholder(line: &str) -> bool {
@@ -166,7 +159,7 @@ fn is_placeholder(line: &str) -> bool {
     let Some(inside) = comment(line).or_else(|| is_bare().then_some(line)) else {
         return false;
     };
-    if is_dots(inside) {
+    if DOTS.contains(&inside) {
         return true;
     }
     let words = words(inside);
@@ -179,10 +172,9 @@ fn is_placeholder(line: &str) -> bool {
             .iter()
             .any(|list| list.split_whitespace().any(|it| it == word))
     };
-    let begins = inside.starts_with("...") || inside.starts_with('…');
-    let ends = inside.ends_with("...") || inside.ends_with('…');
+    let ends = ends_with_dots(inside);
     let is_only = words.iter().all(is_one_of);
-    if begins {
+    if begins_with_dots(inside) {
         return has(MISSING) || is_only && (ends || has(TEXTS));
     }
     let said = words.join(" ");

@@ -6,12 +6,7 @@ use super::Replacement;
 pub(super) fn plain(edit: &Replacement) -> Option<Replacement> {
     let old_text = inside(&edit.old_text)?.to_owned();
     let new_text = inside(&edit.new_text).unwrap_or(&edit.new_text).to_owned();
-    let changes = !old_text.trim().is_empty() && old_text != new_text;
-    changes.then_some(Replacement {
-        old_text,
-        new_text,
-        replace_all: edit.replace_all,
-    })
+    edit.reread(old_text, new_text)
 }
 
 /// The lines in a fence that is all of `text`.

@@ -13,12 +13,7 @@ pub(super) fn plain(edit: &Replacement) -> Option<Replacement> {
         Some((new_text, new_first)) if new_first == first => new_text,
         _ => edit.new_text.clone(),
     };
-    let changes = !old_text.is_empty() && old_text != new_text;
-    changes.then_some(Replacement {
-        old_text,
-        new_text,
-        replace_all: edit.replace_all,
-    })
+    edit.reread(old_text, new_text)
 }
 
 /// A text without the numbers at the start of its lines, and the first of them.

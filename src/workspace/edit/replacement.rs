@@ -340,11 +340,7 @@ fn step(ours: &str, theirs: &str) -> Option<(String, String)> {
 pub(super) fn unescaped(edit: &Replacement) -> Option<Replacement> {
     let old_text = unescape(&edit.old_text);
     let differs = old_text != edit.old_text;
-    differs.then(|| Replacement {
-        old_text,
-        new_text: unescape(&edit.new_text),
-        replace_all: edit.replace_all,
-    })
+    differs.then(|| edit.reread(old_text, unescape(&edit.new_text)))?
 }
 
 fn indentation(line: &str) -> &str {
