@@ -279,25 +279,28 @@ impl Bubblewrap {
             .iter()
             .filter(|stand_in| !stand_in.is_fixed())
             .peekable();
-        let Some(own) = self.own.as_ref().filter(|_| covered.peek().is_some()) else {
-            let mut arguments: Vec<OsString> = vec![self.program.clone().into()];
-            arguments.extend(options(confined, mounts));
-            arguments.push("--".into());
-            arguments.extend_from_slice(argv);
-            return (Start::Filtered, arguments);
-        };
-        let more = cover::mounts(own, &confined.scratch.unsaved());
-        mounts.extend(more.map(|(how, from, to)| Mount {
-            how,
-            from: Some(from),
-            to,
-        }));
+        let own = self.own.as_ref().filter(|_| covered.peek().is_some());
+        if let Some(own) = own {
+            let more = cover::mounts(own, &confined.scratch.unsaved());
+            mounts.extend(more.map(|(how, from, to)| Mount {
+                how,
+                from: Some(from),
+                to,
+            }));
+        }
         let mut arguments: Vec<OsString> = vec![self.program.clone().into()];
         arguments.extend(options(confined, mounts));
-        arguments.extend(capabilities());
+        let (start, argv) = match own {
+            Some(_) => {
+                arguments.extend(capabilities());
+                let argv = cover::entered(covered, confined.cwd, argv);
+                (Start::Plainly, argv)
+            }
+            None => (Start::Filtered, argv.to_vec()),
+        };
         arguments.push("--".into());
-        arguments.extend(cover::entered(covered, confined.cwd, argv));
-        (Start::Plainly, arguments)
+        arguments.extend(argv);
+        (start, arguments)
     }
 }
 

@@ -165,20 +165,37 @@ impl Places {
                 .into_iter()
                 .chain(parts.iter().map(|part| folder.join(part)))
             {
-                places.add_named(&place, home, write);
+                // So high up is more than a toolchain.
+                if place
+                    .canonicalize()
+                    .is_ok_and(|real| real.components().count() > 2)
+                {
+                    places.add(&place, home, write);
+                }
             }
         }
         for folder in std::env::split_paths(super::super::path_of(variables)) {
-            places.add_tools(&folder, home, write);
+            let Ok(folder) = folder.canonicalize() else {
+                continue;
+            };
+            // Of the `bin` of an installation, all of that.
+            if let Some(whole) = folder.parent()
+                && folder.ends_with("bin")
+                && !places.has(&folder)
+                && whole.components().count() > 2
+                && !home.is_some_and(|home| whole.starts_with(home))
+            {
+                places.add(whole, home, write);
+            }
+            places.add(&folder, home, write);
         }
         without_nested(&mut places.system);
         without_nested(&mut places.home);
         places
     }
 
-    /// The folder of a toolchain that a variable names. A folder that contains more than a toolchain (the home
-    /// directory, the workspace) is not shown.
-    fn add_named(&mut self, place: &Path, home: Option<&Path>, write: &[PathBuf]) {
+    /// A file or folder of a toolchain. One that contains more than that (the home directory, the workspace) is not shown.
+    fn add(&mut self, place: &Path, home: Option<&Path>, write: &[PathBuf]) {
         let Ok(real) = place.canonicalize() else {
             return;
         };
@@ -187,11 +204,9 @@ impl Places {
             .chain(write.iter().map(PathBuf::as_path))
             .any(|inner| inner.starts_with(&real));
         let is_written = write.iter().any(|root| real.starts_with(root));
-        if holds_more || is_written || real.components().count() <= 2 || self.has(&real) {
-            return;
-        }
         // The person's secrets are not a toolchain, whatever a variable says.
-        if crate::workspace::protect::is_secret(&real.join("any")) {
+        let is_secret = crate::workspace::protect::is_secret(&real.join("any"));
+        if holds_more || is_written || is_secret || self.has(&real) {
             return;
         }
         match home.and_then(|home| real.strip_prefix(home).ok()) {
@@ -199,37 +214,6 @@ impl Places {
             Some(relative) => _ = self.home.insert(relative.to_owned()),
             None => _ = self.system.insert(real),
         }
-    }
-
-    /// A folder in the search path; if it is the `bin` of an installation, all of that.
-    fn add_tools(&mut self, folder: &Path, home: Option<&Path>, write: &[PathBuf]) {
-        let Ok(folder) = folder.canonicalize() else {
-            return;
-        };
-        if write.iter().any(|root| folder.starts_with(root)) || self.has(&folder) {
-            return;
-        }
-        if let Some(relative) = home.and_then(|home| folder.strip_prefix(home).ok()) {
-            if !relative.as_os_str().is_empty()
-                && !self.home.iter().any(|place| relative.starts_with(place))
-            {
-                self.home.insert(relative.to_owned());
-            }
-            return;
-        }
-        let holds_more = |place: &Path| {
-            home.into_iter()
-                .chain(write.iter().map(PathBuf::as_path))
-                .any(|p| p.starts_with(place))
-        };
-        let whole = folder
-            .parent()
-            .filter(|parent| parent.components().count() > 2 && !holds_more(parent));
-        self.system.insert(match whole {
-            Some(whole) if folder.ends_with("bin") => whole.to_owned(),
-            _ if holds_more(&folder) => return,
-            _ => folder,
-        });
     }
 
     fn has(&self, folder: &Path) -> bool {
@@ -323,5 +307,20 @@ mod tests {
                 Path::new("rust")
             ]
         );
+    }
+
+    #[test]
+    fn a_folder_on_the_search_path_that_holds_the_workspace_or_secrets_is_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let work = home.join("projects/app");
+        for place in [&work, &home.join(".ssh"), &home.join("tools")] {
+            std::fs::create_dir_all(place).unwrap();
+        }
+        let path = std::env::join_paths(["projects", ".ssh", "tools"].map(|it| home.join(it)));
+        let path = path.unwrap().into_string().unwrap();
+        let variables = BTreeMap::from([("PATH".to_owned(), path)]);
+        let places = Places::find(&variables, Some(&home), &[work], false);
+        assert_eq!(places.home.iter().collect::<Vec<_>>(), [Path::new("tools")]);
     }
 }
