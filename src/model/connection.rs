@@ -8,7 +8,7 @@ use super::{Endpoint, ModelInfo, known};
 use crate::domain::Prices;
 
 /// A model behind an endpoint, as its providers share it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Connection {
     pub(super) endpoint: Endpoint,
     pub(super) http: Arc<Http>,

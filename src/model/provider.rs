@@ -45,22 +45,10 @@ impl Provider {
     /// The same model in the API its server asked for; `None` if that is the current one.
     #[must_use]
     pub fn switched(&self) -> Option<Self> {
-        let Connection {
-            endpoint,
-            http,
-            learned,
-        } = &*self.0;
-        let api = learned.api().filter(|api| *api != endpoint.api)?;
-        let (http, learned) = (Arc::clone(http), Arc::clone(learned));
-        let endpoint = Endpoint {
-            api,
-            ..endpoint.clone()
-        };
-        Some(Self(Arc::new(Connection {
-            endpoint,
-            http,
-            learned,
-        })))
+        let mut switched = (*self.0).clone();
+        let asked = switched.learned.api()?;
+        let before = std::mem::replace(&mut switched.endpoint.api, asked);
+        (before != asked).then(|| Self(Arc::new(switched)))
     }
 
     /// Another model of the same endpoint, over the same connections.
