@@ -47,11 +47,7 @@ impl Tracked {
 
 /// The names in an index, sorted by bytes as git sorts them.
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    names: Vec<u8>,
-    /// Where each name ends.
-    ends: Vec<usize>,
-}
+pub(super) struct Index(Vec<Box<[u8]>>);
 
 impl Index {
     /// Reads the index of the repository in a `folder` of the root. One that is not understood lists nothing.
@@ -83,11 +79,12 @@ impl Index {
                 .read_to_end(&mut bytes)?;
             io::Result::Ok(Self::parse(&bytes).unwrap_or_default())
         };
-        let (index, shared) = read("index")?;
-        match shared {
-            Some(shared) => Ok(index.with(&read(&shared)?.0)),
-            None => Ok(index),
+        let (mut index, shared) = read("index")?;
+        if let Some(shared) = shared {
+            index.0.append(&mut read(&shared)?.0.0);
+            index.0.sort_unstable();
         }
+        Ok(index)
     }
 
     /// The index, and the name of the file with the rest of it if it is split.
@@ -133,25 +130,6 @@ impl Index {
         (rest.len() == hash).then(|| (index, shared.map(hex)))
     }
 
-    /// The names of both.
-    fn with(&self, other: &Self) -> Self {
-        let names = |index: &Self| {
-            (0..index.ends.len())
-                .map(|at| index.name(at).to_vec())
-                .collect::<Vec<_>>()
-        };
-        let mut both = names(self);
-        both.extend(names(other));
-        both.sort_unstable();
-        both.dedup();
-        let mut index = Self::default();
-        for name in both {
-            index.names.extend(name);
-            index.ends.push(index.names.len());
-        }
-        index
-    }
-
     /// Adds the first entry of `bytes`; returns the others.
     fn entry<'a>(&mut self, bytes: &'a [u8], version: u32, fixed: usize) -> Option<&'a [u8]> {
         let flags = u16::from_be_bytes(bytes.get(fixed..fixed + 2)?.try_into().ok()?);
@@ -161,66 +139,42 @@ impl Index {
             } else {
                 2
             };
-        let mut name = bytes.get(begin..)?;
+        let (mut rest, mut name) = (bytes.get(begin..)?, Vec::new());
         if version == 4 {
             // The number of bytes dropped from the end of the previous name.
-            let (dropped, after) = varint(name)?;
-            name = after;
-            let last = self
-                .ends
-                .len()
-                .checked_sub(1)
-                .map_or(&[][..], |last| self.name(last));
-            let shared = last.get(..last.len().checked_sub(dropped)?)?.to_vec();
-            self.names.extend(shared);
+            let (dropped, after) = varint(rest)?;
+            rest = after;
+            let last = self.0.last().map_or(&[][..], |last| last);
+            name.extend(last.get(..last.len().checked_sub(dropped)?)?);
         }
-        let length = memchr::memchr(0, name)?;
-        self.names.extend_from_slice(name.get(..length)?);
-        self.ends.push(self.names.len());
+        let length = memchr::memchr(0, rest)?;
+        name.extend_from_slice(rest.get(..length)?);
+        self.0.push(name.into());
         if version == 4 {
-            return name.get(length + 1..);
+            return rest.get(length + 1..);
         }
         // Up to a multiple of eight, there is at least one zero after the name.
         bytes.get((begin + length + 8) & !7..)
     }
 
-    fn name(&self, index: usize) -> &[u8] {
-        let begin = index
-            .checked_sub(1)
-            .and_then(|before| self.ends.get(before))
-            .copied()
-            .unwrap_or(0);
-        self.ends
-            .get(index)
-            .and_then(|end| self.names.get(begin..*end))
-            .unwrap_or_default()
-    }
-
     /// Whether it lists the file at `path`, relative to the repository's root.
     pub(super) fn lists(&self, path: &Path) -> bool {
         let path = as_in_git(path);
-        self.name(self.first(&path)) == path && !path.is_empty()
+        self.first(&path).is_some_and(|first| *first == *path)
     }
 
     /// Whether it lists a file in the folder at `path`.
     pub(super) fn lists_below(&self, path: &Path) -> bool {
         let mut path = as_in_git(path);
         path.push(b'/');
-        self.name(self.first(&path)).starts_with(&path)
+        self.first(&path)
+            .is_some_and(|first| first.starts_with(&path))
     }
 
     /// The first name that is not before `name`.
-    fn first(&self, name: &[u8]) -> usize {
-        let (mut low, mut high) = (0, self.ends.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.name(middle) < name {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+    fn first(&self, name: &[u8]) -> Option<&[u8]> {
+        let first = self.0.partition_point(|it| **it < *name);
+        self.0.get(first).map(AsRef::as_ref)
     }
 }
 
@@ -232,7 +186,7 @@ pub(super) fn blobs(bytes: &[u8]) -> Option<HashMap<Vec<u8>, Vec<u8>>> {
             |entry: &[u8]| names.extend(entry.get(FIXED..FIXED + hash).map(<[u8]>::to_vec));
         let (index, _) =
             Index::parse_with(bytes, *hash, &mut add).filter(|(_, shared)| shared.is_none())?;
-        let paths = (0..index.ends.len()).map(|at| index.name(at).to_vec());
+        let paths = index.0.into_iter().map(Vec::from);
         Some(paths.zip(names).collect())
     })
 }
