@@ -13,6 +13,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use tokio_util::sync::CancellationToken;
 
+use super::native::openable;
 use super::walk::{Queue, is_version_control};
 use super::{Documents, NoEditor, Root, Shared, Unsaved, Workspace, mode};
 use crate::domain::lock;
@@ -120,14 +121,13 @@ struct Copying<'a> {
     room: &'a Mutex<Room>,
 }
 
-/// What was not copied, and why not more.
+/// What was not copied.
 #[derive(Default)]
 struct Rest {
     /// What stays where it is, absolute.
     lent: Vec<PathBuf>,
     /// What was left for later.
     excepted: Vec<PathBuf>,
-    error: Option<io::Error>,
 }
 
 impl Copying<'_> {
@@ -136,7 +136,6 @@ impl Copying<'_> {
         let Rest {
             mut lent,
             mut excepted,
-            ..
         } = self.below(Path::new(""), &self.left_out.ignored)?;
         excepted.sort_unstable();
         for path in excepted {
@@ -157,26 +156,9 @@ impl Copying<'_> {
     fn below(&self, folder: &Path, except: &[PathBuf]) -> io::Result<Rest> {
         let rest = Mutex::new(Rest::default());
         let except: HashSet<&Path> = except.iter().map(PathBuf::as_path).collect();
-        Queue::new(vec![folder.to_owned()]).share(|folder| {
-            if lock(&rest).error.is_some() {
-                return Vec::new();
-            }
-            self.folder(&folder, &except, &rest)
-                .unwrap_or_else(|error| {
-                    lock(&rest).error.get_or_insert(error);
-                    Vec::new()
-                })
-        });
-        let rest = rest.into_inner().unwrap_or_else(PoisonError::into_inner);
-        rest.error.map_or_else(
-            || {
-                Ok(Rest {
-                    error: None,
-                    ..rest
-                })
-            },
-            Err,
-        )
+        Queue::new(vec![folder.to_owned()])
+            .try_share(|folder| self.folder(&folder, &except, &rest))?;
+        Ok(rest.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Copies what is in `folder` itself. Returns the folders in it.
@@ -206,12 +188,7 @@ impl Copying<'_> {
         if self.cancel.is_cancelled() {
             return Err(io::Error::other("cancelled"));
         }
-        let name = if folder.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            folder
-        };
-        let listed = match self.root.dir().read_dir(name) {
+        let listed = match self.root.dir().read_dir(openable(folder)) {
             Err(error) if is_out_of_reach(&error) => return Ok(Vec::new()),
             listed => listed?,
         };

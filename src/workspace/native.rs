@@ -29,6 +29,15 @@ pub(super) fn plain(path: PathBuf) -> PathBuf {
     plain.unwrap_or(path)
 }
 
+/// The name by which a directory capability opens the `folder` below it.
+pub(crate) fn openable(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    }
+}
+
 /// A path for people and models: folders are divided by `/` on every system.
 pub(crate) fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 pub(crate) use self::spelling::has_aliases;
 use super::stamp::identity;
@@ -201,32 +201,28 @@ impl WorkspacePath {
     /// How many other names (hard links) the file has, if the system reports that.
     #[must_use]
     pub fn other_names(&self) -> u64 {
-        let Ok(found) = self.target_root.dir.symlink_metadata(&self.target) else {
-            return 0;
-        };
-        if found.is_file() {
-            cap_fs_ext::MetadataExt::nlink(&found).saturating_sub(1)
-        } else {
-            0
-        }
+        let file = self.found().ok().filter(Metadata::is_file);
+        file.map_or(0, |file| {
+            cap_fs_ext::MetadataExt::nlink(&file).saturating_sub(1)
+        })
+    }
+
+    fn found(&self) -> io::Result<Metadata> {
+        let target = native::openable(&self.target);
+        self.target_root.dir.symlink_metadata(target)
     }
 
     /// Whether anything exists there.
     #[must_use]
     pub fn exists(&self) -> bool {
-        self.target.as_os_str().is_empty()
-            || self.target_root.dir.symlink_metadata(&self.target).is_ok()
+        self.found().is_ok()
     }
 
     /// Whether its parent folder exists.
     fn has_folder(&self) -> bool {
-        let folder = self.target.parent().unwrap_or(Path::new(""));
-        folder.as_os_str().is_empty()
-            || self
-                .target_root
-                .dir
-                .metadata(folder)
-                .is_ok_and(|found| found.is_dir())
+        let folder = native::openable(self.target.parent().unwrap_or(&self.target));
+        let found = self.target_root.dir.metadata(folder);
+        found.is_ok_and(|found| found.is_dir())
     }
 
     /// Whether it is directly in its root.
@@ -237,11 +233,7 @@ impl WorkspacePath {
     /// Its permission bits, if it exists.
     #[must_use]
     pub fn mode(&self) -> Option<u32> {
-        self.target_root
-            .dir
-            .symlink_metadata(&self.target)
-            .ok()
-            .map(|found| mode::of(&found))
+        self.found().ok().map(|found| mode::of(&found))
     }
 
     /// How many of the folders it is in do not exist.
@@ -300,8 +292,7 @@ impl WorkspacePath {
 
     /// When the file was last written, if known.
     pub(crate) fn written(&self) -> Option<SystemTime> {
-        let found = self.target_root.dir.symlink_metadata(&self.target).ok()?;
-        Some(found.modified().ok()?.into_std())
+        Some(self.found().ok()?.modified().ok()?.into_std())
     }
 
     /// Its parent folder, opened without following symlinks, and its name there.

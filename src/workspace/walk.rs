@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::ignored::{Found, Rules, open as open_ignore_file};
 pub(crate) use self::queue::Queue;
+use super::native::openable;
 use super::{Root, Workspace, WorkspacePath, protect};
 
 /// What a walk can meet.
@@ -121,7 +122,7 @@ impl Workspace {
             .iter()
             .find(is_target_root)
             .ok_or(io::ErrorKind::NotFound)?;
-        let metadata = root.dir().metadata(folder_name(start.target()))?;
+        let metadata = root.dir().metadata(openable(start.target()))?;
         if !metadata.is_dir() {
             let kind = kind(metadata.file_type());
             visitor()(&Entry {
@@ -133,7 +134,7 @@ impl Workspace {
             });
             return Ok(Walked::default());
         }
-        let dir = root.dir().open_dir(folder_name(start.target()))?;
+        let dir = root.dir().open_dir(openable(start.target()))?;
         let first = Folder {
             dir: Source::Open(dir),
             rules: Rules::above(root, start.target()),
@@ -149,27 +150,18 @@ impl Workspace {
             unreadable: AtomicUsize::new(0),
             queue: Queue::new(vec![first]),
         };
-        let threads = std::thread::available_parallelism()
-            .map_or(1, std::num::NonZero::get)
-            .min(8);
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(|| walk.work(visitor()));
+        walk.queue.share_among(|| {
+            let (walk, mut visitor) = (&walk, visitor());
+            move |folder| {
+                walk.read(folder, &mut visitor).unwrap_or_else(|_| {
+                    walk.unreadable.fetch_add(1, Ordering::Relaxed);
+                    Vec::new()
+                })
             }
-            walk.work(visitor());
         });
         Ok(Walked {
             unreadable: walk.unreadable.into_inner(),
         })
-    }
-}
-
-/// The name by which a root can open `target`.
-fn folder_name(target: &Path) -> &Path {
-    if target.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        target
     }
 }
 
@@ -223,15 +215,6 @@ enum Source {
 }
 
 impl Walk<'_> {
-    fn work(&self, mut visitor: impl FnMut(&Entry<'_>)) {
-        self.queue.work(|folder| {
-            self.read(folder, &mut visitor).unwrap_or_else(|_| {
-                self.unreadable.fetch_add(1, Ordering::Relaxed);
-                Vec::new()
-            })
-        });
-    }
-
     /// Passes a folder's entries to the visitor and returns the folders in it.
     fn read(
         &self,

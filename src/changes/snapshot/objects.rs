@@ -1,7 +1,7 @@
 //! What git keeps in a repository besides its state, as of a look: all of it has a backup, and what a command removed of
 //! it, overwrote or added to it, but objects, is among its changes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -51,16 +51,8 @@ type Folders = BTreeMap<String, Arc<Folder>>;
 struct Folder {
     /// While it stays the same, so do the names.
     stamp: Option<Stamp>,
-    /// The names in the folder, sorted.
-    names: Vec<Box<str>>,
-}
-
-impl Folder {
-    fn has(&self, name: &str) -> bool {
-        self.names
-            .binary_search_by(|other| (**other).cmp(name))
-            .is_ok()
-    }
+    /// The names in the folder.
+    names: BTreeSet<Box<str>>,
 }
 
 /// Whether git adds to a file of the repository in this folder, or writes in it what somebody said last.
@@ -99,17 +91,6 @@ fn is_object(folder: &str, file: &str) -> bool {
 
 fn is_folder(name: &str) -> bool {
     name == PACKS || (name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
-}
-
-impl Objects {
-    /// The packs that are no copy: nothing may overwrite them.
-    pub(super) fn links(&self) -> impl Iterator<Item = PathBuf> {
-        let packs = self.folders.get(PACKS).into_iter();
-        packs
-            .flat_map(|folder| &folder.names)
-            .filter(|name| self.backup.size(name).is_some_and(|size| size > COPIED))
-            .map(|name| Path::new(PACKS).join(&**name))
-    }
 }
 
 impl Look<'_> {
@@ -188,20 +169,17 @@ impl Look<'_> {
             .filter(|name| name.as_ref().map_or(true, |name| is_folder(name)))
             .collect::<io::Result<Vec<_>>>()?;
         let device = dependable(dir);
-        let looked = Mutex::new(Vec::new());
-        Queue::new(names).share(|name| {
-            let folder = self.object_folder(dir, &name, device, backup, before);
-            lock(&looked).push(folder.map(|folder| (name, folder)));
-            Vec::new()
-        });
-        let (mut folders, mut overwritten) = (BTreeMap::new(), Vec::new());
-        for looked in std::mem::take(&mut *lock(&looked)) {
-            if let (name, Some((folder, changed))) = looked? {
-                folders.insert(name, folder);
-                overwritten.extend(changed);
+        let looked = Mutex::new((BTreeMap::new(), Vec::new()));
+        Queue::new(names).try_share(|name| {
+            let folder = self.object_folder(dir, &name, device, backup, before)?;
+            if let Some((folder, overwritten)) = folder {
+                let mut looked = lock(&looked);
+                looked.0.insert(name, folder);
+                looked.1.extend(overwritten);
             }
-        }
-        Ok((folders, overwritten))
+            Ok(Vec::new())
+        })?;
+        Ok(std::mem::take(&mut *lock(&looked)))
     }
 
     /// The folder of objects of this `name` if it is one, and the names in the backup of those that were overwritten.
@@ -238,7 +216,7 @@ impl Look<'_> {
         };
         for file in listed.names.iter().take(most) {
             let stored = stored_name(name, file);
-            if !known.is_some_and(|known| known.has(file)) {
+            if !known.is_some_and(|known| known.names.contains(&**file)) {
                 match backup.add(&inner, OsStr::new(&**file), &stored) {
                     // git has packed it meanwhile.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -333,18 +311,17 @@ impl Look<'_> {
 }
 
 /// The objects in a folder.
-fn names_in(folder: &str, dir: &Dir) -> io::Result<Vec<Box<str>>> {
-    let mut names = Vec::new();
+fn names_in(folder: &str, dir: &Dir) -> io::Result<BTreeSet<Box<str>>> {
+    let mut names = BTreeSet::new();
     for entry in dir.entries()? {
         let entry = entry?;
         if let Ok(file) = entry.file_name().into_string()
             && is_object(folder, &file)
             && entry.file_type()?.is_file()
         {
-            names.push(file.into_boxed_str());
+            names.insert(file.into_boxed_str());
         }
     }
-    names.sort_unstable();
     Ok(names)
 }
 
@@ -402,7 +379,7 @@ fn missing(before: &Objects, after: &Folders) -> Vec<String> {
         let gone = folder
             .names
             .iter()
-            .filter(|file| !now.is_some_and(|now| now.has(file)));
+            .filter(|file| !now.is_some_and(|now| now.names.contains(&**file)));
         missing.extend(gone.map(|file| stored_name(name, file)));
     }
     missing
@@ -421,7 +398,7 @@ fn leave_packed(
         .collect();
     let was_there = |file: &str| {
         let packs = before.folders.get(PACKS);
-        packs.is_some_and(|packs| packs.has(file))
+        packs.is_some_and(|packs| packs.names.contains(file))
     };
     for file in now.get(PACKS).into_iter().flat_map(|packs| &packs.names) {
         if file.ends_with(".idx") && !was_there(file) && !loose.is_empty() {
@@ -452,24 +429,33 @@ fn remove_packed(loose: &mut HashMap<Vec<u8>, String>, index: impl io::Read) -> 
 
 /// The bytes of a hash.
 fn hash_of(name: &str) -> Vec<u8> {
-    let digits = name
-        .bytes()
-        .filter_map(|byte| char::from(byte).to_digit(16));
-    let digits: Vec<u32> = digits.collect();
-    let byte = |pair: &[u32]| pair.iter().fold(0, |byte, digit| byte * 16 + digit);
-    digits
-        .chunks(2)
-        .filter_map(|pair| u8::try_from(byte(pair)).ok())
+    let bytes = (0..name.len())
+        .step_by(2)
+        .filter_map(|at| name.get(at..at + 2));
+    bytes
+        .filter_map(|byte| u8::from_str_radix(byte, 16).ok())
         .collect()
 }
 
-/// The packs of these repositories that a command must not overwrite, absolute.
+/// The packs of these repositories that are no copy, absolute: a command must not overwrite them.
 pub(super) fn links(objects: &HashMap<PathBuf, Objects>) -> Vec<PathBuf> {
-    let links = |(path, objects): (&PathBuf, &Objects)| {
-        objects
-            .links()
-            .map(|link| path.join(link))
-            .collect::<Vec<_>>()
-    };
-    objects.iter().flat_map(links).collect()
+    let mut links = Vec::new();
+    for (
+        path,
+        Objects {
+            backup, folders, ..
+        },
+    ) in objects
+    {
+        for name in folders
+            .get(PACKS)
+            .into_iter()
+            .flat_map(|packs| &packs.names)
+        {
+            if backup.size(name).is_some_and(|size| size > COPIED) {
+                links.push(path.join(PACKS).join(&**name));
+            }
+        }
+    }
+    links
 }

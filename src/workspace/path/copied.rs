@@ -77,20 +77,12 @@ impl WorkspacePath {
     /// Whether it is a regular file.
     #[must_use]
     pub fn is_file(&self) -> bool {
-        self.target_root
-            .dir
-            .symlink_metadata(&self.target)
-            .is_ok_and(|found| found.is_file())
+        self.found().is_ok_and(|found| found.is_file())
     }
 
     /// Whether it is a folder.
     #[must_use]
     pub fn is_folder(&self) -> bool {
-        self.target.as_os_str().is_empty()
-            || self
-                .target_root
-                .dir
-                .symlink_metadata(&self.target)
-                .is_ok_and(|found| found.is_dir())
+        self.found().is_ok_and(|found| found.is_dir())
     }
 }

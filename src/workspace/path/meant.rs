@@ -9,6 +9,8 @@ use std::sync::Arc;
 use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::workspace::native::openable;
+
 use super::{PathError, Root, WorkspacePath, outside, place, resolve_path, tidy};
 
 /// The place that `name` means.
@@ -225,16 +227,11 @@ fn folded(roots: &[Arc<Root>], name: &str) -> Option<WorkspacePath> {
     let mut found = PathBuf::new();
     for part in tidy(relative)?.components() {
         let wanted = looks(part.as_os_str().to_str()?);
-        let folder = if found.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            &found
-        };
         if root.dir().symlink_metadata(found.join(part)).is_ok() {
             found.push(part);
             continue;
         }
-        let entries = root.dir().read_dir(folder).ok()?.flatten();
+        let entries = root.dir().read_dir(openable(&found)).ok()?.flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut same = names.filter(|name| looks(name) == wanted);
         let (Some(one), None) = (same.next(), same.next()) else {

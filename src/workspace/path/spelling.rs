@@ -6,6 +6,7 @@ use std::path::Path;
 use cap_std::fs::Dir;
 
 use super::Root;
+use crate::workspace::native::openable;
 
 impl Root {
     /// `name` as the folder has it. In a copy, the original's folder counts for what the copy does not have: it may be on
@@ -38,13 +39,8 @@ fn in_folder(dir: &Dir, folder: &Path, name: &OsStr) -> Option<OsString> {
     if !exists(&other_case(text)?) || !exists(text) {
         return None;
     }
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
     let names: Vec<OsString> = dir
-        .read_dir(folder)
+        .read_dir(openable(folder))
         .ok()?
         .flatten()
         .map(|entry| entry.file_name())

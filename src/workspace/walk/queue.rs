@@ -4,6 +4,7 @@
 //! is queued and no thread is busy, also when a thread panics.
 
 use crate::domain::lock;
+use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// More threads would only wait for the disk.
@@ -28,7 +29,7 @@ impl<T> Queue<T> {
     }
 
     /// Takes items until there are none left. `work` returns the items one produced.
-    pub(crate) fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
+    fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
         while let Some(piece) = self.take() {
             let mut busy = Busy {
                 queue: self,
@@ -43,15 +44,45 @@ impl<T> Queue<T> {
     where
         T: Send,
     {
+        self.share_among(|| &work);
+    }
+
+    /// [`Self::share`] among workers, one per thread.
+    pub(crate) fn share_among<W: FnMut(T) -> Vec<T>>(&self, worker: impl Fn() -> W + Sync)
+    where
+        T: Send,
+    {
         let threads = std::thread::available_parallelism()
             .map_or(1, std::num::NonZero::get)
             .min(THREADS);
         std::thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(|| self.work(&work));
+                scope.spawn(|| self.work(worker()));
             }
-            self.work(&work);
+            self.work(worker());
         });
+    }
+
+    /// [`Self::share`] for work that can fail. After that no other item is worked on.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(crate) fn try_share(&self, work: impl Fn(T) -> io::Result<Vec<T>> + Sync) -> io::Result<()>
+    where
+        T: Send,
+    {
+        let failed = Mutex::new(None);
+        self.share(|item| {
+            if lock(&failed).is_some() {
+                return Vec::new();
+            }
+            work(item).unwrap_or_else(|error| {
+                lock(&failed).get_or_insert(error);
+                Vec::new()
+            })
+        });
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failed.map_or(Ok(()), Err)
     }
 
     fn take(&self) -> Option<T> {
