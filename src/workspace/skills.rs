@@ -9,8 +9,11 @@
 
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use super::disk::{self, blocking};
+use super::native::openable;
+use super::path::{self, resolve_path};
 use super::{Root, Workspace};
 
 /// The file that makes a folder a skill.
@@ -75,26 +78,27 @@ pub fn find(own: Option<&Path>, workspace: &Workspace) -> Vec<Skill> {
 
 /// The names in a folder of skills, in order.
 fn folders(place: &Path, is_own: bool, workspace: &Workspace) -> Vec<String> {
-    let entries = if is_own {
-        Root::open(place).and_then(|root| root.dir().entries())
-    } else {
-        let root = workspace
-            .roots()
-            .iter()
-            .find_map(|root| Some((root, place.strip_prefix(root.path()).ok()?)));
-        let Some((root, place)) = root else {
-            return Vec::new();
-        };
-        root.dir().read_dir(place)
-    };
+    let roots = roots(place, is_own, workspace);
+    let entries =
+        path::place(&roots, place).map(|(root, relative)| root.dir().read_dir(openable(relative)));
     let names = entries
         .into_iter()
+        .flatten()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
     names.sort_unstable();
     names.truncate(LOOKED_AT);
     names
+}
+
+/// The roots that a folder of skills is in.
+fn roots(folder: &Path, is_own: bool, workspace: &Workspace) -> Vec<Arc<Root>> {
+    if is_own {
+        Root::open(folder).map(Arc::new).into_iter().collect()
+    } else {
+        workspace.roots().to_vec()
+    }
 }
 
 fn is_name(name: &str) -> bool {
@@ -137,29 +141,20 @@ impl Skill {
         let inside = Path::new(name)
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
-        if !inside || super::protect::is_secret(Path::new(name)) {
-            return Err(io::Error::other(
-                "only the files of the skill's directory can be read, and no secrets",
-            ));
+        let refused = "only the files of the skill's directory can be read, and no secrets";
+        if !inside {
+            return Err(io::Error::other(refused));
+        }
+        let roots = roots(&self.folder, self.is_own, workspace);
+        let path = resolve_path(&roots, &self.folder.join(name)).map_err(io::Error::other)?;
+        if path.is_secret() {
+            return Err(io::Error::other(refused));
         }
         let mut bytes = Vec::new();
-        if self.is_own {
-            Root::open(&self.folder)?
-                .open_file(name.as_ref())?
-                .take(limit)
-                .read_to_end(&mut bytes)?;
-        } else {
-            let path = workspace
-                .resolve_path(&self.folder.join(name))
-                .map_err(io::Error::other)?;
-            if path.is_secret() {
-                return Err(io::Error::other("it may contain secrets"));
-            }
-            disk::open(&path)
-                .map_err(io::Error::other)?
-                .take(limit)
-                .read_to_end(&mut bytes)?;
-        }
+        disk::open(&path)
+            .map_err(io::Error::other)?
+            .take(limit)
+            .read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

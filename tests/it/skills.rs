@@ -181,7 +181,7 @@ fn a_skill_reads_nothing_but_its_own_folder() {
         file("theirs", "../../../.env"),
         "only the files of the skill's directory",
     );
-    check(file("theirs", "link.md"), "may contain secrets");
+    check(file("theirs", "link.md"), "and no secrets");
     check(file("theirs", "far.md"), "outside the workspace");
     check(
         json!({ "name": "nobody" }),
