@@ -145,9 +145,13 @@ fn fitting(words: Vec<String>, mut room: usize) -> Vec<String> {
 
 /// The approximate size of a message in tokens.
 pub(super) fn tokens(entry: &Entry) -> u64 {
-    let images = entry.images();
-    let bytes: usize = images.iter().sum();
-    entry.encoded().len().saturating_sub(bytes) as u64 / BYTES + images.len() as u64 * IMAGE
+    text_tokens(entry) + entry.images().len() as u64 * IMAGE
+}
+
+/// The same without its images, which count for less with some models.
+pub(super) fn text_tokens(entry: &Entry) -> u64 {
+    let images: usize = entry.images().iter().sum();
+    entry.encoded().len().saturating_sub(images) as u64 / BYTES
 }
 
 /// Where the newest messages with at most `keep` tokens begin: never at results, which belong to the calls before them.

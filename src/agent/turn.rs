@@ -313,7 +313,7 @@ impl State {
             may_call: !self.is_last,
         };
         let mut schedule = self.schedule();
-        let sent = self.size();
+        let sent = self.least_size();
         let inputs = Inputs {
             provider: &self.turn.provider,
             tools: &self.turn.tools,

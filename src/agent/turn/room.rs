@@ -270,12 +270,19 @@ impl State {
 
     /// The approximate size of the next request in tokens: the provider's last count, plus what was added since.
     pub(super) fn size(&self) -> u64 {
-        match self.counted {
-            Some((tokens, messages)) => {
-                tokens + sum(self.messages.get(messages..).unwrap_or_default())
-            }
-            None => self.turn.preamble.bytes.len() as u64 / 4 + sum(&self.messages),
-        }
+        self.size_by(compact::tokens)
+    }
+
+    /// How many tokens the next request has at least, however few the model counts for an image.
+    pub(super) fn least_size(&self) -> u64 {
+        self.size_by(compact::text_tokens)
+    }
+
+    fn size_by(&self, tokens: impl Fn(&Entry) -> u64) -> u64 {
+        let fixed = self.turn.preamble.bytes.len() as u64 / 4;
+        let (known, messages) = self.counted.unwrap_or((fixed, 0));
+        let added = self.messages.iter().skip(messages);
+        known + added.map(|entry| tokens(entry)).sum::<u64>()
     }
 
     /// A summary in the model's words; what does not fit even then is dropped from the beginning.

@@ -104,7 +104,7 @@ async fn write_file_creates_and_replaces() {
     let unread = place
         .answer("write_file", json!({"path": "old.txt", "content": ""}))
         .await;
-    assert!(unread.contains("have not read it"), "{unread}");
+    assert!(unread.contains("was not read before"), "{unread}");
     #[cfg(unix)]
     {
         let old = place.folder.path().join("old.txt");
