@@ -120,19 +120,34 @@ impl Snapshots {
         backups: Option<PathBuf>,
         hidden: &[PathBuf],
     ) -> io::Result<Self> {
+        Ok(Self::with(roots, Images::pack(pack)?, backups, hidden))
+    }
+
+    /// Snapshots of a copy of the roots, with the same images: nothing else may add to their file.
+    #[must_use]
+    pub fn of_copy(&self, roots: Vec<Arc<Root>>, hidden: &[PathBuf]) -> Self {
+        Self::with(roots, self.images.fork(), None, hidden)
+    }
+
+    fn with(
+        roots: Vec<Arc<Root>>,
+        images: Images,
+        backups: Option<PathBuf>,
+        hidden: &[PathBuf],
+    ) -> Self {
         let hidden = hidden
             .iter()
             .filter_map(|path| native::canonical(path).ok())
             .collect();
-        Ok(Self {
+        Self {
             roots,
             hidden,
-            images: Images::pack(pack)?,
+            images,
             backups,
             copied: AtomicU64::new(0),
             seen: None,
             unsaved: None,
-        })
+        }
     }
 
     /// Others that go on from the same look, with the same images.

@@ -239,6 +239,18 @@ impl Shared {
         })
     }
 
+    /// Snapshots of a copy of the workspace, before the first look at it. Blocks.
+    pub(super) fn of_copy(
+        &self,
+        workspace: &Workspace,
+        copy: &Workspace,
+        hidden: &[PathBuf],
+    ) -> io::Result<Snapshots> {
+        self.with_snapshots(workspace, |watched| {
+            watched.snapshots.of_copy(copy.roots().to_vec(), hidden)
+        })
+    }
+
     /// Looks at the workspace right before a command that was shown with this `undo`. Blocks.
     pub(super) fn look_before(&self, workspace: &Workspace, undo: Undo) -> io::Result<()> {
         let looked = self.with_snapshots(workspace, |watched| {

@@ -106,16 +106,11 @@ impl Shared {
             ignored: coverage.left_out,
             hidden,
         };
-        let workspace = workspace.copy_to(&scratch.copies()?, unsaved, &left_out, cancel)?;
+        let copy = workspace.copy_to(&scratch.copies()?, unsaved, &left_out, cancel)?;
         // Nearly all of its files have an image there.
-        let mut snapshots = Snapshots::new(
-            workspace.roots().to_vec(),
-            &own.images(),
-            None,
-            &left_out.hidden,
-        )?;
+        let mut snapshots = self.of_copy(workspace, &copy, &left_out.hidden)?;
         let _as_it_was_made = snapshots.look();
-        shell.0.watch(&workspace, snapshots.fork())?;
+        shell.0.watch(&copy, snapshots.fork())?;
         let images = match self.surroundings.state.as_deref() {
             // Where undo reads them.
             Some(state) => Images::create(&images::folder(state))?,
@@ -123,7 +118,7 @@ impl Shared {
         };
         Ok(Shadow {
             shell,
-            workspace,
+            workspace: copy,
             snapshots,
             _scratch: scratch,
             images: Arc::new(images),

@@ -402,6 +402,10 @@ fn what_was_typed_or_saved_meanwhile_stays() {
     );
     assert_eq!(trial.stage.world.read("removed"), "mine\n");
     assert_eq!(trial.stage.world.read("open.rs"), text);
+    assert!(
+        !trial.path("closed.txt.held").exists(),
+        "no command overwrote it"
+    );
     let id = trial.client.prompt(&trial.session, "/review");
     let _no_more_script = trial.client.answer(id);
     let told = trial.stage.world.rehearsal().requests().last().unwrap()["messages"].to_string();
@@ -411,6 +415,34 @@ fn what_was_typed_or_saved_meanwhile_stays() {
     ] {
         assert!(told.contains(left), "{left}: {told}");
     }
+}
+
+#[test]
+fn what_is_saved_after_a_trial_is_restored_when_a_command_removes_it() {
+    let script = json!([
+        [{ "call": { "id": "c1", "name": "run_command", "arguments": { "command": "echo tried > b" } } }],
+        [{ "text": "Done." }],
+        [{ "call": { "id": "c2", "name": "run_command", "arguments": { "command": "rm a" } } }],
+        [{ "text": "Done." }],
+    ]);
+    let stage = Stage {
+        world: World::new(script),
+        ..Stage::new(Level::Best, &[])
+    };
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let mut trial = Trial {
+        client,
+        session,
+        stage,
+    };
+    trial.play(DISCARD);
+    trial.stage.world.write("a", "saved after the trial\n");
+    let prompt = trial.client.prompt(&trial.session, "remove it");
+    assert_eq!(trial.ends(prompt), "end_turn");
+    assert!(!trial.path("a").exists());
+    trial.review("undo");
+    assert_eq!(trial.stage.world.read("a"), "saved after the trial\n");
 }
 
 #[test]
