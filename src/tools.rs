@@ -99,10 +99,11 @@ pub fn offered(
     workspace: &Workspace,
     skills: &Arc<[Skill]>,
 ) -> Arc<[Arc<dyn Tool>]> {
-    let diagnostics = workspace
+    let editor = workspace.editor();
+    let diagnostics = editor
         .knows_diagnostics()
         .then(|| Arc::new(diagnostics::Diagnostics) as Arc<dyn Tool>);
-    let code = Some(workspace.operations()).filter(|operations| !operations.is_empty());
+    let code = Some(editor.operations()).filter(|operations| !operations.is_empty());
     let code = code.map(|operations| Arc::new(code::Code::new(operations)) as Arc<dyn Tool>);
     let skill = (!skills.is_empty())
         .then(|| Arc::new(skill::LoadSkill::new(Arc::clone(skills))) as Arc<dyn Tool>);

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::domain::{FileDiff, Stored};
-pub use content::{Format, LineEnding};
+pub use content::LineEnding;
 pub use copy::LeftOut;
 pub use covered::{Covered, Fate};
 use diagnostics::{Report, Scope};
@@ -53,7 +53,6 @@ pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, McpRequest, NoEditor};
 pub use error::FileError;
 pub use identity::first_names;
-use language::{Answer, Operation, Question};
 pub use news::News;
 pub use path::{PathError, Root, WorkspacePath};
 pub use refresh::OnDisk;
@@ -61,6 +60,7 @@ use seen::{Known, Seen};
 pub use skills::Skill;
 pub use state::StateFolder;
 pub use unsaved::{CHAT_FILE, Unsaved};
+use written::Texts;
 
 /// The files of one session. Cheap to clone; clones share what the session has read.
 #[derive(Clone)]
@@ -80,8 +80,8 @@ pub struct FileText {
     pub text: Arc<str>,
     /// Where it came from.
     pub source: Source,
-    /// How it is stored: character encoding, byte order mark, line ending.
-    pub format: Format,
+    /// How it is stored.
+    pub stored: Stored,
     /// Whether it has been changed by someone else (such as a formatter on save) since the session last read it.
     pub changed: bool,
 }
@@ -149,8 +149,7 @@ impl FileChange {
     /// Sets how the old text was stored, if the file no longer shows it.
     fn untold(&self) -> Option<Stored> {
         let before = self.before?;
-        let is_told =
-            self.after == Some(before) && Format::default().with(before).is_told_by(&self.new_text);
+        let is_told = self.after == Some(before) && before.is_told_by(&self.new_text);
         (!is_told).then_some(before)
     }
 }
@@ -260,88 +259,6 @@ impl Workspace {
         }
     }
 
-    /// Whether the system would let `bytes` bytes replace the file; changes nothing.
-    ///
-    /// # Errors
-    /// Why it would not.
-    pub async fn has_room(&self, path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
-        disk::has_room(path, bytes).await
-    }
-
-    /// The bytes of a file on disk, for files that are not text.
-    ///
-    /// # Errors
-    /// The file does not exist, is too large, or cannot be read.
-    pub async fn bytes(&self, path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
-        disk::read(path).await
-    }
-
-    /// Lines of a file on disk that is too large to read as one text: from `offset` (1-based), at most `limit` lines
-    /// and `bytes` bytes, and whether there are more. Invalid UTF-8 is replaced.
-    ///
-    /// # Errors
-    /// The file is too large even for that, is not text, or cannot be read.
-    pub async fn read_lines(
-        &self,
-        path: &WorkspacePath,
-        (offset, limit): (usize, usize),
-        bytes: u64,
-    ) -> Result<(String, bool), FileError> {
-        disk::some_lines(path, (offset, limit), bytes).await
-    }
-
-    /// What `change` would do to the current file. Changes nothing.
-    ///
-    /// # Errors
-    /// As for [`Self::commit`].
-    pub async fn propose(
-        &self,
-        path: &WorkspacePath,
-        change: &Change,
-    ) -> Result<FileChange, FileError> {
-        commit::propose(self, path, change).await
-    }
-
-    /// Changes the file: matches again against the current text, through the editor if it has the file open, otherwise
-    /// atomically on disk.
-    ///
-    /// # Errors
-    /// The text to replace is not found exactly once, the change would revert what somebody else wrote since the file
-    /// was read, or the editor or the system refuses. The file is unchanged then.
-    pub async fn commit(
-        &self,
-        path: &WorkspacePath,
-        change: &Change,
-    ) -> Result<FileChange, FileError> {
-        commit::commit(self, path, change).await
-    }
-
-    /// Removes the file from disk.
-    ///
-    /// # Errors
-    /// It has unsaved changes, changed since it was read, is not text, or the system refuses.
-    pub async fn remove(&self, path: &WorkspacePath) -> Result<FileChange, FileError> {
-        undo::remove(self, path).await
-    }
-
-    /// Undoes what is left of `change`: lines that somebody changed since stay. Several changes of one file are undone
-    /// last to first. The result can be undone like any other change.
-    ///
-    /// # Errors
-    /// Nothing of it is left, or a file to be removed has changed at all.
-    pub async fn undo(
-        &self,
-        path: &WorkspacePath,
-        change: &FileChange,
-    ) -> Result<FileChange, FileError> {
-        undo::undo(self, path, change).await
-    }
-
-    /// The files that others changed since the session read them. Each change is reported once.
-    pub async fn news(&self) -> Vec<News> {
-        news::news(self).await
-    }
-
     /// The text of a file as [`Self::read`] returns it, without recording that it was read: for people, not for models.
     ///
     /// # Errors
@@ -373,36 +290,28 @@ impl Workspace {
         };
         match (read, stored) {
             (Some(text), stored) => Ok(FileText::buffered(text.into(), None, stored)),
-            (None, Some((text, format))) => Ok(FileText {
+            (None, Some((text, stored))) => Ok(FileText {
                 text: text.into(),
                 source: Source::Disk,
-                format,
+                stored,
                 changed: false,
             }),
             (None, None) => Err(FileError::NotFound(path.display())),
         }
     }
 
-    /// Whether the file at `real`, a path without symlinks, has the content that an approved change or the person's own
-    /// save gave it. Blocks.
+    /// Whether the file at `real`, a path without symlinks, has the content that an approved change gave it, or what was
+    /// `written` by a person or a tool. Blocks.
     #[must_use]
-    pub fn is_approved(&self, real: &Path) -> bool {
-        let Some(path) = self.resolve_path(real).ok() else {
+    pub fn is_approved(&self, real: &Path, written: &Texts) -> bool {
+        let Ok(bytes) = self.resolve_path(real).map(|path| disk::read_now(&path)) else {
             return false;
         };
-        let Ok(bytes) = disk::read_now(&path) else {
-            return false;
-        };
-        let Some((text, _)) = content::decode(bytes) else {
-            return false;
-        };
-        self.0.seen.is_approved(real, &text) || self.0.documents.is_saved(real, &text)
-    }
-
-    /// Whether the editor can report diagnostics.
-    #[must_use]
-    pub fn knows_diagnostics(&self) -> bool {
-        self.0.editor.knows_diagnostics()
+        let text = bytes.ok().and_then(content::decode);
+        text.is_some_and(|(text, _)| {
+            let by_others = written.get(real).and_then(Option::as_deref);
+            by_others == Some(&*text) || self.0.seen.is_approved(real, &text)
+        })
     }
 
     /// The diagnostics the editor shows for files of the workspace; `None` if it cannot report them. In a settled scope a
@@ -423,20 +332,6 @@ impl Workspace {
         }
         Some(report)
     }
-
-    /// What the editor's language servers can be asked; empty where there are none.
-    #[must_use]
-    pub fn operations(&self) -> &[Operation] {
-        self.0.editor.operations()
-    }
-
-    /// Asks the editor's language servers.
-    ///
-    /// # Errors
-    /// When none knows, or the editor does not answer in time.
-    pub async fn language(&self, question: Question) -> Result<Answer, EditorError> {
-        self.0.editor.language(question).await
-    }
 }
 
 impl FileText {
@@ -446,17 +341,12 @@ impl FileText {
         crate::text::display::marked(&self.text)
     }
 
-    fn buffered(text: Arc<str>, version: Option<i32>, stored: Option<(String, Format)>) -> Self {
+    fn buffered(text: Arc<str>, version: Option<i32>, stored: Option<(String, Stored)>) -> Self {
         let unsaved = stored.as_ref().is_none_or(|(saved, _)| **saved != *text);
-        let stored = stored.map(|(_, format)| format).unwrap_or_default();
-        let format = Format {
-            line_ending: LineEnding::of(&text),
-            ..stored
-        };
         Self {
             text,
             source: Source::Buffer { version, unsaved },
-            format,
+            stored: stored.map(|(_, stored)| stored).unwrap_or_default(),
             changed: false,
         }
     }

@@ -4,7 +4,7 @@
 //! stored once, when a look first finds it: loose ones in a file for many, to which one process adds at a time.
 
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, Read, Take};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::pack::{Pack, Place, image_at};
 use crate::workspace::disk;
 use crate::workspace::stamp::identity;
-use crate::workspace::state::{Retention, address, prune};
+use crate::workspace::state::{Retention, address, create_private, prune};
 
 /// What an image's name begins with that is in a backup.
 const PREFIX: &str = "git:";
@@ -58,11 +58,7 @@ impl Backup {
     pub(crate) fn open(backups: &Path, objects: &Path) -> io::Result<Self> {
         let id = address(objects.as_os_str().as_encoded_bytes());
         let folder = backups.join(&id);
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder.join(LOST))?;
+        create_private(&folder.join(LOST))?;
         File::create(folder.join(USED))?.set_modified(SystemTime::now())?;
         remove_unused(backups);
         let dir = Dir::open_ambient_dir(&folder, ambient_authority())?;
@@ -183,7 +179,7 @@ impl Backup {
             let name = image.strip_prefix(&self.image(""))?;
             open_in(&self.dir, name, size).ok()
         });
-        own.is_some_and(|mut own| is_same(&mut own, other))
+        own.is_some_and(|mut own| disk::is_same(&mut own, other).unwrap_or(false))
     }
 
     /// What is stored: everything the repository had at the last look, and the files it lost `since`.
@@ -269,32 +265,4 @@ fn open_in(dir: &Dir, name: &str, size: u64) -> io::Result<Take<File>> {
     } else {
         Err(io::Error::other("its stored copy is damaged"))
     }
-}
-
-/// Whether both have the same bytes.
-pub(crate) fn is_same(one: &mut impl Read, other: &mut impl Read) -> bool {
-    let (mut here, mut there) = (vec![0; 64 << 10], vec![0; 64 << 10]);
-    loop {
-        let (Ok(read), Ok(other_read)) = (fill(one, &mut here), fill(other, &mut there)) else {
-            return false;
-        };
-        if here.get(..read) != there.get(..other_read) {
-            return false;
-        }
-        if read == 0 {
-            return true;
-        }
-    }
-}
-
-/// Reads until the buffer is full or nothing is left.
-fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut read = 0;
-    while let Some(rest) = buffer.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        match from.read(rest)? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    Ok(read)
 }

@@ -3,12 +3,19 @@
 //! File contents are not stored here: an [`Entry::File`] refers to its bytes by their SHA-256. Both images of every
 //! changed file are in the image store of the state directory before anyone sees the change set.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use cap_std::fs::{Dir, Metadata};
 use serde::{Deserialize, Serialize};
 
 use super::backup::is_backup;
+use crate::workspace::mode;
+
+/// What stands in the place of the image of a file that is not read begins with this.
+const UNREAD: &str = "large:";
 
 /// The changes of one command. An undo reverts all of `git` or none of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +29,7 @@ pub struct ChangeSet {
 }
 
 /// One path that a command created, changed or deleted. A move is a deletion and a creation with the same image.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EntryChange {
     /// Absolute, below a root, without symlinks.
     #[serde(with = "any_path")]
@@ -58,8 +65,7 @@ impl EntryChange {
     /// Whether it is a folder, or was one.
     #[must_use]
     pub fn is_folder(&self) -> bool {
-        let is_folder = |entry: &Entry| matches!(entry, Entry::Folder { .. });
-        is_folder(&self.before) || is_folder(&self.after)
+        self.before.is_folder() || self.after.is_folder()
     }
 
     /// Combines this change with the one after it; `None` if they cancel out.
@@ -82,10 +88,42 @@ impl Entry {
     pub(super) fn is_in_backup(&self) -> bool {
         matches!(self, Self::File { image, .. } if is_backup(image))
     }
+
+    /// What was `found` at `path`; of a file, `read` gives the image and the size. Blocks.
+    pub(super) fn of(
+        dir: &Dir,
+        path: &Path,
+        found: &Metadata,
+        read: impl FnOnce() -> io::Result<(String, u64)>,
+    ) -> io::Result<Self> {
+        let mode = mode::of(found);
+        Ok(if found.is_dir() {
+            Self::Folder { mode }
+        } else if found.is_symlink() {
+            let target = dir.read_link_contents(path)?;
+            Self::Link { target }
+        } else if found.is_file() {
+            let (image, size) = read()?;
+            Self::File { image, size, mode }
+        } else {
+            Self::Special
+        })
+    }
+}
+
+/// What a file that is too large to be read has in place of an image, which tells whether it changed; and its size.
+pub(super) fn unread(found: &Metadata) -> (String, u64) {
+    let modified = found
+        .modified()
+        .ok()
+        .map(cap_std::time::SystemTime::into_std);
+    let since = modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let since = since.unwrap_or_default().as_nanos();
+    (format!("{UNREAD}{}-{since}", found.len()), found.len())
 }
 
 /// The state of a path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
     /// Nothing exists there.
@@ -119,6 +157,12 @@ impl Entry {
     #[must_use]
     pub fn is_file(&self) -> bool {
         matches!(self, Self::File { .. })
+    }
+
+    /// Whether it is a folder.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        matches!(self, Self::Folder { .. })
     }
 
     /// The size of a file in bytes; 0 for anything else.
@@ -181,9 +225,14 @@ impl ChangeSet {
     /// These changes and the ones after them as one.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
+        let sorted = |earlier, later| {
+            let mut both = joined(earlier, later, EntryChange::then);
+            both.sort();
+            both
+        };
         Self {
-            files: joined(self.files, next.files),
-            git: joined(self.git, next.git),
+            files: sorted(self.files, next.files),
+            git: sorted(self.git, next.git),
         }
     }
 
@@ -194,20 +243,30 @@ impl ChangeSet {
     }
 }
 
-/// Both lists as one, sorted by path, in which the changes of a path are one.
-fn joined(earlier: Vec<EntryChange>, later: Vec<EntryChange>) -> Vec<EntryChange> {
-    let mut by_path: BTreeMap<PathBuf, EntryChange> = earlier
-        .into_iter()
-        .map(|change| (change.path.clone(), change))
-        .collect();
-    for change in later {
-        let joined = match by_path.remove(&change.path) {
-            Some(earlier) => earlier.then(change),
-            None => Some(change),
-        };
-        by_path.extend(joined.map(|change| (change.path.clone(), change)));
+/// The changes of both lists in the order in which their paths were changed first, with one change per path. Blocks.
+pub(super) fn joined(
+    earlier: Vec<EntryChange>,
+    later: Vec<EntryChange>,
+    mut then: impl FnMut(EntryChange, EntryChange) -> Option<EntryChange>,
+) -> Vec<EntryChange> {
+    let mut by_path = HashMap::<PathBuf, usize>::new();
+    let mut changes: Vec<Option<EntryChange>> = Vec::with_capacity(earlier.len() + later.len());
+    for change in earlier.into_iter().chain(later) {
+        match by_path.get(&change.path).copied() {
+            None => {
+                by_path.insert(change.path.clone(), changes.len());
+                changes.push(Some(change));
+            }
+            Some(index) => {
+                let slot = &mut changes[index];
+                *slot = match slot.take() {
+                    Some(earlier) => then(earlier, change),
+                    None => Some(change),
+                };
+            }
+        }
     }
-    by_path.into_values().collect()
+    changes.into_iter().flatten().collect()
 }
 
 /// Paths as JSON, whatever their bytes: a string if they are UTF-8, otherwise a list of bytes.

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::change_set::EntryChange;
+use super::change_set::{EntryChange, joined};
 use super::{ChangeSet, Images, edits};
 use crate::domain::FileDiff;
 use crate::workspace::{Workspace, blocking};
@@ -104,7 +104,7 @@ impl Checkpoints {
             for diff in &diffs {
                 let (changed, error) = edits::recorded(&owned, &images, diff);
                 let then = |earlier, next| edits::then(&images, earlier, next);
-                edits = edits::joined(edits, changed, then);
+                edits = joined(edits, changed, then);
                 problem = problem.or(error);
             }
             (edits, problem)
@@ -136,10 +136,10 @@ impl Checkpoints {
         if let Some(entry) = self.turns.get_mut(index) {
             let earlier = std::mem::take(&mut entry.changes);
             let join = move || ChangeSet {
-                files: edits::joined(earlier.files, changes.files, |earlier, next| {
+                files: joined(earlier.files, changes.files, |earlier, next| {
                     edits::then(&images, earlier, next)
                 }),
-                git: edits::joined(earlier.git, changes.git, EntryChange::then),
+                git: joined(earlier.git, changes.git, EntryChange::then),
             };
             (entry.since, entry.changes) = (Instant::now(), blocking(join).await);
         }

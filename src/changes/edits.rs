@@ -1,15 +1,14 @@
 //! Edits of texts as changes of files: an edit is recorded as the bytes that its file has, or would be saved as.
 
-use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Images;
 use super::change_set::{Entry, EntryChange};
 use super::review::without;
 use crate::domain::{FileDiff, Stored};
-use crate::workspace::{Format, Workspace, content};
+use crate::workspace::{Workspace, blocking, content};
 
 /// Permission bits where the system has not said any.
 pub(super) const FILE: u32 = 0o644;
@@ -26,7 +25,7 @@ pub(super) fn recorded(
     let mode = mode_of(workspace, &path).unwrap_or(FILE);
     let mut problem = None;
     let mut image = |text: &str, stored: Option<Stored>| {
-        let stored = stored.unwrap_or_else(|| Format::default().stored(None));
+        let stored = stored.unwrap_or_default();
         let (entry, error) = keep(images, text, stored, mode);
         problem = error.or(problem.take());
         entry
@@ -73,7 +72,7 @@ pub(super) fn keep(
     stored: Stored,
     mode: u32,
 ) -> (Entry, Option<io::Error>) {
-    let encoded = Format::default().with(stored).encode(text);
+    let encoded = stored.encode(text);
     let bytes = encoded.unwrap_or_else(|_no_such_character| text.as_bytes().into());
     let (image, problem) = images.keep(&bytes);
     let file = Entry::File {
@@ -82,6 +81,13 @@ pub(super) fn keep(
         mode: stored.mode.unwrap_or(mode),
     };
     (file, problem)
+}
+
+/// A file with this text, stored like the one before; its permission bits are `mode` if that was none. Blocks.
+pub(super) fn like(images: &Images, text: &str, before: &Entry, mode: u32) -> Entry {
+    let stored = self::text(images, before, u64::MAX).map(|before| before.stored);
+    let stored = stored.unwrap_or_default();
+    keep(images, text, stored, mode).0
 }
 
 /// A file as text, and how that is stored.
@@ -93,18 +99,33 @@ pub(super) struct Text {
 
 /// The text of a file; an empty one where nothing is. `None` if it is not text or no longer stored. Blocks.
 pub(super) fn text(images: &Images, entry: &Entry, limit: u64) -> Option<Text> {
-    let (text, format, mode) = match entry {
-        Entry::Absent => (String::new(), Format::default(), None),
+    let (text, stored) = match entry {
+        Entry::Absent => Default::default(),
         Entry::File { image, size, mode } if *size <= limit => {
-            let (text, format) = content::decode(images.read(image).ok()?)?;
-            (text, format, Some(*mode))
+            let (text, stored) = content::decode(images.read(image).ok()?)?;
+            let mode = Some(*mode);
+            (text, Stored { mode, ..stored })
         }
         _ => return None,
     };
     Some(Text {
         text: text.into(),
-        stored: format.stored(mode),
+        stored,
     })
+}
+
+/// The texts before and after a change; `None` if one of them is none, or longer than `limit` bytes.
+pub(super) async fn texts(
+    images: &Arc<Images>,
+    change: &EntryChange,
+    limit: u64,
+) -> Option<(Text, Text)> {
+    let (images, change) = (Arc::clone(images), change.clone());
+    blocking(move || {
+        let before = text(&images, &change.before, limit)?;
+        Some((before, text(&images, &change.after, limit)?))
+    })
+    .await
 }
 
 /// Both changes of a path as one; `None` if they cancel out. Where somebody changed the file between them, that is not
@@ -168,44 +189,11 @@ fn rebased(images: &Images, change: &EntryChange, now: Entry) -> Entry {
     if *before == Entry::Absent && text.is_empty() {
         return Entry::Absent;
     }
-    let is_recoded = *before != Entry::Absent && old.is_stored_otherwise(&new);
+    let is_recoded = *before != Entry::Absent && old.stored.is_recoded(new.stored);
     let stored = if is_recoded { old.stored } else { found.stored };
     let stored = Stored {
         mode: Some(mode(bits)),
         ..stored
     };
     keep(images, &text, stored, bits).0
-}
-
-impl Text {
-    /// Whether the encoding is another one.
-    pub fn is_stored_otherwise(&self, other: &Self) -> bool {
-        (self.stored.charset, self.stored.bom) != (other.stored.charset, other.stored.bom)
-    }
-}
-
-/// The changes of both lists in the order in which their paths were changed first, with one change per path. Blocks.
-pub(super) fn joined(
-    earlier: Vec<EntryChange>,
-    later: Vec<EntryChange>,
-    mut then: impl FnMut(EntryChange, EntryChange) -> Option<EntryChange>,
-) -> Vec<EntryChange> {
-    let mut by_path = HashMap::<PathBuf, usize>::new();
-    let mut changes: Vec<Option<EntryChange>> = Vec::with_capacity(earlier.len() + later.len());
-    for change in earlier.into_iter().chain(later) {
-        match by_path.get(&change.path).copied() {
-            None => {
-                by_path.insert(change.path.clone(), changes.len());
-                changes.push(Some(change));
-            }
-            Some(index) => {
-                let slot = &mut changes[index];
-                *slot = match slot.take() {
-                    Some(earlier) => then(earlier, change),
-                    None => Some(change),
-                };
-            }
-        }
-    }
-    changes.into_iter().flatten().collect()
 }

@@ -20,11 +20,11 @@ use cap_std::fs::Dir;
 
 pub(super) use self::git::{git_folder, worktree};
 pub(super) use self::state::{
-    below, besides_state, git_state, is_below_link, is_repository, name,
-    repositories as repositories_in,
+    below, besides_state, git_state, is_below_link, is_repository, repositories as repositories_in,
 };
-use self::survey::Kept;
 pub(super) use self::survey::{Holds, Survey, search};
+use super::change_set::Entry;
+use super::{Images, edits};
 use crate::workspace::path::has_aliases;
 use crate::workspace::written::Texts;
 use crate::workspace::{Root, native};
@@ -156,17 +156,14 @@ impl Guard {
                     || by_others(path) == Some(&None) && root.dir().symlink_metadata(path).is_err();
                 is_shielded(path) || is_approved(&root.real().join(path)) || is_removed()
             };
-            let mut restore = |path: &Path, kept: Option<&Kept>, what: &str| {
-                let written = by_others(path);
-                let text = written.and_then(Option::as_deref);
-                let text = text.map(|text| Kept::text(text, kept));
-                let target = if written.is_some() {
-                    text.as_ref()
-                } else {
-                    kept
+            let mut restore = |path: &Path, kept: &Entry, what: &str| {
+                let target = match by_others(path) {
+                    Some(Some(text)) => edits::like(&before.images, text, kept, edits::FILE),
+                    Some(None) => Entry::Absent,
+                    None => kept.clone(),
                 };
-                let mut done = put_back(root.dir(), path, target);
-                if let (Ok(state), Some(_)) = (&mut done, text) {
+                let mut done = put_back(&before.images, root.dir(), path, &target).map(state);
+                if let (Ok(state), Some(Some(_))) = (&mut done, by_others(path)) {
                     state.push_str("; the text saved in the meantime was restored");
                 }
                 note(&mut notes, done, path, what);
@@ -179,12 +176,12 @@ impl Guard {
             };
             for path in before.added(after, &is_shared) {
                 if !is_others(path) {
-                    restore(path, None, "was created by the command");
+                    restore(path, &Entry::Absent, "was created by the command");
                 }
             }
             for (path, kept) in before.changed(after) {
                 if !is_others(path) {
-                    restore(path, Some(kept), "was changed by the command");
+                    restore(path, kept, "was changed by the command");
                 }
             }
         }
@@ -200,11 +197,7 @@ impl Guard {
             // What is moved back has others in it, which are there again then.
             let moved: Vec<_> = before.moved(dir, after).collect();
             for (path, now) in moved {
-                let held = if dir.symlink_metadata(path).is_ok() {
-                    set_aside(dir, path)
-                } else {
-                    Ok(None)
-                };
+                let held = put_back(&before.images, dir, path, &Entry::Absent);
                 let done = held.and_then(|held| {
                     dir.rename(now, dir, path)?;
                     Ok(state(held))
@@ -235,7 +228,7 @@ fn note(notes: &mut Vec<String>, done: io::Result<String>, path: &Path, what: &s
 }
 
 /// Moves what is at `path` to a name that is free, and returns that.
-pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
+pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().map_or_else(OsString::new, OsString::from);
     for number in 1..=MOST_ASIDE {
         let mut aside = name.clone();
@@ -247,7 +240,7 @@ pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
         let aside = path.with_file_name(aside);
         if dir.symlink_metadata(&aside).is_err() {
             dir.rename(path, dir, &aside)?;
-            return Ok(Some(aside));
+            return Ok(aside);
         }
     }
     Err(io::Error::other(format!(
@@ -255,19 +248,19 @@ pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
     )))
 }
 
-/// Restores `path`, or removes it without `kept`; its current content is moved aside.
-fn put_back(dir: &Dir, path: &Path, kept: Option<&Kept>) -> io::Result<String> {
+/// Makes `path` what `entry` is; returns where what was there is now.
+pub(super) fn put_back(
+    images: &Images,
+    dir: &Dir,
+    path: &Path,
+    entry: &Entry,
+) -> io::Result<Option<PathBuf>> {
     let held = match dir.symlink_metadata(path) {
-        Ok(_) => set_aside(dir, path)?,
+        Ok(_) => Some(set_aside(dir, path)?),
         Err(_) => None,
     };
-    if let Some(kept) = kept {
-        if let Some(parent) = path.parent() {
-            dir.create_dir_all(parent)?;
-        }
-        kept.write(dir, path)?;
-    }
-    Ok(state(held))
+    images.make(dir, path, entry)?;
+    Ok(held)
 }
 
 #[cfg(test)]

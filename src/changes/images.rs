@@ -16,8 +16,8 @@ use cap_std::fs::Dir;
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::pack::Pack;
 use crate::domain::{FileDiff, lock};
-use crate::workspace::state::{Retention, address};
-use crate::workspace::{content, disk};
+use crate::workspace::state::{Retention, address, create_private};
+use crate::workspace::{content, disk, mode};
 
 /// Which previous versions stay when a session starts to store its own.
 pub(crate) const RETENTION: Retention = Retention {
@@ -92,11 +92,7 @@ impl Images {
     /// # Errors
     /// It cannot be created or opened.
     pub fn create(folder: &Path) -> io::Result<Self> {
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        create_private(folder)?;
         Self::open(folder)
     }
 
@@ -254,6 +250,38 @@ impl Images {
             }
         }
         Ok(())
+    }
+
+    /// Makes what `entry` is at `path`, in the place of an older file if one is there, with the folders above it.
+    pub(super) fn make(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
+        match (self.make_in_folder(dir, path, entry), path.parent()) {
+            (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+                dir.create_dir_all(parent)?;
+                self.make_in_folder(dir, path, entry)
+            }
+            (made, _) => made,
+        }
+    }
+
+    fn make_in_folder(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
+        match entry {
+            Entry::Absent => Ok(()),
+            Entry::Special => Err(io::Error::other("it was not a regular file")),
+            Entry::Folder { mode } => {
+                dir.create_dir(path)?;
+                mode::set(dir, path, *mode)
+            }
+            Entry::File { image, mode, .. } => {
+                disk::copy_with_mode(dir, path, &mut &*self.read(image)?, *mode)
+            }
+            #[cfg(unix)]
+            Entry::Link { target } => dir.symlink_contents(target, path),
+            #[cfg(not(unix))]
+            Entry::Link { target } => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("it was a link to {}", target.display()),
+            )),
+        }
     }
 
     fn has(&self, name: &str) -> bool {

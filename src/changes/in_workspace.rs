@@ -48,14 +48,15 @@ pub async fn revert_in(
     let mut others = Vec::new();
     for change in files {
         if change.is_edit {
-            work.text(&change).await;
+            let reason = "its previous version is not stored";
+            work.text(&change, Reason::Io(reason.to_owned())).await;
         } else {
             others.push(change);
         }
     }
     let mut files = ChangeSet { files: others, git };
     // A folder comes before its contents.
-    files.files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.files.sort();
     let left = work.bytes(files.clone()).await;
     let by_path: HashMap<&Path, &EntryChange> = files
         .files
@@ -67,7 +68,7 @@ pub async fn revert_in(
         match by_path.get(&*left.path) {
             Some(change) if left.reason == Reason::NotEmpty => folders.push((*change).clone()),
             Some(change) if matches!(left.reason, Reason::Changed | Reason::Open) => {
-                work.changed_since(change, left).await;
+                work.text(change, left.reason).await;
             }
             _ => work.reverted.left.push(left),
         }
@@ -106,34 +107,18 @@ impl Work<'_> {
         left
     }
 
-    /// A file that is not as it was left, or is open: its text is reverted, if it has one.
-    async fn changed_since(&mut self, change: &EntryChange, left: Left) {
-        let (images, states) = (
-            Arc::clone(self.images),
-            [change.before.clone(), change.after.clone()],
-        );
-        let is_text = blocking(move || {
-            states
-                .iter()
-                .all(|entry| edits::text(&images, entry, TEXT).is_some())
-        });
-        if is_text.await {
-            self.text(change).await;
-        } else {
-            self.reverted.left.push(left);
-        }
-    }
-
-    async fn text(&mut self, change: &EntryChange) {
+    /// Reverts the text of a file; one that has none stays, for this `reason`.
+    async fn text(&mut self, change: &EntryChange, reason: Reason) {
         let path = &change.path;
-        let (done, lines) = match self.reverted_text(change).await {
-            Ok(reverted) => reverted,
-            Err(reason) => (Vec::new(), vec![reason]),
-        };
+        let (done, reasons) = match edits::texts(self.images, change, TEXT).await {
+            Some(texts) => self.reverted_text(change, texts).await,
+            None => Err(reason),
+        }
+        .unwrap_or_else(|reason| (Vec::new(), vec![reason]));
         self.reverted.done.files.extend(done);
         self.reverted
             .left
-            .extend(lines.into_iter().map(|reason| Left {
+            .extend(reasons.into_iter().map(|reason| Left {
                 path: path.clone(),
                 reason,
             }));
@@ -143,16 +128,8 @@ impl Work<'_> {
     async fn reverted_text(
         &self,
         change: &EntryChange,
+        (before, after): (Text, Text),
     ) -> Result<(Vec<EntryChange>, Vec<Reason>), Reason> {
-        let (images, states) = (
-            Arc::clone(self.images),
-            [change.before.clone(), change.after.clone()],
-        );
-        let [before, after] =
-            blocking(move || states.map(|entry| edits::text(&images, &entry, TEXT))).await;
-        let (Some(before), Some(after)) = (before, after) else {
-            return Err(Reason::Io("its previous version is not stored".to_owned()));
-        };
         let is_created = change.before == Entry::Absent;
         let is_removed = change.after == Entry::Absent;
         let file = TextFile::find(self.workspace, &change.path).await?;
@@ -200,7 +177,7 @@ fn stored(before: &Text, after: &Text, is_created: bool, is_removed: bool) -> Op
     // A file that was removed and written again has the permissions of a new one.
     let mode = before.stored.mode;
     let mode = mode.filter(|_| !is_created && mode != after.stored.mode);
-    let is_recoded = !is_created && before.is_stored_otherwise(after);
+    let is_recoded = !is_created && before.stored.is_recoded(after.stored);
     (is_recoded || mode.is_some()).then_some(Stored {
         mode,
         ..before.stored

@@ -19,7 +19,8 @@ use crate::changes::guard::{is_below_link, set_aside};
 use crate::changes::images::Images;
 use crate::changes::snapshot::{is_same_index, look_at};
 use crate::domain::lock;
-use crate::workspace::{Root, disk, mode, native};
+use crate::workspace::native::{self, openable};
+use crate::workspace::{Root, disk, mode};
 
 /// Folders of a repository that may be empty.
 const LASTING: [&str; 4] = [".git", "refs", "refs/heads", "refs/tags"];
@@ -99,7 +100,7 @@ pub fn revert<'a>(
         }
     }
     for done in [&mut reverted.done.files, &mut reverted.done.git] {
-        done.sort_by(|a, b| a.path.cmp(&b.path));
+        done.sort();
     }
     reverted
 }
@@ -178,17 +179,17 @@ impl<'a> Revert<'a> {
         // Folders whose permissions changed can be entered before what is in them is looked at, and get theirs last.
         let (folders, other): (Vec<_>, Vec<_>) = changes
             .iter()
-            .partition(|change| is_folder(&change.before) && is_folder(&change.after));
+            .partition(|change| change.before.is_folder() && change.after.is_folder());
         for change in &folders {
             self.open_up(change);
         }
         let (made, other): (Vec<_>, Vec<_>) = other
             .into_iter()
-            .partition(|change| change.before == Entry::Absent || is_folder(&change.after));
+            .partition(|change| change.before == Entry::Absent || change.after.is_folder());
         let (replaced, other): (Vec<_>, Vec<_>) =
             other.into_iter().partition(|change| is_replaced(change));
         let one = |change: &EntryChange| {
-            let has_text = !is_folder(&change.after) && !is_same_content(change);
+            let has_text = !change.after.is_folder() && !is_same_content(change);
             if has_text && is_open(change) {
                 Err(Reason::Open)
             } else {
@@ -221,8 +222,8 @@ impl<'a> Revert<'a> {
         }
         // A folder is unchanged if it still exists, since its contents have changes of their own; one in the place of a file
         // may have gone with the last of them.
-        let is_free = now == Entry::Absent && !is_folder(&change.before);
-        if now != change.after && !(is_folder(&change.after) && (is_folder(&now) || is_free)) {
+        let is_free = now == Entry::Absent && !change.before.is_folder();
+        if now != change.after && !(change.after.is_folder() && (now.is_folder() || is_free)) {
             return Err(Reason::Changed);
         }
         let replace = || self.replace(dir, relative, &now, &change.before);
@@ -293,7 +294,7 @@ impl<'a> Revert<'a> {
             None => self.one(change),
         }?;
         let is_module = || change.path.iter().any(|part| part == "modules");
-        if change.before == Entry::Absent && (!is_folder(&change.after) || is_module()) {
+        if change.before == Entry::Absent && (!change.after.is_folder() || is_module()) {
             self.remove_empty_folders(&change.path);
         } else if change.path.ends_with("HEAD") {
             self.make_lasting_folders(&change.path);
@@ -320,7 +321,8 @@ impl<'a> Revert<'a> {
                 let is_log = is_made && native::shown(path).contains(".git/logs/");
                 let most = if is_log { *size } else { u64::MAX };
                 dir.open(path)
-                    .is_ok_and(|now| backup::is_same(&mut now.take(most), &mut after))
+                    .and_then(|now| disk::is_same(&mut now.take(most), &mut after))
+                    .unwrap_or(false)
             }
             after => look_at_own(dir, path).map_err(failed)? == *after,
         };
@@ -333,12 +335,13 @@ impl<'a> Revert<'a> {
             return Ok(());
         };
         let stored = || backup::open(self.images.backups(), image, *size);
-        let is_whole = |(mut now, mut stored)| backup::is_same(&mut now, &mut stored);
         clear_way(dir, path).map_err(failed)?;
         match dir.symlink_metadata(path) {
             Ok(now) if now.is_file() => {
-                let both = dir.open(path).and_then(|now| Ok((now, stored()?)));
-                if both.is_ok_and(is_whole) {
+                let is_whole = dir
+                    .open(path)
+                    .and_then(|mut now| disk::is_same(&mut now, &mut stored()?));
+                if is_whole.unwrap_or(false) {
                     return Ok(());
                 }
             }
@@ -407,13 +410,14 @@ impl<'a> Revert<'a> {
         let is_as_left = |change: &EntryChange| {
             let (dir, relative) = self.place(&change.path)?;
             let now = look_at_own(dir, relative).map_err(failed)?;
-            let mut entries = is_folder(&now)
+            let mut entries = now
+                .is_folder()
                 .then(|| dir.read_dir(relative))
                 .into_iter()
                 .flatten()
                 .flatten()
                 .flatten();
-            let has_more = is_folder(&now)
+            let has_more = now.is_folder()
                 && entries.any(|entry| !is_known(change.path.join(entry.file_name())));
             let is_as_left =
                 now == change.after || now == change.before || self.refreshed(change).is_some();
@@ -456,37 +460,13 @@ impl<'a> Revert<'a> {
             (Entry::File { .. } | Entry::Link { .. }, Entry::File { .. }) | (Entry::Absent, _) => {}
             _ => dir.remove_file(path).map_err(failed)?,
         }
-        self.make(dir, path, before).map_err(|error| {
+        self.images.make(dir, path, before).map_err(|error| {
             // Where the disk is full, what had to go first is there again, and undo can be tried again.
             if dir.symlink_metadata(path).is_err() {
-                let _nothing_more_can_be_done = self.make(dir, path, now);
+                let _nothing_more_can_be_done = self.images.make(dir, path, now);
             }
             failed(error)
         })
-    }
-
-    fn make(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
-        match (self.make_in_folder(dir, path, entry), path.parent()) {
-            (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
-                dir.create_dir_all(parent)?;
-                self.make_in_folder(dir, path, entry)
-            }
-            (made, _) => made,
-        }
-    }
-
-    fn make_in_folder(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
-        match entry {
-            Entry::Absent | Entry::Special => Ok(()),
-            Entry::Folder { mode } => {
-                dir.create_dir(path)?;
-                mode::set(dir, path, *mode)
-            }
-            Entry::File { image, mode, .. } => {
-                disk::write_with_mode(dir, path, &self.images.read(image)?, *mode)
-            }
-            Entry::Link { target } => make_link(dir, path, target),
-        }
     }
 }
 
@@ -508,23 +488,6 @@ fn clear_way(dir: &Dir, path: &Path) -> io::Result<()> {
         dir.create_dir(folder)?;
     }
     Ok(())
-}
-
-#[cfg(unix)]
-fn make_link(dir: &Dir, path: &Path, target: &Path) -> io::Result<()> {
-    dir.symlink_contents(target, path)
-}
-
-#[cfg(not(unix))]
-fn make_link(_dir: &Dir, _path: &Path, target: &Path) -> io::Result<()> {
-    Err(io::Error::new(
-        io::ErrorKind::Unsupported,
-        format!("it was a link to {}", target.display()),
-    ))
-}
-
-fn is_folder(entry: &Entry) -> bool {
-    matches!(entry, Entry::Folder { .. })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
@@ -562,10 +525,7 @@ fn look_at_unreadable(dir: &Dir, path: &Path, denied: io::Error) -> io::Result<E
 
 /// Does `work` in the folder of `path` while its owner may change it.
 fn in_writable_folder<T>(dir: &Dir, path: &Path, work: impl FnOnce() -> T) -> io::Result<T> {
-    let folder = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let folder = openable(path.parent().unwrap_or(path));
     mode::with(dir, folder, mode::OWNER, work)
 }
 

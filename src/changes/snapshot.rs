@@ -29,7 +29,7 @@ pub use self::protected::Earlier;
 use self::repository::Made;
 pub(super) use self::tracked::is_same_index;
 use self::tracked::{Index, Tracked};
-use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
+use crate::changes::change_set::{ChangeSet, Entry, EntryChange, unread};
 use crate::changes::guard::{is_repository, repositories_in};
 use crate::changes::images::Images;
 use crate::domain::lock;
@@ -40,8 +40,6 @@ use crate::workspace::{Root, mode, native};
 
 /// The maximum size of a copied file, in bytes.
 const FILE: u64 = 64 << 20;
-/// What stands in place of their images begins with this.
-const UNREAD: &str = "large:";
 /// The maximum size of a covered ignored file, in bytes.
 const IGNORED_FILE: u64 = 1 << 20;
 /// The maximum size of all copies, in bytes.
@@ -217,7 +215,7 @@ impl Snapshots {
         };
         let lost = std::mem::take(&mut after.lost);
         changes.git.extend(lost.into_iter().filter(|_| !is_first));
-        changes.git.sort_by(|a, b| a.path.cmp(&b.path));
+        changes.git.sort();
         let saved = self.unsaved.as_ref().map_or(0, Vec::len);
         if let Some(unsaved) = self.unsaved.as_mut().filter(|_| !changes.is_empty()) {
             let git = changes
@@ -361,21 +359,21 @@ impl Look<'_> {
 
     fn files(&self, root: &Root) {
         let found = root.dir().dir_metadata().ok();
-        Queue::new(vec![folder::Folder {
+        let first = folder::Folder {
             stamp: found.map(|found| Stamp::of(&found)),
             is_searched: true,
             ..self.top(root, Path::new(""))
-        }])
-        .share(|folder| self.folder(root, &folder));
+        };
+        Queue::new(vec![first]).share(|folder| self.folder(root, &folder));
     }
 
     /// Looks at all that is in the folder of a repository.
     fn repository(&self, root: &Root, folder: &Path) {
-        Queue::new(vec![folder::Folder {
+        let first = folder::Folder {
             is_repository: true,
             ..self.top(root, folder)
-        }])
-        .share(|folder| self.folder(root, &folder));
+        };
+        Queue::new(vec![first]).share(|folder| self.folder(root, &folder));
     }
 
     /// The first of the folders to look at.
@@ -464,39 +462,34 @@ impl Look<'_> {
 
     /// Copies a file whose current content is not known. If it cannot be copied, that is a problem, and only its size
     /// is known.
-    fn copy(&self, root: &Root, relative: &Path, size: u64) -> Option<(String, u64)> {
-        let path = root.real().join(relative);
+    fn copy(&self, root: &Root, relative: &Path, found: &Metadata) -> io::Result<(String, u64)> {
+        let (path, size) = (root.real().join(relative), found.len());
         if size > FILE {
             self.problem(format!(
                 "{} is larger than {} MiB",
                 path.display(),
                 FILE >> 20
             ));
-            return None;
+            return Ok(unread(found));
         }
         if self.copied.load(Ordering::Relaxed) + size > BYTES {
-            self.problem(format!(
-                "its files are larger than {} GiB in total",
-                BYTES >> 30
-            ));
-            return None;
+            let why = format!("its files are larger than {} GiB in total", BYTES >> 30);
+            self.problem(why.clone());
+            return Err(io::Error::other(why));
         }
-        match root
+        let copied = root
             .open_file(relative)
-            .and_then(|file| self.images.store(file, size, FILE))
+            .and_then(|file| self.images.store(file, size, FILE));
+        if let Err(error) = &copied
+            && error.kind() != io::ErrorKind::NotFound
         {
-            Ok((image, size, is_new)) => {
-                self.copied
-                    .fetch_add(if is_new { size } else { 0 }, Ordering::Relaxed);
-                Some((image, size))
-            }
-            Err(error) => {
-                if error.kind() != io::ErrorKind::NotFound {
-                    self.problem(format!("{} cannot be copied ({error})", path.display()));
-                }
-                None
-            }
+            self.problem(format!("{} cannot be copied ({error})", path.display()));
         }
+        let (image, size, is_new) = copied?;
+        if is_new {
+            self.copied.fetch_add(size, Ordering::Relaxed);
+        }
+        Ok((image, size))
     }
 
     fn left_out(&self, path: PathBuf) {
@@ -509,24 +502,6 @@ impl Look<'_> {
 
     fn with_found<T>(&self, change: impl FnOnce(&mut Seen) -> T) -> T {
         change(&mut lock(&self.found))
-    }
-}
-
-/// A file that is too large to be copied: what it has in place of an image tells whether it changed.
-fn unread(found: &Metadata) -> Entry {
-    let modified = found
-        .modified()
-        .ok()
-        .map(cap_std::time::SystemTime::into_std);
-    let since = modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-    Entry::File {
-        image: format!(
-            "{UNREAD}{}-{}",
-            found.len(),
-            since.unwrap_or_default().as_nanos()
-        ),
-        size: found.len(),
-        mode: mode::of(found),
     }
 }
 
@@ -570,24 +545,12 @@ pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
         }
         Err(error) => return Err(error),
     };
-    let mode = mode::of(&found);
-    Ok(if found.is_dir() {
-        Entry::Folder { mode }
-    } else if found.is_symlink() {
-        Entry::Link {
-            target: dir.read_link_contents(path)?,
+    Entry::of(dir, path, &found, || {
+        if found.len() > FILE {
+            return Ok(unread(&found));
         }
-    } else if found.is_file() && found.len() > FILE {
-        unread(&found)
-    } else if found.is_file() {
         let bytes = dir.read(path)?;
-        Entry::File {
-            image: address(&bytes),
-            size: bytes.len() as u64,
-            mode,
-        }
-    } else {
-        Entry::Special
+        Ok((address(&bytes), bytes.len() as u64))
     })
 }
 

@@ -1,9 +1,10 @@
 //! How a file is stored, besides its text.
 
 /// A character encoding of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Charset {
     /// UTF-8.
+    #[default]
     Utf8,
     /// UTF-16, low byte first.
     Utf16Le,
@@ -14,7 +15,7 @@ pub enum Charset {
 }
 
 /// What is needed besides its text to have a file as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stored {
     /// Its character encoding.
     pub charset: Charset,

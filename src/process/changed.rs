@@ -562,13 +562,11 @@ fn summary(workspace: &Workspace, changes: &ChangeSet, shown: Option<usize>) -> 
         .files
         .iter()
         .filter(|change| change.after == Entry::Absent);
-    let gone: Vec<_> = gone
-        .filter(|change| !matches!(change.before, Entry::Folder { .. }))
-        .collect();
+    let gone: Vec<_> = gone.filter(|change| !change.before.is_folder()).collect();
     let files = changes
         .files
         .iter()
-        .filter(|change| !matches!(change.after, Entry::Folder { .. }))
+        .filter(|change| !change.after.is_folder())
         .count();
     let mut note = String::new();
     if gone.len() >= MANY {

@@ -207,7 +207,7 @@ impl Context {
 
     /// An image; for other files that are not text, a note why it is not attached.
     async fn image(&self, path: WorkspacePath, name: &str) -> Option<Attachment> {
-        let bytes = self.workspace.bytes(&path).await.ok()?;
+        let bytes = path.bytes().await.ok()?;
         Some(match Picture::format(&bytes) {
             Some(_) if bytes.len() > IMAGE => note(&format!(
                 "{name} is too large for an image and was not included"

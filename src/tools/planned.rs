@@ -12,6 +12,7 @@ use super::{Preview, ToolContext, ToolError, ToolOutput};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::edits::new_folders;
+use crate::domain::Stored;
 use crate::workspace::patch::Chunk;
 use crate::workspace::{Change, FileChange, FileError, Source, WorkspacePath, native};
 
@@ -258,7 +259,10 @@ impl Planned {
     async fn moved(&self, context: &ToolContext, chunks: &[Chunk]) -> Result<Change, FileError> {
         let (workspace, path) = (&context.workspace, &self.path);
         let file = workspace.peek(path).await?;
-        let stored = file.format.stored(path.mode());
+        let stored = Stored {
+            mode: path.mode(),
+            ..file.stored
+        };
         let text = if chunks.is_empty() {
             file.text
         } else {

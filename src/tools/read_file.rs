@@ -14,7 +14,7 @@ use super::{Picture, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput
 use crate::calls::arguments::{Unknown, read};
 use crate::text::LineIndex;
 use crate::text::display::escape_line;
-use crate::workspace::{FileError, FileText, Format, Source, WorkspacePath};
+use crate::workspace::{FileError, FileText, Source, WorkspacePath};
 
 const MAX_LINES: usize = 2000;
 const MAX_BYTES: usize = 60_000;
@@ -148,9 +148,7 @@ async fn file(
             )));
         }
         Err(FileError::TooLarge { size, .. }) => {
-            let lines = context
-                .workspace
-                .read_lines(&path, (offset, limit), bytes as u64);
+            let lines = path.lines((offset, limit), bytes as u64);
             let (text, more) = unless_cancelled(context, lines).await??;
             let content = format!(
                 "[{size} bytes, from disk]\n{}",
@@ -190,7 +188,7 @@ async fn show(
     error: FileError,
 ) -> Result<ToolOutput, ToolError> {
     let name = shown(&context.workspace, &path.absolute());
-    let bytes = unless_cancelled(context, context.workspace.bytes(path)).await?;
+    let bytes = unless_cancelled(context, path.bytes()).await?;
     let bytes = bytes.unwrap_or_default();
     let Some(mime_type) = Picture::format(&bytes) else {
         return Err(error.into());
@@ -257,7 +255,7 @@ fn numbered(text: &str, offset: usize, more: bool) -> String {
 
 /// Unusual properties of a file, on one line.
 fn head(file: &FileText) -> String {
-    let stored = (file.format != Format::default()).then(|| file.format.to_string());
+    let stored = Some(file.stored.shown(&file.text)).filter(|stored| stored != "UTF-8, LF");
     let unsaved = matches!(file.source, Source::Buffer { unsaved: true, .. });
     let facts = stored
         .into_iter()

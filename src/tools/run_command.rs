@@ -197,7 +197,7 @@ async fn reads_unsaved(context: &ToolContext, arguments: &Arguments) -> bool {
 async fn hidden(context: &ToolContext, reads_unsaved: bool) -> (Vec<Unsaved>, Vec<Unsaved>) {
     let mut unsaved = context.workspace.unsaved_texts().await;
     unsaved.retain(|unsaved| !reads_unsaved || !unsaved.path.real().is_file());
-    if unsaved.is_empty() || !context.workspace.saves() {
+    if unsaved.is_empty() || !context.workspace.editor().saves() {
         return (Vec::new(), unsaved);
     }
     let Reach { left_out, .. } = context.shell.reach(&context.workspace).await;

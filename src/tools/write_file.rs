@@ -73,10 +73,6 @@ async fn refuse_unread(context: &ToolContext, arguments: &Arguments) -> Result<(
     if unless_cancelled(context, context.workspace.knows(&path)).await? {
         return Ok(());
     }
-    unless_cancelled(
-        context,
-        context.workspace.has_room(&path, arguments.content.len()),
-    )
-    .await??;
+    unless_cancelled(context, path.has_room(arguments.content.len())).await??;
     Err(FileError::Unread(path.display()).into())
 }

@@ -15,9 +15,10 @@ use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::Outcome;
 use super::seen::Known;
-use super::{Change, FileChange, FileError, Format, OnDisk, Source, Workspace, WorkspacePath};
+use super::{Change, FileChange, FileError, OnDisk, Source, Workspace, WorkspacePath};
 use super::{editor, notebook};
-use crate::domain::{Charset, Stored};
+use crate::domain::Stored;
+use crate::text::line_breaks;
 
 /// How often a change is attempted while the text keeps changing.
 const ATTEMPTS: usize = 4;
@@ -30,33 +31,45 @@ enum Attempt {
     Again(String),
 }
 
-pub(super) async fn propose(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    change: &Change,
-) -> Result<FileChange, FileError> {
-    let now = Now::look(workspace, path).await?;
-    let plan = Plan::new(workspace, path, change, &now).await?;
-    workspace.0.seen.shown(path, now.text());
-    Ok(plan.change)
-}
-
-pub(super) async fn commit(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    change: &Change,
-) -> Result<FileChange, FileError> {
-    let done = commit_locked(workspace, path, change).await?;
-    if done.old_text.is_none() {
-        let created = OnDisk {
-            path: path.clone(),
-            old: None,
-            new: done.new_text.clone(),
-        };
-        // It edits documents by committing.
-        Box::pin(workspace.refresh(vec![created])).await;
+impl Workspace {
+    /// What `change` would do to the current file. Changes nothing.
+    ///
+    /// # Errors
+    /// As for [`Self::commit`].
+    pub async fn propose(
+        &self,
+        path: &WorkspacePath,
+        change: &Change,
+    ) -> Result<FileChange, FileError> {
+        let now = Now::look(self, path).await?;
+        let plan = Plan::new(self, path, change, &now).await?;
+        self.0.seen.shown(path, now.text());
+        Ok(plan.change)
     }
-    Ok(done)
+
+    /// Changes the file: matches again against the current text, through the editor if it has the file open, otherwise
+    /// atomically on disk.
+    ///
+    /// # Errors
+    /// The text to replace is not found exactly once, the change would revert what somebody else wrote since the file
+    /// was read, or the editor or the system refuses. The file is unchanged then.
+    pub async fn commit(
+        &self,
+        path: &WorkspacePath,
+        change: &Change,
+    ) -> Result<FileChange, FileError> {
+        let done = commit_locked(self, path, change).await?;
+        if done.old_text.is_none() {
+            let created = OnDisk {
+                path: path.clone(),
+                old: None,
+                new: done.new_text.clone(),
+            };
+            // It edits documents by committing.
+            Box::pin(self.refresh(vec![created])).await;
+        }
+        Ok(done)
+    }
 }
 
 /// Commits one change of a file at a time.
@@ -96,8 +109,8 @@ async fn commit_locked(
             Attempt::Done(note) => {
                 if let Place::Document(_) = now.place {
                     // The editor will save it as it is stored.
-                    let format = disk::text(path).await.map(|(_, format)| format);
-                    let stored = Some(format.unwrap_or_default().stored(None));
+                    let stored = disk::text(path).await.map(|(_, stored)| stored);
+                    let stored = Some(stored.unwrap_or_default());
                     (plan.change.before, plan.change.after) = (stored, stored);
                 } else if now.is_on_disk(path, &plan.outcome.new_text).await {
                     workspace
@@ -196,14 +209,7 @@ impl Plan {
 
 /// The 1-based lines of the new text for each place of `outcome`.
 fn lines(outcome: &Outcome) -> Vec<std::ops::RangeInclusive<usize>> {
-    let breaks = |from: usize, to: usize| {
-        let text = outcome
-            .new_text
-            .as_bytes()
-            .get(from..to)
-            .unwrap_or_default();
-        memchr::memchr_iter(b'\n', text).count()
-    };
+    let breaks = |from: usize, to: usize| line_breaks(&outcome.new_text, from..to);
     let (mut line, mut counted, mut grown, mut shrunk) = (1, 0, 0, 0);
     let lines = outcome.places.iter().map(|place| {
         let start = place.range.start + grown - shrunk;
@@ -227,10 +233,10 @@ struct Now {
 enum Place {
     /// Open in an editor that counts versions.
     Document(Arc<Document>),
-    /// Read through an editor that does not count versions; stored on disk in this format.
-    Editor(Format),
-    /// On disk, in this format.
-    Disk(Format),
+    /// Read through an editor that does not count versions; stored on disk in this way.
+    Editor(Stored),
+    /// On disk, in this way.
+    Disk(Stored),
     Nowhere,
 }
 
@@ -253,11 +259,11 @@ impl Now {
         match workspace.peek(path).await {
             Ok(file) if file.source == Source::Disk => Ok(Self {
                 text: file.text,
-                place: Place::Disk(file.format),
+                place: Place::Disk(file.stored),
             }),
             Ok(file) => Ok(Self {
                 text: file.text,
-                place: Place::Editor(file.format),
+                place: Place::Editor(file.stored),
             }),
             Err(FileError::NotFound(_)) => Ok(Self {
                 text: "".into(),
@@ -293,22 +299,15 @@ impl Now {
         next: Option<Stored>,
     ) -> (Option<Stored>, Option<Stored>) {
         let before = match self.place {
-            Place::Disk(format) | Place::Editor(format) => {
+            Place::Disk(stored) | Place::Editor(stored) => {
                 let mode = next.and_then(|next| next.mode).and_then(|_| path.mode());
-                Some(format.stored(mode))
+                Some(Stored { mode, ..stored })
             }
             // As it always is; the editor converts it.
-            Place::Document(_) => {
-                return (
-                    Some(Format::default().stored(None)),
-                    Some(Format::default().stored(None)),
-                );
-            }
+            Place::Document(_) => return (Some(Stored::default()), Some(Stored::default())),
             Place::Nowhere => None,
         };
-        let after = next
-            .or(before)
-            .unwrap_or_else(|| Format::default().stored(None));
+        let after = next.or(before).unwrap_or_default();
         let new_folders = match self.place {
             Place::Nowhere => path.missing_folders(),
             _ => 0,
@@ -332,25 +331,23 @@ impl Now {
         if let Place::Document(document) = &self.place {
             return document::apply(workspace, path, document, outcome).await;
         }
-        let (old, format) = match &self.place {
-            Place::Disk(format) => (
-                Some(Content {
-                    text: self.text.clone(),
-                    format: *format,
-                    mode: None,
-                }),
-                *format,
-            ),
-            Place::Editor(format) => (None, *format),
-            _ => (None, Format::default()),
+        let now = match self.place {
+            Place::Disk(stored) | Place::Editor(stored) => stored,
+            _ => Stored::default(),
         };
+        let old = matches!(self.place, Place::Disk(_)).then(|| Content {
+            text: self.text.clone(),
+            stored: now,
+        });
         let new = Content {
             text: outcome.new_text.clone(),
-            format,
-            mode: stored.and_then(|stored| stored.mode),
+            stored: Stored {
+                mode: stored.and_then(|stored| stored.mode),
+                ..now
+            },
         };
         let as_before = stored.map(|stored| Content {
-            format: format.with(stored),
+            stored,
             ..new.clone()
         });
         // What was typed since may have no place in the old encoding.
@@ -387,25 +384,20 @@ impl Now {
 
 /// An ACP client may write every text as UTF-8; this restores the file's own encoding, and its permissions.
 async fn restore_format(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
-    if (new.format.charset, new.format.bom, new.mode) == (Charset::Utf8, false, None) {
+    let plain = Stored::default();
+    if !new.stored.is_recoded(plain) && new.stored.mode.is_none() {
         return Ok(());
     }
-    let Ok((text, format)) = disk::text(path).await else {
+    let Ok((text, stored)) = disk::text(path).await else {
         return Ok(());
     };
-    let is_same =
-        (format.charset, format.bom, None) == (new.format.charset, new.format.bom, new.mode);
+    let is_same = !stored.is_recoded(new.stored) && new.stored.mode.is_none();
     if *text == *new.text && !is_same {
-        disk::replace(
-            path,
-            Some(Content {
-                text: text.into(),
-                format,
-                mode: None,
-            }),
-            new,
-        )
-        .await?;
+        let old = Content {
+            text: text.into(),
+            stored,
+        };
+        disk::replace(path, Some(old), new).await?;
     }
     Ok(())
 }

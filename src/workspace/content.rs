@@ -7,17 +7,6 @@ use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use crate::domain::{Charset, Stored};
 
-/// How a text is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
-    /// Its character encoding.
-    pub charset: Charset,
-    /// Whether it begins with a byte order mark.
-    pub bom: bool,
-    /// Its line endings.
-    pub line_ending: LineEnding,
-}
-
 /// The line breaks of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnding {
@@ -70,19 +59,9 @@ impl LineEnding {
     }
 }
 
-impl Default for Format {
-    fn default() -> Self {
-        Self {
-            charset: Charset::Utf8,
-            bom: false,
-            line_ending: LineEnding::Lf,
-        }
-    }
-}
-
-/// The text of `bytes` without the byte order mark; `None` if they are not text.
+/// The text of `bytes` without the byte order mark, and how it is stored; `None` if they are not text.
 #[must_use]
-pub fn decode(bytes: Vec<u8>) -> Option<(String, Format)> {
+pub fn decode(bytes: Vec<u8>) -> Option<(String, Stored)> {
     let (charset, text) = match encoding_rs::Encoding::for_bom(&bytes) {
         Some((encoding, mark)) => {
             let body = bytes.get(mark..).unwrap_or_default();
@@ -93,7 +72,12 @@ pub fn decode(bytes: Vec<u8>) -> Option<(String, Format)> {
             };
             // An odd byte or a lone surrogate could not be written back unchanged.
             let text = encoding.decode_without_bom_handling_and_without_replacement(body)?;
-            return Some(with_format(text.into_owned(), charset, true));
+            let stored = Stored {
+                charset,
+                bom: true,
+                ..Stored::default()
+            };
+            return Some((text.into_owned(), stored));
         }
         None if memchr::memchr(0, &bytes).is_some() => return None,
         None => match String::from_utf8(bytes) {
@@ -116,44 +100,21 @@ pub fn decode(bytes: Vec<u8>) -> Option<(String, Format)> {
             }
         },
     };
-    Some(with_format(text, charset, false))
+    let stored = Stored {
+        charset,
+        ..Stored::default()
+    };
+    Some((text, stored))
 }
 
-fn with_format(text: String, charset: Charset, bom: bool) -> (String, Format) {
-    let line_ending = LineEnding::of(&text);
-    (
-        text,
-        Format {
-            charset,
-            bom,
-            line_ending,
-        },
-    )
-}
-
-impl Format {
-    /// What is needed to store another text in the same way, with these permission bits.
+impl Stored {
+    /// Whether the encoding is another one.
     #[must_use]
-    pub fn stored(self, mode: Option<u32>) -> Stored {
-        Stored {
-            charset: self.charset,
-            bom: self.bom,
-            mode,
-            new_folders: 0,
-        }
+    pub fn is_recoded(self, other: Self) -> bool {
+        (self.charset, self.bom) != (other.charset, other.bom)
     }
 
-    /// The same line endings, stored in this way.
-    #[must_use]
-    pub fn with(self, Stored { charset, bom, .. }: Stored) -> Self {
-        Self {
-            charset,
-            bom,
-            ..self
-        }
-    }
-
-    /// Whether a file with `text` in this format is read in the same one: ASCII does not tell that it is Latin-1.
+    /// Whether a file with `text` in this encoding is read in the same one: ASCII does not tell that it is Latin-1.
     #[must_use]
     pub fn is_told_by(self, text: &str) -> bool {
         self.charset != Charset::Latin1
@@ -162,7 +123,7 @@ impl Format {
                 .is_ok_and(|bytes| std::str::from_utf8(&bytes).is_err())
     }
 
-    /// The bytes of `text` in this format.
+    /// The bytes of `text` in this encoding.
     ///
     /// # Errors
     /// The first character that cannot be encoded.
@@ -184,6 +145,25 @@ impl Format {
         }
         Ok([mark, &body].concat().into())
     }
+
+    /// How `text` is stored, for people, such as `UTF-8 with BOM, CRLF`.
+    #[must_use]
+    pub fn shown(self, text: &str) -> String {
+        let charset = match self.charset {
+            Charset::Utf8 if self.bom => "UTF-8 with BOM",
+            Charset::Utf8 => UTF_8.name(),
+            Charset::Utf16Le => UTF_16LE.name(),
+            Charset::Utf16Be => UTF_16BE.name(),
+            Charset::Latin1 => "Latin-1",
+        };
+        let line_ending = match LineEnding::of(text) {
+            LineEnding::Lf => "LF",
+            LineEnding::Crlf => "CRLF",
+            LineEnding::Cr => "CR",
+            LineEnding::Mixed => "mixed line endings",
+        };
+        format!("{charset}, {line_ending}")
+    }
 }
 
 fn latin1(text: &str) -> Result<Cow<'_, [u8]>, char> {
@@ -195,25 +175,4 @@ fn latin1(text: &str) -> Result<Cow<'_, [u8]>, char> {
         return Err(missing.unwrap_or(char::REPLACEMENT_CHARACTER));
     }
     Ok(bytes)
-}
-
-impl std::fmt::Display for Format {
-    /// For people, such as `UTF-8 with BOM, CRLF`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.charset {
-            Charset::Utf8 => UTF_8.name(),
-            Charset::Utf16Le => UTF_16LE.name(),
-            Charset::Utf16Be => UTF_16BE.name(),
-            Charset::Latin1 => "Latin-1",
-        })?;
-        if self.bom && self.charset == Charset::Utf8 {
-            f.write_str(" with BOM")?;
-        }
-        f.write_str(match self.line_ending {
-            LineEnding::Lf => ", LF",
-            LineEnding::Crlf => ", CRLF",
-            LineEnding::Cr => ", CR",
-            LineEnding::Mixed => ", mixed line endings",
-        })
-    }
 }

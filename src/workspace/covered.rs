@@ -98,8 +98,8 @@ impl Covered {
             .remove(&self.path.real())
             .flatten()
             .and_then(|text| {
-                let (_, format) = content::decode(self.bytes().ok()?)?;
-                Some(format.encode(&text).ok()?.into_owned())
+                let (_, stored) = content::decode(self.bytes().ok()?)?;
+                Some(stored.encode(&text).ok()?.into_owned())
             });
         // Many editors replace a file to save it.
         if saved.as_ref().or(self.before.as_ref()) == Some(&bytes) {

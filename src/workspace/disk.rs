@@ -16,28 +16,79 @@ use temporary::Temporary;
 use temporary::retried;
 pub(super) use temporary::sweep;
 
-use super::content::{self, Format};
+use super::content;
 use super::error::FileError;
 use super::mode;
+use super::native::openable;
 use super::path::{WorkspacePath, open_here};
+use crate::domain::Stored;
 
 /// The largest file read as one text, in bytes: an edit holds about four copies.
 const LIMIT: u64 = 32 * 1024 * 1024;
 
+/// How much of two files is compared at once, in bytes.
+const PIECE: u64 = 64 << 10;
+
 /// The most that is scanned for a range of lines, in bytes.
 const LIMIT_IN_PARTS: u64 = 1024 * 1024 * 1024;
 
-/// The bytes of a regular file.
-pub(crate) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
-    let path = path.clone();
-    blocking(move || read_now(&path)).await
+impl WorkspacePath {
+    /// The bytes of the file on disk, for files that are not text.
+    ///
+    /// # Errors
+    /// The file does not exist, is too large, or cannot be read.
+    pub async fn bytes(&self) -> Result<Vec<u8>, FileError> {
+        on(self, read_now).await
+    }
+
+    /// Lines of a file on disk that is too large to read as one text: from `offset` (1-based), at most `limit` lines
+    /// and `bytes` bytes, and whether there are more. Invalid UTF-8 is replaced.
+    ///
+    /// # Errors
+    /// The file is too large even for that, is not text, or cannot be read.
+    pub async fn lines(
+        &self,
+        (offset, limit): (usize, usize),
+        bytes: u64,
+    ) -> Result<(String, bool), FileError> {
+        on(self, move |path| {
+            let (file, size) = sized(path, LIMIT_IN_PARTS)?;
+            let found = lines(BufReader::new(file), offset, limit, bytes);
+            let (text, more) = found.map_err(|error| read_error(path, &error))?;
+            if text.contains('\0') {
+                Err(FileError::Binary(path.display(), size))
+            } else {
+                Ok((text, more))
+            }
+        })
+        .await
+    }
+
+    /// Whether the system would let `bytes` bytes replace the file, as far as it says so without a write.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub async fn has_room(&self, bytes: usize) -> Result<(), FileError> {
+        on(self, move |path| {
+            has_room_now(path, bytes).map_err(|error| io_error("write", path, &error))
+        })
+        .await
+    }
 }
 
-/// The text of a regular file, and its format.
-pub(crate) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileError> {
+/// Does `work` with a file on a blocking thread.
+async fn on<T: Send + 'static>(
+    path: &WorkspacePath,
+    work: impl FnOnce(&WorkspacePath) -> T + Send + 'static,
+) -> T {
     let path = path.clone();
-    blocking(move || {
-        let bytes = read_now(&path)?;
+    blocking(move || work(&path)).await
+}
+
+/// The text of a regular file, and how it is stored.
+pub(crate) async fn text(path: &WorkspacePath) -> Result<(String, Stored), FileError> {
+    on(path, |path| {
+        let bytes = read_now(path)?;
         let size = bytes.len() as u64;
         content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))
     })
@@ -48,9 +99,8 @@ pub(crate) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileE
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
     pub(crate) text: Arc<str>,
-    pub(crate) format: Format,
-    /// The permission bits; `None`: those of the file it replaces, or the usual ones.
-    pub(crate) mode: Option<u32>,
+    /// Without permission bits it has those of the file it replaces, or the usual ones.
+    pub(crate) stored: Stored,
 }
 
 /// Replaces a file's content if it still has the `old` one (`None`: does not exist). Returns `false` if it has not;
@@ -60,12 +110,11 @@ pub(crate) async fn replace(
     old: Option<Content>,
     new: Content,
 ) -> Result<bool, FileError> {
-    let path = path.clone();
-    blocking(move || {
-        let old = old.as_ref().map(|old| bytes(&path, old)).transpose()?;
-        let (mode, new) = (new.mode, bytes(&path, &new)?);
-        replace_now(&path, old.as_deref(), &new, mode)
-            .map_err(|error| io_error("write", &path, &error))
+    on(path, move |path| {
+        let old = old.as_ref().map(|old| bytes(path, old)).transpose()?;
+        let (mode, new) = (new.stored.mode, bytes(path, &new)?);
+        replace_now(path, old.as_deref(), &new, mode)
+            .map_err(|error| io_error("write", path, &error))
     })
     .await
 }
@@ -73,23 +122,22 @@ pub(crate) async fn replace(
 /// Removes a file if it still has the `old` content. Returns its permission bits; `None`: it has another content, and
 /// nothing was changed.
 pub(crate) async fn remove(path: &WorkspacePath, old: Content) -> Result<Option<u32>, FileError> {
-    let path = path.clone();
-    blocking(move || {
-        let old = bytes(&path, &old)?;
-        remove_now(&path, &old).map_err(|error| io_error("remove", &path, &error))
+    on(path, move |path| {
+        let old = bytes(path, &old)?;
+        remove_now(path, &old).map_err(|error| io_error("remove", path, &error))
     })
     .await
 }
 
-/// Whether a text can be stored in its format.
+/// Whether a text can be stored in its encoding.
 pub(crate) fn is_encodable(path: &WorkspacePath, content: &Content) -> Result<(), FileError> {
     bytes(path, content).map(drop)
 }
 
 fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>, FileError> {
-    let missing =
-        |character| FileError::Unencodable(path.display(), content.format.to_string(), character);
-    content.format.encode(&content.text).map_err(missing)
+    let Content { text, stored } = content;
+    let missing = |character| FileError::Unencodable(path.display(), stored.shown(text), character);
+    stored.encode(text).map_err(missing)
 }
 
 /// Runs `work` on a blocking thread.
@@ -149,26 +197,6 @@ pub(crate) fn open(path: &WorkspacePath) -> Result<File, FileError> {
     let file = open_here(&dir, name).map_err(failed)?;
     refuse_special(path, &file.metadata().map_err(failed)?)?;
     Ok(file)
-}
-
-/// Lines of a file that is too large to read as one text; see [`lines`].
-pub(crate) async fn some_lines(
-    path: &WorkspacePath,
-    (offset, limit): (usize, usize),
-    bytes: u64,
-) -> Result<(String, bool), FileError> {
-    let path = path.clone();
-    blocking(move || {
-        let (file, size) = sized(&path, LIMIT_IN_PARTS)?;
-        let found = lines(BufReader::new(file), offset, limit, bytes);
-        let (text, more) = found.map_err(|error| read_error(&path, &error))?;
-        if text.contains('\0') {
-            Err(FileError::Binary(path.display(), size))
-        } else {
-            Ok((text, more))
-        }
-    })
-    .await
 }
 
 /// The lines of `file` from `offset` (1-based), at most `limit` lines and `bytes` bytes, and whether there are more.
@@ -259,13 +287,6 @@ fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> File
     }
 }
 
-/// Whether `bytes` bytes could replace the file, as far as the system says so without a write.
-pub(crate) async fn has_room(path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
-    let path = path.clone();
-    blocking(move || has_room_now(&path, bytes).map_err(|error| io_error("write", &path, &error)))
-        .await
-}
-
 fn has_room_now(path: &WorkspacePath, bytes: usize) -> io::Result<()> {
     let (dir, name) = path.parent()?;
     refuse_unwritable(&dir.symlink_metadata(name)?)?;
@@ -334,29 +355,21 @@ pub(crate) fn write_synced(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<
 
 fn private<'a>(dir: &'a Dir, bytes: &[u8]) -> io::Result<Temporary<'a>> {
     let temporary = Temporary::create(dir)?;
-    #[cfg(unix)]
-    rustix::fs::fchmod(
-        temporary.file(),
-        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-    )?;
+    metadata::set_mode(temporary.file(), 0o600)?;
     temporary.file().write_all(bytes)?;
     Ok(temporary)
 }
 
-/// Writes a file with these permission bits, atomically. It keeps the owner and the attributes of the file it replaces, as
-/// far as the system permits.
-pub(crate) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    copy_with_mode(dir, path, &mut &*bytes, mode)
-}
-
-/// [`write_with_mode`] for what is read from elsewhere, whatever its size.
+/// Writes what is read from elsewhere to a file with these permission bits, atomically. It keeps the owner and the
+/// attributes of the file it replaces, as far as the system permits.
 pub(crate) fn copy_with_mode(
     dir: &Dir,
     path: &Path,
     from: &mut impl Read,
     mode: u32,
 ) -> io::Result<()> {
-    let (folder, name) = open_folder(dir, path)?;
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let folder = dir.open_dir(openable(path.parent().unwrap_or(path)))?;
     let temporary = Temporary::create(&folder)?;
     if let Ok(old) = open_here(&folder, name) {
         metadata::copy(&old, temporary.file())?;
@@ -364,17 +377,6 @@ pub(crate) fn copy_with_mode(
     io::copy(from, &mut temporary.file())?;
     metadata::set_mode(temporary.file(), mode)?;
     temporary.rename(name)
-}
-
-fn open_folder<'a>(dir: &Dir, path: &'a Path) -> io::Result<(Dir, &'a OsStr)> {
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    Ok((
-        parent.map_or_else(|| dir.try_clone(), |parent| dir.open_dir(parent))?,
-        name,
-    ))
 }
 
 fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<Option<u32>> {
@@ -399,29 +401,26 @@ fn refuse_unwritable(old: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file has this content (`None`: does not exist). It is read in pieces, so that a large one is not in memory
-/// twice.
+/// Whether a file has this content (`None`: does not exist).
 fn holds(dir: &Dir, name: &OsStr, content: Option<&[u8]>) -> io::Result<bool> {
-    let file = match open_here(dir, name) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(content.is_none()),
-        Err(error) => return Err(error),
-    };
-    let Some(mut expected) = content else {
-        return Ok(false);
-    };
-    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    match (open_here(dir, name), content) {
+        (Ok(mut file), Some(mut content)) => is_same(&mut file, &mut content),
+        (Err(error), _) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        (file, content) => Ok(file.is_ok() == content.is_some()),
+    }
+}
+
+/// Whether both have the same bytes. They are read in pieces, so that a large file is not in memory twice.
+pub(crate) fn is_same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {
+    let (mut here, mut there) = (Vec::new(), Vec::new());
     loop {
-        let piece = filled(&mut reader)?;
-        if piece.is_empty() {
-            return Ok(expected.is_empty());
+        one.by_ref().take(PIECE).read_to_end(&mut here)?;
+        other.by_ref().take(PIECE).read_to_end(&mut there)?;
+        if here != there || here.is_empty() {
+            return Ok(here == there);
         }
-        let Some(rest) = expected.strip_prefix(piece) else {
-            return Ok(false);
-        };
-        let read = piece.len();
-        expected = rest;
-        reader.consume(read);
+        here.clear();
+        there.clear();
     }
 }
 

@@ -16,7 +16,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::native;
-use super::protect::is_protected;
 use super::written::{Listeners, Written};
 use crate::domain::lock;
 use crate::text::{Encoding, LineIndex, Position, Range};
@@ -27,19 +26,22 @@ pub struct Documents(Arc<Shared>);
 
 struct Shared {
     encoding: Encoding,
-    open: Mutex<HashMap<String, Buffer>>,
+    state: Mutex<State>,
     /// Counts changes, so that a reader can wait for the next.
     revision: watch::Sender<u64>,
-    /// The document that was opened or changed last.
-    newest: Mutex<String>,
-    /// Texts that a pending edit should produce, and whether they were seen.
-    expected: Mutex<HashMap<String, (Arc<str>, bool)>>,
-    /// The texts of protected files as the person saved them.
-    saved: Mutex<HashMap<PathBuf, String>>,
     /// Receivers of write notifications.
     listeners: Listeners,
     /// One edit at a time for each file, across sessions.
     edited: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+#[derive(Default)]
+struct State {
+    open: HashMap<String, Buffer>,
+    /// The document that was opened or changed last.
+    newest: String,
+    /// Texts that a pending edit should produce, and whether they were seen.
+    expected: HashMap<String, (Arc<str>, bool)>,
 }
 
 /// An open document at one version.
@@ -103,11 +105,8 @@ impl Documents {
     pub fn new(encoding: Encoding) -> Self {
         Self(Arc::new(Shared {
             encoding,
-            open: Mutex::default(),
+            state: Mutex::default(),
             revision: watch::Sender::new(0),
-            newest: Mutex::default(),
-            expected: Mutex::default(),
-            saved: Mutex::default(),
             listeners: Listeners::default(),
             edited: Mutex::default(),
         }))
@@ -122,8 +121,10 @@ impl Documents {
     /// `textDocument/didOpen`.
     pub fn open(&self, uri: &str, version: i32, language: &str, text: &str) {
         let buffer = Buffer::new(uri, version, language, text.to_owned());
-        self.buffers().insert(uri.to_owned(), buffer);
-        uri.clone_into(&mut self.newest());
+        let mut state = self.state();
+        state.open.insert(uri.to_owned(), buffer);
+        uri.clone_into(&mut state.newest);
+        drop(state);
         self.announce();
     }
 
@@ -132,8 +133,13 @@ impl Documents {
     /// A document that was never opened (Helix 25.01 reports files that an edit created) starts with its text on disk.
     /// An outdated full text (also Helix 25.01, see its handshake) is ignored.
     pub fn change(&self, uri: &str, version: i32, changes: &[ContentChange]) {
-        let mut buffers = self.buffers();
-        let buffer = buffers.entry(uri.to_owned()).or_insert_with(|| {
+        let mut state = self.state();
+        let State {
+            open,
+            newest,
+            expected,
+        } = &mut *state;
+        let buffer = open.entry(uri.to_owned()).or_insert_with(|| {
             let text = path_of(uri).and_then(|path| std::fs::read_to_string(path).ok());
             Buffer::new(uri, version, "", text.unwrap_or_default())
         });
@@ -144,11 +150,11 @@ impl Documents {
                 &buffer.text
             }
         };
-        if let Some((expected, seen)) = self.expected().get_mut(uri) {
+        if let Some((expected, seen)) = expected.get_mut(uri) {
             *seen |= **expected == **text;
         }
-        drop(buffers);
-        uri.clone_into(&mut self.newest());
+        uri.clone_into(newest);
+        drop(state);
         self.announce();
     }
 
@@ -161,28 +167,20 @@ impl Documents {
         if let Some(path) = &document.path {
             self.note_written(path, Some(&document.text));
         }
-        if let Some(path) = document.path.clone().filter(|path| is_protected(path)) {
-            self.saved().insert(path, document.text.to_string());
-        }
     }
 
     /// The document's file has the same text.
     pub(crate) fn note_stored(&self, document: &Arc<Document>) {
-        if let Some(buffer) = self.buffers().get_mut(&document.uri) {
+        if let Some(buffer) = self.state().open.get_mut(&document.uri) {
             buffer.is_stored |= buffer.is_at(document);
         }
     }
 
     /// Whether the document's file is known to have had this text: nothing of it is the person's alone.
     pub(super) fn is_stored(&self, document: &Arc<Document>) -> bool {
-        let buffers = self.buffers();
-        let buffer = buffers.get(&document.uri);
+        let state = self.state();
+        let buffer = state.open.get(&document.uri);
         buffer.is_some_and(|buffer| buffer.is_stored && buffer.is_at(document))
-    }
-
-    /// Whether the person saved the protected file at `real` with this text.
-    pub(super) fn is_saved(&self, real: &Path, text: &str) -> bool {
-        self.saved().get(real).is_some_and(|saved| saved == text)
     }
 
     /// Notes from here on what is saved in the editor and what tools write.
@@ -196,30 +194,22 @@ impl Documents {
         self.0.listeners.note(real, text);
     }
 
-    fn saved(&self) -> MutexGuard<'_, HashMap<PathBuf, String>> {
-        lock(&self.0.saved)
-    }
-
     /// `textDocument/didClose`.
     pub fn close(&self, uri: &str) {
-        self.buffers().remove(uri);
+        self.state().open.remove(uri);
         self.announce();
     }
 
     /// Whether no other document was opened or changed since `uri` was.
     #[must_use]
     pub fn is_newest(&self, uri: &str) -> bool {
-        *self.newest() == uri
-    }
-
-    fn newest(&self) -> MutexGuard<'_, String> {
-        lock(&self.0.newest)
+        self.state().newest == uri
     }
 
     /// The document with this URI.
     #[must_use]
     pub fn get(&self, uri: &str) -> Option<Arc<Document>> {
-        self.buffers().get_mut(uri).map(Buffer::snapshot)
+        self.state().open.get_mut(uri).map(Buffer::snapshot)
     }
 
     /// The text around a place, at most `before` and `after` bytes of it. Copies nothing else, so that it costs the same
@@ -229,14 +219,14 @@ impl Documents {
     /// begin alike, which is what servers cache by.
     #[must_use]
     pub fn excerpt(&self, uri: &str, at: Position, before: usize, after: usize) -> Option<Excerpt> {
-        let buffers = self.buffers();
+        let state = self.state();
         let Buffer {
             path,
             language,
             text,
             lines,
             ..
-        } = buffers.get(uri)?;
+        } = state.open.get(uri)?;
         let offset = lines.offset(text, at, self.0.encoding);
         let step = (before / 4).max(1);
         let begin = text.ceil_char_boundary(
@@ -266,8 +256,8 @@ impl Documents {
     /// The open documents besides `uri`, in the order of their URIs.
     #[must_use]
     pub fn others(&self, uri: &str) -> Vec<Arc<Document>> {
-        let mut buffers = self.buffers();
-        let others = buffers.values_mut().filter(|buffer| buffer.uri != uri);
+        let mut state = self.state();
+        let others = state.open.values_mut().filter(|buffer| buffer.uri != uri);
         let mut others: Vec<_> = others.map(Buffer::snapshot).collect();
         others.sort_by(|one, other| one.uri.cmp(&other.uri));
         others
@@ -282,7 +272,8 @@ impl Documents {
 
     /// The document that the editor knows by this path.
     pub(super) fn find_named(&self, name: &Path) -> Option<Arc<Document>> {
-        self.buffers()
+        self.state()
+            .open
             .values_mut()
             .find(|buffer| name_of(&buffer.uri).as_deref() == Some(name))
             .map(Buffer::snapshot)
@@ -297,7 +288,8 @@ impl Documents {
     /// Those of the documents, except what is left of removed files. The disk is looked at without the lock.
     fn standing(&self, is_wanted: impl Fn(&Buffer) -> bool) -> Vec<Arc<Document>> {
         let mut found: Vec<_> = self
-            .buffers()
+            .state()
+            .open
             .values_mut()
             .filter(|buffer| is_wanted(buffer))
             .map(|buffer| (buffer.snapshot(), buffer.is_stored))
@@ -309,7 +301,7 @@ impl Documents {
     /// Waits until `uri` has another version than `version`; `None` if it is closed.
     pub async fn changed(&self, uri: &str, version: i32) -> Option<Arc<Document>> {
         let mut revision = self.0.revision.subscribe();
-        while self.buffers().get(uri)?.version == version {
+        while self.state().open.get(uri)?.version == version {
             revision.changed().await.ok()?;
         }
         self.get(uri)
@@ -319,12 +311,12 @@ impl Documents {
     pub async fn opened(&self, uri: &str) {
         let mut revision = self.0.revision.subscribe();
         // The sender is part of `self`, so the wait ends with the document or the caller.
-        while !self.buffers().contains_key(uri) && revision.changed().await.is_ok() {}
+        while !self.state().open.contains_key(uri) && revision.changed().await.is_ok() {}
     }
 
     /// Watches for `uri` becoming `text`, even if only for one version.
     pub(super) fn expect(&self, uri: &str, text: Arc<str>) -> Expectation<'_> {
-        self.expected().insert(uri.to_owned(), (text, false));
+        self.state().expected.insert(uri.to_owned(), (text, false));
         Expectation {
             documents: self,
             uri: uri.to_owned(),
@@ -341,12 +333,8 @@ impl Documents {
         lock.lock_owned().await
     }
 
-    fn buffers(&self) -> MutexGuard<'_, HashMap<String, Buffer>> {
-        lock(&self.0.open)
-    }
-
-    fn expected(&self) -> MutexGuard<'_, HashMap<String, (Arc<str>, bool)>> {
-        lock(&self.0.expected)
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0.state)
     }
 
     fn announce(&self) {
@@ -437,7 +425,8 @@ impl Expectation<'_> {
     /// Whether the document had the text, even if it has changed again since.
     pub(super) fn is_met(&self) -> bool {
         self.documents
-            .expected()
+            .state()
+            .expected
             .get(&self.uri)
             .is_some_and(|(_, seen)| *seen)
     }
@@ -445,7 +434,7 @@ impl Expectation<'_> {
 
 impl Drop for Expectation<'_> {
     fn drop(&mut self) {
-        self.documents.expected().remove(&self.uri);
+        self.documents.state().expected.remove(&self.uri);
     }
 }
 

@@ -21,35 +21,39 @@ pub struct News {
     pub gone: bool,
 }
 
-pub(super) async fn news(workspace: &Workspace) -> Vec<News> {
-    let read = workspace.0.seen.readings();
-    if read.is_empty() {
-        return Vec::new();
-    }
-    let files = workspace.clone();
-    let touched = move |(path, at): (PathBuf, SystemTime)| {
-        let path = files.resolve_path(&path).ok()?;
-        (files.document(&path).is_some() || may_have_changed(&path, at)).then_some(path)
-    };
-    let touched: Vec<_> = blocking(move || read.into_iter().filter_map(touched).collect()).await;
-    let mut news = Vec::new();
-    for path in touched {
-        let text = match workspace.document(&path) {
-            Some(document) => Some(Arc::clone(&document.text)),
-            None => match workspace.peek(&path).await {
-                Ok(file) => Some(file.text),
-                Err(FileError::NotFound(_)) => None,
-                Err(_) => continue,
-            },
-        };
-        if workspace.0.seen.is_news(&path, text.as_deref()) {
-            news.push(News {
-                path,
-                gone: text.is_none(),
-            });
+impl Workspace {
+    /// The files that others changed since the session read them. Each change is reported once.
+    pub async fn news(&self) -> Vec<News> {
+        let read = self.0.seen.readings();
+        if read.is_empty() {
+            return Vec::new();
         }
+        let files = self.clone();
+        let touched = move |(path, at): (PathBuf, SystemTime)| {
+            let path = files.resolve_path(&path).ok()?;
+            (files.document(&path).is_some() || may_have_changed(&path, at)).then_some(path)
+        };
+        let touched: Vec<_> =
+            blocking(move || read.into_iter().filter_map(touched).collect()).await;
+        let mut news = Vec::new();
+        for path in touched {
+            let text = match self.document(&path) {
+                Some(document) => Some(Arc::clone(&document.text)),
+                None => match self.peek(&path).await {
+                    Ok(file) => Some(file.text),
+                    Err(FileError::NotFound(_)) => None,
+                    Err(_) => continue,
+                },
+            };
+            if self.0.seen.is_news(&path, text.as_deref()) {
+                news.push(News {
+                    path,
+                    gone: text.is_none(),
+                });
+            }
+        }
+        news
     }
-    news
 }
 
 fn may_have_changed(path: &WorkspacePath, since: SystemTime) -> bool {

@@ -56,6 +56,15 @@ pub fn address(bytes: &[u8]) -> String {
     address
 }
 
+/// Makes a folder that only its owner may read, and those above it.
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
 /// Adds the folder to an error, because the person may have configured it.
 fn named(folder: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
@@ -68,11 +77,7 @@ impl StateFolder {
     /// It cannot be created or opened.
     pub async fn open(path: PathBuf) -> io::Result<Self> {
         blocking(move || {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true);
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            let opened = builder.create(&path).and_then(|()| Root::open(&path));
+            let opened = create_private(&path).and_then(|()| Root::open(&path));
             opened
                 .map(|root| Self(std::sync::Arc::new(root)))
                 .map_err(|error| named(&path, &error))

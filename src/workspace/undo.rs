@@ -1,48 +1,54 @@
 //! Undoes a change, and removes files. Text that exists nowhere else is never lost.
 
-use super::commit::commit;
 use super::disk::{self, Content};
 use super::seen::Known;
 use super::{Change, FileChange, FileError, FileText, Source, Workspace, WorkspacePath};
+use crate::domain::Stored;
 
-/// Removes a file, unless that would lose text that exists nowhere else.
-pub(super) async fn remove(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-) -> Result<FileChange, FileError> {
-    let _turn = workspace.0.documents.turn(&path.real()).await;
-    let file = workspace.peek(path).await?;
-    match workspace.0.seen.known(path, &file.text) {
-        Known::Changed | Known::ChangedSinceShown => Err(FileError::Changed(path.display())),
-        Known::Same | Known::Unread => remove_seen(workspace, path, file).await,
+impl Workspace {
+    /// Removes the file from disk.
+    ///
+    /// # Errors
+    /// It has unsaved changes, changed since it was read, is not text, or the system refuses.
+    pub async fn remove(&self, path: &WorkspacePath) -> Result<FileChange, FileError> {
+        let _turn = self.0.documents.turn(&path.real()).await;
+        let file = self.peek(path).await?;
+        match self.0.seen.known(path, &file.text) {
+            Known::Changed | Known::ChangedSinceShown => Err(FileError::Changed(path.display())),
+            Known::Same | Known::Unread => remove_seen(self, path, file).await,
+        }
     }
-}
 
-/// Undoes a change.
-pub(super) async fn undo(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    change: &FileChange,
-) -> Result<FileChange, FileError> {
-    if let Some(before) = &change.old_text {
-        let revert = Change::Revert {
-            before: before.clone(),
-            after: change.new_text.clone(),
-            stored: change.untold(),
-        };
-        return commit(workspace, path, &revert).await;
+    /// Undoes what is left of `change`: lines that somebody changed since stay. Several changes of one file are undone
+    /// last to first. The result can be undone like any other change.
+    ///
+    /// # Errors
+    /// Nothing of it is left, or a file to be removed has changed at all.
+    pub async fn undo(
+        &self,
+        path: &WorkspacePath,
+        change: &FileChange,
+    ) -> Result<FileChange, FileError> {
+        if let Some(before) = &change.old_text {
+            let revert = Change::Revert {
+                before: before.clone(),
+                after: change.new_text.clone(),
+                stored: change.untold(),
+            };
+            return self.commit(path, &revert).await;
+        }
+        let _turn = self.0.documents.turn(&path.real()).await;
+        let file = self.peek(path).await?;
+        if file.text != change.new_text {
+            return Err(FileError::Changed(path.display()));
+        }
+        let removed = remove_seen(self, path, file).await?;
+        if let Some(stored) = change.after {
+            let path = path.clone();
+            disk::blocking(move || path.remove_folders(stored.new_folders)).await;
+        }
+        Ok(removed)
     }
-    let _turn = workspace.0.documents.turn(&path.real()).await;
-    let file = workspace.peek(path).await?;
-    if file.text != change.new_text {
-        return Err(FileError::Changed(path.display()));
-    }
-    let removed = remove_seen(workspace, path, file).await?;
-    if let Some(stored) = change.after {
-        let path = path.clone();
-        disk::blocking(move || path.remove_folders(stored.new_folders)).await;
-    }
-    Ok(removed)
 }
 
 async fn remove_seen(
@@ -55,15 +61,17 @@ async fn remove_seen(
     }
     let content = Content {
         text: file.text.clone(),
-        format: file.format,
-        mode: None,
+        stored: file.stored,
     };
     let Some(mode) = disk::remove(path, content).await? else {
         return Err(FileError::Changed(path.display()));
     };
     workspace.documents().note_written(&path.real(), None);
     Ok(FileChange {
-        before: Some(file.format.stored(Some(mode))),
+        before: Some(Stored {
+            mode: Some(mode),
+            ..file.stored
+        }),
         ..FileChange::new(Some(file.text), "".into())
     })
 }

@@ -72,12 +72,6 @@ impl Workspace {
         .await
     }
 
-    /// Whether [`Self::save`] is supported.
-    #[must_use]
-    pub fn saves(&self) -> bool {
-        self.0.editor.saves()
-    }
-
     /// Asks the editor to save these; returns what of them is still unsaved afterwards.
     pub async fn save(&self, unsaved: Vec<Unsaved>) -> Vec<Unsaved> {
         if unsaved.is_empty() {
@@ -108,11 +102,11 @@ impl Workspace {
             if let Ok(FileText {
                 source: Source::Buffer { unsaved: true, .. },
                 text,
-                format,
+                stored,
                 ..
             }) = self.peek(&path).await
             {
-                let bytes = format
+                let bytes = stored
                     .encode(&text)
                     .map_or_else(|_| text.as_bytes().to_vec(), std::borrow::Cow::into_owned);
                 unsaved.push(Unsaved {

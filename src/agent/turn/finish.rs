@@ -70,7 +70,7 @@ impl Ending {
     /// Asks the editor what it shows before the turn changes anything.
     pub(super) fn new(finish: Finish, workspace: &Workspace) -> Self {
         let mut before = JoinSet::new();
-        if finish.diagnostics && workspace.knows_diagnostics() {
+        if finish.diagnostics && workspace.editor().knows_diagnostics() {
             let workspace = workspace.clone();
             before.spawn(async move {
                 let documents = workspace.documents().all().into_iter();

@@ -1,7 +1,7 @@
 //! What is under review, to and from the journal: what a person settled, undid or redid stays so after a restart.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::rejected::{Rejected, Rejections};
 use super::review::Review;
 use super::{Checkpoints, TurnChanges};
 use crate::changes::ChangeSet;
-use crate::changes::change_set::{Entry, EntryChange};
+use crate::changes::change_set::{Entry, EntryChange, joined};
 
 /// What a journal says of the changes of a turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,18 +155,6 @@ fn differing(old: &[EntryChange], new: &[EntryChange]) -> Vec<EntryChange> {
 
 /// Has `changes` be what is `left` of these paths. Files stay in the order in which they were changed.
 fn settle(changes: &mut Vec<EntryChange>, left: Vec<EntryChange>) {
-    let mut by_path: HashMap<PathBuf, usize> = HashMap::new();
-    for (index, change) in changes.iter().enumerate() {
-        by_path.insert(change.path.clone(), index);
-    }
-    for change in left {
-        match by_path
-            .get(&change.path)
-            .and_then(|index| changes.get_mut(*index))
-        {
-            Some(known) => *known = change,
-            None => changes.push(change),
-        }
-    }
+    *changes = joined(std::mem::take(changes), left, |_known, left| Some(left));
     changes.retain(|change| change.before != change.after);
 }

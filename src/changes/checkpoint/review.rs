@@ -307,16 +307,8 @@ impl TurnChanges {
 
 /// What these changes undid.
 fn inverse(changes: &[EntryChange]) -> ChangeSet {
-    let mut files = Vec::with_capacity(changes.len());
-    for change in changes.iter().rev() {
-        files.push(EntryChange {
-            before: change.after.clone(),
-            after: change.before.clone(),
-            ..change.clone()
-        });
-    }
     ChangeSet {
-        files,
+        files: changes.iter().rev().map(EntryChange::reversed).collect(),
         git: Vec::new(),
     }
 }
@@ -409,12 +401,8 @@ async fn hunks(
         return Vec::new();
     }
     let limit = if change.is_edit { u64::MAX } else { TEXT };
-    let (images, owned) = (Arc::clone(images), change.clone());
-    let texts = blocking(move || {
-        let before = edits::text(&images, &owned.before, limit)?;
-        Some((before, edits::text(&images, &owned.after, limit)?))
-    });
-    let Some((Text { text: before, .. }, Text { text: after, .. })) = texts.await else {
+    let texts = edits::texts(images, change, limit).await;
+    let Some((Text { text: before, .. }, Text { text: after, .. })) = texts else {
         return Vec::new();
     };
     if before == after {

@@ -38,7 +38,7 @@ fn joined(images: &Images, diffs: &[FileDiff]) -> Vec<EntryChange> {
     for diff in diffs {
         let (changes, problem) = edits::recorded(&no_files(), images, diff);
         assert!(problem.is_none());
-        joined = edits::joined(joined, changes, |earlier, next| {
+        joined = crate::changes::change_set::joined(joined, changes, |earlier, next| {
             edits::then(images, earlier, next)
         });
     }
@@ -52,7 +52,7 @@ fn successive_changes_merge_without_text_typed_between() {
         assert_eq!(joined(&images, &[first, second]), joined(&images, expected));
     };
     let removed = |old: &str| FileDiff {
-        before: Some(crate::workspace::Format::default().stored(None)),
+        before: Some(crate::domain::Stored::default()),
         ..diff(Some(old), "")
     };
     check(

@@ -7,6 +7,7 @@ use cap_std::fs::{Dir, DirEntry, FileType};
 
 use super::git::MARKS;
 use crate::workspace::Root;
+use crate::workspace::native::openable;
 
 /// Names in capitals that are no state: what was fetched or written last.
 const NO_STATE: [&str; 2] = ["FETCH_HEAD", "EDIT_DESCRIPTION"];
@@ -118,15 +119,6 @@ fn is_state(name: &OsStr) -> bool {
     matches!(name, "index" | "packed-refs") || (name.bytes().all(is_capital) && !is_other)
 }
 
-/// The name by which a root can open `folder`.
-pub(crate) fn name(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    }
-}
-
 /// Whether a path in a repository is below a link: what is there is not the repository's own.
 pub(crate) fn is_below_link(dir: &Dir, path: &Path) -> bool {
     path.parent().is_some_and(|folder| is_linked(dir, folder))
@@ -144,7 +136,11 @@ fn is_linked(dir: &Dir, folder: &Path) -> bool {
 
 /// What is in a folder; nothing if it cannot be read.
 pub(super) fn entries(dir: &Dir, folder: &Path) -> Vec<(OsString, FileType)> {
-    let listed = dir.read_dir(name(folder)).into_iter().flatten().flatten();
+    let listed = dir
+        .read_dir(openable(folder))
+        .into_iter()
+        .flatten()
+        .flatten();
     let entry = |entry: DirEntry| Some((entry.file_name(), entry.file_type().ok()?));
     listed.filter_map(entry).collect()
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,16 +9,18 @@ use cap_fs_ext::FileTypeExt as _;
 use cap_std::fs::{Dir, FileType};
 
 use super::git;
-use super::state::{below, entries, name};
+use super::state::{below, entries};
+use crate::changes::change_set::{Entry, unread};
+use crate::changes::images::Images;
+use crate::workspace::native::openable;
 use crate::workspace::protect::is_protected_in;
 use crate::workspace::stamp::Stamp;
-use crate::workspace::{content, disk, mode};
 
 /// At most this many folders that undo does not cover are searched, the upper ones first.
 const FOLDERS: usize = 1500;
 /// Files up to this size are stored in full, up to [`BYTES`] in total; of others only a change is noticed.
 const FILE: u64 = 256 << 10;
-const BYTES: u64 = 8 << 20;
+const BYTES: usize = 8 << 20;
 /// Folders with thousands of third-party files, which no editor or agent takes instructions from.
 const SKIPPED: [&str; 7] = [
     "node_modules",
@@ -38,7 +39,9 @@ const MODULES: &str = "modules";
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// Everything protected, by its path from the root.
-    kept: BTreeMap<PathBuf, Kept>,
+    kept: BTreeMap<PathBuf, Entry>,
+    /// The content of the files, in memory.
+    pub(super) images: Images,
     /// The topmost protected files and folders.
     pub(super) units: BTreeSet<PathBuf>,
     /// The folders of git repositories (`.git`, or a bare one), with their inodes where the system has them.
@@ -49,7 +52,6 @@ pub(crate) struct Survey {
     above: BTreeMap<PathBuf, u64>,
     /// The folders that were searched, if others were not.
     searched: Option<BTreeSet<PathBuf>>,
-    bytes: u64,
 }
 
 /// What in a folder matters to a guard.
@@ -67,21 +69,6 @@ enum Part {
     Protected,
     Folder,
     Socket,
-}
-
-/// A protected thing.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kept {
-    File { content: Content, mode: u32 },
-    Link(PathBuf),
-    Folder,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Content {
-    Whole(Vec<u8>),
-    /// Too large to store: its size and modification time.
-    Mark(u64, Option<cap_std::time::SystemTime>),
 }
 
 impl Survey {
@@ -137,7 +124,7 @@ impl Survey {
 
     fn unit(&mut self, dir: &Dir, path: PathBuf) {
         self.keep(dir, &path);
-        if self.kept.get(&path) == Some(&Kept::Folder) {
+        if self.kept.get(&path).is_some_and(Entry::is_folder) {
             for (inner, _) in below(dir, &path, usize::MAX) {
                 self.keep(dir, &inner);
             }
@@ -146,18 +133,20 @@ impl Survey {
     }
 
     fn keep(&mut self, dir: &Dir, path: &Path) {
+        let room = BYTES.saturating_sub(self.images.bytes_in_memory());
+        let entry = dir.symlink_metadata(path).and_then(|found| {
+            Entry::of(dir, path, &found, || {
+                if found.len() > FILE.min(room as u64) {
+                    return Ok(unread(&found));
+                }
+                let bytes = dir.read(path)?;
+                Ok((self.images.keep(&bytes).0, bytes.len() as u64))
+            })
+        });
         // What cannot be examined counts as absent: it cannot be changed either.
-        let Ok(kept) = Kept::read(dir, path, BYTES - self.bytes) else {
-            return;
-        };
-        if let Kept::File {
-            content: Content::Whole(content),
-            ..
-        } = &kept
-        {
-            self.bytes += content.len() as u64;
+        if let Ok(entry) = entry {
+            self.kept.insert(path.to_owned(), entry);
         }
-        self.kept.insert(path.to_owned(), kept);
     }
 
     /// The topmost paths of `after` that are new; of a folder that `is_shared`, what is new in it.
@@ -174,7 +163,7 @@ impl Survey {
                 let known = path.ancestors().skip(1).find(|above| !is_new(above));
                 known.is_some_and(|above| searched.contains(above))
             });
-            let is_left = *kept == Kept::Folder && is_shared(path);
+            let is_left = kept.is_folder() && is_shared(path);
             if !known && was_looked_at && !is_left && !after.is_inert(path, kept) {
                 added.push(path);
             }
@@ -186,12 +175,18 @@ impl Survey {
     pub(super) fn changed<'a>(
         &'a self,
         after: &'a Self,
-    ) -> impl Iterator<Item = (&'a Path, &'a Kept)> {
-        let lost = |path: &Path| after.searched.is_none() || after.kept.contains_key(path);
-        self.kept
-            .iter()
-            .filter(move |(path, kept)| after.kept.get(*path) != Some(*kept) && lost(path))
-            .map(|(path, kept)| (path.as_path(), kept))
+    ) -> impl Iterator<Item = (&'a Path, &'a Entry)> {
+        // What is in a folder is compared by itself.
+        let is_same =
+            |now: &Entry, kept: &Entry| now == kept || now.is_folder() && kept.is_folder();
+        let changed = move |(path, kept): (&'a PathBuf, &'a Entry)| {
+            let is_changed = match after.kept.get(path) {
+                Some(now) => !is_same(now, kept),
+                None => after.searched.is_none(),
+            };
+            is_changed.then_some((path.as_path(), kept))
+        };
+        self.kept.iter().filter_map(changed)
     }
 
     /// Whether a sandbox that pinned every unit protected `path` from the command: its unit existed, and is still in
@@ -201,7 +196,7 @@ impl Survey {
             return false;
         };
         // A link cannot be pinned.
-        let is_link = matches!(self.kept.get(unit), None | Some(Kept::Link(_)));
+        let is_link = matches!(self.kept.get(unit), None | Some(Entry::Link { .. }));
         let is_same =
             |folder: &Path| self.repositories.contains_key(folder) || self.has_same(dir, folder);
         !is_link && unit.ancestors().skip(1).all(is_same)
@@ -235,21 +230,18 @@ impl Survey {
     }
 
     /// Whether a new part of a repository makes git run nothing, such as what `git init` creates.
-    fn is_inert(&self, path: &Path, kept: &Kept) -> bool {
-        if !path
+    fn is_inert(&self, path: &Path, kept: &Entry) -> bool {
+        let is_in_repository = path
             .ancestors()
-            .any(|above| self.repositories.contains_key(above))
-        {
-            return false;
-        }
-        match kept {
-            Kept::Folder => true,
-            Kept::Link(_) => false,
-            Kept::File { content, .. } => match content {
-                Content::Whole(content) => git::is_inert(path, content),
-                Content::Mark(..) => false,
-            },
-        }
+            .any(|above| self.repositories.contains_key(above));
+        is_in_repository
+            && match kept {
+                Entry::File { image, .. } => {
+                    let content = self.images.read(image);
+                    content.is_ok_and(|content| git::is_inert(path, &content))
+                }
+                kept => kept.is_folder(),
+            }
     }
 }
 
@@ -339,64 +331,8 @@ impl Holds {
     }
 }
 
-impl Kept {
-    fn read(dir: &Dir, path: &Path, room: u64) -> io::Result<Self> {
-        let found = dir.symlink_metadata(path)?;
-        if found.is_dir() {
-            return Ok(Self::Folder);
-        }
-        if found.is_symlink() {
-            return Ok(Self::Link(dir.read_link_contents(path)?));
-        }
-        let content = if found.is_file() && found.len() <= FILE.min(room) {
-            Content::Whole(dir.read(path)?)
-        } else {
-            Content::Mark(found.len(), found.modified().ok())
-        };
-        Ok(Self::File {
-            content,
-            mode: mode::of(&found),
-        })
-    }
-
-    /// A file with this `text`, stored like the one before.
-    pub fn text(text: &str, before: Option<&Self>) -> Self {
-        let (format, mode) = match before {
-            Some(Self::File {
-                content: Content::Whole(bytes),
-                mode,
-            }) => {
-                let known = content::decode(bytes.clone());
-                let format = known.map(|(_, format)| format);
-                (format.unwrap_or_default(), *mode)
-            }
-            _ => (content::Format::default(), 0o644),
-        };
-        let encoded = format.encode(text);
-        let bytes = encoded.unwrap_or_else(|_no_such_character| text.as_bytes().into());
-        Self::File {
-            content: Content::Whole(bytes.into_owned()),
-            mode,
-        }
-    }
-
-    /// Restores it.
-    pub fn write(&self, dir: &Dir, path: &Path) -> io::Result<()> {
-        match self {
-            Self::Folder => dir.create_dir_all(path),
-            #[cfg(unix)]
-            Self::Link(target) => dir.symlink_contents(target, path),
-            Self::File {
-                content: Content::Whole(content),
-                mode,
-            } => disk::write_with_mode(dir, path, content, *mode),
-            _ => Err(io::Error::other("it was too large to store")),
-        }
-    }
-}
-
 /// The inode of a folder, where the system has them.
 fn inode(dir: &Dir, folder: &Path) -> Option<u64> {
-    let found = dir.symlink_metadata(name(folder)).ok()?;
+    let found = dir.symlink_metadata(openable(folder)).ok()?;
     Some(Stamp::of(&found).inode).filter(|inode| *inode != 0)
 }

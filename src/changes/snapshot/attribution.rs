@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::{FILE, Seen, Snapshots};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
-use crate::changes::guard;
+use crate::changes::{edits, guard};
 use crate::text::standing;
+use crate::workspace::Root;
 use crate::workspace::written::Texts;
-use crate::workspace::{Root, content, disk};
 
 /// What the command itself did to a file that somebody wrote meanwhile.
 enum Part {
@@ -24,10 +24,7 @@ enum Part {
 impl Seen {
     /// The file at `path` as of the look, if it is covered.
     fn known(&self, path: &Path) -> Option<&Entry> {
-        let entries = &self.folders.get(path.parent()?)?.entries;
-        let (_, known) = entries
-            .iter()
-            .find(|(name, _)| path.file_name() == Some(name))?;
+        let known = self.folders.get(path.parent()?)?.get(path.file_name()?)?;
         Some(&known.entry)
     }
 }
@@ -119,27 +116,16 @@ impl Snapshots {
         if !still.touched.is_empty() || still.pieces.len() != all {
             return Part::Over(Arc::clone(written));
         }
-        match self.entry_of(written, change) {
-            Some(entry) => Part::After(entry),
-            None => Part::Over(Arc::clone(written)),
-        }
+        Part::After(self.with_text(change, written))
     }
 
-    /// A file with this text, stored like the file it was.
-    fn entry_of(&self, text: &str, like: &EntryChange) -> Option<Entry> {
-        let bytes = self.encoded(text, &like.before)?;
-        let mode = [&like.before, &like.after].into_iter().find_map(mode)?;
-        let (image, size, _) = self.images.store_bytes(&bytes).ok()?;
-        Some(Entry::File { image, size, mode })
-    }
-
-    fn encoded(&self, text: &str, like: &Entry) -> Option<Vec<u8>> {
-        let stored = match like {
-            Entry::File { image, .. } => content::decode(self.images.read(image).ok()?),
-            _ => None,
+    /// The file with this text, stored like it was.
+    fn with_text(&self, change: &EntryChange, text: &str) -> Entry {
+        let mode = match change.after {
+            Entry::File { mode, .. } => mode,
+            _ => edits::FILE,
         };
-        let format = stored.map(|(_, format)| format).unwrap_or_default();
-        Some(format.encode(text).ok()?.into_owned())
+        edits::like(&self.images, text, &change.before, mode)
     }
 
     /// Gives the file `text` again; returns where what the command wrote is now.
@@ -147,36 +133,14 @@ impl Snapshots {
         let (root, relative) = self
             .place(&change.path)
             .ok_or(std::io::ErrorKind::NotFound)?;
-        let bytes = self
-            .encoded(text, &change.before)
-            .unwrap_or_else(|| text.as_bytes().to_vec());
-        let aside = match change.after {
-            Entry::Absent => None,
-            _ => guard::set_aside(root.dir(), relative)?,
-        };
-        if let Some(parent) = relative
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-        {
-            root.dir().create_dir_all(parent)?;
-        }
-        let mode = [&change.before, &change.after].into_iter().find_map(mode);
-        disk::write_with_mode(root.dir(), relative, &bytes, mode.unwrap_or(0o644))?;
-        Ok(aside)
+        let file = self.with_text(change, text);
+        guard::put_back(&self.images, root.dir(), relative, &file)
     }
 
     fn place<'a>(&'a self, path: &'a Path) -> Option<(&'a Root, &'a Path)> {
         self.roots
             .iter()
             .find_map(|root| Some((root.as_ref(), path.strip_prefix(root.real()).ok()?)))
-    }
-}
-
-fn mode(entry: &Entry) -> Option<u32> {
-    if let Entry::File { mode, .. } = entry {
-        Some(*mode)
-    } else {
-        None
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) fn differences(before: &Seen, after: &Seen) -> ChangeSet {
         let change = || EntryChange::new(path.clone(), before.clone(), after.clone());
         (before != after).then(change)
     });
-    files.sort_by(|a: &EntryChange, b| a.path.cmp(&b.path));
+    files.sort();
     ChangeSet {
         files,
         git: git.collect(),

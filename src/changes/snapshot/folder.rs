@@ -11,9 +11,10 @@ use std::time::SystemTime;
 use cap_std::fs::{Dir, Metadata};
 
 use super::tracked::Tracked;
-use super::{FILE, IGNORED_FILE, Look, unread};
+use super::{FILE, IGNORED_FILE, Look};
 use crate::changes::change_set::{Entry, EntryChange};
-use crate::changes::guard::{self, Holds};
+use crate::changes::guard::Holds;
+use crate::workspace::native::openable;
 use crate::workspace::stamp::Stamp;
 use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
 use crate::workspace::{Root, mode};
@@ -88,13 +89,7 @@ impl Folder {
         known: Option<&Listing>,
         look: &Look<'_>,
     ) -> io::Result<(Listing, Vec<Self>)> {
-        let dir = root
-            .dir()
-            .open_dir(if self.relative.as_os_str().is_empty() {
-                ".".as_ref()
-            } else {
-                &*self.relative
-            })?;
+        let dir = root.dir().open_dir(openable(&self.relative))?;
         let (names, are_known) = self.names(&dir, known)?;
         let ignore_files = names
             .iter()
@@ -276,7 +271,7 @@ impl Folder {
         let folders = known
             .entries
             .iter()
-            .filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
+            .filter(|(_, known)| known.entry.is_folder());
         let is_searched = |name| {
             known
                 .holds
@@ -414,7 +409,7 @@ impl Listing {
         known: Option<&Self>,
         look: (SystemTime, Option<u64>),
     ) -> Option<Self> {
-        let stamp = Stamp::of(&dir.symlink_metadata(guard::name(folder)).ok()?);
+        let stamp = Stamp::of(&dir.symlink_metadata(openable(folder)).ok()?);
         let names = known.and_then(|known| known.names.as_ref());
         if names.is_some_and(|names| names.stamp == stamp) {
             return known.cloned();
@@ -426,9 +421,9 @@ impl Listing {
         })
     }
 
-    /// Whether it has an entry of this name.
-    pub(super) fn has(&self, name: &OsStr) -> bool {
-        find(&self.entries, name).is_some()
+    /// The entry of this name.
+    pub(super) fn get(&self, name: &OsStr) -> Option<&Known> {
+        find(&self.entries, name)
     }
 }
 
@@ -477,26 +472,10 @@ impl Known {
     fn read(root: &Root, relative: &Path, found: &Metadata, look: &Look<'_>) -> Self {
         let stamp = Stamp::of(found);
         let is_settled = stamp.is_older_than(look.begun);
-        let entry = if found.is_dir() {
-            Entry::Folder {
-                mode: mode::of(found),
-            }
-        } else if found.is_symlink() {
-            let target = root.dir().read_link_contents(relative);
-            target.map_or(Entry::Special, |target| Entry::Link { target })
-        } else if found.is_file() {
-            match look.copy(root, relative, found.len()) {
-                Some((image, size)) => Entry::File {
-                    image,
-                    size,
-                    mode: mode::of(found),
-                },
-                None if found.len() > FILE => unread(found),
-                None => Entry::Special,
-            }
-        } else {
-            Entry::Special
-        };
+        let entry = Entry::of(root.dir(), relative, found, || {
+            look.copy(root, relative, found)
+        });
+        let entry = entry.unwrap_or(Entry::Special);
         // A file that could not be copied is tried again the next time.
         let is_copied = !found.is_file() || (entry != Entry::Special && found.len() <= FILE);
         let is_final = is_settled && is_copied;

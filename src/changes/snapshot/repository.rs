@@ -131,7 +131,7 @@ impl Look<'_> {
                 .chain(&coverage.left_out)
                 .any(|left_out| left_out == above)
         };
-        let was_absent = listed.is_some_and(|(name, listing)| !listing.has(name));
+        let was_absent = listed.is_some_and(|(name, listing)| listing.get(name).is_none());
         *is_own && was_absent && !path.ancestors().any(is_left_out)
     }
 }
@@ -148,7 +148,7 @@ pub(super) fn without_moved(mut changes: ChangeSet, before: &Seen) -> ChangeSet 
     let has_objects = |change: &&EntryChange| {
         change.before == Entry::Absent
             && change.path.ends_with("objects")
-            && matches!(change.after, Entry::Folder { .. })
+            && change.after.is_folder()
     };
     let objects = changes.files.iter().filter(has_objects);
     let holders: Vec<_> = objects
@@ -182,7 +182,7 @@ pub(super) fn with_repositories(mut changes: ChangeSet, after: &Seen) -> ChangeS
                 Entry::Folder { mode: made.mode },
             )
         }));
-    changes.git.sort_by(|a, b| a.path.cmp(&b.path));
+    changes.git.sort();
     changes
 }
 

@@ -92,7 +92,7 @@ impl Guarded {
     /// Restores the protected files after the command; returns notes. Blocks.
     pub(in crate::process) fn restore(self, workspace: &Workspace) -> Vec<String> {
         let written = self.written.take();
-        let is_approved = |path: &Path| workspace.is_approved(path);
+        let is_approved = |path: &Path| workspace.is_approved(path, &written);
         let restore = |survey: &mut dyn FnMut() -> Guard| {
             self.guard
                 .restore(self.is_pinned, &written, &is_approved, survey)

@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 use cap_std::{ambient_authority, fs::Dir};
 use tempfile::TempDir;
 
+use crate::workspace::state::create_private;
+
 const PREFIX: &str = "session-";
 const LOCK: &str = "lock";
 const MANIFEST: &str = "manifest.json";
@@ -39,11 +41,7 @@ impl Scratch {
             Some(parent) => parent.to_owned(),
             None => std::env::temp_dir().join("tandem"),
         };
-        let mut folders = fs::DirBuilder::new();
-        folders.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-        folders.create(&parent)?;
+        create_private(&parent)?;
         // Not through a link that somebody else created.
         let parent = parent.canonicalize()?;
         Self::sweep(&parent);
@@ -56,7 +54,7 @@ impl Scratch {
         lock.lock()?;
         fs::rename(nameless, folder.path().join(LOCK))?;
         for part in ["tmp", "home", "unsaved"] {
-            folders.create(folder.path().join(part))?;
+            create_private(&folder.path().join(part))?;
         }
         Ok(Self {
             folder,

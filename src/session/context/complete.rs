@@ -101,7 +101,7 @@ impl Completer {
     fn of_the_editor(&self, query: &str, focus: Option<&Focus>) -> Vec<Completion> {
         let is_meant = |name: &str| name.starts_with(&query.to_lowercase());
         let mut offered = Vec::new();
-        if is_meant("diagnostics") && self.0.workspace.knows_diagnostics() {
+        if is_meant("diagnostics") && self.0.workspace.editor().knows_diagnostics() {
             let detail = Some("the diagnostics the editor shows".to_owned());
             offered.push(named("diagnostics", CompletionKind::Diagnostics, detail));
         }

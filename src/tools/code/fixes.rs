@@ -32,6 +32,7 @@ impl QuickFixes {
     pub async fn find(context: &ToolContext, problems: &[Diagnostic]) -> Option<Self> {
         if !context
             .workspace
+            .editor()
             .operations()
             .contains(&Operation::QuickFixes)
         {
@@ -79,7 +80,7 @@ async fn fix(context: &ToolContext, problem: &Diagnostic) -> Option<(DocumentEdi
         preferred: true,
         ..Question::new(Operation::QuickFixes)
     };
-    let asked = tokio::time::timeout(TIMEOUT, context.workspace.language(question));
+    let asked = tokio::time::timeout(TIMEOUT, context.workspace.editor().language(question));
     let answer = context
         .cancel
         .run_until_cancelled(asked)

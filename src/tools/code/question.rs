@@ -55,7 +55,7 @@ pub(super) async fn answer(
     context: &ToolContext,
     arguments: &Arguments,
 ) -> Result<Answer, ToolError> {
-    let operations = context.workspace.operations();
+    let operations = context.workspace.editor().operations();
     if !operations.contains(&arguments.op) {
         let title = arguments.op.title();
         return Err(ToolError(format!(
@@ -67,7 +67,7 @@ pub(super) async fn answer(
 }
 
 async fn ask(context: &ToolContext, question: Question) -> Result<Answer, ToolError> {
-    let answer = unless_cancelled(context, context.workspace.language(question)).await?;
+    let answer = unless_cancelled(context, context.workspace.editor().language(question)).await?;
     answer.map_err(|EditorError(why)| {
         ToolError(format!(
             "the language servers do not respond: {why}; use grep instead"
@@ -202,6 +202,7 @@ async fn defined(context: &ToolContext, symbol: &str) -> Result<Place, ToolError
     let mut found = Vec::new();
     if context
         .workspace
+        .editor()
         .operations()
         .contains(&Operation::WorkspaceSymbols)
     {

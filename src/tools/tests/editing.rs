@@ -198,10 +198,7 @@ async fn apply_patch_moves_encoding_and_permissions_too() {
     let sections = "*** Update File: wide\n*** Move to: w\n-a\n+b\n*** Update File: script\n*** Move to: bin/script\n";
     place.run("apply_patch", patch(sections)).await.unwrap();
     let wide = place.context.workspace.resolve("w").unwrap();
-    assert_eq!(
-        place.context.workspace.bytes(&wide).await.unwrap(),
-        b"\xff\xfeb\0\n\0"
-    );
+    assert_eq!(wide.bytes().await.unwrap(), b"\xff\xfeb\0\n\0");
     #[cfg(unix)]
     assert_eq!(
         place

@@ -40,10 +40,8 @@ async fn encodings_survive_an_edit() {
     ] {
         fixture.write("a.txt", &before);
         let workspace = fixture.workspace();
-        assert_eq!(
-            read(&workspace, "a.txt").await.unwrap().format.to_string(),
-            said
-        );
+        let file = read(&workspace, "a.txt").await.unwrap();
+        assert_eq!(file.stored.shown(&file.text), said);
         commit(&workspace, "a.txt", &edit("there", "you"))
             .await
             .unwrap();

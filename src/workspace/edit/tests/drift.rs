@@ -10,7 +10,8 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 
 use super::super::*;
 use crate::domain::Charset;
-use crate::workspace::content::{Format, decode};
+use crate::domain::Stored;
+use crate::workspace::content::decode;
 
 /// No word begins or ends with another, so that a line is never found inside one.
 const WORDS: [&str; 6] = [
@@ -26,7 +27,7 @@ const WORDS: [&str; 6] = [
 struct Case {
     /// Indentation, word and line break of each line.
     lines: Vec<(usize, usize, usize)>,
-    format: Format,
+    format: Stored,
     /// Which lines the model quotes.
     from: usize,
     count: usize,
@@ -52,10 +53,10 @@ fn cases() -> impl proptest::strategy::Strategy<Value = Case> {
         Just(Charset::Utf16Le),
         Just(Charset::Utf16Be)
     ];
-    let format = (charset, any::<bool>()).prop_map(|(charset, bom)| Format {
+    let format = (charset, any::<bool>()).prop_map(|(charset, bom)| Stored {
         charset,
         bom: bom || charset != Charset::Utf8,
-        line_ending: LineEnding::Lf,
+        ..Stored::default()
     });
     let drift = prop_oneof![
         Just(Drift::LineEndings),
@@ -223,7 +224,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     let last = at + quoted.len() - 1;
     let before = format.encode(&joined(&lines[..at])).unwrap().into_owned();
     let rest = joined(&lines[last + 1..]);
-    let tail = Format {
+    let tail = Stored {
         bom: false,
         ..format
     }
