@@ -117,19 +117,14 @@ export class Inline implements Disposable {
       return kept && this.record(kept);
     }
     const lines = selectedLines(editor);
-    const passOn = collectTyped();
-    try {
-      const isThere = inputOpened();
-      const thread = this.controller.createCommentThread(document.uri, rangeOf(document, lines), []);
-      thread.collapsibleState = CommentThreadCollapsibleState.Expanded;
-      this.edit = { document, thread, lines, instruction: "", text: undefined, pieces: [], left: new Set(), request: undefined };
-      this.draw();
-      editor.selection = new Selection(thread.range?.start ?? editor.selection.start, thread.range?.end ?? editor.selection.end);
-      await isThere;
-      await this.focusInput();
-    } finally {
-      await passOn();
-    }
+    const isThere = inputOpened();
+    const thread = this.controller.createCommentThread(document.uri, rangeOf(document, lines), []);
+    thread.collapsibleState = CommentThreadCollapsibleState.Expanded;
+    this.edit = { document, thread, lines, instruction: "", text: undefined, pieces: [], left: new Set(), request: undefined };
+    this.draw();
+    editor.selection = new Selection(thread.range?.start ?? editor.selection.start, thread.range?.end ?? editor.selection.end);
+    await isThere;
+    await this.focusInput();
   }
 
   /**
@@ -344,26 +339,6 @@ function inputOpened(): Promise<void> {
     const timer = setTimeout(done, INPUT_MS);
     const subscription = workspace.onDidOpenTextDocument(({ uri }) => uri.scheme === "comment" && done());
   });
-}
-
-/**
- * What is typed before the input has the focus is for the input, and not for the document. Another extension may have taken the keys, such as one for
- * modal editing: then they are left to it.
- */
-function collectTyped(): () => Promise<void> {
-  let typed = "";
-  let keys: Disposable | undefined;
-  try {
-    keys = commands.registerCommand("type", ({ text }: { text: string }) => void (typed += text));
-  } catch {
-    return () => Promise.resolve();
-  }
-  return async () => {
-    keys.dispose();
-    if (typed !== "") {
-      await commands.executeCommand("type", { text: typed });
-    }
-  };
 }
 
 /** The text while it streams, then its hunks. */

@@ -56,12 +56,7 @@ export function inlineChecks({ bench, model, picture }) {
     await model.reset();
     await bench.openFile("stock.ts");
     await model.script([{ text: `\`\`\`ts\n${FIRST_HALF}\n` }, { gate: "inline" }, { text: `${SECOND_HALF}\n\`\`\`` }]);
-    await bench.select("export function low", 7);
-    await page.keyboard.press("Control+k");
-    await page.keyboard.press("y");
-    await widget.waitFor(); // its input is not there yet
-    await page.keyboard.type("include 10 as low, ");
-    await say("and say in stock");
+    await begin("include 10 as low, and say in stock");
     await model.state("gate:inline");
     await widget.getByText("count <= 10").waitFor();
     await picture("inline-streams");
