@@ -84,6 +84,18 @@ impl Trial {
     fn new(level: Level, calls: &[Value], prepare: impl FnOnce(&Path)) -> Self {
         let stage = Stage::new(level, calls);
         prepare(&stage.world.path());
+        Self::on(stage)
+    }
+
+    /// A model that follows a script of several turns.
+    fn of(script: Value) -> Self {
+        Self::on(Stage {
+            world: World::new(script),
+            ..Stage::new(Level::Best, &[])
+        })
+    }
+
+    fn on(stage: Stage) -> Self {
         let mut client = stage.client();
         let session = automatic(&mut client, &stage);
         Self {
@@ -296,22 +308,9 @@ fn discarded_and_cancelled_turns_change_nothing_and_the_model_is_told() {
         [{ "gate": "go" }, { "text": "Done." }],
         [{ "text": "Hello." }],
     ]);
-    let (world, level) = (World::new(script), Level::Best);
+    let mut trial = Trial::of(script);
     // An empty file may be overwritten unread.
-    world.write("a", "");
-    let stage = Stage {
-        world,
-        home: tempfile::tempdir().unwrap(),
-        level,
-        toolchains: Vec::new(),
-    };
-    let mut client = stage.client();
-    let session = automatic(&mut client, &stage);
-    let mut trial = Trial {
-        client,
-        session,
-        stage,
-    };
+    trial.stage.world.write("a", "");
     let before = contents(&trial.stage.world.path());
     trial.play(DISCARD);
     assert!(
@@ -425,17 +424,7 @@ fn what_is_saved_after_a_trial_is_restored_when_a_command_removes_it() {
         [{ "call": { "id": "c2", "name": "run_command", "arguments": { "command": "rm a" } } }],
         [{ "text": "Done." }],
     ]);
-    let stage = Stage {
-        world: World::new(script),
-        ..Stage::new(Level::Best, &[])
-    };
-    let mut client = stage.client();
-    let session = automatic(&mut client, &stage);
-    let mut trial = Trial {
-        client,
-        session,
-        stage,
-    };
+    let mut trial = Trial::of(script);
     trial.play(DISCARD);
     trial.stage.world.write("a", "saved after the trial\n");
     let prompt = trial.client.prompt(&trial.session, "remove it");
@@ -849,22 +838,26 @@ fn a_queued_try_begins_with_what_the_turns_before_it_made() {
         [{ "call": { "id": "c2", "name": "run_command", "arguments": { "command": "cat a && echo tried >> a" } } }],
         [{ "text": "Done." }],
     ]);
-    let stage = Stage {
-        world: World::new(script),
-        ..Stage::new(Level::Best, &[])
-    };
-    let mut client = stage.client();
-    let session = automatic(&mut client, &stage);
-    let first = client.prompt(&session, "write it");
-    stage.world.wait(stage.world.rehearsal().waiting_at("go"));
-    let second = client.prompt(&session, "/try change it");
-    stage.world.rehearsal().open("go");
-    assert_eq!(client.answer(first)["result"]["stopReason"], "end_turn");
-    let request = client.next("session/request_permission");
-    assert_eq!(stage.world.read("a"), "first\n");
-    choose(&mut client, &request, APPLY);
-    assert_eq!(client.answer(second)["result"]["stopReason"], "end_turn");
-    assert_eq!(stage.world.read("a"), "first\ntried\n");
+    let mut trial = Trial::of(script);
+    let first = trial.client.prompt(&trial.session, "write it");
+    trial
+        .stage
+        .world
+        .wait(trial.stage.world.rehearsal().waiting_at("go"));
+    let second = trial.client.prompt(&trial.session, "/try change it");
+    trial.stage.world.rehearsal().open("go");
+    assert_eq!(
+        trial.client.answer(first)["result"]["stopReason"],
+        "end_turn"
+    );
+    let request = trial.client.next("session/request_permission");
+    assert_eq!(trial.stage.world.read("a"), "first\n");
+    choose(&mut trial.client, &request, APPLY);
+    assert_eq!(
+        trial.client.answer(second)["result"]["stopReason"],
+        "end_turn"
+    );
+    assert_eq!(trial.stage.world.read("a"), "first\ntried\n");
 }
 
 #[test]
