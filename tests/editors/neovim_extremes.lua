@@ -31,6 +31,31 @@ function M.test(t, model, use)
     end
   end)
 
+  t.test('what a command writes into an open file is in its buffer once, and undone', function()
+    local buf, folder = use.project('written')
+    local before = text_of(buf)
+    vim.cmd('Tandem mode auto')
+    for _, edited in ipairs({ false, true }) do
+      if edited then -- the buffer has another version than that of a file just opened
+        api.nvim_buf_set_lines(buf, 0, 0, false, { '// a line' })
+        vim.cmd('silent write')
+        before = text_of(buf)
+      end
+      -- The words begin alike: what replaces the rest of the first would do something to the second, too.
+      local call = { id = 'c1', name = 'run_command', arguments = { command = "sed -i 's/hello/hoping/' main.rs" } }
+      model:script({ { call = call } }, { { text = 'Replaced.' } })
+      vim.cmd('Tandem ask Replace it')
+      use.wait_idle()
+      local after = before:gsub('hello', 'hoping')
+      t.equal({ text_of(buf), vim.bo[buf].modified }, { after, false })
+      t.equal(table.concat(vim.fn.readfile(folder .. '/main.rs'), '\n'), after)
+      vim.cmd('Tandem undo')
+      t.wait('the undo', function()
+        return text_of(buf) == before
+      end)
+    end
+  end)
+
   t.test('an edit of a buffer deleted during the permission request changes the file', function()
     local buf, folder = use.project('deleted')
     model:script({ edit('hello', 'bye') }, { { text = 'Then so.' } })

@@ -96,7 +96,10 @@ local handlers = {
   ['workspace/applyEdit'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
     -- A command may have written the files: buffers without changes of their own are read again instead of edited.
-    M.reload(client.config.root_dir)
+    -- Neovim gives the text it reads the version of the text before, for which this edit was made.
+    if M.reload(client.config.root_dir) then
+      return { applied = false, failureReason = 'files that changed on the disk were read again' }
+    end
     local turns = vim.tbl_map(function(session)
       return session.state ~= 'idle' and session.turn or 0
     end, require('tandem.chats').of_root(client.config.root_dir))
@@ -366,16 +369,21 @@ end
 --- Reads files again that a command changed on disk, where their buffers are unchanged.
 ---@param root string
 ---@param is_restored? boolean whether an undo may have written files again
+---@return boolean found whether there was one
 function M.reload(root, is_restored)
+  local found = false
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
     if M.attachable(bufnr) == root then
       if not vim.bo[bufnr].modified then
+        local tick = api.nvim_buf_get_changedtick(bufnr)
         vim.cmd(('silent! checktime %d'):format(bufnr))
+        found = found or api.nvim_buf_get_changedtick(bufnr) ~= tick
       elseif is_restored then -- never within a turn, whose edits are one undo step
         note_time(bufnr)
       end
     end
   end
+  return found
 end
 
 ---@param client vim.lsp.Client
