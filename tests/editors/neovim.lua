@@ -621,7 +621,7 @@ else
   io.stdout:write('# vim.lsp.enable is not in this Neovim\n')
 end
 
-for _, part in ipairs({ 'install', 'suggest', 'screen', 'look', 'jobs' }) do
+for _, part in ipairs({ 'install', 'suggest', 'screen', 'look', 'small', 'jobs' }) do
   dofile(here .. ('/neovim_%s.lua'):format(part)).test(t, model, {
     binary = binary,
     plugin = plugin,

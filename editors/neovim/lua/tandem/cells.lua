@@ -11,17 +11,41 @@ function M.width(pieces)
   return width
 end
 
+--- The characters that text begins with, as many as have room.
 ---@param text string
----@param room integer cells
+---@param room number cells
+---@return string
+local function start(text, room)
+  text = vim.fn.strcharpart(text, 0, room) -- each takes a cell
+  while text ~= '' and vim.fn.strdisplaywidth(text) > room do
+    text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
+  end
+  return text
+end
+
+---@param text string
+---@param room number cells
 ---@return string text with `…` in place of what has no room
 function M.cut(text, room)
   if vim.fn.strdisplaywidth(text) <= room then
     return text
   end
-  while text ~= '' and vim.fn.strdisplaywidth(text) > room - 1 do
-    text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
+  return start(text, room - 1) .. '…'
+end
+
+--- A text in rows of at most `room` cells each; the last of `most` rows ends with `…`.
+---@param text string without tabs
+---@param room number cells
+---@param most integer rows
+---@return string[]
+function M.wrap(text, room, most)
+  local rows = {} ---@type string[]
+  while #rows + 1 < most and vim.fn.strdisplaywidth(text) > room do
+    rows[#rows + 1] = start(text, room)
+    text = text:sub(#rows[#rows] + 1)
   end
-  return text .. '…'
+  rows[#rows + 1] = M.cut(text, room)
+  return rows
 end
 
 --- The first of these parts, as many as have room, with dots between them.

@@ -2,6 +2,7 @@
 --- accepted.
 --- Invariant: the buffer's text changes only by an acceptance, in one undo step.
 local client = require('tandem.client')
+local marks = require('tandem.marks')
 local position = require('tandem.position')
 local preview = require('tandem.preview')
 local say = require('tandem.say')
@@ -40,13 +41,13 @@ end
 ---@param inline tandem.Inline
 ---@param words string
 local function show_hint(inline, words)
-  local text = { { words, 'TandemDim' } }
+  local is_first = inline.first == 0
   -- Beside a long line it would hide its end. Above the first line there is no room.
   api.nvim_buf_set_extmark(inline.bufnr, hints, inline.first, 0, {
     id = 1,
-    virt_text = inline.first == 0 and { { '  ' }, text[1] } or nil,
+    virt_text = is_first and { { '  ' .. words, 'TandemDim' } } or nil,
     virt_text_pos = 'eol',
-    virt_lines = inline.first > 0 and { text } or nil,
+    virt_lines = not is_first and marks.virtual(inline.bufnr, { words }, 'TandemDim') or nil,
     virt_lines_above = true,
     strict = false,
   })
@@ -75,6 +76,22 @@ local function draw(inline, new)
     drawn[#drawn + 1] = { mark = preview.draw(inline.bufnr, namespace, hunk), old = old, new = hunk.lines }
   end
   return drawn
+end
+
+--- Scrolls the window until it shows all of the change, or begins with it. It stays where the cursor is elsewhere.
+---@param inline tandem.Inline
+local function reveal(inline)
+  local row, last = api.nvim_win_get_cursor(0)[1] - 1, inline.first + #inline.old
+  if api.nvim_get_current_buf() ~= inline.bufnr or row < inline.first or row > last then
+    return
+  end
+  local view = vim.fn.winsaveview()
+  -- What stands below a row belongs to the next.
+  local lines = { start_row = view.topline - 1, end_row = last < api.nvim_buf_line_count(0) and last or nil }
+  while lines.start_row < inline.first - 1 and api.nvim_win_text_height(0, lines).all > vim.fn.winheight(0) do
+    lines.start_row = lines.start_row + 1
+    vim.fn.winrestview({ topline = lines.start_row + 1, topfill = 0, skipcol = 0 })
+  end
 end
 
 ---@param inline tandem.Inline
@@ -155,6 +172,7 @@ local function redraw(inline)
   end
   inline.first = open[1].row or inline.first
   show_hint(inline, 'ga keep · gr reject · gA keep all · <Esc> reject all')
+  reveal(inline)
 end
 
 --- The hunk at the cursor, else the next one.
@@ -216,6 +234,7 @@ function M.on_update(params)
       inline.text = params.text
       draw(inline, so_far(inline))
       show_hint(inline, 'writing · <Esc> stop')
+      reveal(inline)
     end
   end
 end

@@ -1,8 +1,13 @@
 --- Marks the changes under review in the buffers: signs, and on request the old text above the new.
 --- The extmarks move as the user types, so they hold the current position of each hunk.
+local cells = require('tandem.cells')
+
 local api = vim.api
 local hunks = api.nvim_create_namespace('tandem.review')
 local signs = api.nvim_create_namespace('tandem.review.signs')
+
+--- The most rows that a virtual line takes.
+local MAX_ROWS = 10
 
 local M = {}
 
@@ -20,15 +25,31 @@ local function lines_of(text)
   return text == '' and {} or vim.split((text:gsub('\r?\n$', '')), '\r?\n')
 end
 
----@param change tandem.Change
+--- The cells that a line of a buffer has: those of its narrowest window that wraps lines.
 ---@param bufnr integer
----@return table[] virtual lines with what was there before
-local function old_lines(change, bufnr)
-  local tab = (' '):rep(vim.bo[bufnr].tabstop)
-  return vim.tbl_map(function(line)
-    local text = line:gsub('\t', tab)
-    return { { text .. (' '):rep(vim.o.columns - vim.fn.strdisplaywidth(text)), 'TandemReviewDelete' } }
-  end, lines_of(change.hunk.oldText))
+---@return number
+local function room_of(bufnr)
+  local room = math.huge
+  for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
+    local info = vim.fn.getwininfo(win)[1]
+    room = vim.wo[win].wrap and math.min(room, info.width - info.textoff) or room
+  end
+  return room
+end
+
+--- Text as virtual lines. Neovim would cut what has no room; they wrap as the lines of the buffer do.
+---@param bufnr integer
+---@param lines string[]
+---@param highlight string
+---@return table[]
+function M.virtual(bufnr, lines, highlight)
+  local tab, room, rows = (' '):rep(vim.bo[bufnr].tabstop), room_of(bufnr), {}
+  for _, line in ipairs(lines) do
+    for _, row in ipairs(cells.wrap(line:gsub('\t', tab), room, MAX_ROWS)) do
+      rows[#rows + 1] = { { row .. (' '):rep(vim.o.columns - vim.fn.strdisplaywidth(row)), highlight } }
+    end
+  end
+  return rows
 end
 
 --- Scrolls windows at the top of the buffer so that virtual lines above the first line are visible.
@@ -54,17 +75,18 @@ local function draw(change, bufnr, open)
   local last = math.min(first + change.hunk.new.count, count)
   local removed, beyond = last == first, first == count
   local row = beyond and count - 1 or first
+  local old = open and M.virtual(bufnr, lines_of(change.hunk.oldText), 'TandemReviewDelete') or nil
   change.mark = api.nvim_buf_set_extmark(bufnr, hunks, row, 0, {
     end_row = math.max(last, row),
     end_col = 0,
     hl_group = open and not removed and 'TandemReviewAdd' or nil,
     hl_eol = true,
-    virt_lines = open and old_lines(change, bufnr) or nil,
+    virt_lines = old,
     virt_lines_above = not beyond,
     priority = 90,
   })
-  if open and row == 0 and not beyond then
-    reveal_above(bufnr, #lines_of(change.hunk.oldText))
+  if old and row == 0 and not beyond then
+    reveal_above(bufnr, #old)
   end
   for line = row, math.max(last - 1, row) do
     api.nvim_buf_set_extmark(bufnr, signs, line, 0, {

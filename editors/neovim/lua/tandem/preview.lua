@@ -36,17 +36,6 @@ local function find(bufnr, wanted)
   return found
 end
 
----@param bufnr integer
----@param lines string[]
----@return table[] virtual lines
-local function virtual(bufnr, lines)
-  local tab = (' '):rep(vim.bo[bufnr].tabstop)
-  return vim.tbl_map(function(line)
-    line = line:gsub('\t', tab)
-    return { { line .. (' '):rep(vim.o.columns - vim.fn.strdisplaywidth(line)), 'TandemReviewAdd' } }
-  end, lines)
-end
-
 ---@class tandem.PreviewHunk
 ---@field row integer zero-based; with a count of 0 the row that the lines come before
 ---@field count integer rows that go
@@ -83,7 +72,7 @@ end
 ---@param hunk tandem.PreviewHunk
 ---@return integer mark over the rows that go, or before which the lines come
 function M.draw(bufnr, space, hunk)
-  local virtual_lines = #hunk.lines > 0 and virtual(bufnr, hunk.lines) or nil
+  local virtual_lines = #hunk.lines > 0 and marks.virtual(bufnr, hunk.lines, 'TandemReviewAdd') or nil
   local mark = api.nvim_buf_set_extmark(bufnr, space, hunk.row, 0, {
     end_row = hunk.row + hunk.count,
     hl_group = hunk.count > 0 and 'TandemReviewDelete' or nil,

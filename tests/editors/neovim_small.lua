@@ -1,0 +1,71 @@
+--- What a person sees on a terminal of 80×24 without a line for messages ('cmdheight' 0): screen cells, real keys.
+local screens = dofile(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/neovim_screen.lua')
+
+local M = {}
+
+--- The tests of this file.
+---@param t table the harness
+---@param model tandem.test.Model
+---@param setup tandem.test.Setup
+function M.test(t, model, setup)
+  if vim.fn.executable('tmux') == 0 then
+    return t.skip('a small screen', 'tmux is not installed')
+  end
+  local screen = screens.open(t, setup)
+  local function shows(...)
+    vim.iter({ ... }):each(function(part)
+      screens.wait_text(t, screen, part)
+    end)
+  end
+  local function test(name, body)
+    t.test('a small screen: ' .. name, function()
+      screens.settle(t, screen)
+      screen:resize(80, 24)
+      screen:lua('vim.o.cmdheight = 0')
+      body()
+    end)
+  end
+  -- Longer than a line of the window beside the chat.
+  local long = 'println!("a text that is much longer than a window of forty columns has room for, and its end");'
+
+  test('a message is seen, and waits for no key', function()
+    screen:keys(':Tandem undo', 'Enter')
+    shows('tandem: Nothing has been changed yet')
+    model:script({ { status = 401, body = { error = { message = 'a wrong key' } } } })
+    screen:keys(':Tandem ask Hello', 'Enter')
+    shows('wrong key')
+    screens.wait_text(t, screen, 'tandem: ready')
+    t.equal({ screen:mode().blocking, screen:text():find('Press ENTER', 1, true) }, { false })
+    screen:keys(':Tandem undo', 'Enter')
+    shows('tandem: there is nothing to undo')
+  end)
+
+  test('long lines of a change wrap before it is allowed', function()
+    local edits = { { old_text = 'println!("listening on {port}");', new_text = long } }
+    model:script({ { call = { id = 'c1', name = 'edit_file', arguments = { path = 'src/main.rs', edits = edits } } } })
+    screen:keys(':Tandem ask Say more', 'Enter')
+    shows('needs approval', 'its end");')
+    screen:keys(':Tandem chat', 'Enter')
+    screen:keys(':close', 'Enter') -- the chat shows it, too
+    shows('its end");')
+  end)
+
+  test('an edit in place is scrolled into the window as it comes, and its keys are seen', function()
+    screens.go_to_chat(t, screen)
+    screen:keys('C-w', 'h')
+    screen:lua('vim.fn.append(0, vim.fn["repeat"]({ "// a line" }, 14))')
+    screen:keys('gg', '17GV4j')
+    local lines = { '/// The port.', 'fn port() -> u16 {' }
+    for number = 1, 6 do
+      lines[#lines + 1] = ('    step(%d);'):format(number)
+    end
+    lines[#lines + 1] = '    ' .. long
+    lines[#lines + 1] = '}'
+    model:script({ { text = '```rust\n' .. table.concat(lines, '\n') .. '\n```' } })
+    screen:keys(':Tandem edit more steps', 'Enter')
+    shows('step(6);', 'its end");', 'eject all')
+  end)
+  screen:stop()
+end
+
+return M
