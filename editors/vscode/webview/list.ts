@@ -175,7 +175,7 @@ function sizeOf({ entries }: Group): number {
 
 function markCut({ element }: ItemView, { isCut }: Item): void {
   element.classList.toggle("cut", isCut === true);
-  element.title = isCut === true ? t("No longer part of the session. Undo Last Turn restores it.") : "";
+  element.title = isCut === true ? t("No longer part of the session. Undo restores it.") : "";
 }
 
 function setHeight(element: HTMLElement, pixels: number): void {
