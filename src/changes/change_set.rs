@@ -195,23 +195,25 @@ impl ChangeSet {
         self.retain(|change| !paths.contains(&*change.path));
     }
 
-    /// The change of a file, with the folders that were made for it alone; git's state goes back as a whole.
+    /// The change of a file, with the folders that were made for it alone, or removed with it; git's state goes back as
+    /// a whole.
     #[must_use]
     pub fn of_file(&self, path: &Path) -> Self {
-        let is_for_it_alone = |folder: &EntryChange| {
+        let comes_with_it = |folder: &EntryChange| {
             let is_around = |other: &Path| other != folder.path && other.starts_with(&folder.path);
-            folder.before == Entry::Absent
-                && folder.is_folder()
+            let is_for_others = || {
+                let mut others = self.files.iter();
+                others.any(|other| is_around(&other.path) && !path.starts_with(&other.path))
+            };
+            folder.is_folder()
                 && is_around(path)
-                && !self
-                    .files
-                    .iter()
-                    .any(|other| is_around(&other.path) && !path.starts_with(&other.path))
+                && (folder.after == Entry::Absent
+                    || folder.before == Entry::Absent && !is_for_others())
         };
         let files = self
             .files
             .iter()
-            .filter(|change| change.path == path || is_for_it_alone(change));
+            .filter(|change| change.path == path || comes_with_it(change));
         Self {
             files: files.cloned().collect(),
             git: if self.git.iter().any(|change| change.path == path) {

@@ -1,5 +1,7 @@
 //! Undoing and redoing what turns changed: whole, by file and by hunk, and never over what somebody typed since.
 
+#[cfg(target_os = "linux")]
+mod histories;
 mod restart;
 
 use std::path::Path;
