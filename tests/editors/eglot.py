@@ -49,6 +49,10 @@ TESTS = {
         [{"call": {"id": "call_1", "name": "edit_file", "arguments": EDIT}}],
         [{"text": "There you are."}],
     ],
+    "lsp-mode-undo-after-a-restart": [
+        [{"call": {"id": "call_1", "name": "edit_file", "arguments": EDIT}}],
+        [{"text": "There you are."}],
+    ],
     "clangd-runs-beside-tandem": [
         [{"call": {"id": "call_1", "name": "edit_file", "arguments": RENAME}}],
         [{"text": "There you are."}],

@@ -105,4 +105,19 @@
     (unless (buffer-modified-p) (error "The file was written")))
   (tandem-no-warnings))
 
+(defun tandem-test-lsp-mode-undo-after-a-restart ()
+  "A server that is started again undoes what a turn of the one before it changed, by an action in the code."
+  (tandem-open "notes.tandem.md")
+  (tandem-say "Subtract, please.")
+  (tandem-shows "Answer with a code action")
+  (tandem-act "tandem: Allow")
+  (tandem-shows "There you are.\n\n## You\n")
+  (lsp-workspace-shutdown (car (lsp-workspaces)))
+  (tandem-wait "the end of the server" (lambda () (not (lsp-workspaces))))
+  (tandem-open "src/lib.rs")
+  (tandem-shows "a - b")
+  (tandem-act "tandem: Undo the last turn")
+  (tandem-shows "a + b")
+  (tandem-no-warnings))
+
 ;;; lsp-mode.el ends here

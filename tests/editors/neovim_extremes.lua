@@ -31,6 +31,25 @@ function M.test(t, model, use)
     end
   end)
 
+  t.test('a change of thousands of lines reaches an unsaved buffer as one edit', function()
+    local buf = use.project('thousands')
+    local lines = {}
+    for number = 1, 3000 do
+      lines[number] = ('let a%d = old;'):format(number)
+    end
+    api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+    local before, tick = text_of(buf), vim.b[buf].changedtick
+    local arguments = { path = 'main.rs', edits = { { old_text = 'old', new_text = 'new', replace_all = true } } }
+    model:script({ { call = { id = 'c1', name = 'edit_file', arguments = arguments } } }, { { text = 'All.' } })
+    use.edit_mode()
+    vim.cmd('Tandem ask Rename all')
+    use.wait_idle()
+    t.equal(text_of(buf) == before:gsub('old', 'new'), true)
+    t.equal(vim.b[buf].changedtick - tick < 10, true, 'one edit, not 3000')
+    vim.cmd('silent undo')
+    t.equal(text_of(buf) == before, true)
+  end)
+
   t.test('what a command writes into an open file is in its buffer once, and undone', function()
     local buf, folder = use.project('written')
     local before = text_of(buf)
@@ -142,6 +161,31 @@ function M.test(t, model, use)
     t.equal({ text_of(buf), vim.bo[buf].modified }, { text, true })
     vim.cmd('silent! write')
     t.equal({ table.concat(vim.fn.readfile(file), '\n'), vim.bo[buf].modified }, { text, false })
+  end)
+
+  t.test('undos given at once undo as many turns', function()
+    local buf = use.project('at once')
+    local before = text_of(buf)
+    use.edit_mode()
+    for _, words in ipairs({ { 'hello', 'bye' }, { 'bye', 'so long' }, { 'so long', 'welcome' } }) do
+      model:script({ edit(words[1], words[2]) }, { { text = 'Edited.' } })
+      vim.cmd('Tandem ask Edit it')
+      use.wait_idle()
+    end
+    t.contains(text_of(buf), 'welcome')
+    for _ = 1, 3 do
+      vim.cmd('Tandem undo')
+    end
+    t.wait('the text before', function()
+      return text_of(buf) == before
+    end)
+    vim.cmd('Tandem redo')
+    t.wait('the redo', function()
+      return text_of(buf):find('bye', 1, true)
+    end)
+    api.nvim_buf_set_lines(buf, 0, -1, false, { 'another text' })
+    vim.cmd('Tandem undo')
+    use.wait_chat('nothing was undone: main.rs:')
   end)
 
   t.test('changes by another Neovim are noticed and not overwritten', function()

@@ -20,6 +20,8 @@ use crate::workspace::{FileError, Workspace, WorkspacePath, blocking};
 const REPORT: Duration = Duration::from_secs(2);
 /// How long to wait for our change after one that was not ours.
 const SETTLE: Duration = Duration::from_millis(500);
+/// Past this many hunks they are sent as one: editors apply and report each alone, some with a copy of the whole text.
+const MANY: usize = 1000;
 
 /// Asks the editor to apply `outcome` and waits until the document shows the result.
 pub(super) async fn apply(
@@ -131,13 +133,27 @@ fn editor_hunks(
 ) -> Vec<(text::Range, String)> {
     let encoding = workspace.0.documents.encoding();
     let text = &document.text;
+    let mut hunks = hunks_of(text, outcome);
+    if hunks.len() > MANY {
+        hunks = united(&hunks, text, &outcome.new_text)
+            .into_iter()
+            .collect();
+    }
     let range = |hunk: Hunk| {
         (
             document.lines.range(text, &hunk.range, encoding),
             hunk.new_text,
         )
     };
-    hunks_of(text, outcome).into_iter().map(range).collect()
+    hunks.into_iter().map(range).collect()
+}
+
+/// One hunk from the first of `hunks` to the last.
+fn united(hunks: &[Hunk], old: &str, new: &str) -> Option<Hunk> {
+    let range = hunks.first()?.range.start..hunks.last()?.range.end;
+    let new_end = new.len() - (old.len() - range.end);
+    let new_text = new.get(range.start..new_end)?.to_owned();
+    Some(Hunk { range, new_text })
 }
 
 fn hunks_of(text: &str, outcome: &Outcome) -> Vec<Hunk> {

@@ -30,13 +30,14 @@ local api = vim.api
 ---@field changes tandem.Change[] by file and line
 ---@field private open boolean whether the old text is shown
 ---@field private list? integer id of the quickfix list
+---@field private restores fun()[] the one that runs, and those that wait for it
 local Review = {}
 Review.__index = Review
 
 ---@param session tandem.Session
 ---@return tandem.Review
 function Review.new(session)
-  local review = setmetatable({ session = session, changes = {}, open = false }, Review)
+  local review = setmetatable({ session = session, changes = {}, open = false, restores = {} }, Review)
   api.nvim_create_autocmd('BufReadPost', {
     desc = 'tandem: mark pending changes in files opened or reloaded later',
     callback = function(event)
@@ -134,11 +135,12 @@ end
 
 --- Forgets everything: the conversation is over.
 function Review:forget()
+  self.restores = {}
   self:take({ turns = {} })
 end
 
 ---@param params table
----@param callback fun(result?: table)
+---@param callback fun(result?: table, problem?: string)
 function Review:request(params, callback)
   local session = self.session
   if not (session.id and session.connection) then
@@ -149,7 +151,7 @@ function Review:request(params, callback)
   client.request(session.connection, '_tandem/review', params, function(err, result)
     if err then
       say(err.message, vim.log.levels.WARN)
-      return callback(nil)
+      return callback(nil, err.message)
     end
     self:take(result)
     callback(result)
@@ -188,24 +190,45 @@ end
 local way_back = { undo = ':Tandem redo reapplies it', redo = ':Tandem undo undoes it' }
 
 --- Undoes the last turn that has changes, reapplies what the last undo undid, or goes back to before a turn; says what
---- was left, and why.
+--- was left, and why. One at a time: what follows an answer walks through the texts of a buffer, and the server would see
+--- the next one in them.
 ---@param action 'undo'|'redo'|'restore'
 ---@param turn? integer
 ---@param callback? fun()
 function Review:restore(action, turn, callback)
-  self:request({ action = action, turn = turn }, function(result)
-    if not result then
-      return self.session.id and self:refresh()
-    end
-    client.reload(self.session.root, true)
-    say(result.message)
-    if way_back[action] then
-      self.session.chat:notice(('%s\n%s'):format(result.message, way_back[action]))
-    end
-    if callback then
-      callback()
-    end
+  local waiting = self.restores
+  table.insert(waiting, function()
+    self:request({ action = action, turn = turn }, function(result, problem)
+      table.remove(waiting, 1)
+      if result then
+        self:restored(action, result, callback)
+      elseif problem then
+        self.session.chat:notice(problem) -- which files, and why: too long for a message
+        self:refresh()
+      end
+      if waiting[1] and waiting == self.restores then
+        waiting[1]()
+      end
+    end)
   end)
+  if #waiting == 1 then
+    waiting[1]()
+  end
+end
+
+---@private
+---@param action 'undo'|'redo'|'restore'
+---@param result table
+---@param callback? fun()
+function Review:restored(action, result, callback)
+  client.reload(self.session.root, true)
+  say(result.message)
+  if way_back[action] then
+    self.session.chat:notice(('%s\n%s'):format(result.message, way_back[action]))
+  end
+  if callback then
+    callback()
+  end
 end
 
 --- The hunk at a row, of a file or of the quickfix list.
