@@ -46,12 +46,10 @@ end
 
 local root ---@type string of the project
 
---- What somebody has in their own configuration.
-api.nvim_create_autocmd('BufReadPost', {
-  callback = function(event)
-    lsp.start({ name = 'tandem', cmd = { binary, 'lsp' }, root_dir = root }, { bufnr = event.buf })
-  end,
-})
+-- What somebody has in their own configuration: what the page for Neovim says.
+vim.env.PATH = vim.fs.dirname(binary) .. ':' .. vim.env.PATH
+local page = table.concat(vim.fn.readfile(repository .. '/editors/neovim/README.md'), '\n')
+assert(load(page:match('## Without the plugin.-```lua\n(.-)```')))()
 
 ---@param path string
 ---@return integer buf
@@ -130,6 +128,15 @@ t.test('the answer streams into the chat file, and text typed below it is the ne
   ask(chat, 'Please.')
   wait_text(chat, 'Once more.')
   t.contains(models.sent_text(model:state().requests[2]), 'And again?')
+end)
+
+t.test('a chat file that is new is answered, too', function()
+  project('new')
+  local chat = open(root .. '/another.tandem.md')
+  model:script({ { text = 'From a new file.' } })
+  ask(chat, 'What is here?')
+  wait_text(chat, 'From a new file.')
+  wait_end()
 end)
 
 t.test('an edit is allowed by a code action, changes only the open buffer, and is undone', function()
