@@ -15,6 +15,7 @@ import {
   type Disposable,
   l10n,
   MarkdownString,
+  Position,
   Range,
   Selection,
   type TextDocument,
@@ -28,6 +29,7 @@ import {
 import { Cells, type KeptEdit } from "./cells";
 import { currentEditor, rangeAttachment } from "./context";
 import type { Conversations } from "./conversations";
+import { EarlyTyping } from "./early";
 import { failure } from "./failure";
 import { cellOf } from "./notebooks";
 import * as protocol from "./protocol";
@@ -51,6 +53,9 @@ interface Edit {
   readonly document: TextDocument;
   readonly thread: CommentThread;
   lines: Lines;
+  /** While what is typed may go into the document. */
+  early: EarlyTyping | undefined;
+  input?: TextDocument | undefined;
   /** The latest instruction. */
   instruction: string;
   /** The replacement so far. */
@@ -68,6 +73,7 @@ export class Inline implements Disposable {
   });
   private readonly cells: Cells;
   private edit: Edit | undefined;
+  private opening = Promise.resolve();
   private readonly subscriptions: Disposable[];
 
   constructor(
@@ -88,8 +94,8 @@ export class Inline implements Disposable {
       workspace.onDidChangeTextDocument((event) => this.changed(event)),
       workspace.onDidCloseTextDocument((document) => document === this.edit?.document && this.close()),
       window.onDidChangeVisibleTextEditors(() => this.decorate()),
-      register("editSelection", () => this.begin()),
-      register("inlineSend", ({ text }: CommentReply) => void this.ask(text)),
+      register("editSelection", () => (this.opening = this.begin())),
+      register("inlineSend", (clicked?: CommentReply) => void this.send(clicked === undefined)),
       register("inlineAccept", () => this.accept()),
       register("inlineDiscard", () => this.discard()),
       register("inlineLeave", ({ piece }: Shown) => this.choose(piece, false)),
@@ -116,32 +122,93 @@ export class Inline implements Disposable {
       const kept = await this.cells.edit(cell, editor);
       return kept && this.record(kept);
     }
-    const lines = selectedLines(editor);
-    const isThere = inputOpened();
-    const thread = this.controller.createCommentThread(document.uri, rangeOf(document, lines), []);
+    await this.open(editor, selectedLines(editor), "");
+  }
+
+  /** Opens it with what was typed so far. */
+  private async open(editor: TextEditor, lines: Lines, typed: string): Promise<void> {
+    const { document } = editor;
+    const range = rangeOf(document, lines);
+    const early = new EarlyTyping(editor, range.union(editor.selection));
+    if (!editor.selection.isEmpty) {
+      editor.selection = new Selection(range.end, range.end); // what is typed replaces nothing there, and this is where the input will be
+    }
+    const opened = inputOpened();
+    const thread = this.controller.createCommentThread(document.uri, range, []);
     thread.collapsibleState = CommentThreadCollapsibleState.Expanded;
-    this.edit = { document, thread, lines, instruction: "", text: undefined, pieces: [], left: new Set(), request: undefined };
+    const edit: Edit = {
+      document,
+      thread,
+      lines,
+      early,
+      instruction: "",
+      text: undefined,
+      pieces: [],
+      left: new Set(),
+      request: undefined,
+    };
+    this.edit = edit;
     this.draw();
-    editor.selection = new Selection(thread.range?.start ?? editor.selection.start, thread.range?.end ?? editor.selection.end);
-    await isThere;
-    await this.focusInput();
+    edit.input = await opened;
+    const isFocused = await this.focusInput();
+    const more = await early.take();
+    edit.early = undefined;
+    editor.selection = new Selection(range.start, range.end);
+    if (more === undefined) {
+      early.events.forEach((event) => this.changed(event));
+    } else if (more !== "" && !isFocused && !more.includes("\n") && edit === this.edit) {
+      this.close(); // the widget moved with the lines, and has lost its place
+      return this.open(editor, lines, typed + more);
+    }
+    const [line = "", ...sent] = (typed + (more ?? "")).split(/\r?\n/);
+    await this.changeInput(edit, new Range(0, 0, 0, 0), line);
+    if (sent.length > 0) {
+      void this.send(isFocused);
+    }
   }
 
   /**
-   * The widget takes the focus in two steps, itself and then its input; it is the one at the end of the selection. The active editor says nothing
-   * here: while the input has the focus, it is the input.
+   * The widget takes the focus in two steps, itself and then its input: between them a key would be lost, and an input that has the focus loses it. It is
+   * the one at the end of the selection. The active editor says nothing here: while the input has the focus, it is the input.
    */
-  private async focusInput(): Promise<void> {
+  private async focusInput(): Promise<boolean> {
     const { edit } = this;
     const editor = window.visibleTextEditors.find(({ document }) => document === edit?.document);
-    if (edit !== undefined && editor?.selection.end.line === edit.lines.last) {
-      await commands.executeCommand("workbench.action.focusCommentOnCurrentLine");
-      await commands.executeCommand("widgetNavigation.focusNext");
+    const isThere = edit !== undefined && editor?.selection.end.line === edit.lines.last;
+    if (isThere) {
+      const steps = ["workbench.action.focusCommentOnCurrentLine", "widgetNavigation.focusNext"];
+      await commands.executeCommand("runCommands", { commands: steps });
+    }
+    return isThere;
+  }
+
+  /** Again, when it was typed into meanwhile. */
+  private async changeInput(edit: Edit, range: Range, text: string): Promise<void> {
+    let isChanged = range.isEmpty && text === "";
+    while (!isChanged && edit === this.edit && edit.input?.isClosed === false) {
+      const change = new WorkspaceEdit();
+      change.replace(edit.input.uri, range, text);
+      isChanged = await workspace.applyEdit(change);
     }
   }
 
   private focusSoon(): void {
     setTimeout(() => void this.focusInput(), DRAWN_MS);
+  }
+
+  /** Sends what is in the input; with nothing in it, keeps the proposal. */
+  private async send(hasFocus: boolean): Promise<void> {
+    await this.opening;
+    const { edit } = this;
+    const text = edit?.input?.getText() ?? "";
+    if (edit?.input === undefined || text.trim() === "") {
+      return this.accept();
+    }
+    void this.ask(text);
+    if (!hasFocus) {
+      this.focusSoon();
+    }
+    await this.changeInput(edit, new Range(new Position(0, 0), edit.input.positionAt(text.length)), "");
   }
 
   /** Asks the model, or asks it to improve its proposal. */
@@ -164,7 +231,6 @@ export class Inline implements Disposable {
     const end = this.run(edit, previous, cancel);
     edit.request = { cancel, end };
     this.draw();
-    this.focusSoon();
     await end;
   }
 
@@ -210,7 +276,7 @@ export class Inline implements Disposable {
   /** Applies the hunks that were not left out, as one undo step. */
   private async accept(): Promise<void> {
     const { edit } = this;
-    if (edit === undefined || edit.request !== undefined || edit.pieces.length === 0) {
+    if (edit === undefined || edit.request !== undefined || edit.left.size === edit.pieces.length) {
       return;
     }
     const { document, lines, pieces, left, instruction } = edit;
@@ -251,6 +317,7 @@ export class Inline implements Disposable {
   private close(): void {
     const { edit } = this;
     this.edit = undefined;
+    edit?.early?.dispose();
     edit?.request?.cancel.cancel();
     edit?.thread.dispose();
     this.tell();
@@ -259,7 +326,7 @@ export class Inline implements Disposable {
 
   private changed({ document, contentChanges }: TextDocumentChangeEvent): void {
     const { edit } = this;
-    if (document !== edit?.document || contentChanges.length === 0) {
+    if (document !== edit?.document || contentChanges.length === 0 || edit.early !== undefined) {
       return;
     }
     let lines: Lines | undefined = edit.lines;
@@ -329,15 +396,15 @@ export class Inline implements Disposable {
 }
 
 /** The editor opens a document for the widget's input. */
-function inputOpened(): Promise<void> {
+function inputOpened(): Promise<TextDocument | undefined> {
   return new Promise((resolve) => {
-    const done = () => {
+    const done = (input?: TextDocument) => {
       clearTimeout(timer);
       subscription.dispose();
-      resolve();
+      resolve(input);
     };
     const timer = setTimeout(done, INPUT_MS);
-    const subscription = workspace.onDidOpenTextDocument(({ uri }) => uri.scheme === "comment" && done());
+    const subscription = workspace.onDidOpenTextDocument((document) => document.uri.scheme === "comment" && done(document));
   });
 }
 

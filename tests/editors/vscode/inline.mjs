@@ -29,12 +29,9 @@ export function inlineChecks({ bench, model, picture }) {
     await say(instruction);
   }
 
-  /** Enter does nothing before the widget has its button for a text that is not empty. */
   async function say(instruction) {
     await input.waitFor();
-    await page.keyboard.type(instruction);
-    await widget.getByRole("button", { name: "Send", disabled: false }).waitFor();
-    await page.keyboard.press("Enter");
+    await page.keyboard.type(`${instruction}\n`);
   }
 
   /** Keeps the edit. The input is drawn again after a change, and a key before that is lost. */
@@ -118,6 +115,26 @@ export function inlineChecks({ bench, model, picture }) {
     await isUntouched();
   }
 
+  async function early() {
+    await model.reset();
+    await model.script([{ text: STOCK_TEXT.trimEnd().replace(LOW, LOWER) }]);
+    await bench.select("export function low", 7);
+    await page.keyboard.press("Control+k");
+    await page.keyboard.press("y");
+    await widget.waitFor(); // its input is not there yet
+    await page.keyboard.type("include 11");
+    await page.keyboard.press("Backspace");
+    await page.keyboard.type("0 as low\n");
+    await widget.getByText("1 change: Enter keeps").waitFor();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages), /Instruction: include 10 as low"/);
+    await bench.bufferIs(STOCK_TEXT);
+    await input.waitFor();
+    await page.keyboard.press("Escape");
+    await bench.command("File: Revert File");
+    await isUntouched();
+  }
+
   async function reviewed() {
     const { chat } = bench;
     await model.reset();
@@ -149,6 +166,7 @@ export function inlineChecks({ bench, model, picture }) {
     ["edit in place: the diff streams below the lines, and accepted hunks are one undo step", kept],
     ["edit in place: Escape stops the model and changes nothing", stopped],
     ["edit in place: a second instruction refines the proposal", refined],
+    ["edit in place: what is typed before the input is there goes into it", early],
     ["edit in place: an error is shown, and the next attempt works", refused],
     ["edit in place: a kept edit is in the conversation and its review, and the model learns of it", reviewed],
   ];
