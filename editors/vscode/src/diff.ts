@@ -28,11 +28,11 @@ const MAX_EDITS = 4000;
 
 /** Compares by lines; if the texts differ too much, all lines count as replaced. */
 export function diffView({ path, oldText, newText, _meta }: DiffContent): DiffView {
-  const before = oldText ?? "";
+  const [before, after] = withoutSameEnds(oldText ?? "", newText);
   const skipped = _meta?.["tandem/skippedLines"] ?? 0;
   const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
-  const patch = structuredPatch("", "", before, newText, "", "", options);
-  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(diffLines(hunk, skipped)))) ?? [replaced(before, newText)];
+  const patch = structuredPatch("", "", before, after, "", "", options);
+  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(diffLines(hunk, skipped)))) ?? [replaced(before, after)];
   const lines = hunks.flat();
   return {
     path,
@@ -41,6 +41,13 @@ export function diffView({ path, oldText, newText, _meta }: DiffContent): DiffVi
     hunks: firstLines(hunks, MAX_LINES),
     hiddenLines: Math.max(0, lines.length - MAX_LINES),
   };
+}
+
+/** Line ends of Windows are shown only where they change or are mixed. */
+function withoutSameEnds(before: string, after: string): [string, string] {
+  const isMixed = /(?<!\r)\n/.test(before) || /(?<!\r)\n/.test(after);
+  const ends = isMixed ? "\n" : "\r\n";
+  return [before.replaceAll(ends, "\n"), after.replaceAll(ends, "\n")];
 }
 
 /** `\ No newline at end of file` is a note, not a line. */

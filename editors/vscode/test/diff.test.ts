@@ -18,6 +18,12 @@ test("blank lines at the rim of a hunk tell nothing", () => {
   assert.deepEqual(shown("w\n\nx\na\ny\n\nz\n", "w\n\nx\nb\ny\n\nz\n"), [" x\n-a\n+b\n y"]);
 });
 
+test("line ends of Windows are shown where they change", () => {
+  assert.deepEqual(shown("a\r\nb\r\n", "a\r\nB\r\n"), [" a\n-b\n+B"]);
+  assert.deepEqual(shown(null, "new\r\n"), ["+new"]);
+  assert.deepEqual(shown("a\r\n", "a\n"), ["-a\r\n+a"]);
+});
+
 test("lines have the numbers of their file, of which the server may leave out the beginning", () => {
   const numbers = (above: number, skipped?: number) =>
     diffView({
