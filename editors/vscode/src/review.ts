@@ -1,6 +1,6 @@
 /**
- * The pending changes of all open conversations, as last listed by the server. Listed again when a turn ends, a change is kept or rejected, or a changed file
- * is edited.
+ * The pending changes of all open conversations, as last listed by the server. Listed again when a turn ends, a change is kept or rejected, a changed file is
+ * edited, or a file is opened.
  */
 import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
@@ -27,6 +27,8 @@ export interface Hunk extends Part {
 
 export class Review implements Disposable {
   private readonly lists = new Map<Session, readonly ReviewedTurn[]>();
+  /** All that were ever listed: what the editor undid, it can redo. */
+  private readonly files = new Set<string>();
   private readonly changed = new EventEmitter<void>();
   readonly onChange = this.changed.event;
   private timer: NodeJS.Timeout | undefined;
@@ -37,8 +39,9 @@ export class Review implements Disposable {
       conversations.onAny(({ session, event }) => this.happened(session, event)),
       conversations.onElsewhere(() => this.forgetClosed()),
       conversations.onSwitch(() => void this.refresh()),
-      workspace.onDidChangeTextDocument(({ document }) => this.of(document.uri).length > 0 && this.refreshSoon()),
-      workspace.onDidChangeNotebookDocument(({ notebook }) => this.of(notebook.uri).length > 0 && this.refreshSoon()),
+      workspace.onDidOpenTextDocument(({ uri }) => uri.scheme === "file" && this.refreshSoon()), // after a reload, unsaved text comes late
+      workspace.onDidChangeTextDocument(({ document }) => this.files.has(document.uri.toString()) && this.refreshSoon()),
+      workspace.onDidChangeNotebookDocument(({ notebook }) => this.files.has(notebook.uri.toString()) && this.refreshSoon()),
     ];
   }
 
@@ -186,6 +189,7 @@ export class Review implements Disposable {
   }
 
   private take(session: Session, turns: readonly ReviewedTurn[]): void {
+    turns.forEach(({ files }) => files.forEach(({ path }) => this.files.add(Uri.file(path).toString())));
     if (turns.length > 0 && this.conversations.sessions.includes(session)) {
       this.lists.set(session, turns);
     } else {
@@ -196,7 +200,7 @@ export class Review implements Disposable {
 
   private refreshSoon(): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.lists.forEach((_, session) => void this.refresh(session)), REST_MS);
+    this.timer = setTimeout(() => this.conversations.sessions.forEach((session) => void this.refresh(session)), REST_MS);
   }
 }
 

@@ -270,6 +270,20 @@ export function reviewChecks({ bench, model, picture }) {
     await page.locator(".tab.active.dirty", { hasText: "cart.ts" }).waitFor(); // its unsaved text is in its own tab
   }
 
+  /** What the editor's own undo took away waits again when it is redone. */
+  async function byHand() {
+    const { keyboard } = bench.page;
+    await ask({ call: { id: "call_h1", name: "edit_file", arguments: { path: CART, edits: [{ old_text: "length === 0", new_text: "length !== 1" }] } } });
+    await row("length !== 1").waitFor();
+    await bench.goToEndOf("length !== 1");
+    await keyboard.press("Control+z");
+    await view().waitFor({ state: "detached" });
+    await keyboard.press("Control+y");
+    await row("length !== 1").waitFor();
+    await keyboard.press("Control+z");
+    await view().waitFor({ state: "detached" });
+  }
+
   /** The turn does not wait for long: TypeScript's server can be slower on a busy machine, and once more is not. */
   async function badEdit() {
     const edit = { path: CART, edits: [{ old_text: "number of items.", new_text: "number of items, badly counted." }] };
@@ -316,6 +330,7 @@ export function reviewChecks({ bench, model, picture }) {
     ["review: rejecting a created file in the view removes it, closes its comparison and leaves no unsaved text", rejectFile],
     ["review: after a rejected hunk, a turn can be undone, redone and rejected", undoTurn],
     ["review: the editor of a turn and that of a file keep and reject what they show", inEditor],
+    ["review: a change that is undone and redone in the editor waits as before", byHand],
     ["the editor's problems are reported after the edit that caused them, and on request", problems],
   ];
 }
