@@ -45,6 +45,9 @@ function M.test(t, model, setup)
     model:script({ { call = { id = 'c1', name = 'edit_file', arguments = { path = 'src/main.rs', edits = edits } } } })
     screen:keys(':Tandem ask Say more', 'Enter')
     shows('needs approval', 'its end");')
+    screen:resize(50, 12)
+    shows('│ needs approval') -- the state is the last to go
+    screen:resize(80, 24)
     screen:keys(':Tandem chat', 'Enter')
     screen:keys(':close', 'Enter') -- the chat shows it, too
     shows('its end");')

@@ -21,13 +21,12 @@ return function(message, level)
   if not is_builtin(vim.notify) then
     return vim.notify(message, level)
   end
-  message = one_line(message, vim.v.echospace)
   if vim.o.cmdheight > 0 then
-    return vim.notify(message, level)
+    return vim.notify(one_line(message, vim.v.echospace), level)
   end
   -- Without a line of its own, an error or what is said below a command waits for a key, and the status line, which is
   -- drawn again when the state changes, hides what was said before.
   vim.defer_fn(function()
-    vim.notify(message, math.min(level, vim.log.levels.WARN))
+    vim.notify(one_line(message, vim.v.echospace), math.min(level, vim.log.levels.WARN))
   end, 200)
 end

@@ -100,7 +100,7 @@ function M.winbar()
   local function plain(text)
     return (text:gsub('%%', '%%%%'))
   end
-  return ('%%#%s#%s  %%#TandemTitle#%s%%=%%#TandemDim#%s%%* '):format(highlight, plain(state), plain(title), plain(rest))
+  return ('%%#%s#%s%%<  %%#TandemTitle#%s%%=%%#TandemDim#%s%%* '):format(highlight, plain(state), plain(title), plain(rest))
 end
 
 --- Redraws what shows the elapsed time, until the turn ends.
