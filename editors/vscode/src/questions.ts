@@ -13,7 +13,7 @@ export class Questions {
   private readonly open = new Map<number, Question>();
 
   /** `closed` is called for every permission request that is no longer open. */
-  constructor(private readonly closed: (id: number) => void) {}
+  constructor(private readonly closed: (id: number, result: PermissionResult) => void) {}
 
   get ids(): number[] {
     return [...this.open.keys()];
@@ -69,7 +69,7 @@ export class Questions {
     const question = this.open.get(id);
     if (question !== undefined) {
       this.open.delete(id);
-      this.closed(id);
+      this.closed(id, result);
       question.answer(result);
     }
   }

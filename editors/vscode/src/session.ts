@@ -45,7 +45,7 @@ export class Session implements Disposable {
   draft = new Draft();
   /** Its background commands. */
   readonly jobs: Jobs;
-  readonly questions = new Questions((id) => this.questionClosed(id));
+  readonly questions = new Questions((id, result) => this.questionClosed(id, result));
   /** What it is about: the first message, or what the server makes of it. */
   title = "";
   private id: Promise<string> | undefined;
@@ -445,8 +445,8 @@ export class Session implements Disposable {
     }
   }
 
-  private questionClosed(id: number): void {
-    this.transcript.closeQuestion(id);
+  private questionClosed(id: number, { outcome }: protocol.PermissionResult): void {
+    this.transcript.closeQuestion(id, outcome.outcome === "selected" ? outcome.optionId : undefined);
     this.changed();
   }
 

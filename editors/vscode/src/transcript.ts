@@ -200,9 +200,20 @@ export class Transcript {
     return entry.id;
   }
 
-  closeQuestion(id: number): void {
+  /** A question that is no call of the model's has no result: its answer stays. */
+  closeQuestion(id: number, chosen?: string): void {
     const entry = this.entries.get(id);
     if (entry?.kind === "tool") {
+      const text = entry.options?.find(({ optionId }) => optionId === chosen)?.name;
+      if (text !== undefined && entry.call.kind === "think") {
+        const answer = { type: "content" as const, content: { type: "text" as const, text } };
+        entry.call = {
+          ...entry.call,
+          status: "completed",
+          content: [answer],
+          rawInput: { question: entry.call.title, ...inputOf(entry.call) },
+        };
+      }
       delete entry.options;
       this.touch(entry);
     }

@@ -112,6 +112,15 @@ test("a tool call update changes the fields it has; content replaces", () => {
   assert.deepEqual({ title, status, diffs, output }, { title: "Edit a", status: "failed", diffs: [], output: "refused" });
 });
 
+test("a question that is no call, such as whether to start a plan, keeps its answer", () => {
+  const made = new Transcript();
+  const options = [{ optionId: "answer_start", name: "Start", kind: "allow_once" as const }];
+  made.closeQuestion(made.openQuestion({ toolCallId: "p", title: "Start the plan?", kind: "think" }, options), "answer_start");
+  const [item] = made.all();
+  assert.ok(item?.kind === "tool" && item.isAsked);
+  assert.deepEqual([item.title, item.output, item.status, item.question], ["Start the plan?", "Start", "completed", undefined]);
+});
+
 test("a question stands on its tool call, the refusal first, until it is closed", () => {
   const made = transcript({ sessionUpdate: "tool_call", toolCallId: "c", title: "Edit p\u0430y.ts", kind: "edit" });
   const id = made.openQuestion({ toolCallId: "c" }, options);
