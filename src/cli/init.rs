@@ -294,7 +294,10 @@ fn configure(
         }
     }
     if !by_hand.is_empty() {
-        bail!("add the rest by hand: {}", by_hand.join("; "));
+        bail!(
+            "add what is printed above to the file yourself: {}",
+            by_hand.join("; ")
+        );
     }
     Ok(())
 }

@@ -421,7 +421,7 @@ fn doctor_lists_all_paths() {
             .unwrap_or_else(|| panic!("{what}: {report:#}"))
     };
     assert_eq!(
-        (output.code, &of("program")["exists"]),
+        (output.code, &of("executable")["exists"]),
         (Some(0), &json!(true))
     );
     assert!(
@@ -454,7 +454,7 @@ fn doctor_notices_other_versions() {
     let look = || {
         let path = format!("{}:/usr/bin:/bin", bin.display());
         let (_, findings) = doctor(world.command(&["doctor", "--json"]).env("PATH", path));
-        ["program", "VS Code"].map(|check| {
+        ["executable", "VS Code"].map(|check| {
             findings[check]["found"]
                 .as_str()
                 .unwrap_or_default()

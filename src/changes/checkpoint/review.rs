@@ -124,7 +124,7 @@ impl Checkpoints {
     ) -> Result<Reviewed, ReviewError> {
         let images = self.store.images().await;
         if self.turns.is_empty() {
-            return Err(ReviewError("there is nothing to keep or undo".to_owned()));
+            return Err(ReviewError("there is nothing to keep or reject".to_owned()));
         }
         let message = if *selection == Selection::default() {
             self.turns.clear();

@@ -58,7 +58,7 @@ fn find(settings: &Settings) -> Vec<Place> {
         .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
     let mut places: Vec<_> = program
         .iter()
-        .map(|path| place("program", path, "uninstall it the way you installed it"))
+        .map(|path| place("executable", path, "uninstall it the way you installed it"))
         .collect();
     let file = settings.config_file();
     places.extend(file.iter().map(|path| {

@@ -29,7 +29,7 @@ pub(super) fn find(environment: &Environment) -> Vec<Finding> {
             path.display()
         );
         Finding::warning(
-            "program",
+            "executable",
             found,
             "remove one of the two, or set the executable in your editor's configuration",
         )

@@ -13,4 +13,4 @@
                     (acp-make-client :command "tandem"
                                      :command-params '("acp")
                                      :context-buffer buffer))
-    :install-instructions "cargo install --path . # in a clone of tandem")))
+    :install-instructions "cargo install --locked --path . # in a clone of tandem")))

@@ -1,7 +1,7 @@
 -- `tandem init --editor neovim --write` installs the plugin; it needs no setup(). From a clone of the repository instead:
 -- vim.opt.runtimepath:append(vim.fn.expand('~/src/tandem/editors/neovim'))
 
--- Optional. Neovim 0.11 and later: start tandem with the first file instead of the first question.
+-- Optional. Neovim 0.11 and later: start tandem with the first file instead of the first prompt.
 if vim.lsp.enable then
   vim.lsp.enable('tandem')
 end

@@ -169,6 +169,9 @@ fn files() -> Vec<(PathBuf, Vec<u8>)> {
     for (part, folder) in &PARTS {
         collect(Path::new(part), folder, &mut files);
     }
+    // Where `:helptags` was run in the clone, its own tags are in it, too.
+    let tags_file = Path::new("doc").join("tags");
+    files.retain(|(name, _)| *name != tags_file);
     let is_help = |name: &Path| name.parent() == Some(Path::new("doc"));
     let tags: String = files
         .iter()
@@ -180,7 +183,7 @@ fn files() -> Vec<(PathBuf, Vec<u8>)> {
             )
         })
         .collect();
-    files.push((Path::new("doc").join("tags"), tags.into_bytes()));
+    files.push((tags_file, tags.into_bytes()));
     files
 }
 

@@ -139,7 +139,7 @@ fn unsupported_writes_are_refused_with_an_explanation() {
             result
                 .unwrap_err()
                 .to_string()
-                .starts_with("add the rest by hand: ")
+                .starts_with("add what is printed above to the file yourself: ")
         );
         assert!(text.contains("tandem"));
     }
