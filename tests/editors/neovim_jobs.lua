@@ -64,10 +64,10 @@ function M.test(t, model, setup)
     command('Tandem jobs')
     shows('Background commands ')
     shows('<CR> output · x stop · o open · q close')
-    local port = vim.fn.readfile(folder .. '/port')[1]
-    matches('state, age, port and command', ('● %%d+ s +:%s  python3 server%%.py'):format(port))
     shows('third line')
     shows('ready')
+    local port = vim.fn.readfile(folder .. '/port')[1]
+    matches('state, age, port and command', ('● %%d+ s +:%s  python3 server%%.py'):format(port))
     shows(' 90%')
     t.equal(screen:text():find('10%', 1, true), nil, 'a progress bar redraws')
     t.equal(screen:text():find('first line', 1, true), nil, 'only the last lines of each')
