@@ -99,6 +99,24 @@ impl Message {
             parts: vec![Part::Note { text }],
         }
     }
+
+    /// An answer with this text alone.
+    #[must_use]
+    pub fn answer(text: impl Into<String>) -> Self {
+        Self::Assistant(AssistantMessage {
+            text: text.into(),
+            ..AssistantMessage::default()
+        })
+    }
+
+    /// The text of an answer.
+    #[must_use]
+    pub fn answer_text(&self) -> &str {
+        match self {
+            Self::Assistant(answer) => &answer.text,
+            _ => "",
+        }
+    }
 }
 
 /// A part of a user message.

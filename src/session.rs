@@ -52,6 +52,7 @@ pub use crate::changes::checkpoint::{
     Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable,
 };
 use crate::domain::{Attachment, Effort, Focus, Prompt, Usage};
+use crate::model::Message;
 use crate::process::{Shell, Surroundings};
 use crate::text::redact::Redactor;
 use crate::tools::mcp;
@@ -92,9 +93,9 @@ pub type SessionId = Arc<str>;
 const STEPS: usize = 32;
 
 /// The last event of a turn that no model ran.
-fn done(final_text: String, termination_reason: Termination) -> AgentEvent {
+fn done(answer: Option<Arc<Message>>, termination_reason: Termination) -> AgentEvent {
     AgentEvent::Done {
-        final_text,
+        answer,
         termination_reason,
         iterations: 0,
         usage: Usage::default(),

@@ -200,8 +200,9 @@ async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
                 drop(reply);
             }
             AgentEvent::Error(failure) => play.failed = Some(failure.message),
-            AgentEvent::Done { final_text, .. } => {
-                play.answer = final_text;
+            AgentEvent::Done { answer, .. } => {
+                let text = answer.as_deref().map_or("", |it| it.answer_text());
+                text.clone_into(&mut play.answer);
                 return Ok(());
             }
             _ => {}

@@ -11,13 +11,14 @@ use crate::text::repair::PATCH;
 /// A message of the conversation. Immutable.
 #[derive(Debug)]
 pub struct Entry {
-    message: Message,
+    message: Arc<Message>,
     encoded: Bytes,
 }
 
 impl Entry {
     /// Encodes the message in this provider's API.
-    pub fn new(message: Message, provider: &Provider) -> Arc<Self> {
+    pub fn new(message: impl Into<Arc<Message>>, provider: &Provider) -> Arc<Self> {
+        let message = message.into();
         let encoded = provider.encode(&message);
         Arc::new(Self { message, encoded })
     }
@@ -27,9 +28,14 @@ impl Entry {
         &self.message
     }
 
+    /// The same, for the journal and others that keep it.
+    pub fn share(&self) -> Arc<Message> {
+        Arc::clone(&self.message)
+    }
+
     /// The texts that an answer may quote: of a person, a file, a tool, and what the model wrote into files.
     pub fn read_texts(&self) -> Vec<String> {
-        match &self.message {
+        match &*self.message {
             Message::User { parts } => {
                 let text = |part: &Part| match part {
                     Part::Text { text } | Part::Note { text } => Some(text.clone()),
@@ -62,7 +68,7 @@ impl Entry {
 
     /// The sizes of its images' data, in bytes.
     pub fn images(&self) -> Vec<usize> {
-        match &self.message {
+        match &*self.message {
             Message::User { parts } => {
                 let data = |part: &Part| match part {
                     Part::Image { data, .. } => Some(data.len()),

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 use tokio::sync::oneshot;
 
 use crate::domain::{Counts, Effort, Failure, PlanEntry, Preview, ToolKind, Usage};
-use crate::model::{Arguments, ToolCall};
+use crate::model::{Arguments, Message, ToolCall};
 use crate::tools::output::ToolOutput;
 
 /// An event. Consumers ignore types they do not know.
@@ -227,8 +227,9 @@ pub enum AgentEvent {
     },
     /// Always the last event of a turn.
     Done {
-        /// The text of the last answer.
-        final_text: String,
+        /// The last answer, of which the text is printed.
+        #[serde(rename = "final_text", serialize_with = "answer_text")]
+        answer: Option<Arc<Message>>,
         /// Why the turn ended.
         termination_reason: Termination,
         /// How many requests it took.
@@ -236,6 +237,14 @@ pub enum AgentEvent {
         /// All tokens of the turn.
         usage: Usage,
     },
+}
+
+fn answer_text<S: Serializer>(
+    answer: &Option<Arc<Message>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let text = answer.as_deref().map_or("", Message::answer_text);
+    serializer.serialize_str(text)
 }
 
 impl AgentEvent {

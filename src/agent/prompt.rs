@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::Entry;
 use super::text::fenced;
 use crate::domain::{Attachment, Bounds, Focus, Prompt};
 use crate::model::{Message, Part, Provider, ToolResult};
@@ -88,14 +89,23 @@ const PLAN: &str = "(mode plan: read only. Do not call tools that change files; 
 pub(super) const GO: &str =
     "(the mode is no longer plan: tools that change files can be called again)";
 
-/// Whether this message told the model to plan only.
-pub fn plans_only(message: &Message) -> bool {
-    let Message::User { parts } = message else {
-        return false;
-    };
-    parts
+/// Whether the newest prompt told the model to plan only, and nobody has approved the plan since.
+pub fn plans_only(history: &[Arc<Entry>]) -> bool {
+    let mut parts = history
         .iter()
-        .any(|part| matches!(part, Part::Text { text } if text.ends_with(PLAN)))
+        .rev()
+        .filter_map(|entry| match entry.message() {
+            Message::User { parts } => Some(parts),
+            _ => None,
+        })
+        .flat_map(|parts| parts.iter().rev());
+    let only_plans = parts.find_map(|part| match part {
+        Part::Text { text } => Some(text.ends_with(PLAN)),
+        // Other notes of ours, such as that an answer was empty, leave it as it is.
+        Part::Note { text } => text.starts_with(GO).then_some(false),
+        Part::Image { .. } => None,
+    });
+    only_plans == Some(true)
 }
 
 /// The parts of the user message for a prompt.

@@ -144,7 +144,7 @@ pub async fn run_turn(mut turn: Turn, steps: Steps) {
         Err(error) => state.report(error).await,
     };
     let done = AgentEvent::Done {
-        final_text: words(state.answer.as_deref()).to_owned(),
+        answer: state.answer,
         termination_reason: reason,
         iterations: state.iteration,
         usage: state.usage,
@@ -161,11 +161,8 @@ fn call_ids(message: &Message) -> impl Iterator<Item = String> {
 }
 
 /// The text of an answer.
-fn words(answer: Option<&Entry>) -> &str {
-    match answer.map(Entry::message) {
-        Some(Message::Assistant(answer)) => &answer.text,
-        _ => "",
-    }
+fn said(answer: Option<&Message>) -> &str {
+    answer.map_or("", Message::answer_text)
 }
 
 struct State {
@@ -192,7 +189,7 @@ struct State {
     recovered: u32,
     nudges: Nudges,
     /// The model's last answer.
-    answer: Option<Arc<Entry>>,
+    answer: Option<Arc<Message>>,
     /// Pending requests to the endpoint about its model.
     learning: JoinSet<()>,
     ending: Ending,
@@ -351,7 +348,7 @@ impl State {
         self.ending.note(&outcomes, &self.turn.context.workspace);
         let repeated = self
             .guard
-            .note(words(self.answer.as_deref()), &calls, &outcomes);
+            .note(said(self.answer.as_deref()), &calls, &outcomes);
         let tool_calls = outcomes.len();
         let tool_name = outcomes
             .last()
@@ -504,12 +501,13 @@ impl State {
         }
     }
 
-    async fn push(&mut self, message: Message) -> Arc<Entry> {
+    async fn push(&mut self, message: Message) -> Arc<Message> {
         self.call_ids.extend(call_ids(&message));
         let entry = Entry::new(message, &self.turn.provider);
         self.messages.push(Arc::clone(&entry));
-        self.steps.send(Step::Entry(Arc::clone(&entry))).await;
-        entry
+        let message = entry.share();
+        self.steps.send(Step::Entry(entry)).await;
+        message
     }
 
     async fn report(&mut self, error: Failure) -> Termination {

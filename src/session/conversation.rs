@@ -11,14 +11,14 @@ use super::store::{self, Journal, Record};
 use crate::agent::prompt::Stage;
 use crate::agent::{Entry, Guidance, prompt};
 use crate::config::Mode;
-use crate::model::{AssistantMessage, Message, Part, Provider};
+use crate::model::{Message, Part, Provider};
 
 pub(super) struct Conversation {
     id: SessionId,
     pub journal: Journal,
     pub history: Vec<Arc<Entry>>,
     /// Loaded messages that wait for a model to be encoded for.
-    pub loaded: Vec<Message>,
+    pub loaded: Vec<Arc<Message>>,
     pub guidance: Guidance,
     /// Notes for the model about what the person did since the last message.
     pub notes: Vec<String>,
@@ -36,7 +36,7 @@ struct Restored {
     /// The first turn that was cut.
     turn: u64,
     history: Vec<Arc<Entry>>,
-    loaded: Vec<Message>,
+    loaded: Vec<Arc<Message>>,
     /// How many turns were undone.
     undone: usize,
 }
@@ -61,7 +61,7 @@ impl Conversation {
     pub fn encode_for(&mut self, provider: &Provider, is_stale: bool) {
         if is_stale {
             for entry in &mut self.history {
-                *entry = Entry::new(entry.message().clone(), provider);
+                *entry = Entry::new(entry.share(), provider);
             }
         }
         for message in self.loaded.drain(..) {
@@ -82,11 +82,7 @@ impl Conversation {
 
     /// Appends an answer that no model gave.
     pub fn answer(&mut self, text: &str, provider: &Provider) {
-        let message = Message::Assistant(AssistantMessage {
-            text: text.to_owned(),
-            ..AssistantMessage::default()
-        });
-        self.keep(Entry::new(message, provider), Some(provider));
+        self.keep(Entry::new(Message::answer(text), provider), Some(provider));
     }
 
     /// A turn that panicked may have left calls without results, which no provider accepts.
@@ -144,21 +140,17 @@ impl Conversation {
     /// What the mode means for the next message. Whether the last one asked for a plan is recorded in the history
     /// itself.
     pub fn stage(&self, mode: Mode) -> Stage {
-        let last = self
-            .history
-            .iter()
-            .rfind(|entry| matches!(entry.message(), Message::User { .. }));
         match mode {
             Mode::Plan => Stage::Plan,
-            _ if last.is_some_and(|entry| prompt::plans_only(entry.message())) => Stage::Go,
+            _ if prompt::plans_only(&self.history) => Stage::Go,
             _ => Stage::Usual,
         }
     }
 
-    fn messages(&self) -> Vec<Message> {
+    fn messages(&self) -> Vec<Arc<Message>> {
         let mut messages = Vec::new();
         for entry in &self.history {
-            messages.push(entry.message().clone());
+            messages.push(entry.share());
         }
         messages.extend(self.loaded.iter().cloned());
         messages
@@ -166,11 +158,12 @@ impl Conversation {
 
     /// Restores which instructions the model has seen, from its messages alone.
     pub fn reset_guidance(&self) {
-        self.guidance.reset_to(self.messages().iter());
+        self.guidance
+            .reset_to(self.messages().iter().map(|it| &**it));
     }
 
     /// Continues with the messages before `turn`; `undone` turns were undone with it.
-    pub fn restore(&mut self, turn: u64, messages: Vec<Message>, undone: usize) {
+    pub fn restore(&mut self, turn: u64, messages: Vec<Arc<Message>>, undone: usize) {
         self.restored.push(Restored {
             turn,
             history: std::mem::take(&mut self.history),

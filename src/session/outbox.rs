@@ -81,7 +81,7 @@ impl Outbox {
 
     pub fn failure(&mut self, failure: Failure) {
         self.push(AgentEvent::Error(failure));
-        self.push(done(String::new(), Termination::Error));
+        self.push(done(None, Termination::Error));
     }
 
     pub fn prompt(&mut self, id: &PromptId, state: PromptState) {

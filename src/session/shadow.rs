@@ -227,7 +227,7 @@ fn result(workspace: &Workspace, applied: Applied) -> (ToolOutput, String) {
 /// There is no copy.
 async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &Steps) {
     if original.cancel.is_cancelled() {
-        let cancelled = done(String::new(), Termination::Cancelled);
+        let cancelled = done(None, Termination::Cancelled);
         return steps.event(cancelled).await;
     }
     let failure = Failure::new(ErrorCode::InvalidRequest, message);
@@ -236,5 +236,5 @@ async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &S
 }
 
 fn failed() -> AgentEvent {
-    done(String::new(), Termination::Error)
+    done(None, Termination::Error)
 }

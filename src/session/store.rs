@@ -159,7 +159,7 @@ impl Journal {
         self.note_held(held);
         self.note(Record::Prompt {
             text: text.to_owned(),
-            message: entry.message().clone(),
+            message: entry.share(),
             attached,
         });
     }
@@ -170,12 +170,12 @@ impl Journal {
             let text = std::mem::take(&mut self.thought);
             self.note(Record::Thought { text });
         }
-        let message = entry.message().clone();
+        let message = entry.share();
         self.note(Record::Message { message });
     }
 
     /// The model's history before `turn`; the error says why it is unknown, for the person.
-    pub async fn before(&self, turn: u64) -> Result<Vec<Message>, String> {
+    pub async fn before(&self, turn: u64) -> Result<Vec<Arc<Message>>, String> {
         let Some(folder) = &self.journals else {
             return Err("this session is not saved anywhere".to_owned());
         };

@@ -19,7 +19,7 @@ use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{Goal, PlanFile, Steer, Steps, Turn, prompt};
 use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
-use crate::model::{ErrorCode, Failure, Provider};
+use crate::model::{ErrorCode, Failure, Message, Provider};
 use crate::tools::ToolContext;
 
 /// How many steering messages may be queued.
@@ -316,7 +316,8 @@ impl Actor {
             Local::Help => self.extensions.commands.help(),
             Local::Say(message) => message,
         };
-        let done = done(content.clone(), Termination::EndTurn);
+        let answer = Arc::new(Message::answer(content.as_str()));
+        let done = done(Some(answer), Termination::EndTurn);
         let begin = AgentEvent::IterationStart {
             iteration: 0,
             message_count: 0,

@@ -139,6 +139,20 @@ fn a_message_revises_the_plan() {
 }
 
 #[test]
+fn a_plan_that_the_model_was_asked_for_again_is_one_too() {
+    let world = World::new(json!([[{ "text": "" }], [{ "text": STEPS }], [{ "text": "Yes." }]]));
+    let (mut client, session, prompt, asked) = planned(&world, json!({}));
+    choose(&mut client, &asked, "reject_once");
+    client.answer(prompt);
+    let mode = json!({ "sessionId": session, "modeId": "edit" });
+    client.call("session/set_mode", mode);
+    let prompt = client.prompt(&session, "may you edit now?");
+    client.answer(prompt);
+    let told = messages(&world, 2).pop().unwrap().to_string();
+    assert!(told.contains("no longer plan"), "{told}");
+}
+
+#[test]
 fn an_answer_that_is_no_plan_asks_nothing() {
     let world = World::new(json!([say("It is a number.")]));
     let mut client = world.client();

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{Message, State, words};
+use super::{Message, State, said};
 use crate::agent::answer::End;
 use crate::agent::schedule::Outcome;
 use crate::model::AssistantMessage;
@@ -190,7 +190,7 @@ impl Reason {
 impl State {
     /// Whether the model ended with a question: then it waits for the answer.
     pub(super) fn asks_the_person(&self) -> bool {
-        let answer = words(self.answer.as_deref()).trim_end();
+        let answer = said(self.answer.as_deref()).trim_end();
         answer.ends_with(['?', '？'])
     }
 

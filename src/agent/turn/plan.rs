@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Message, State, words};
+use super::{Message, State, said};
 use crate::agent::event::{Permission, START, START_FRESH};
 use crate::agent::prompt::{GO, plans_only};
 use crate::agent::{Entry, Step, ask, compact};
@@ -20,10 +20,7 @@ pub struct PlanFile {
 impl State {
     /// Whether the prompt only asks for a plan.
     pub(super) fn only_plans(&self) -> bool {
-        let is_of_person =
-            |entry: &&std::sync::Arc<Entry>| matches!(entry.message(), Message::User { .. });
-        let prompt = self.messages.iter().rfind(is_of_person);
-        prompt.is_some_and(|entry| plans_only(entry.message()))
+        plans_only(&self.messages)
     }
 
     /// Asks the person whether to carry out the plan that the turn ends with. Returns whether the turn does so.
@@ -31,7 +28,7 @@ impl State {
         let Some(PlanFile { path, origin }) = self.turn.plan.clone() else {
             return false;
         };
-        let answer = words(self.answer.as_deref()).trim().to_owned();
+        let answer = said(self.answer.as_deref()).trim().to_owned();
         if !self.only_plans() || !(self.nudges.has_plan() || has_steps(&answer)) {
             return false;
         }

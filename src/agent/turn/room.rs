@@ -230,7 +230,7 @@ impl State {
         };
         self.turn.preamble = provider.preamble(&self.turn.preamble.instructions);
         for entry in &mut self.messages {
-            *entry = Entry::new(entry.message().clone(), &provider);
+            *entry = Entry::new(entry.share(), &provider);
         }
         self.turn.provider = provider;
         self.counted = None;

@@ -144,14 +144,17 @@ impl Server {
             return;
         }
         let start = Start::Resume;
-        match self.start_chat(&uri, (id, start)) {
+        match self.start_chat(&uri, (Arc::clone(&id), start)) {
             Ok(conversation) => {
                 conversation.opening = Some(Opening {
                     responder: None,
                     start,
                 });
             }
-            Err(problem) => tracing::warn!("{}", problem.message),
+            Err(problem) => {
+                self.chats.forget(&id);
+                tracing::warn!("{}", problem.message);
+            }
         }
     }
 

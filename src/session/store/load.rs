@@ -3,6 +3,7 @@
 //! Invariant: every call has exactly one result, in order, whatever the last process was doing when it ended.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use super::record::{Head, Held, QueuedPrompt, Record, VERSION};
 use crate::agent::{Spent, prompt};
@@ -16,9 +17,9 @@ pub(in crate::session) struct Kept {
     /// The turns that can be shown and undone.
     pub shown: Shown,
     /// The model's history.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// The missing results at its end: part of `messages`, but not of the journal yet.
-    pub repair: Option<Message>,
+    pub repair: Option<Arc<Message>>,
     pub mode: Option<Mode>,
     pub held: Option<Held>,
     /// The options that its models' servers refused, by `provider/model at URL`.
@@ -102,7 +103,10 @@ pub(super) fn load(
 }
 
 /// The model's history before a turn; `None` if there is no such turn.
-pub(super) fn before(lines: &mut dyn Iterator<Item = String>, turn: u64) -> Option<Vec<Message>> {
+pub(super) fn before(
+    lines: &mut dyn Iterator<Item = String>,
+    turn: u64,
+) -> Option<Vec<Arc<Message>>> {
     let mut kept = Kept::default();
     for line in lines {
         let Ok(record) = serde_json::from_str(&line) else {
@@ -135,7 +139,7 @@ impl Kept {
                 self.push(message.clone(), bytes);
             }
             Record::Message { message } => {
-                self.spent.iterations += u64::from(matches!(message, Message::Assistant(_)));
+                self.spent.iterations += u64::from(matches!(**message, Message::Assistant(_)));
                 self.push(message.clone(), bytes);
             }
             Record::Compacted { messages }
@@ -170,8 +174,8 @@ impl Kept {
         self.shown.push(record, bytes);
     }
 
-    fn push(&mut self, message: Message, bytes: u64) {
-        match &message {
+    fn push(&mut self, message: Arc<Message>, bytes: u64) {
+        match &*message {
             // A result without its call (whose line was lost) would be rejected by every provider.
             Message::Results { results }
                 if !self.owed().is_some_and(|owed| answers(&owed, results)) =>
@@ -196,7 +200,7 @@ impl Kept {
             if bytes > limit && first.is_some() {
                 break;
             }
-            if matches!(message, Message::User { .. }) {
+            if matches!(**message, Message::User { .. }) {
                 first = Some(index);
             }
         }
@@ -214,7 +218,7 @@ impl Kept {
 
     /// The calls of the last message, if it is an answer with calls.
     fn owed(&self) -> Option<Vec<String>> {
-        let Some(Message::Assistant(answer)) = self.messages.last() else {
+        let Some(Message::Assistant(answer)) = self.messages.last().map(|last| &**last) else {
             return None;
         };
         Some(answer.calls.iter().map(|call| call.id.clone()).collect())
@@ -222,7 +226,7 @@ impl Kept {
 
     /// The results missing after the last message. A call known to have ended is distinguished from one that may not
     /// have begun.
-    fn missing(&self) -> Option<Message> {
+    fn missing(&self) -> Option<Arc<Message>> {
         let mut missing = prompt::missing_results(self.messages.last()?)?;
         let ended = self.shown.records.iter().filter_map(|record| match record {
             Record::Call(call) => Some(call.id.as_str()),
@@ -239,7 +243,7 @@ impl Kept {
                 why.clone_into(&mut result.content);
             }
         }
-        Some(missing)
+        Some(Arc::new(missing))
     }
 }
 

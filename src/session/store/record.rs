@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub(in crate::session) enum Record {
         /// Their words.
         text: String,
         /// What the model was sent: the text and its context.
-        message: Message,
+        message: Arc<Message>,
         /// What the client sent along, as it did; images without their bytes, which are in `message`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attached: Vec<Value>,
@@ -48,24 +49,24 @@ pub(in crate::session) enum Record {
     /// The model's answer, the results of its calls, or a steering message.
     Message {
         /// As in the conversation.
-        message: Message,
+        message: Arc<Message>,
     },
     /// The session was compacted: this replaces everything before.
     Compacted {
         /// The complete history.
-        messages: Vec<Message>,
+        messages: Vec<Arc<Message>>,
     },
     /// The session was restored to before a turn.
     Restored {
         /// The turn, counted in prompts.
         turn: u64,
         /// The complete history from here on.
-        messages: Vec<Message>,
+        messages: Vec<Arc<Message>>,
     },
     /// The last restore was reverted.
     Unrestored {
         /// The complete history from here on.
-        messages: Vec<Message>,
+        messages: Vec<Arc<Message>>,
     },
     /// A call ended.
     Call(Call),

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -80,8 +81,9 @@ pub(in crate::session) fn events(
             } => {
                 replay.ended(None);
                 turns.push(replay.events.len());
-                let attached = with_images(attached, message);
-                replay.asked(text, u64::try_from(turns.len()).ok(), attached);
+                let attached = with_images(attached, &message);
+                let turn = turns_before + turns.len() as u64;
+                replay.asked(text, Some(turn), attached);
             }
             Record::Restored { turn, .. } => {
                 let begin = usize::try_from(turn.saturating_sub(1 + turns_before))
@@ -100,24 +102,20 @@ pub(in crate::session) fn events(
                     .events
                     .push(AgentEvent::ReasoningDelta { content: text });
             }
-            Record::Message {
-                message: Message::Assistant(answer),
-            } if answer.text == UNANSWERED => {}
-            Record::Message {
-                message: Message::Assistant(answer),
-            } => replay.answer(answer),
-            Record::Message {
-                message: Message::User { parts },
-            } => {
-                for part in parts {
-                    if let Part::Text { text } = part {
-                        replay.asked(text, None, Vec::new());
+            Record::Message { message } => match Arc::unwrap_or_clone(message) {
+                Message::Assistant(answer) if answer.text == UNANSWERED => {}
+                Message::Assistant(answer) => replay.answer(answer),
+                Message::User { parts } => {
+                    for part in parts {
+                        if let Part::Text { text } = part {
+                            replay.asked(text, None, Vec::new());
+                        }
                     }
                 }
-            }
-            Record::Message {
-                message: Message::Results { results },
-            } => results.into_iter().for_each(|it| replay.result(it)),
+                Message::Results { results } => {
+                    results.into_iter().for_each(|it| replay.result(it));
+                }
+            },
             Record::Call(call) if !call.id.is_empty() && !asked.contains(&call.id) => {
                 replay.own_call(&call.id);
             }
@@ -149,11 +147,11 @@ pub(in crate::session) fn last_trial(shown: &Shown) -> Option<bool> {
 }
 
 /// What came along with a prompt, with the bytes of its images.
-fn with_images(mut attached: Vec<Value>, message: Message) -> Vec<Value> {
+fn with_images(mut attached: Vec<Value>, message: &Message) -> Vec<Value> {
     let Message::User { parts } = message else {
         return attached;
     };
-    let mut images = parts.into_iter().filter_map(|part| match part {
+    let mut images = parts.iter().filter_map(|part| match part {
         Part::Image { data, .. } => Some(data),
         _ => None,
     });
@@ -161,20 +159,24 @@ fn with_images(mut attached: Vec<Value>, message: Message) -> Vec<Value> {
         .iter_mut()
         .filter_map(|block| block.get_mut("data"))
     {
-        *data = images.next().map(Value::from).unwrap_or_default();
+        *data = images
+            .next()
+            .map_or(Value::Null, |data| data.as_str().into());
     }
     attached
 }
 
 /// The calls that the model made.
 fn asked(records: &VecDeque<Record>) -> HashSet<String> {
-    let answers = records.iter().filter_map(|record| match record {
-        Record::Message {
-            message: Message::Assistant(answer),
-        } => Some(&answer.calls),
-        _ => None,
-    });
-    answers.flatten().map(|call| call.id.clone()).collect()
+    let mut asked = HashSet::new();
+    for record in records {
+        if let Record::Message { message } = record
+            && let Message::Assistant(answer) = &**message
+        {
+            asked.extend(answer.calls.iter().map(|call| call.id.clone()));
+        }
+    }
+    asked
 }
 
 /// The calls by their ids, with their changes as texts.

@@ -16,7 +16,7 @@ use crate::changes::checkpoint::{Checkpoints, Journaled};
 use crate::changes::{Images, images};
 use crate::domain::{Charset, FileDiff, Stored, Usage};
 use crate::model::{
-    Api, Arguments, AssistantMessage, Effort, Endpoint, Part, Provider, ToolCall, ToolResult,
+    Api, Arguments, AssistantMessage, Effort, Endpoint, Provider, ToolCall, ToolResult,
 };
 use crate::session::Undoable;
 use crate::workspace::Workspace;
@@ -28,7 +28,7 @@ fn workspace() -> Workspace {
     Workspace::new(Vec::new(), documents, Arc::new(crate::workspace::NoEditor))
 }
 
-fn entry(message: Message) -> Arc<Entry> {
+fn entry(message: Arc<Message>) -> Arc<Entry> {
     let endpoint = Endpoint::new("rehearsal", Api::Chat, "", "script");
     Entry::new(message, &Provider::http(endpoint))
 }
@@ -43,15 +43,11 @@ fn load_bytes(bytes: &[u8], limits: MemoryBounds) -> Result<Kept, TooNew> {
     )
 }
 
-fn user(text: &str) -> Message {
-    Message::User {
-        parts: vec![Part::Text {
-            text: text.to_owned(),
-        }],
-    }
+fn user(text: &str) -> Arc<Message> {
+    Message::text(text).into()
 }
 
-fn answer(calls: &[&str]) -> Message {
+fn answer(calls: &[&str]) -> Arc<Message> {
     let call = |id: &&str| ToolCall {
         id: (*id).to_owned(),
         name: "edit_file".to_owned(),
@@ -63,9 +59,10 @@ fn answer(calls: &[&str]) -> Message {
         calls,
         ..AssistantMessage::default()
     })
+    .into()
 }
 
-fn results(ids: &[&str]) -> Message {
+fn results(ids: &[&str]) -> Arc<Message> {
     let result = |id: &&str| ToolResult {
         call_id: (*id).to_owned(),
         content: "ok".to_owned(),
@@ -74,6 +71,7 @@ fn results(ids: &[&str]) -> Message {
     Message::Results {
         results: ids.iter().map(result).collect(),
     }
+    .into()
 }
 
 fn result() -> ToolOutput {
@@ -92,7 +90,7 @@ fn held() -> Held {
 
 fn done() -> AgentEvent {
     AgentEvent::Done {
-        final_text: String::new(),
+        answer: None,
         termination_reason: Termination::EndTurn,
         iterations: 1,
         usage: Usage {

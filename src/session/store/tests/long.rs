@@ -14,12 +14,8 @@ fn nine_turns() -> Vec<u8> {
         }
         .write(&mut lines)
         .unwrap();
-        let said = AssistantMessage {
-            text: format!("answer {turn}"),
-            ..AssistantMessage::default()
-        };
         Record::Message {
-            message: Message::Assistant(said),
+            message: Message::answer(format!("answer {turn}")).into(),
         }
         .write(&mut lines)
         .unwrap();
@@ -44,6 +40,14 @@ async fn the_last_turns_of_a_long_journal_are_shown() {
         (9, 18, 7)
     );
     let events = events(kept.shown, &Images::default(), &[]);
+    let numbers: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::UserMessage { turn, .. } => *turn,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(numbers, [8, 9], "what a review of them is asked for");
     let events: Vec<_> = events
         .iter()
         .map(|event| serde_json::to_value(event).unwrap())

@@ -3,13 +3,13 @@
 use super::*;
 
 #[track_caller]
-fn repaired(records: &[Record], expected: &[Message]) {
+fn repaired(records: &[Record], expected: &[Arc<Message>]) {
     let mut lines = Vec::new();
     for record in records {
         record.write(&mut lines).unwrap();
     }
     let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
-    let shape = |message: &Message| match message {
+    let shape = |message: &Arc<Message>| match &**message {
         Message::Results { results } => results
             .iter()
             .map(|result| result.call_id.clone())
@@ -18,7 +18,7 @@ fn repaired(records: &[Record], expected: &[Message]) {
         Message::User { .. } => "user".to_owned(),
         Message::Assistant(_) => "assistant".to_owned(),
     };
-    let shapes = |messages: &[Message]| messages.iter().map(shape).collect::<Vec<_>>();
+    let shapes = |messages: &[Arc<Message>]| messages.iter().map(shape).collect::<Vec<_>>();
     assert_eq!(shapes(&kept.messages), shapes(expected));
 }
 
@@ -29,7 +29,7 @@ fn each_call_has_exactly_one_result() {
         message: user("x"),
         attached: Vec::new(),
     };
-    let message = |message: Message| Record::Message { message };
+    let message = |message: Arc<Message>| Record::Message { message };
     let (calls, both) = (answer(&["a", "b"]), results(&["a", "b"]));
     let whole = [user("x"), calls.clone(), both.clone()];
     repaired(
@@ -57,7 +57,7 @@ fn each_call_has_exactly_one_result() {
 
 #[test]
 fn compacted_history_stays_compacted_but_is_shown_in_full() {
-    let said = |message: Message| Record::Message { message };
+    let said = |message: Arc<Message>| Record::Message { message };
     let records = [
         said(user("a")),
         said(answer(&["1"])),
@@ -98,7 +98,7 @@ fn finished_and_interrupted_calls_are_distinguished() {
     .unwrap();
     Record::Call(call("a")).write(&mut lines).unwrap();
     let kept = load_bytes(&lines, MemoryBounds::NONE).unwrap();
-    let Some(Message::Results { results }) = kept.repair else {
+    let Some(Message::Results { results }) = kept.repair.as_deref() else {
         panic!("{kept:?}")
     };
     assert!(results[0].content.starts_with("it ran"), "{results:?}");
