@@ -34,6 +34,6 @@ pub use prompt::{Attachment, Focus, Prompt};
 pub use stored::{Charset, Stored};
 pub use style::{Color, Style, Styled, Weight};
 pub use tool::{
-    CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview,
+    CommandLine, Exit, FileDiff, Image, Location, PlanEntry, PlanPriority, PlanStatus, Preview,
     ToolError, ToolKind, Undo,
 };

@@ -52,7 +52,7 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use crate::domain::{Api, Effort, Endpoint, ErrorCode, Failure, Key, TimeLimits, Usage};
+pub use crate::domain::{Api, Effort, Endpoint, ErrorCode, Failure, Image, Key, TimeLimits, Usage};
 pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
@@ -134,12 +134,7 @@ pub enum Part {
         text: String,
     },
     /// An image, for models that accept images.
-    Image {
-        /// Such as `image/png`.
-        mime_type: String,
-        /// The bytes in base64.
-        data: String,
-    },
+    Image(Image),
 }
 
 /// A finished (or cut) answer of the model.
@@ -223,15 +218,6 @@ pub struct ToolResult {
     /// Its images, for models that accept images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-}
-
-/// An image in a result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Image {
-    /// Such as `image/png`.
-    pub mime_type: String,
-    /// The bytes in base64.
-    pub data: String,
 }
 
 /// A tool's description for the model.

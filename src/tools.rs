@@ -49,7 +49,7 @@ pub use self::resolve::{Resolved, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::domain::{
-    CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview,
+    CommandLine, Exit, FileDiff, Image, Location, PlanEntry, PlanPriority, PlanStatus, Preview,
     ToolError, ToolKind, Undo,
 };
 use crate::process::Dialect;

@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use super::text::{fenced, fenced_blocks};
 use super::{Entry, guidance};
-use crate::model::{Arguments, AssistantMessage, Message, Part, Provider, ToolCall, ToolResult};
+use crate::model::{
+    Arguments, AssistantMessage, Image, Message, Part, Provider, ToolCall, ToolResult,
+};
 use crate::text::without_middle;
 use crate::tools::{PlanEntry, Tool, find};
 
@@ -55,7 +57,7 @@ pub(super) fn said(message: &Message) -> Vec<String> {
     };
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
-        Part::Note { .. } | Part::Image { .. } => None,
+        Part::Note { .. } | Part::Image(_) => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n\n");
     let before = fenced_blocks(&text, SAID);
@@ -243,7 +245,7 @@ pub(super) fn without_images(
 fn in_words(part: &Part) -> Part {
     match part {
         Part::Text { .. } | Part::Note { .. } => part.clone(),
-        Part::Image { mime_type, .. } => Part::Text {
+        Part::Image(Image { mime_type, .. }) => Part::Text {
             text: format!("(an image, {mime_type})"),
         },
     }
@@ -297,7 +299,7 @@ fn short_part(part: &Part) -> Part {
             text: middle_out(text, LONG),
         },
         Part::Note { .. } => part.clone(),
-        Part::Image { .. } => in_words(part),
+        Part::Image(_) => in_words(part),
     }
 }
 
@@ -396,7 +398,7 @@ fn argument<'a>(call: &'a ToolCall, name: &str) -> Option<&'a Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Api, Endpoint, Image};
+    use crate::model::{Api, Endpoint};
     use crate::tools::{Editing, all};
     use serde_json::json;
 
@@ -568,19 +570,18 @@ mod tests {
 
     #[test]
     fn images_are_not_counted_by_size_in_bytes() {
-        let image = Part::Image {
+        let image = Image {
             mime_type: "image/png".into(),
             data: "A".repeat(4_000_000),
         };
         let read = ToolResult {
-            images: vec![Image {
-                mime_type: "image/png".into(),
-                data: "A".repeat(4_000_000),
-            }],
+            images: vec![image.clone()],
             ..ToolResult::default()
         };
         for message in [
-            Message::User { parts: vec![image] },
+            Message::User {
+                parts: vec![Part::Image(image)],
+            },
             Message::Results {
                 results: vec![read],
             },

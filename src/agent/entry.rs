@@ -39,7 +39,7 @@ impl Entry {
             Message::User { parts } => {
                 let text = |part: &Part| match part {
                     Part::Text { text } | Part::Note { text } => Some(text.clone()),
-                    Part::Image { .. } => None,
+                    Part::Image(_) => None,
                 };
                 parts.iter().filter_map(text).collect()
             }
@@ -71,7 +71,7 @@ impl Entry {
         match &*self.message {
             Message::User { parts } => {
                 let data = |part: &Part| match part {
-                    Part::Image { data, .. } => Some(data.len()),
+                    Part::Image(image) => Some(image.data.len()),
                     Part::Text { .. } | Part::Note { .. } => None,
                 };
                 parts.iter().filter_map(data).collect()

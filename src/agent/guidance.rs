@@ -106,7 +106,7 @@ impl Guidance {
                     .for_each(|result| known.extend(named(&result.content))),
                 Message::User { parts } => parts.iter().for_each(|part| match part {
                     Part::Text { text } | Part::Note { text } => known.extend(named(text)),
-                    Part::Image { .. } => {}
+                    Part::Image(_) => {}
                 }),
                 Message::Assistant(_) => {}
             }

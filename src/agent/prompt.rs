@@ -103,7 +103,7 @@ pub fn plans_only(history: &[Arc<Entry>]) -> bool {
         Part::Text { text } => Some(text.ends_with(PLAN)),
         // Other notes of ours, such as that an answer was empty, leave it as it is.
         Part::Note { text } => text.starts_with(GO).then_some(false),
-        Part::Image { .. } => None,
+        Part::Image(_) => None,
     });
     only_plans == Some(true)
 }
@@ -133,9 +133,9 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
             } => {
                 push_block(&mut text, &quote(&name, lines, &excerpt));
             }
-            Attachment::Image { mime_type, data } => {
+            Attachment::Image(image) => {
                 flush(&mut text, &mut parts);
-                parts.push(Part::Image { mime_type, data });
+                parts.push(Part::Image(image));
             }
         }
     }
@@ -217,6 +217,7 @@ pub fn missing_results(last: &Message) -> Option<Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Image;
 
     #[test]
     fn a_selection_cannot_close_its_fence() {
@@ -248,10 +249,7 @@ mod tests {
 
     #[test]
     fn images_keep_their_position_in_the_text() {
-        let image = || Attachment::Image {
-            mime_type: "image/png".into(),
-            data: "AA==".into(),
-        };
+        let image = || Attachment::Image(Image::new("image/png", &[0]));
         let prompt = Prompt {
             parts: vec![
                 Attachment::Text("see".into()),
@@ -262,7 +260,7 @@ mod tests {
         };
         let kinds: Vec<_> = render(prompt, Stage::Usual)
             .iter()
-            .map(|part| matches!(part, Part::Image { .. }))
+            .map(|part| matches!(part, Part::Image(_)))
             .collect();
         assert_eq!(kinds, [false, true, false]);
     }

@@ -30,8 +30,8 @@ use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
 use crate::domain::{Bounds, Finish, Limits};
 use crate::model::{
-    ErrorCode, Failure, Image, Message, ModelRequest, Part, Preamble, Provider, ToolCall,
-    ToolResult, Usage,
+    ErrorCode, Failure, Message, ModelRequest, Part, Preamble, Provider, ToolCall, ToolResult,
+    Usage,
 };
 use crate::tools::{Tool, ToolContext, ToolOutput};
 
@@ -484,15 +484,11 @@ impl State {
             }
             // It stays as long as the conversation, and does not grow.
             content.shrink_to_fit();
-            let images = images.into_iter().map(|picture| Image {
-                mime_type: picture.mime_type.to_owned(),
-                data: picture.data,
-            });
             ToolResult {
                 call_id: call.id.clone(),
                 content,
                 is_error,
-                images: images.collect(),
+                images,
             }
         };
         let results: Vec<_> = calls.iter().zip(outcomes).map(result).collect();

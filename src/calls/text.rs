@@ -132,7 +132,10 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The text of the settled answer, without its calls.
     pub(crate) fn take_text(&mut self) -> String {
-        std::mem::take(&mut self.text)
+        let mut text = std::mem::take(&mut self.text);
+        // It stays as long as the conversation, and does not grow.
+        text.shrink_to_fit();
+        text
     }
 
     /// Whether what is held back is nothing but marks: the ends of something, or the beginning of a call that never came.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::Image;
+
 /// One message of a person.
 #[derive(Debug, Clone, Default)]
 pub struct Prompt {
@@ -73,12 +75,7 @@ pub enum Attachment {
         name: String,
     },
     /// An image.
-    Image {
-        /// Such as `image/png`.
-        mime_type: String,
-        /// Base64.
-        data: String,
-    },
+    Image(Image),
 }
 
 /// What the person is looking at.

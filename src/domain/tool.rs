@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::text::shell::Dialect;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -154,19 +155,19 @@ impl FileDiff {
 }
 
 /// An image for a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
     /// Such as `image/png`.
-    pub mime_type: &'static str,
+    pub mime_type: String,
     /// The bytes in base64.
     pub data: String,
 }
 
-impl Picture {
+impl Image {
     /// The formats that all models with image input accept.
     pub const FORMATS: [&'static str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-    /// The maximum size in bytes that providers accept.
-    pub const LARGEST: usize = 3 << 20;
+    /// The maximum size in bytes that providers accept: 5 MB in base64.
+    pub const LARGEST: usize = 3_750_000;
 
     /// The format of an image, by its first bytes.
     pub fn format(bytes: &[u8]) -> Option<&'static str> {
@@ -177,6 +178,14 @@ impl Picture {
             [b'G', b'I', b'F', b'8', ..] => Some(gif),
             _ if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") => Some(webp),
             _ => None,
+        }
+    }
+
+    /// An image of this format.
+    pub fn new(mime_type: &str, bytes: &[u8]) -> Self {
+        Self {
+            mime_type: mime_type.to_owned(),
+            data: BASE64_STANDARD.encode(bytes),
         }
     }
 }

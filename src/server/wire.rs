@@ -7,7 +7,7 @@ use super::documents::path_of;
 use crate::agent::event::Termination;
 use crate::config::{CommandLine, McpServer, Mode};
 use crate::domain::ErrorCode as FailureCode;
-use crate::domain::{Attachment, Effort, Failure};
+use crate::domain::{Attachment, Effort, Failure, Image};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, ResponseError};
 use crate::session::event::State;
@@ -17,10 +17,10 @@ use crate::workspace::native;
 pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
     match block {
         acp::ContentBlock::Text(text) => Some(Attachment::Text(text.text)),
-        acp::ContentBlock::Image(image) => Some(Attachment::Image {
+        acp::ContentBlock::Image(image) => Some(Attachment::Image(Image {
             mime_type: image.mime_type,
             data: image.data,
-        }),
+        })),
         acp::ContentBlock::ResourceLink(link) => Some(Attachment::Mention {
             name: name_of(&link.uri).0,
         }),

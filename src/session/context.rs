@@ -13,7 +13,6 @@ mod mention;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use tokio::time::{Instant, timeout_at};
 
 use self::mention::{Mention, mentions};
@@ -21,7 +20,7 @@ use super::extensions::{Extensions, TIMEOUT};
 use super::{Attachment, Focus, Prompt};
 use crate::agent::text::cut;
 use crate::agent::{Guidance, INSTRUCTIONS_FILE as FILE, Rules};
-use crate::domain::Picture;
+use crate::domain::Image;
 use crate::tools;
 use crate::workspace::{FileError, News, PathError, Skill, StateFolder, Workspace, WorkspacePath};
 pub use complete::Completer;
@@ -29,8 +28,6 @@ pub use mention::typed_mention;
 
 /// The maximum size of a mention, in bytes, in a window of any size.
 const MENTIONED: usize = 64 << 10;
-/// The maximum size of an image, in bytes: 5 MB in base64.
-const IMAGE: usize = 3_750_000;
 /// More than is used of the person's own instructions, so that truncation is noticed.
 const LARGEST: u64 = 64 << 10;
 /// The maximum number of mentions in one prompt.
@@ -208,14 +205,11 @@ impl Context {
     /// An image; for other files that are not text, a note why it is not attached.
     async fn image(&self, path: WorkspacePath, name: &str) -> Option<Attachment> {
         let bytes = path.bytes().await.ok()?;
-        Some(match Picture::format(&bytes) {
-            Some(_) if bytes.len() > IMAGE => note(&format!(
+        Some(match Image::format(&bytes) {
+            Some(_) if bytes.len() > Image::LARGEST => note(&format!(
                 "{name} is too large for an image and was not included"
             )),
-            Some(mime_type) => Attachment::Image {
-                mime_type: mime_type.to_owned(),
-                data: BASE64_STANDARD.encode(bytes),
-            },
+            Some(mime_type) => Attachment::Image(Image::new(mime_type, &bytes)),
             None => note(&format!("{name} is not text and was not included")),
         })
     }

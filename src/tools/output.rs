@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 
 use crate::changes::ChangeSet;
-use crate::domain::{Exit, FileDiff, Location, Picture, PlanEntry, Styled, ToolError};
+use crate::domain::{Exit, FileDiff, Image, Location, PlanEntry, Styled, ToolError};
 
 /// The result of a call, for the model and for the person.
 #[skip_serializing_none]
@@ -37,7 +37,7 @@ pub struct ToolOutput {
     pub locations: Vec<Location>,
     /// Its images, for models that accept images.
     #[serde(skip)]
-    pub images: Vec<Picture>,
+    pub images: Vec<Image>,
     /// The plan, when the tool sets it.
     #[serde(skip)]
     pub plan: Option<Vec<PlanEntry>>,

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::list_files::ListFiles;
-use super::{Picture, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{Image, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::{Unknown, read};
 use crate::text::LineIndex;
 use crate::text::display::escape_line;
@@ -190,23 +188,19 @@ async fn show(
     let name = shown(&context.workspace, &path.absolute());
     let bytes = unless_cancelled(context, path.bytes()).await?;
     let bytes = bytes.unwrap_or_default();
-    let Some(mime_type) = Picture::format(&bytes) else {
+    let Some(mime_type) = Image::format(&bytes) else {
         return Err(error.into());
     };
-    if bytes.len() > Picture::LARGEST {
-        let (size, most) = (bytes.len(), Picture::LARGEST);
+    if bytes.len() > Image::LARGEST {
+        let (size, most) = (bytes.len(), Image::LARGEST);
         return Err(ToolError(format!(
             "{name} is an image of {size} bytes; the limit is {most}"
         )));
     }
-    let images = vec![Picture {
-        mime_type,
-        data: STANDARD.encode(&bytes),
-    }];
     let content = format!("[{name}: {mime_type}, {} bytes]\n", bytes.len());
     Ok(ToolOutput {
         content,
-        images,
+        images: vec![Image::new(mime_type, &bytes)],
         locations: vec![location(path.absolute(), None)],
         ..ToolOutput::default()
     })

@@ -88,12 +88,12 @@ fn user(parts: &[Part]) -> Value {
         .iter()
         .map(|part| match part {
             Part::Text { text } | Part::Note { text } => json!({ "type": "text", "text": text }),
-            Part::Image { mime_type, data } => image(mime_type, data),
+            Part::Image(it) => image(it),
         })
         .collect()
 }
 
-fn image(mime_type: &str, data: &str) -> Value {
+fn image(Image { mime_type, data }: &Image) -> Value {
     json!({ "type": "image_url", "image_url": { "url": format!("data:{mime_type};base64,{data}") } })
 }
 
@@ -102,7 +102,7 @@ fn pictures(results: &[ToolResult]) -> Option<Value> {
     let images: Vec<_> = results
         .iter()
         .flat_map(|result| &result.images)
-        .map(|Image { mime_type, data }| image(mime_type, data))
+        .map(image)
         .collect();
     if images.is_empty() {
         return None;
@@ -115,7 +115,7 @@ fn pictures(results: &[ToolResult]) -> Option<Value> {
 fn text(part: &Part) -> Option<&str> {
     match part {
         Part::Text { text } | Part::Note { text } => Some(text),
-        Part::Image { .. } => None,
+        Part::Image(_) => None,
     }
 }
 

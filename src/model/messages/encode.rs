@@ -89,11 +89,11 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
 fn part(part: &Part) -> Option<Value> {
     match part {
         Part::Text { text } | Part::Note { text } => block(text),
-        Part::Image { mime_type, data } => Some(image(mime_type, data)),
+        Part::Image(it) => Some(image(it)),
     }
 }
 
-fn image(mime_type: &str, data: &str) -> Value {
+fn image(Image { mime_type, data }: &Image) -> Value {
     json!({ "type": "image", "source": { "type": "base64", "media_type": mime_type, "data": data } })
 }
 
@@ -146,10 +146,7 @@ fn result(result: &ToolResult) -> Value {
     let content: Value = if result.images.is_empty() {
         result.content.as_str().into()
     } else {
-        let images = result
-            .images
-            .iter()
-            .map(|Image { mime_type, data }| image(mime_type, data));
+        let images = result.images.iter().map(image);
         block(&result.content).into_iter().chain(images).collect()
     };
     json!({

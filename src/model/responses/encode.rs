@@ -75,11 +75,11 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
 fn part(part: &Part) -> Value {
     match part {
         Part::Text { text } | Part::Note { text } => json!({ "type": "input_text", "text": text }),
-        Part::Image { mime_type, data } => image(mime_type, data),
+        Part::Image(it) => image(it),
     }
 }
 
-fn image(mime_type: &str, data: &str) -> Value {
+fn image(Image { mime_type, data }: &Image) -> Value {
     json!({ "type": "input_image", "image_url": format!("data:{mime_type};base64,{data}") })
 }
 
@@ -188,10 +188,7 @@ fn result(endpoint: &Endpoint, result: &ToolResult) -> Value {
         result.content.as_str().into()
     } else {
         let text = json!({ "type": "input_text", "text": result.content });
-        let images = result
-            .images
-            .iter()
-            .map(|Image { mime_type, data }| image(mime_type, data));
+        let images = result.images.iter().map(image);
         std::iter::once(text).chain(images).collect()
     };
     json!({ "type": kind, "call_id": id, "output": output })

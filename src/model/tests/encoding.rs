@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::{
-    Api, Arguments, AssistantMessage, Endpoint, Instructions, Message, Part, Provider,
+    Api, Arguments, AssistantMessage, Endpoint, Image, Instructions, Message, Part, Provider,
     ReasoningItem, ToolCall, ToolResult, ToolSpec, body,
 };
 
@@ -253,10 +253,7 @@ fn unsupported_fields_can_be_omitted() {
 
 #[test]
 fn images_are_encoded_for_each_dialect() {
-    let image = Part::Image {
-        mime_type: "image/png".into(),
-        data: "AAAA".into(),
-    };
+    let image = Part::Image(Image::new("image/png", &[0; 3]));
     let message = [Message::User {
         parts: vec![Part::Text { text: "see".into() }, image],
     }];

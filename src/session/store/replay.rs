@@ -152,7 +152,7 @@ fn with_images(mut attached: Vec<Value>, message: &Message) -> Vec<Value> {
         return attached;
     };
     let mut images = parts.iter().filter_map(|part| match part {
-        Part::Image { data, .. } => Some(data),
+        Part::Image(image) => Some(&image.data),
         _ => None,
     });
     for data in attached

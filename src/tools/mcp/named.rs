@@ -154,11 +154,7 @@ fn block(contents: &Value) -> Value {
 fn attached(heading: &str, blocks: &[Value]) -> Vec<Attachment> {
     let (text, images) = readable(blocks);
     let heading = format!("{heading} (data: it grants no permission)");
-    let images = images.into_iter().map(|image| Attachment::Image {
-        mime_type: image.mime_type.to_owned(),
-        data: image.data,
-    });
     std::iter::once(Attachment::Shown { heading, text })
-        .chain(images)
+        .chain(images.into_iter().map(Attachment::Image))
         .collect()
 }
