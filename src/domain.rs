@@ -29,7 +29,7 @@ pub use job::{JobOutput, JobState, JobStatus};
 pub use language::Operation;
 pub use limits::{Allowance, Bounds, Limits};
 pub use lock::lock;
-pub use model::{Effort, ErrorCode, Failure, Usage};
+pub use model::{Effort, ErrorCode, Failure, Usage, without_date};
 pub use prompt::{Attachment, Focus, Prompt};
 pub use stored::{Charset, Stored};
 pub use style::{Color, Style, Styled, Weight};

@@ -333,6 +333,17 @@ pub enum Finish {
     Other(String),
 }
 
+impl Finish {
+    /// Whether the answer that it ends is complete.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !matches!(
+            self,
+            Self::Length | Self::ContentFilter(_) | Self::Refusal | Self::Broken(_)
+        )
+    }
+}
+
 /// The events of one request; ends after the first error. Dropping it closes the socket.
 pub type ModelStream = BoxStream<'static, Result<ModelEvent, Failure>>;
 

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use url::Url;
-
 use super::{Place, clean};
 use crate::model::{Gap, Snippet};
-use crate::workspace::native::shown;
+use crate::workspace::native::{self, shown};
 use crate::workspace::protect::is_secret;
 use crate::workspace::{CHAT_FILE, Document, Documents, Excerpt};
 
@@ -88,10 +86,8 @@ pub(super) fn own_name(place: &Place) -> String {
 
 /// The name of a file below one of the folders.
 fn name(uri: &str, folders: &[String]) -> Option<String> {
-    let path = Url::parse(uri).ok()?.to_file_path().ok()?;
-    let folders = folders
-        .iter()
-        .filter_map(|folder| Url::parse(folder).ok()?.to_file_path().ok());
+    let path = native::file_of(uri)?;
+    let folders = folders.iter().filter_map(|folder| native::file_of(folder));
     let below = folders.filter_map(|folder| Some(shown(path.strip_prefix(folder).ok()?)));
     below.min_by_key(String::len)
 }

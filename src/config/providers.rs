@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::domain::{Api, CompletionApi};
+use crate::domain::{Api, CompletionApi, without_date};
 
 /// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,26 +198,6 @@ fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
         Some((major, minor)) if minor.len() == 1 => Some((number(major)?, number(minor)? * 10)),
         Some((major, minor)) => Some((number(major)?, number(minor)?)),
         None => Some((number(version)?, 0)),
-    }
-}
-
-/// A name without the date of its snapshot, `-20250929` or `-2025-08-07`.
-fn without_date(name: &str) -> &str {
-    let date = |part: &str, len: usize| {
-        part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    match name.rsplit_once('-') {
-        Some((rest, day)) if date(day, 8) => rest,
-        Some((rest, day)) if date(day, 2) => {
-            match rest
-                .rsplit_once('-')
-                .map(|(rest, month)| (rest.rsplit_once('-'), month))
-            {
-                Some((Some((rest, year)), month)) if date(month, 2) && date(year, 4) => rest,
-                _ => name,
-            }
-        }
-        _ => name,
     }
 }
 

@@ -69,6 +69,26 @@ impl Effort {
     }
 }
 
+/// A model's name without the date of its snapshot, `-20250929` or `-2025-08-07`.
+pub fn without_date(name: &str) -> &str {
+    let date = |part: &str, len: usize| {
+        part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match name.rsplit_once('-') {
+        Some((rest, day)) if date(day, 8) => rest,
+        Some((rest, day)) if date(day, 2) => {
+            match rest
+                .rsplit_once('-')
+                .map(|(rest, month)| (rest.rsplit_once('-'), month))
+            {
+                Some((Some((rest, year)), month)) if date(month, 2) && date(year, 4) => rest,
+                _ => name,
+            }
+        }
+        _ => name,
+    }
+}
+
 /// Tokens of one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

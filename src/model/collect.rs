@@ -119,10 +119,7 @@ impl<'a> Collector<'a> {
     /// Whether the answer is complete so far.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        !matches!(
-            self.finish,
-            Some(Finish::Length | Finish::ContentFilter(_) | Finish::Refusal | Finish::Broken(_))
-        )
+        self.finish.as_ref().is_none_or(Finish::is_whole)
     }
 
     /// How the arguments of this call were repaired.

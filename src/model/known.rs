@@ -3,7 +3,7 @@
 //! It has the lowest precedence: the endpoint's information overrides it, and the configuration overrides both.
 
 use super::catalog::ModelInfo;
-use crate::domain::{LongRequests, Prices};
+use crate::domain::{LongRequests, Prices, without_date};
 
 /// The facts, dated; `known/update` makes it.
 const TABLE: &str = include_str!("known/table.tsv");
@@ -60,22 +60,14 @@ fn plain(name: &str) -> String {
         .rsplit_once("anthropic-")
         .map_or(name.as_str(), |(_, name)| name);
     let name = name.split_once("-v1:").map_or(name, |(name, _)| name);
-    let mut parts: Vec<&str> = name.split('-').collect();
-    let is_number = |part: &str, len: usize| {
-        part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    loop {
-        match parts.as_slice() {
-            [_, .., "latest" | "preview" | "0"] => _ = parts.pop(),
-            [_, .., date] if is_number(date, 8) => _ = parts.pop(),
-            [_, .., year, month, day]
-                if is_number(year, 4) && is_number(month, 2) && is_number(day, 2) =>
-            {
-                parts.truncate(parts.len() - 3);
-            }
-            _ => return parts.join("-"),
-        }
+    let mut name = without_date(name);
+    while let Some(shorter) = ["-latest", "-preview", "-0"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+    {
+        name = without_date(shorter);
     }
+    name.to_owned()
 }
 
 fn parse(name: &str, row: &str) -> Option<ModelInfo> {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::client_files::SessionEditor;
 use super::dispatch::{Answer, error, invalid};
-use super::documents::path_of;
 use super::front_end::FrontEnd;
 use super::prompts::Prompts;
 use super::wire::{config_options, mcp_server, modes};
@@ -17,6 +16,7 @@ use crate::domain::Failure;
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Responder, ResponseError};
 use crate::session::{self, Change, Session, SessionId, Start};
+use crate::workspace::native::file_of;
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session and its client.
@@ -156,7 +156,7 @@ impl Server {
     /// The roots for these folders, and for those of the editor's workspace.
     fn roots(&self, sources: &Sources) -> Answer<Vec<Arc<Root>>> {
         let mut roots: Vec<Arc<Root>> = Vec::new();
-        let workspace = self.client.folders.iter().filter_map(|uri| path_of(uri));
+        let workspace = self.client.folders.iter().filter_map(|uri| file_of(uri));
         let required = sources.folders.len();
         for (index, folder) in sources.folders.iter().cloned().chain(workspace).enumerate() {
             match open_root(&folder) {

@@ -6,6 +6,7 @@ use super::Server;
 use crate::domain::Focus;
 use crate::protocol::{ext, lsp};
 use crate::workspace::ContentChange;
+use crate::workspace::native::file_of;
 
 impl Server {
     pub(super) fn did_open(&mut self, params: lsp::DidOpenTextDocumentParams) {
@@ -91,7 +92,7 @@ impl Server {
             selection.last_line().saturating_add(1),
         );
         let is_selection = selection.start != selection.end;
-        self.focus = path_of(&params.text_document.uri.0).map(|path| Focus {
+        self.focus = file_of(&params.text_document.uri.0).map(|path| Focus {
             path,
             lines,
             is_selection,
@@ -111,9 +112,4 @@ fn content_change(event: lsp::TextDocumentContentChangeEvent) -> ContentChange {
             text: whole.text,
         },
     }
-}
-
-/// The path a `file:` URI names.
-pub(super) fn path_of(uri: &str) -> Option<std::path::PathBuf> {
-    url::Url::parse(uri).ok()?.to_file_path().ok()
 }

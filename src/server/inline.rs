@@ -8,12 +8,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::Server;
 use super::dispatch::{Answer, Later, invalid, later};
-use super::documents::path_of;
 use super::review::done;
 use super::wire::failure;
 use crate::protocol::ext;
 use crate::rpc::{Peer, RequestId};
 use crate::session::{EditInPlace, Rewrite};
+use crate::workspace::native::file_of;
 
 /// The shortest time between two updates: each contains all of the text so far.
 const PACE: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ impl Server {
             .client
             .folders
             .iter()
-            .filter_map(|uri| path_of(uri))
+            .filter_map(|uri| file_of(uri))
             .collect();
         let settings = self.load_settings(&folders);
         let mut updates = Updates {
@@ -60,7 +60,7 @@ impl Server {
             after,
         } = params;
         let uri = &text_document.uri.0;
-        let path = path_of(uri).ok_or_else(|| invalid(format!("{uri} is not a file")))?;
+        let path = file_of(uri).ok_or_else(|| invalid(format!("{uri} is not a file")))?;
         let edit = EditInPlace {
             path,
             instruction,
@@ -110,7 +110,7 @@ impl Server {
         let text = document.text.clone();
         let span = document.lines.span(&text, at, self.documents.encoding());
         let name =
-            path_of(uri).and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+            file_of(uri).and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
         Ok(Rewrite {
             name: name.unwrap_or_else(|| uri.clone()),
             text,

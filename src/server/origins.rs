@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::Server;
 use super::dispatch::{Answer, Later, error, invalid, later};
-use super::documents::path_of;
 use super::problems::show_message;
 use crate::protocol::ext::{Lines, Origin, OriginsParams};
 use crate::protocol::lsp::MessageType;
@@ -13,6 +12,7 @@ use crate::rpc::ErrorCode;
 use crate::session::transcript::markdown_at;
 use crate::session::{LineOrigin, Sessions};
 use crate::text::{Range, display};
+use crate::workspace::native::{file_of, uri_of};
 
 /// The argument of `tandem.openTurn`.
 #[derive(Debug, Deserialize)]
@@ -42,7 +42,7 @@ impl Server {
         range: Option<Range>,
     ) -> impl Future<Output = Vec<Origin>> + use<> {
         let document = self.documents.get(uri);
-        let (path, sessions) = (path_of(uri), self.sessions());
+        let (path, sessions) = (file_of(uri), self.sessions());
         async move {
             let (Some(document), Some(path), Some(sessions)) = (document, path, sessions) else {
                 return Vec::new();
@@ -77,7 +77,7 @@ impl Server {
             let message = match shown.await {
                 Ok((path, line)) if can.shows_documents => {
                     let params = json!({
-                        "uri": url::Url::from_file_path(&path).map(String::from).unwrap_or_default(),
+                        "uri": uri_of(&path),
                         "external": false,
                         "takeFocus": true,
                         "selection": Range::of_lines(line..line),

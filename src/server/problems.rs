@@ -1,12 +1,12 @@
 //! Messages that belong to no session: problems of the configuration.
 
 use super::Server;
-use super::documents::path_of;
 use crate::config::Settings;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::Peer;
 use crate::text::display;
 use crate::workspace::Root;
+use crate::workspace::native::file_of;
 
 impl Server {
     /// Shows what is wrong with the configuration, each problem once.
@@ -39,7 +39,7 @@ impl Server {
             .client
             .folders
             .iter()
-            .filter_map(|folder| path_of(folder))
+            .filter_map(|folder| file_of(folder))
         {
             self.tasks.spawn(async move {
                 // Opening a workspace sweeps it. A folder that cannot be opened is reported when a session needs it.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::dispatch::{Answer, invalid};
-use super::documents::path_of;
 use crate::agent::event::Termination;
 use crate::config::{CommandLine, McpServer, Mode};
 use crate::domain::ErrorCode as FailureCode;
@@ -13,6 +12,7 @@ use crate::rpc::{ErrorCode, ResponseError};
 use crate::session::event::State;
 use crate::text::display;
 use crate::workspace::native;
+use crate::workspace::native::file_of;
 
 pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
     match block {
@@ -42,7 +42,7 @@ pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
 /// `file:///a/b.rs#L3-L7` is `/a/b.rs`, lines 3 to 7.
 fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
     let (base, fragment) = uri.split_once('#').unwrap_or((uri, ""));
-    let name = path_of(base).map_or_else(|| base.to_owned(), |path| native::shown(&path));
+    let name = file_of(base).map_or_else(|| base.to_owned(), |path| native::shown(&path));
     let mut numbers = fragment
         .split(['-', ':'])
         .map(|part| part.trim_start_matches('L').parse::<u32>().ok());

@@ -36,7 +36,7 @@ impl Rewrite {
     /// connection.
     ///
     /// # Errors
-    /// There is no model, it fails, or its answer is empty.
+    /// There is no model, it fails, or its answer is empty or not complete.
     pub async fn ask(
         self,
         settings: &Settings,
@@ -49,12 +49,27 @@ impl Rewrite {
             conversation: "inline".into(),
         };
         let mut stream = provider.ask(&instructions, self.prompt());
-        let mut answer = String::new();
+        let (mut answer, mut refusal) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
-            if let ModelEvent::Text(text) | ModelEvent::Refusal(text) = event? {
-                answer.push_str(&text);
-                progress(unfenced(&answer));
+            match event? {
+                ModelEvent::Text(text) => {
+                    answer.push_str(&text);
+                    progress(unfenced(&answer));
+                }
+                ModelEvent::Refusal(text) => refusal.push_str(&text),
+                // Half an answer would take the place of the whole selection.
+                ModelEvent::Finish(finish) if !finish.is_whole() => {
+                    return Err(Failure::new(
+                        ErrorCode::Truncated,
+                        "the model's answer was cut off before its end; select less, or rephrase the instruction",
+                    ));
+                }
+                _ => {}
             }
+        }
+        if !refusal.is_empty() {
+            let message = format!("the model refused: {refusal}");
+            return Err(Failure::new(ErrorCode::InvalidRequest, message));
         }
         match unfenced(&answer) {
             "" => Err(Failure::passing(

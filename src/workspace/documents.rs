@@ -275,7 +275,7 @@ impl Documents {
         self.state()
             .open
             .values_mut()
-            .find(|buffer| name_of(&buffer.uri).as_deref() == Some(name))
+            .find(|buffer| native::file_of(&buffer.uri).as_deref() == Some(name))
             .map(Buffer::snapshot)
     }
 
@@ -345,7 +345,7 @@ impl Documents {
 impl Document {
     /// The path that the editor uses, in which symlinks are as it names them; `None` if it is not a file.
     pub(super) fn name(&self) -> Option<PathBuf> {
-        name_of(&self.uri)
+        native::file_of(&self.uri)
     }
 
     /// Whether its file is not there. Editors keep such documents open.
@@ -438,14 +438,9 @@ impl Drop for Expectation<'_> {
     }
 }
 
-/// The path that the editor uses.
-fn name_of(uri: &str) -> Option<PathBuf> {
-    url::Url::parse(uri).ok()?.to_file_path().ok()
-}
-
 /// The location of `uri`, with symlinks resolved as far as it exists.
 fn path_of(uri: &str) -> Option<PathBuf> {
-    let path = name_of(uri)?;
+    let path = native::file_of(uri)?;
     if let Ok(real) = native::canonical(&path) {
         return Some(real);
     }

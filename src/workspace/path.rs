@@ -379,10 +379,7 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     if !trimmed.starts_with("file:") {
         return meant::resolve(roots, name);
     }
-    let path = url::Url::parse(trimmed)
-        .ok()
-        .and_then(|uri| uri.to_file_path().ok());
-    let exact = path
+    let exact = native::file_of(trimmed)
         .ok_or_else(|| outside(roots, Path::new(name)))
         .and_then(|path| resolve_path(roots, &path));
     exact.or_else(|error| {

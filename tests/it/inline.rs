@@ -64,8 +64,11 @@ fn cancelled_rewrites_close_their_connection() {
 
 #[test]
 fn impossible_rewrites_are_refused_with_a_reason() {
-    let (world, mut client, uri) =
-        opened(json!([[{ "status": 401, "body": { "error": { "message": "no" } } }], []]));
+    let (world, mut client, uri) = opened(json!([
+        [{ "status": 401, "body": { "error": { "message": "no" } } }],
+        [],
+        [{ "text": "let x" }, { "finish": "length" }],
+    ]));
     let elsewhere = ask(&mut client, &world.uri("closed.rs"), "rename it");
     assert!(
         client.answer(elsewhere)["error"]["message"]
@@ -89,6 +92,13 @@ fn impossible_rewrites_are_refused_with_a_reason() {
             .as_str()
             .unwrap()
             .contains("answer was empty")
+    );
+    let half = ask(&mut client, &uri, "rename it");
+    assert!(
+        client.answer(half)["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("cut off")
     );
 }
 

@@ -21,7 +21,7 @@ use crate::model::Message;
 use crate::text::{Upkeep, display};
 use crate::tools::{self, QuickFixes, Tool, ToolOutput};
 use crate::workspace::diagnostics::{Diagnostic, Report, Scope, Severity, new_ones};
-use crate::workspace::{CHAT_FILE, Workspace};
+use crate::workspace::{CHAT_FILE, Workspace, native};
 
 /// How often what is left goes back to the model.
 const RETURNS: u32 = 2;
@@ -184,7 +184,7 @@ impl State {
         let mut uris: Vec<_> = open.iter().filter(|uri| is_open(uri)).cloned().collect();
         let created = self.ending.changed.iter().filter(|(_, is_new)| **is_new);
         for (path, _) in created.filter(|(path, _)| path.is_file()) {
-            let uri = url::Url::from_file_path(path).map(String::from).ok()?;
+            let uri = native::uri_of(path)?;
             if !uris.contains(&uri) {
                 uris.push(uri);
             }

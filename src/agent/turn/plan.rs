@@ -7,6 +7,7 @@ use crate::agent::event::{Permission, START, START_FRESH};
 use crate::agent::prompt::{GO, plans_only};
 use crate::agent::{Entry, Step, ask, compact};
 use crate::domain::{Location, Preview};
+use crate::workspace::native;
 
 /// Where the plan of a turn is kept.
 #[derive(Debug, Clone)]
@@ -86,8 +87,8 @@ impl State {
 
     /// The plan as it is now, in the editor if it is open there.
     async fn read_plan(&self, path: &std::path::Path) -> Option<String> {
-        let uri = url::Url::from_file_path(path).ok()?;
-        match self.turn.context.workspace.documents().get(uri.as_str()) {
+        let uri = native::uri_of(path)?;
+        match self.turn.context.workspace.documents().get(&uri) {
             Some(document) => Some(document.text.to_string()),
             None => tokio::fs::read_to_string(path).await.ok(),
         }

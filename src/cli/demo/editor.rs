@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Stage;
 use crate::rpc::{self, Framing, Inbox, Incoming, Peer, Request, Responder, Writer};
 use crate::text::{Encoding, Range, apply_change, unified};
+use crate::workspace::native;
 
 /// The pause before each word of the model.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -288,7 +289,5 @@ impl<'a> Editor<'a> {
 
 fn uri(path: &Path) -> anyhow::Result<String> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    url::Url::from_file_path(&path)
-        .map(String::from)
-        .map_err(|()| anyhow::anyhow!("{} is not absolute", path.display()))
+    native::uri_of(&path).with_context(|| format!("{} is not absolute", path.display()))
 }

@@ -267,7 +267,7 @@ impl Server {
 
     /// The selected lines of a document as full lines, with the editor's unsaved text.
     fn excerpt(&self, uri: &str, range: Option<&Range>) -> Option<Attachment> {
-        let name = native::shown(&crate::server::documents::path_of(uri)?);
+        let name = native::shown(&native::file_of(uri)?);
         let Some(range) = range else {
             return Some(Attachment::Mention { name });
         };

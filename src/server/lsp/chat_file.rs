@@ -20,8 +20,8 @@ use super::chat::{YOU, growing};
 use crate::domain::lock;
 use crate::rpc::Peer;
 use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
-use crate::server::documents::path_of;
 use crate::text::Fences;
+use crate::workspace::native::file_of;
 use crate::workspace::{Document, Documents, StateFolder};
 
 /// The shortest time between two edits of the stream.
@@ -299,7 +299,7 @@ impl ChatFile {
         }
         let answer = std::mem::take(&mut self.lock().text);
         let path =
-            path_of(&self.uri).ok_or_else(|| format!("the editor did not open {}", self.uri))?;
+            file_of(&self.uri).ok_or_else(|| format!("the editor did not open {}", self.uri))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let written = async {

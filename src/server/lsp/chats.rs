@@ -19,10 +19,10 @@ use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::conversation::{Conversation, Opening, Sources};
 use crate::server::dispatch::{Answer, error};
-use crate::server::documents::path_of;
 use crate::server::problems::show_message;
 use crate::session::{Listed, SessionId, Start, new_id};
 use crate::workspace::StateFolder;
+use crate::workspace::native::{file_of, uri_of};
 
 /// Saves with less time between them belong together.
 const TOGETHER: Duration = Duration::from_millis(150);
@@ -89,7 +89,7 @@ impl Server {
     pub(in crate::server) fn chat_opened(&mut self, uri: &str) {
         let document = self.documents.get(uri);
         let was_answered = document.is_some_and(|document| chat::was_answered(&document.text));
-        if chat::is_chat(uri) && was_answered && path_of(uri).is_some() {
+        if chat::is_chat(uri) && was_answered && file_of(uri).is_some() {
             self.find_earlier(Some(uri));
         }
     }
@@ -108,13 +108,13 @@ impl Server {
         };
         let opened = opened.map(str::to_owned);
         self.chats.earlier.spawn(async move {
-            let path = opened.as_deref().and_then(path_of);
+            let path = opened.as_deref().and_then(file_of);
             let last = sessions.last_in_chat(&folder, path).await;
             let last =
                 last.inspect_err(|error| tracing::warn!("sessions cannot be listed: {error}"));
             let Listed { id, chat, .. } = last.ok()??;
             let is_open = opened.is_some();
-            let uri = opened.or_else(|| Some(url::Url::from_file_path(chat?).ok()?.into()))?;
+            let uri = opened.or_else(|| uri_of(&chat?))?;
             Some(Found {
                 id: id.into(),
                 uri,
@@ -265,7 +265,7 @@ impl Server {
         let name = format!("{}.tandem.md", new_id());
         let folder = state.join("chats");
         let path = folder.join(&name);
-        let Ok(uri) = url::Url::from_file_path(&path).map(String::from) else {
+        let Some(uri) = uri_of(&path) else {
             let message = format!(
                 "the state directory {} is not an absolute path",
                 folder.display()
@@ -300,7 +300,7 @@ impl Server {
     }
 
     fn start_chat(&mut self, uri: &str, id: (SessionId, Start)) -> Answer<&mut Conversation> {
-        let chat = path_of(uri);
+        let chat = file_of(uri);
         let own_folder = || chat.as_deref().and_then(Path::parent).map(Path::to_owned);
         let folders = if self.client.folders.is_empty() {
             own_folder().into_iter().collect()

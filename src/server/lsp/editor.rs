@@ -11,9 +11,9 @@ use super::language;
 use crate::protocol::{ext, lsp};
 use crate::rpc::Peer;
 use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
-use crate::server::documents::path_of;
 use crate::workspace::diagnostics::{Diagnostic, Scope, Severity, Shown};
 use crate::workspace::language::{Answer, Operation, Question};
+use crate::workspace::native::file_of;
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
 /// An editor that formats on save takes a while; one that asks its person something is not waited for.
@@ -150,7 +150,7 @@ impl Editor for LspEditor {
 
 /// The diagnostics of a document; `None` if its URI is not a file's.
 fn shown(document: ext::DocumentDiagnostics) -> Option<Shown> {
-    let path = path_of(&document.uri)?;
+    let path = file_of(&document.uri)?;
     let problem = |found: ext::Problem| Diagnostic {
         path: path.clone(),
         start: found.range.start,

@@ -25,6 +25,7 @@ use crate::server::problems::show_message;
 use crate::session::Offered;
 use crate::session::event::{PromptId, PromptState, ReturnReason, State};
 use crate::text::{Range, display, fence};
+use crate::workspace::native::uri_of;
 use crate::workspace::{Document, Documents};
 
 /// How many outputs of tool calls are kept, and up to how many bytes each.
@@ -258,10 +259,7 @@ impl FrontEnd for ChatFront {
             chat = Some(turn.chat.clone()).filter(|_| !turn.unseen);
         }
         let location = request.preview.locations.first();
-        let uri = location
-            .and_then(|location| url::Url::from_file_path(&location.path).ok())
-            .map(String::from);
-        if let Some(uri) = uri {
+        if let Some(uri) = location.and_then(|location| uri_of(&location.path)) {
             let line = location
                 .and_then(|location| location.line)
                 .unwrap_or(1)

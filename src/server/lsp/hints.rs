@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{Value, json};
@@ -14,6 +13,7 @@ use crate::server::capabilities::Capabilities;
 use crate::server::permission::Request;
 use crate::session::{ReviewedTurn, SessionId};
 use crate::text;
+use crate::workspace::native::uri_of;
 
 /// The source of our diagnostics.
 pub(super) const SOURCE: &str = "tandem";
@@ -122,8 +122,4 @@ fn hunks(turn: &ReviewedTurn) -> Vec<(String, Value)> {
 
 fn hint(lines: Range<usize>, message: &str) -> Value {
     json!({ "range": text::Range::of_lines(lines), "severity": 4, "source": SOURCE, "message": message })
-}
-
-fn uri_of(path: &Path) -> Option<String> {
-    url::Url::from_file_path(path).ok().map(String::from)
 }

@@ -9,10 +9,10 @@ use crate::changes::review::PendingHunk;
 use crate::protocol::lsp;
 use crate::server::Server;
 use crate::server::dispatch::{Later, later};
-use crate::server::documents::path_of;
 use crate::server::review::ask;
 use crate::session::{Review, ReviewedTurn, SessionId};
 use crate::text::Range;
+use crate::workspace::native::file_of;
 
 /// A hunk under review, and what names it.
 pub(super) struct Reviewed {
@@ -48,7 +48,7 @@ impl Server {
         uri: &str,
         range: Range,
     ) -> impl Future<Output = Vec<Reviewed>> + use<> {
-        let path = path_of(uri).filter(|_| !self.is_busy());
+        let path = file_of(uri).filter(|_| !self.is_busy());
         let changed = self
             .conversations
             .iter()

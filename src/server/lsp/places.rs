@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::protocol::lsp;
 use crate::server::Server;
 use crate::server::dispatch::{Later, later};
-use crate::server::documents::path_of;
 use crate::text::{Encoding, LineIndex, Range};
+use crate::workspace::native::{file_of, uri_of};
 
 /// More links than this are not looked for.
 const LINKS: usize = 1000;
@@ -68,7 +68,7 @@ impl Server {
     /// What names in a chat file are relative to: the workspace folders, without any the file's own.
     pub(super) fn folders_of(&self, uri: &str) -> Vec<PathBuf> {
         if self.client.folders.is_empty() {
-            return path_of(uri)
+            return file_of(uri)
                 .and_then(|path| path.parent().map(Path::to_owned))
                 .into_iter()
                 .collect();
@@ -76,7 +76,7 @@ impl Server {
         self.client
             .folders
             .iter()
-            .filter_map(|folder| path_of(folder))
+            .filter_map(|folder| file_of(folder))
             .collect()
     }
 }
@@ -104,7 +104,7 @@ fn target(folders: &[PathBuf], mention: &Mention<'_>) -> Option<(String, Option<
         .map(|folder| (folder, folder.join(mention.name)));
     let (_, path) = paths
         .find(|(folder, path)| path.starts_with(folder) && !is_above(path) && path.is_file())?;
-    Some((url::Url::from_file_path(path).ok()?.into(), mention.line))
+    Some((uri_of(&path)?, mention.line))
 }
 
 /// Whether a path may lead out of its folder by its name.

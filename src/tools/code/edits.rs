@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use super::places::file;
 use super::question::{Arguments, EXAMPLE, NAME, answer};
 use crate::text::display::escape_line;
 use crate::text::{Hunk, LineIndex, patched};
 use crate::tools::edit_file::EditFile;
 use crate::tools::planned::{self, Planned, What};
 use crate::tools::{FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
-use crate::workspace::Change;
 use crate::workspace::language::{Answer, DocumentEdits, Operation};
+use crate::workspace::{Change, native};
 
 /// `code` for the operations that answer with edits.
 pub(super) struct CodeEdits;
@@ -106,7 +105,7 @@ pub(super) async fn changed(
             "the language server wants to change {name} too, which is outside the workspace; nothing was changed"
         ))
     };
-    let path = file(&document.uri).ok_or_else(outside)?;
+    let path = native::file_of(&document.uri).ok_or_else(outside)?;
     let path = context
         .workspace
         .resolve_path(&path)

@@ -1,7 +1,6 @@
 //! Places with the lines of text that are there, each file read once.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::text::LineIndex;
@@ -9,6 +8,7 @@ use crate::text::display::escape_line;
 use crate::tools::ToolContext;
 use crate::tools::files::shown;
 use crate::workspace::language::Place;
+use crate::workspace::native;
 
 /// How many places are shown.
 const SHOWN: usize = 100;
@@ -77,15 +77,10 @@ pub(super) async fn outline(context: &ToolContext, places: &[Place]) -> String {
 
 /// A document as the model knows it.
 fn name(context: &ToolContext, uri: &str) -> String {
-    match file(uri) {
+    match native::file_of(uri) {
         Some(path) => shown(&context.workspace, &path),
         None => escape_line(uri).into_owned(),
     }
-}
-
-/// The file a URI names; none of a language server's own documents.
-pub(super) fn file(uri: &str) -> Option<PathBuf> {
-    url::Url::parse(uri).ok()?.to_file_path().ok()
 }
 
 /// The texts that were read, by URI; `None` for what is not shown.
@@ -115,7 +110,7 @@ impl Texts {
 async fn text(context: &ToolContext, uri: &str) -> Option<(Arc<str>, LineIndex)> {
     let path = context
         .workspace
-        .resolve_path(&file(uri)?)
+        .resolve_path(&native::file_of(uri)?)
         .ok()
         .filter(|path| !path.is_secret())?;
     let text = context.workspace.peek(&path).await.ok()?.text;

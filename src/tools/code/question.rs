@@ -3,14 +3,14 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::places::{self, file};
+use super::places;
 use crate::text::display::escape_line;
 use crate::text::{LineIndex, Position, Range};
 use crate::tools::files::{blocking, unless_cancelled};
 use crate::tools::grep::symbols::symbols;
 use crate::tools::{ToolContext, ToolError};
 use crate::workspace::language::{Answer, Operation, Place, Question};
-use crate::workspace::{EditorError, WorkspacePath};
+use crate::workspace::{EditorError, WorkspacePath, native};
 
 pub(super) const NAME: &str = "code";
 pub(super) const EXAMPLE: &str = r#"{"op": "references", "symbol": "parse_line"}"#;
@@ -221,7 +221,8 @@ async fn defined(context: &ToolContext, symbol: &str) -> Result<Place, ToolError
                 .is_some_and(|name| last_name(name) == symbol)
         });
         found.retain(|place| {
-            file(&place.uri).is_some_and(|path| context.workspace.resolve_path(&path).is_ok())
+            native::file_of(&place.uri)
+                .is_some_and(|path| context.workspace.resolve_path(&path).is_ok())
         });
     }
     if found.is_empty() {
@@ -274,7 +275,10 @@ async fn written(context: &ToolContext, symbol: &str) -> Result<Vec<Place>, Tool
 
 /// A place at the symbol itself: a language server may tell where its whole definition begins.
 async fn exactly(context: &ToolContext, place: &Place, symbol: &str) -> Option<Place> {
-    let path = context.workspace.resolve_path(&file(&place.uri)?).ok()?;
+    let path = context
+        .workspace
+        .resolve_path(&native::file_of(&place.uri)?)
+        .ok()?;
     let text = context.workspace.peek(&path).await.ok()?.text;
     let encoding = context.workspace.documents().encoding();
     let index = LineIndex::new(&text);
@@ -300,8 +304,7 @@ pub(super) fn uri(context: &ToolContext, path: &WorkspacePath) -> Result<String,
     if let Some(document) = context.workspace.document(path) {
         return Ok(document.uri.clone());
     }
-    let uri = url::Url::from_file_path(path.absolute()).map(String::from);
-    uri.map_err(|()| {
+    native::uri_of(&path.absolute()).ok_or_else(|| {
         ToolError(format!(
             "{} cannot be written as a URL for the editor",
             path.display()

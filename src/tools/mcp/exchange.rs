@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
 use super::input::METHOD_NOT_FOUND;
 use super::login::Challenge;
+use crate::workspace::native;
 
 /// How many requests of a server may wait for a call that answers them.
 const ASKED: usize = 4;
@@ -82,7 +82,7 @@ impl Exchange {
         let (changes, over) = (Notify::new(), CancellationToken::new());
         let roots = roots
             .iter()
-            .filter_map(|root| Some(json!({ "uri": Url::from_file_path(root).ok()?.as_str() })));
+            .filter_map(|root| Some(json!({ "uri": native::uri_of(root)? })));
         Arc::new(Self {
             waiting: Mutex::default(),
             roots: roots.collect(),
