@@ -329,14 +329,7 @@ pub(super) fn summarized(
     } else {
         // Some templates reject two user messages in a row.
         let question = format!("{verbatim}\n\nWhat was said and done so far?");
-        let answer = AssistantMessage {
-            text: text.to_owned(),
-            ..AssistantMessage::default()
-        };
-        vec![
-            Message::text(question.trim_start()),
-            Message::Assistant(answer),
-        ]
+        vec![Message::text(question.trim_start()), Message::answer(text)]
     };
     opening
         .into_iter()

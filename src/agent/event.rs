@@ -239,6 +239,7 @@ pub enum AgentEvent {
     },
 }
 
+#[expect(clippy::ref_option, reason = "the shape `serialize_with` wants")]
 fn answer_text<S: Serializer>(
     answer: &Option<Arc<Message>>,
     serializer: S,

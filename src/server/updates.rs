@@ -119,35 +119,21 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
     Some(Projected::Update(Box::new(update)))
 }
 
-/// The displayed output of a session's running call. An update replaces the previous one, so each carries the tail
-/// of the whole output.
-#[derive(Debug, Default)]
-pub(crate) struct Said {
+/// The update for more output of a running call, and the line after it that may still change. An update replaces the
+/// previous one, so each carries the `tail` of the whole output.
+pub(crate) fn output(
     call_id: String,
-    tail: String,
-}
-
-impl Said {
-    /// The update for more output of a call, and the line after it that may still change.
-    pub fn more(&mut self, call_id: String, piece: &str, line: &str) -> acp::SessionUpdate {
-        if self.call_id != call_id {
-            *self = Self {
-                call_id,
-                tail: String::new(),
-            };
-        }
-        self.tail.push_str(piece);
-        let cut = self
-            .tail
-            .ceil_char_boundary(self.tail.len().saturating_sub(SHOWN));
-        if cut > 0 {
-            self.tail.replace_range(..cut, "…");
-        }
-        change(
-            self.call_id.clone(),
-            fields().content(vec![content(&format!("{}{line}", self.tail))]),
-        )
+    tail: &mut String,
+    piece: &str,
+    line: &str,
+) -> acp::SessionUpdate {
+    tail.push_str(piece);
+    let cut = tail.ceil_char_boundary(tail.len().saturating_sub(SHOWN));
+    if cut > 0 {
+        tail.replace_range(..cut, "…");
     }
+    let shown = content(&format!("{tail}{line}"));
+    change(call_id, fields().content(vec![shown]))
 }
 
 /// Text is sent as it is unless it would deceive a reader: then it is escaped.

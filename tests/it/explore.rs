@@ -252,6 +252,34 @@ fn two_explorers_run_at_a_time() {
     );
 }
 
+#[test]
+fn explorers_at_the_same_time_show_each_what_it_has_read() {
+    let world = World::new(json!([
+        [explore("c1", "Where?"), explore("c2", "Where?")],
+        [{ "gate": "one" }, grep("g1")],
+        [{ "gate": "other" }, grep("g2")],
+        [{ "gate": "one again" }, grep("g3")],
+        [{ "gate": "end" }, { "text": "here" }],
+        [{ "gate": "end" }, { "text": "here" }],
+        [{ "text": "done" }],
+    ]));
+    let (mut client, session) = session_with(&world, json!({}));
+    let id = client.prompt(&session, "Where?");
+    let model = world.rehearsal();
+    world.wait(model.waiting_at("other"));
+    for (gate, next) in [("one", "one again"), ("other", "end")] {
+        model.open(gate);
+        world.wait(model.waiting_at(next));
+    }
+    model.open("one again");
+    client.find(|message| {
+        let content = message["params"]["update"]["content"].to_string();
+        content.matches("limit").count() == 2
+    });
+    model.open("end");
+    client.answer(id);
+}
+
 /// Rules for reading hold, and what they would ask the person about is refused: nobody waits for an explorer.
 #[test]
 fn explorers_read_what_the_session_may_read() {

@@ -6,7 +6,6 @@ use std::fmt;
 use super::{Message, State, said};
 use crate::agent::answer::End;
 use crate::agent::schedule::Outcome;
-use crate::model::AssistantMessage;
 use crate::tools::{PlanEntry, PlanStatus};
 
 /// How often in a row the model is asked to continue.
@@ -208,11 +207,7 @@ impl State {
         }
         self.nudges.in_a_row += 1;
         if self.answer.is_none() {
-            let nothing = AssistantMessage {
-                text: NOTHING.to_owned(),
-                ..AssistantMessage::default()
-            };
-            self.push(Message::Assistant(nothing)).await;
+            self.push(Message::answer(NOTHING)).await;
         }
         self.push(Message::note(reason.to_string())).await;
         true

@@ -27,8 +27,8 @@ pub(super) struct Updates {
     meta: Option<Map<String, Value>>,
     /// The changes that running calls propose: a call that fails keeps its diff.
     proposed: HashMap<String, Vec<FileDiff>>,
-    /// The output of the running call.
-    said: updates::Said,
+    /// The displayed output of each running call.
+    outputs: HashMap<String, String>,
     /// The open request that is not about a call of the model's.
     pause: Option<String>,
     state: Option<State>,
@@ -54,7 +54,7 @@ impl Updates {
             answers: 0,
             meta: None,
             proposed: HashMap::new(),
-            said: updates::Said::default(),
+            outputs: HashMap::new(),
             pause: None,
             state: None,
             toggles,
@@ -80,10 +80,14 @@ impl Updates {
                 content,
                 line,
             } => {
-                let update = self.said.more(call_id, &content, &line);
+                let tail = self.outputs.entry(call_id.clone()).or_default();
+                let update = updates::output(call_id, tail, &content, &line);
                 self.send(update);
             }
             event => {
+                if let AgentEvent::ToolExecutionEnd { call_id, .. } = &event {
+                    self.outputs.remove(call_id);
+                }
                 let proposed = self.proposed(&event);
                 match updates::project(event, &proposed)? {
                     Projected::Text { chunk, text } => {

@@ -113,7 +113,9 @@ pub(in crate::session) fn events(
                     }
                 }
                 Message::Results { results } => {
-                    results.into_iter().for_each(|it| replay.result(it));
+                    for result in results {
+                        replay.result(result);
+                    }
                 }
             },
             Record::Call(call) if !call.id.is_empty() && !asked.contains(&call.id) => {
