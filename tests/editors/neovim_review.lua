@@ -277,7 +277,9 @@ function M.test(t, model, use)
       return api.nvim_win_get_cursor(0)[1]
     end
     api.nvim_win_set_cursor(0, { 4, 0 })
-    t.equal({ press(']h'), press(']h'), press('[h'), press('[h') }, { 9, 1, 9, 1 })
+    vim.cmd('8,9fold')
+    t.equal({ press(']h'), vim.fn.foldclosed(9) }, { 9, -1 }, 'a fold is opened')
+    t.equal({ press(']h'), press('[h'), press('[h') }, { 1, 9, 1 })
     press('<Space>r')
     wait_changes(1)
     t.equal(lines()[1], 'one')

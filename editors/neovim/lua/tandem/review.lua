@@ -358,6 +358,7 @@ function Review:jump(step)
   end
   local last = api.nvim_buf_line_count(0)
   api.nvim_win_set_cursor(0, { math.min(marks.rows(target) + 1, last), 0 })
+  vim.cmd('normal! zv')
 end
 
 return Review
