@@ -70,6 +70,10 @@ function remedies(code: string | undefined): readonly Remedy[] {
 
 /** Begins with a capital and ends with a full stop, unless it is several lines. */
 export function sentence(text: string): string {
-  const whole = /[.!?:)\n]$/.test(text) ? text : `${text}.`;
-  return /^[a-z]+\s/.test(whole) ? whole.charAt(0).toUpperCase() + whole.slice(1) : whole;
+  return capitalized(/[.!?:)\n]$/.test(text) ? text : `${text}.`);
+}
+
+/** Unless it begins with a name. */
+export function capitalized(text: string): string {
+  return /^[a-z]+\s/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }

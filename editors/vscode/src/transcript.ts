@@ -5,6 +5,7 @@
 import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
 import { duration, withoutExit } from "./exit";
+import { capitalized } from "./failure";
 import type { Change, Chip, Item, Question, Remedy } from "./messages";
 import type { DiffContent, Job, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
 import { mixedScripts } from "./safe";
@@ -356,7 +357,7 @@ function toolItem({ id, call, options }: ToolEntry, nameOf: (path: string) => st
     title: call.title,
     ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
     diffs: diffs(call).map((diff) => ({ ...diffView(diff), path: nameOf(diff.path) })),
-    output: asks ? output(call).replace(/^The user answers: /, "") : exit ? withoutExit(output(call), exit) : output(call),
+    output: shownOutput(call, asks, options !== undefined),
     ...(asks && { isAsked: true }),
     ...(styles && { styles }),
     ...(command !== undefined && { command }),
@@ -397,6 +398,16 @@ function diffs(call: ToolCall): DiffContent[] {
 function output(call: ToolCall): string {
   const texts = (call.content ?? []).map((content) => (content.type === "content" ? (content.content.text ?? "") : ""));
   return texts.filter((text) => text !== "").join("\n");
+}
+
+/** With a request for permission it is a command, or a note. */
+function shownOutput(call: ToolCall, isAsked: boolean, isOpen: boolean): string {
+  const text = output(call);
+  const exit = call._meta?.["tandem/exit"];
+  if (isAsked) {
+    return text.replace(/^The user answers: /, "");
+  }
+  return exit ? withoutExit(text, exit) : isOpen && call.kind !== "execute" ? capitalized(text) : text;
 }
 
 function asMarkdown(entry: Entry): string {

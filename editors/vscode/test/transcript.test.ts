@@ -112,6 +112,16 @@ test("a tool call update changes the fields it has; content replaces", () => {
   assert.deepEqual({ title, status, diffs, output }, { title: "Edit a", status: "failed", diffs: [], output: "refused" });
 });
 
+test("the note of a request begins with a capital, a command does not", () => {
+  const made = new Transcript();
+  const content = (text: string) => [{ type: "content" as const, content: { type: "text" as const, text } }];
+  made.openQuestion({ toolCallId: "a", kind: "edit", content: content("nothing has changed yet") }, options);
+  made.openQuestion({ toolCallId: "b", kind: "edit", content: content("a.txt is ignored") }, options);
+  made.openQuestion({ toolCallId: "c", kind: "execute", content: content("make all") }, options);
+  const outputs = made.all().map((item) => item.kind === "tool" && item.output);
+  assert.deepEqual(outputs, ["Nothing has changed yet", "a.txt is ignored", "make all"]);
+});
+
 test("a question that is no call, such as whether to start a plan, keeps its answer", () => {
   const made = new Transcript();
   const options = [{ optionId: "answer_start", name: "Start", kind: "allow_once" as const }];

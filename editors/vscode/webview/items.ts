@@ -226,17 +226,19 @@ class ToolView implements ItemView {
 
   append(): void {}
 
-  /** Of a command that requires approval, what is said of it stands below it; a file in the request can be opened where it is named. */
+  /** Of changes or a command that require approval, what is said of them stands below; a file in the request can be opened where it is named. */
   private drawOutput(shown: string, styles: ToolItem["styles"]): Child[] {
-    const { question, command = "", location } = this.item;
+    const { question, command = "", location, diffs } = this.item;
     const at = question === undefined || location === undefined ? -1 : shown.indexOf(location.path);
     if (location !== undefined && at !== -1) {
       const click = () => this.send({ type: "open", location });
       const file = h("button", { type: "button", class: "link", click }, visible(location.path));
       return [h("p", { class: "facts" }, visible(shown.slice(0, at)), file, visible(shown.slice(at + location.path.length)))];
     }
-    const facts = question !== undefined && command !== "" && shown.startsWith(`${command}\n`) ? shown.slice(command.length + 1) : "";
-    const output = facts === "" ? shown : command;
+    const asked = question !== undefined;
+    const isNote = asked && command === "" && diffs.length > 0;
+    const facts = isNote ? shown : asked && command !== "" && shown.startsWith(`${command}\n`) ? shown.slice(command.length + 1) : "";
+    const output = isNote ? "" : facts === "" ? shown : command;
     return [
       output !== "" && h("pre", { class: "output", tabindex: "0" }, ...styled(output, styles)),
       facts !== "" && h("p", { class: "facts" }, visible(facts)),
