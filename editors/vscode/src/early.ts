@@ -49,7 +49,7 @@ export class EarlyTyping implements Disposable {
   }
 }
 
-/** What was typed at one place among so many characters, and how many there are then; `undefined` if others changed too. */
+/** What was typed at one place in a text of `length` characters, and its length after that; `undefined` if others changed too. */
 export function typedBy(changes: readonly Change[], from: number, length: number): { typed: string; length: number } | undefined {
   let typed = "";
   let start = NaN;

@@ -98,7 +98,7 @@ local handlers = {
     -- A command may have written the files: buffers without changes of their own are read again instead of edited.
     -- Neovim gives the text it reads the version of the text before, for which this edit was made.
     if M.reload(client.config.root_dir) then
-      return { applied = false, failureReason = 'files that changed on the disk were read again' }
+      return { applied = false, failureReason = 'files changed on disk and were reloaded' }
     end
     local turns = vim.tbl_map(function(session)
       return session.state ~= 'idle' and session.turn or 0
