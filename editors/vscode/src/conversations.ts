@@ -2,7 +2,7 @@
  * The open conversations of this window, which are restored after a reload.
  * Invariant: exactly one is shown; others may run in the background.
  */
-import { type Disposable, EventEmitter, l10n, workspace } from "vscode";
+import { type Disposable, EventEmitter, workspace } from "vscode";
 import { Draft } from "./draft";
 import { failure } from "./failure";
 import type { Memory } from "./memory";
@@ -278,7 +278,7 @@ export class Conversations implements Disposable {
     } catch (error) {
       session.dispose();
       this.open = this.open.filter((other) => other !== one);
-      this.current.transcript.notice(l10n.t("The session could not be opened: {0}", failure(error).text));
+      this.current.transcript.notice(failure(error).text);
       this.happened.fire({ type: "changed" });
       return undefined;
     }

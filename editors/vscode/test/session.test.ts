@@ -92,7 +92,7 @@ test("a session that cannot be loaded leaves the one that is shown, which goes o
   const loaded = conversations.load("held");
   (await stage.take("session/load")).reject(new ResponseError(-32603, "it is open in another tandem"));
   await loaded;
-  assert.deepEqual(texts(), ["old question", "old answer", "The session could not be opened: It is open in another tandem."]);
+  assert.deepEqual(texts(), ["old question", "old answer", "It is open in another tandem."]);
   assert.equal(stage.hasAsked("session/close"), false);
   void conversations.current.prompt({ text: "go on", attachments: [] });
   assert.equal((await stage.take("session/prompt")).params.sessionId, "old");
