@@ -42,6 +42,7 @@ function M.test(t, model, setup)
 
   test('long lines of a change wrap before it is allowed', function()
     local edits = { { old_text = 'println!("listening on {port}");', new_text = long } }
+    screen:lua('vim.wo.wrap = false') -- what is virtual does not scroll
     model:script({ { call = { id = 'c1', name = 'edit_file', arguments = { path = 'src/main.rs', edits = edits } } } })
     screen:keys(':Tandem ask Say more', 'Enter')
     shows('needs approval', 'its end");')
@@ -51,6 +52,7 @@ function M.test(t, model, setup)
     screen:keys(':Tandem chat', 'Enter')
     screen:keys(':close', 'Enter') -- the chat shows it, too
     shows('its end");')
+    screen:lua('vim.wo[vim.fn.bufwinid("main.rs")].wrap = true')
   end)
 
   test('an edit in place is scrolled into the window as it comes, and its keys are seen', function()

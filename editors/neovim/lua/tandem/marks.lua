@@ -25,19 +25,19 @@ local function lines_of(text)
   return text == '' and {} or vim.split((text:gsub('\r?\n$', '')), '\r?\n')
 end
 
---- The cells that a line of a buffer has: those of its narrowest window that wraps lines.
+--- The cells that a line of a buffer has in its narrowest window.
 ---@param bufnr integer
 ---@return number
 local function room_of(bufnr)
   local room = math.huge
   for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
     local info = vim.fn.getwininfo(win)[1]
-    room = vim.wo[win].wrap and math.min(room, info.width - info.textoff) or room
+    room = math.min(room, info.width - info.textoff)
   end
   return room
 end
 
---- Text as virtual lines. Neovim would cut what has no room; they wrap as the lines of the buffer do.
+--- Text as virtual lines. Neovim cuts and never scrolls them, so they wrap here.
 ---@param bufnr integer
 ---@param lines string[]
 ---@param highlight string
