@@ -279,14 +279,17 @@ async fn on_disk(workspace: &Workspace, changes: ChangeSet, images: &Arc<Images>
     reverted
 }
 
-/// The open document of a file that has the same text, and that text: the file may be changed on the disk.
+/// The open document of a file that has the same text, or had it until a command changed or removed it, and that text:
+/// the file may be changed on the disk.
 fn saved_document(workspace: &Workspace, path: &Path) -> Option<(WorkspacePath, Arc<str>)> {
-    let document = workspace.documents().find(path)?;
+    let documents = workspace.documents();
+    let document = documents.of_file(path)?;
     let path = workspace.resolve_path(path).ok()?;
-    (text_now(&path)? == document.text).then(|| {
-        workspace.documents().note_stored(&document);
-        (path, Arc::clone(&document.text))
-    })
+    if text_now(&path).as_ref() == Some(&document.text) {
+        documents.note_stored(&document);
+    }
+    let is_stored = documents.is_stored(&document);
+    is_stored.then(|| (path, Arc::clone(&document.text)))
 }
 
 /// Whether anything of the change is in an unsaved text; otherwise it is in the file alone.

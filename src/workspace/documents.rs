@@ -177,7 +177,7 @@ impl Documents {
     }
 
     /// Whether the document's file is known to have had this text: nothing of it is the person's alone.
-    pub(super) fn is_stored(&self, document: &Arc<Document>) -> bool {
+    pub(crate) fn is_stored(&self, document: &Arc<Document>) -> bool {
         let state = self.state();
         let buffer = state.open.get(&document.uri);
         buffer.is_some_and(|buffer| buffer.is_stored && buffer.is_at(document))
@@ -268,6 +268,14 @@ impl Documents {
     pub fn find(&self, real: &Path) -> Option<Arc<Document>> {
         let found = self.standing(|buffer| buffer.path.as_deref() == Some(real));
         found.into_iter().next()
+    }
+
+    /// The document of the file at `real`, a path without symlinks, or of what was there.
+    pub(crate) fn of_file(&self, real: &Path) -> Option<Arc<Document>> {
+        let mut state = self.state();
+        let mut all = state.open.values_mut();
+        all.find(|buffer| buffer.path.as_deref() == Some(real))
+            .map(Buffer::snapshot)
     }
 
     /// The document that the editor knows by this path.

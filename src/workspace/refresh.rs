@@ -51,12 +51,16 @@ impl Workspace {
                 continue;
             }
             // The edit that reverts the new text to the old one, reversed.
-            let change = FileChange::new(Some(file.new), document.text.clone());
+            let change = FileChange::new(Some(file.new.clone()), document.text.clone());
             if let Err(error) = self.undo(&file.path, &change).await {
                 tracing::warn!(
                     "the editor shows an old text of {}: {error}",
                     file.path.display()
                 );
+            } else if let Some(document) = self.document(&file.path)
+                && document.text == file.new
+            {
+                self.documents().note_stored(&document);
             }
         }
     }

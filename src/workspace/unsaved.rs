@@ -87,7 +87,7 @@ impl Workspace {
         still
     }
 
-    /// The texts with unsaved changes in the editor, by name, except chat files.
+    /// The texts with unsaved changes in the editor, by name, except chat files and documents of files that are no text.
     pub async fn unsaved_texts(&self) -> Vec<Unsaved> {
         let mut unsaved = Vec::new();
         for document in self.documents().all() {
@@ -106,6 +106,10 @@ impl Workspace {
                 ..
             }) = self.peek(&path).await
             {
+                // A command replaced the file by something else than text, and the editor has not read it again.
+                if matches!(disk::text(&path).await, Err(FileError::Binary(..))) {
+                    continue;
+                }
                 let bytes = stored
                     .encode(&text)
                     .map_or_else(|_| text.as_bytes().to_vec(), std::borrow::Cow::into_owned);

@@ -1,6 +1,6 @@
 //! Histories at random: turns that edit and run commands, on the workspace or on a private copy, files that a person
-//! saves in between, restarts, undo and redo in any order. What nobody else touched comes back byte for byte, and no
-//! line of the person's is ever lost.
+//! saves or types into in between, restarts, undo and redo in any order. What nobody else touched comes back byte for
+//! byte, and no line of the person's is ever lost.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,6 +14,7 @@ use tandem::server::Transport;
 
 use super::*;
 use crate::driver::choose;
+use crate::plain::place;
 use crate::program::Program;
 
 /// How many histories are played; more with `TANDEM_HISTORIES`.
@@ -46,8 +47,11 @@ enum Event {
     Turn(Vec<Act>),
     /// A turn on a private copy; whether it is applied.
     Trial(Vec<Act>, bool),
-    /// The person puts a line of theirs above all others and saves the file.
-    Save(Name),
+    /// The person puts a line of theirs above all others: in the editor if the file is open there, or else on disk.
+    Type(Name),
+    Open(Name),
+    /// An open file is saved, and closed or not.
+    Save(Name, bool),
     Undo,
     Redo,
     /// A file of the last turn that changed it is rejected, or everything, and that is undone.
@@ -77,14 +81,16 @@ fn history() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         6 => acts().prop_map(Event::Turn),
         2 => (acts(), any::<bool>()).prop_map(|(acts, apply)| Event::Trial(acts, apply)),
-        3 => (0..NAMES.len()).prop_map(Event::Save),
+        3 => (0..NAMES.len()).prop_map(Event::Type),
+        2 => (0..NAMES.len()).prop_map(Event::Open),
+        1 => (0..NAMES.len(), any::<bool>()).prop_map(|(name, close)| Event::Save(name, close)),
         4 => Just(Event::Undo),
         3 => Just(Event::Redo),
         2 => proptest::option::of(0..NAMES.len()).prop_map(Event::Reject),
         1 => Just(Event::Restart),
         1 => Just(Event::Kill),
     ];
-    vec(event, 4..14)
+    vec(event, 4..16)
 }
 
 /// What stands at each path: its kind and mode, and its bytes.
@@ -115,6 +121,14 @@ fn tree(folder: &Path) -> Tree {
     found
 }
 
+/// A document in the editor.
+struct Document {
+    text: String,
+    /// What the file had when it was last read or written.
+    saved: String,
+    version: i64,
+}
+
 /// A turn that changed something, and whether the person saved nothing since.
 struct Turn {
     before: Tree,
@@ -126,6 +140,7 @@ struct Player {
     world: World,
     server: Option<(Program, Client)>,
     session: String,
+    documents: BTreeMap<Name, Document>,
     count: usize,
     done: Vec<Turn>,
     undone: Vec<Turn>,
@@ -146,6 +161,7 @@ impl Player {
             world,
             server: None,
             session: String::new(),
+            documents: BTreeMap::new(),
             count: 0,
             done: Vec::new(),
             undone: Vec::new(),
@@ -172,6 +188,146 @@ impl Player {
         &mut self.server.as_mut().unwrap().1
     }
 
+    fn path(&self, name: Name) -> PathBuf {
+        self.world.path().join(NAMES[name])
+    }
+
+    /// The answer to a request; meanwhile the editor applies edits, and questions are answered with yes, but for the
+    /// changes of a private copy with `apply`.
+    fn answer(&mut self, id: i64, apply: bool) -> Value {
+        loop {
+            let message = self.client().find(|message| {
+                let is_question = message["method"] == "session/request_permission"
+                    || message["method"] == "workspace/applyEdit";
+                is_question || (message["id"] == id && message.get("method").is_none())
+            });
+            if message.get("method").is_none() {
+                self.read_again();
+                return message;
+            }
+            if message["method"] == "workspace/applyEdit" {
+                let applied = self.apply(&message["params"]["edit"]["documentChanges"]);
+                self.client()
+                    .respond(&message, json!({ "applied": applied }));
+                continue;
+            }
+            let title = message["params"]["toolCall"]["title"].as_str().unwrap();
+            let is_no = !apply && title.starts_with("Apply the changes");
+            let answer = if is_no { "reject_once" } else { "allow_once" };
+            choose(self.client(), &message, answer);
+        }
+    }
+
+    fn apply(&mut self, changes: &Value) -> bool {
+        let changes = changes.as_array().unwrap();
+        for change in changes {
+            let uri = &change["textDocument"]["uri"];
+            let is_it = |name: &Name| *uri == self.world.uri(NAMES[*name]);
+            let name = (0..NAMES.len()).find(is_it).unwrap();
+            let Some(document) = self.documents.get_mut(&name) else {
+                return false;
+            };
+            if change["textDocument"]["version"] != document.version {
+                return false;
+            }
+            let mut edits: Vec<_> = change["edits"].as_array().unwrap().iter().collect();
+            edits.sort_by_key(|edit| place(&document.text, &edit["range"]["start"]));
+            let mut text = document.text.clone();
+            for edit in edits.into_iter().rev() {
+                let place = |end: &str| place(&document.text, &edit["range"][end]);
+                text.replace_range(
+                    place("start")..place("end"),
+                    edit["newText"].as_str().unwrap(),
+                );
+            }
+            self.shows(name, text);
+        }
+        true
+    }
+
+    /// A document has this text from now on.
+    fn shows(&mut self, name: Name, text: String) {
+        let uri = self.world.uri(NAMES[name]);
+        let document = self.documents.get_mut(&name).unwrap();
+        document.version += 1;
+        document.text.clone_from(&text);
+        let version = document.version;
+        change_document(self.client(), &uri, version, &text);
+    }
+
+    /// The editor reads files again that changed on disk, where nothing was typed; what is no text is closed.
+    fn read_again(&mut self) {
+        for name in 0..NAMES.len() {
+            let path = self.path(name);
+            let Some(document) = self.documents.get_mut(&name) else {
+                continue;
+            };
+            if path.symlink_metadata().is_err() {
+                continue;
+            }
+            let on_disk = std::fs::read_to_string(path).ok();
+            if on_disk.as_ref() == Some(&document.text) {
+                document.saved.clone_from(&document.text);
+            }
+            if document.text != document.saved {
+                continue;
+            }
+            match on_disk {
+                Some(text) if text == document.saved => {}
+                Some(text) => {
+                    document.saved.clone_from(&text);
+                    self.shows(name, text);
+                }
+                None => self.close(name),
+            }
+        }
+    }
+
+    fn close(&mut self, name: Name) {
+        self.documents.remove(&name);
+        let document = json!({ "textDocument": { "uri": self.world.uri(NAMES[name]) } });
+        self.client().notify("textDocument/didClose", document);
+    }
+
+    fn open(&mut self, name: Name) {
+        let Ok(text) = std::fs::read_to_string(self.path(name)) else {
+            return;
+        };
+        if self.documents.contains_key(&name) {
+            return;
+        }
+        let document = Document {
+            text: text.clone(),
+            saved: text.clone(),
+            version: 1,
+        };
+        self.documents.insert(name, document);
+        let uri = self.world.uri(NAMES[name]);
+        self.client().open(&uri, &text);
+    }
+
+    fn save(&mut self, name: Name, close: bool) {
+        let path = self.path(name);
+        let Some(document) = self.documents.get_mut(&name) else {
+            return;
+        };
+        let is_there = path.symlink_metadata().is_ok();
+        if !is_there && document.text == document.saved {
+            return;
+        }
+        // An editor asks before it overwrites what somebody else wrote; here the person says no.
+        let is_newer = std::fs::read_to_string(&path).is_ok_and(|now| now != document.saved);
+        if is_newer || std::fs::write(&path, &document.text).is_err() {
+            return;
+        }
+        document.saved.clone_from(&document.text);
+        let document = json!({ "textDocument": { "uri": self.world.uri(NAMES[name]) } });
+        self.client().notify("textDocument/didSave", document);
+        if close {
+            self.close(name);
+        }
+    }
+
     fn automatic(&mut self) {
         let params = json!({ "sessionId": self.session, "modeId": "auto" });
         self.client().call("session/set_mode", params);
@@ -185,6 +341,11 @@ impl Player {
         drop(client);
         program.ends();
         self.start();
+        for (name, document) in &mut self.documents {
+            document.version = 1;
+            let uri = self.world.uri(NAMES[*name]);
+            self.server.as_mut().unwrap().1.open(&uri, &document.text);
+        }
         self.undone.clear();
         if self.count == 0 {
             // A session without a prompt is not stored.
@@ -204,8 +365,19 @@ impl Player {
         self.automatic();
     }
 
+    /// What a person sees: the workspace, with the text of what is open.
     fn tree(&self) -> Tree {
-        tree(&self.world.path())
+        let mut tree = tree(&self.world.path());
+        for (name, document) in &self.documents {
+            let path = PathBuf::from(NAMES[*name]);
+            // What is left in the editor of a removed file is not unsaved.
+            let file = tree.get(&path).map(|(mode, _)| *mode);
+            if file.is_some() || document.text != document.saved {
+                let mode = file.unwrap_or(0o100_644);
+                tree.insert(path, (mode, document.text.clone().into_bytes()));
+            }
+        }
+        tree
     }
 
     /// The call of a tool for an act, in a workspace as it is now.
@@ -215,8 +387,9 @@ impl Player {
         let line = match *act {
             Act::Edit(name, line) => {
                 let name = NAMES[name];
-                let text =
-                    std::fs::read_to_string(self.world.path().join(name)).unwrap_or_default();
+                let tree = self.tree();
+                let bytes = tree.get(Path::new(name)).map(|(_, bytes)| &**bytes);
+                let text = String::from_utf8_lossy(bytes.unwrap_or_default());
                 let old = text.lines().nth(line).unwrap_or("none");
                 return edit(name, &[(old, &new)]);
             }
@@ -250,24 +423,9 @@ impl Player {
             "change it"
         };
         let session = self.session.clone();
-        let client = self.client();
-        let prompt = client.prompt(&session, text);
-        loop {
-            let message = client.find(|message| {
-                message["method"] == "session/request_permission"
-                    || (message["id"] == prompt && message.get("method").is_none())
-            });
-            if message["method"] != "session/request_permission" {
-                assert_eq!(message["result"]["stopReason"], "end_turn", "{message}");
-                break;
-            }
-            let title = message["params"]["toolCall"]["title"].as_str().unwrap();
-            let answer = match apply {
-                Some(false) if title.starts_with("Apply the changes") => "reject_once",
-                _ => "allow_once",
-            };
-            choose(client, &message, answer);
-        }
+        let prompt = self.client().prompt(&session, text);
+        let answer = self.answer(prompt, apply != Some(false));
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
         let after = self.tree();
         if apply == Some(false) {
             assert_eq!(before, after, "a discarded trial changes nothing");
@@ -282,25 +440,34 @@ impl Player {
         }
     }
 
-    fn save(&mut self, name: Name) {
-        let path = self.world.path().join(NAMES[name]);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(_) => return,
-        };
+    fn types(&mut self, name: Name) {
+        let path = self.path(name);
         let line = format!("mine {}", self.mine.len());
-        if std::fs::write(&path, format!("{line}\n{text}")).is_ok() {
-            self.mine.push((path, line));
-            for turn in self.done.iter_mut().chain(&mut self.undone) {
-                turn.untouched = false;
+        if let Some(document) = self.documents.get(&name) {
+            let text = format!("{line}\n{}", document.text);
+            self.shows(name, text);
+        } else {
+            let text = match std::fs::read_to_string(&path) {
+                Ok(text) => text,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+                Err(_) => return,
+            };
+            if std::fs::write(&path, format!("{line}\n{text}")).is_err() {
+                return;
             }
+            // By a link, it may be a file that is open.
+            self.read_again();
+        }
+        self.mine.push((path, line));
+        for turn in self.done.iter_mut().chain(&mut self.undone) {
+            turn.untouched = false;
         }
     }
 
     fn review(&mut self, action: &str, more: Value) -> Value {
         let session = self.session.clone();
-        let answer = review(self.client(), &session, action, more);
+        let id = ask_review(self.client(), &session, action, more);
+        let answer = self.answer(id, true);
         let left = answer["result"]["left"].as_array().into_iter().flatten();
         let paths = left.map(|left| PathBuf::from(left["path"].as_str().unwrap()));
         self.left.extend(paths);
@@ -333,7 +500,7 @@ impl Player {
 
     fn reject(&mut self, name: Option<Name>) {
         let before = self.tree();
-        let path = name.map(|name| self.world.path().join(NAMES[name]));
+        let path = name.map(|name| self.path(name));
         let rejected = self.review("reject", json!({ "path": path }));
         if rejected.get("error").is_some() {
             assert_eq!(self.tree(), before, "{rejected}");
@@ -351,7 +518,9 @@ impl Player {
         match event {
             Event::Turn(acts) => self.turn(acts, None),
             Event::Trial(acts, apply) => self.turn(acts, Some(*apply)),
-            Event::Save(name) => self.save(*name),
+            Event::Type(name) => self.types(*name),
+            Event::Open(name) => self.open(*name),
+            Event::Save(name, close) => self.save(*name, *close),
             Event::Undo => self.undo(),
             Event::Redo => self.redo(),
             Event::Reject(name) => self.reject(*name),
