@@ -7,7 +7,22 @@ use cap_std::fs::Dir;
 use crate::workspace::{Root, native};
 
 /// The parts of a repository that name programs to run.
-pub(super) const PARTS: [&str; 4] = ["config", "config.worktree", "hooks", "info/attributes"];
+pub(super) const PARTS: [&str; 5] = [
+    "config",
+    OF_WORKTREE,
+    "hooks",
+    "info/attributes",
+    SETTINGS_ELSEWHERE,
+];
+
+/// What names the folder whose settings git reads instead: only a worktree has it.
+pub(super) const SETTINGS_ELSEWHERE: &str = "commondir";
+
+/// The settings of one worktree, its main one for one.
+pub(super) const OF_WORKTREE: &str = "config.worktree";
+
+/// The folder of a repository with those of its worktrees.
+pub(super) const WORKTREES: &str = "worktrees";
 
 /// Entries that every repository's folder has.
 pub(super) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
@@ -32,6 +47,15 @@ const SETTINGS: [(&str, &[&str]); 6] = [
     ("init", &["defaultbranch"]),
     ("extensions", &["objectformat", "refstorage"]),
 ];
+
+/// Whether what is there instead of the settings of a worktree names anything but its repository.
+pub(super) fn names_another(dir: &Dir, path: &Path) -> bool {
+    dir.symlink_metadata(path).is_ok_and(|found| {
+        // Nothing waits for a pipe.
+        let own = found.is_file().then(|| dir.read_to_string(path).ok());
+        own.flatten().is_none_or(|own| own.trim() != "../..")
+    })
+}
 
 /// The repository that the folder `root` is a worktree of, if it is elsewhere.
 pub(super) fn linked(root: &Root) -> Option<PathBuf> {
@@ -74,7 +98,9 @@ fn is_inert_config(text: &str) -> bool {
         .filter(|line| !line.is_empty() && !line.starts_with(['#', ';']))
         .all(|line| {
             if let Some(section) = line.strip_prefix('[') {
-                let Some(section) = section.strip_suffix(']') else {
+                // A setting may stand on the line of its section.
+                let section = section.strip_suffix(']');
+                let Some(section) = section.filter(|section| !section.contains(']')) else {
                     return false;
                 };
                 let name = section
@@ -116,6 +142,8 @@ mod tests {
         );
         check("[core]\n\tfsmonitor = touch x\n", false);
         check("[core]fsmonitor = touch x\n", false);
+        check("[remote \"origin\"]uploadpack = touch x #]\n", false);
+        check("[remote.origin]uploadpack = touch x ;]\n", false);
         check("[remote \"origin\"]\n\turl = ext::sh -c id\n", false);
         check("[alias]\n\tco = !touch x\n", false);
         check("[user]\n\tname = a\\\n\tb\n", false);

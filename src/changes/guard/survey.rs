@@ -34,6 +34,8 @@ const SKIPPED: [&str; 7] = [
 
 /// The folder of a repository with those of its submodules.
 const MODULES: &str = "modules";
+/// Its folders that have nothing but what git writes.
+const WRITTEN_BY_GIT: [&str; 5] = ["lfs", "logs", "objects", "refs", git::WORKTREES];
 
 /// The protected files of a root.
 #[derive(Debug, Default)]
@@ -119,6 +121,18 @@ impl Survey {
                 self.unit(dir, part);
             }
         }
+        let worktrees = path.join(git::WORKTREES);
+        for (name, _) in entries(dir, &worktrees) {
+            let own = worktrees.join(name);
+            let named = own.join(git::SETTINGS_ELSEWHERE);
+            if git::names_another(dir, &named) {
+                self.unit(dir, named);
+            }
+            let settings = own.join(git::OF_WORKTREE);
+            if dir.symlink_metadata(&settings).is_ok() {
+                self.unit(dir, settings);
+            }
+        }
         self.repositories.insert(path.to_owned(), inode(dir, path));
     }
 
@@ -160,8 +174,11 @@ impl Survey {
         for (path, kept) in &after.kept {
             let known = !is_new(path) || added.last().is_some_and(|above| path.starts_with(above));
             let was_looked_at = self.searched.as_ref().is_none_or(|searched| {
-                let known = path.ancestors().skip(1).find(|above| !is_new(above));
+                let mut above = path.ancestors().skip(1);
+                let known = above.clone().find(|above| !is_new(above));
                 known.is_some_and(|above| searched.contains(above))
+                    // All parts of a repository are looked at.
+                    || above.any(|above| self.repositories.contains_key(above))
             });
             let is_left = kept.is_folder() && is_shared(path);
             if !known && was_looked_at && !is_left && !after.is_inert(path, kept) {
@@ -276,33 +293,33 @@ impl Holds {
         folder: &Path,
         entries: impl Iterator<Item = (&'a OsStr, FileType)> + Clone,
     ) -> Self {
-        let has = |mark: &str| entries.clone().any(|(name, _)| name == mark);
-        let mut holds = Self {
-            is_repository: git::MARKS.iter().all(|mark| has(mark)),
-            parts: BTreeMap::new(),
+        let has = |mark: &str| {
+            let mut names = entries.clone();
+            names.any(|(name, _)| name.eq_ignore_ascii_case(mark))
         };
+        let is_repository = has("HEAD") && (has("commondir") || (has("objects") && has("refs")));
+        let mut parts = BTreeMap::new();
         for (name, kind) in entries {
-            let is_searched = if holds.is_repository {
-                name == MODULES
-            } else {
-                !SKIPPED.iter().any(|skipped| name == *skipped)
-            };
-            let part = if holds.is_repository && !is_searched {
-                continue;
-            } else if name == ".git" && kind.is_dir() {
+            // A command may make any folder look like a repository.
+            let is_in = |names: &[&str]| names.iter().any(|other| name == *other);
+            let is_skipped = is_in(&SKIPPED) || (is_repository && is_in(&WRITTEN_BY_GIT));
+            let part = if name == ".git" && kind.is_dir() {
                 Part::Repository
             } else if is_protected_in(folder, name) {
                 Part::Protected
-            } else if kind.is_dir() && is_searched {
+            } else if kind.is_dir() && !is_skipped {
                 Part::Folder
             } else if FileType::is_socket(&kind) {
                 Part::Socket
             } else {
                 continue;
             };
-            holds.parts.insert(name.to_owned(), part);
+            parts.insert(name.to_owned(), part);
         }
-        holds
+        Self {
+            is_repository,
+            parts,
+        }
     }
 
     /// Whether there is more in it than folders that have to be searched.

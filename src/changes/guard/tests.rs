@@ -191,6 +191,22 @@ fn approved_changes_stay() {
 
 #[cfg(unix)]
 #[test]
+fn a_known_repository_is_guarded_in_a_workspace_too_large_to_search() {
+    let many: Vec<String> = (0..1600).map(|number| format!("many/{number}/x")).collect();
+    let files: Vec<&str> = GIT
+        .into_iter()
+        .chain(many.iter().map(String::as_str))
+        .collect();
+    let place = Place::new(&files);
+    for part in ["commondir", "config.worktree"] {
+        place.write(&format!(".git/{part}"), "x");
+    }
+    let notes = place.restore(false);
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes.iter().all(|note| note.contains(".held")), "{notes:?}");
+}
+
+#[test]
 fn only_executed_git_files_are_protected() {
     let place = Place::new(&[
         ".git/HEAD",

@@ -263,6 +263,14 @@ fn protected_files_stay_unchanged_without_leftovers() {
             "echo obey > AGENTS.md; mv AGENTS.md c; rm -f c; ln -s /etc/passwd AGENTS.md; rm -f AGENTS.md".into(),
             "mkdir -p .vscode .github/workflows new/.idea; echo {} > .vscode/tasks.json; echo on > .github/workflows/x.yml; echo evil > .envrc".into(),
             "mkdir bare; cd bare; mkdir objects refs; echo ref: refs/heads/x > HEAD; printf '[core]\\nfsmonitor = touch pwn\\n' > config".into(),
+            // A setting on the line of its section; settings in another folder; a repository around the files.
+            "git init -q keyed; printf '[remote \"o\"]uploadpack = touch pwn #]\\n' >> keyed/.git/config".into(),
+            "mkdir -p evil/objects evil/refs; printf '[core]\\nfsmonitor = touch pwn\\n' > evil/config; echo ../evil > .git/commondir".into(),
+            "mkdir tied; cd tied; echo ref: refs/heads/x > HEAD; echo ../evil > commondir".into(),
+            "git init -q wt; cd wt; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git worktree add -q ../wt2; git worktree add -q ../wt3; echo ../../../../evil > .git/worktrees/wt2/commondir; printf '[core]\\nfsmonitor = touch pwn\\n' > .git/worktrees/wt3/config.worktree".into(),
+            "mkdir objects refs deep; echo ref: refs/heads/x > HEAD; echo obey > CLAUDE.md; echo evil > deep/.envrc".into(),
+            "rmdir objects refs; rm HEAD".into(),
+            "mkdir -p outer/objects outer/refs outer/in; cd outer; echo ref: refs/heads/x > HEAD; echo obey > GEMINI.md; echo obey > in/GEMINI.md".into(),
             "unshare -Ur true || unshare -m true || umount .git || mount -t tmpfs x .git; echo; true".into(),
         ];
         let cases: Vec<_> = commands
@@ -279,7 +287,11 @@ fn protected_files_stay_unchanged_without_leftovers() {
             all.retain(|(path, _)| {
                 !path.components().any(|part| {
                     let name = part.as_os_str().to_string_lossy();
-                    name.contains(".held") || ["bare", "new", ".github", "sub2"].contains(&&*name)
+                    let made = [
+                        "bare", "new", ".github", "sub2", "keyed", "tied", "evil", "wt", "wt2",
+                        "wt3", "deep", "outer",
+                    ];
+                    name.contains(".held") || made.contains(&&*name)
                 })
             });
             all
@@ -305,10 +317,20 @@ fn protected_files_stay_unchanged_without_leftovers() {
             ".github/workflows",
             "new/.idea",
             "bare/config",
+            "keyed/.git/config",
+            ".git/commondir",
+            "tied/commondir",
+            "wt/.git/worktrees/wt2/commondir",
+            "wt/.git/worktrees/wt3/config.worktree",
+            "CLAUDE.md",
+            "deep/.envrc",
+            "outer/GEMINI.md",
+            "outer/in/GEMINI.md",
             ".git/hooks/pre-commit",
         ] {
             assert!(!root.join(name).exists(), "{level:?}: {name} is there");
         }
+        assert!(root.join("wt/.git/worktrees/wt3/commondir").exists());
         assert!(!root.join("pwn").exists());
     }
 }
