@@ -96,12 +96,13 @@ impl Images {
         Self::open(folder)
     }
 
-    /// Those in the file `pack`, which is created if necessary, in a folder that is private.
+    /// Those in the file `pack`, which is created if necessary, in a folder that is private. [`Self::fork`] is the only
+    /// other way to them as long as they are open.
     ///
     /// # Errors
-    /// It cannot be created or read.
+    /// It cannot be created or read, or is open already.
     pub(super) fn pack(pack: &Path) -> io::Result<Self> {
-        let store = Store::Pack(Arc::new(Pack::open(pack)?));
+        let store = Store::Pack(Arc::new(Pack::open_alone(pack)?));
         Ok(Self::of(store, backups(pack)))
     }
 

@@ -2,7 +2,7 @@
 //! does not know, and as much again when all of them are removed.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Take, Write as _};
 use std::path::Path;
 use std::sync::Mutex;
@@ -34,11 +34,28 @@ pub(super) struct Place {
 }
 
 impl Pack {
-    /// Those in the file `path`, which is created if necessary, and to which nobody else adds. What was written in part is
-    /// cut off.
+    /// Those in the file `path`, which is created if necessary. Nobody else can open it this way meanwhile: who adds to it
+    /// has to know where it ends.
+    ///
+    /// # Errors
+    /// It cannot be opened, or somebody has.
+    pub fn open_alone(path: &Path) -> io::Result<Self> {
+        let file = writable(path)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => io::Error::other("the stored copies are in use elsewhere"),
+            TryLockError::Error(error) => error,
+        })?;
+        Self::cut(file)
+    }
+
+    /// The same, where the caller sees to it that nobody else adds to the file. Others can read it on every system.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let pack = Self::of(options.create(true).read(true).append(true).open(path)?)?;
+        Self::cut(writable(path)?)
+    }
+
+    /// Cuts off what was written in part.
+    fn cut(file: File) -> io::Result<Self> {
+        let pack = Self::of(file)?;
         let contents = lock(&pack.0);
         contents.file.set_len(contents.end)?;
         drop(contents);
@@ -98,6 +115,11 @@ impl Pack {
         contents.end = start + length;
         Ok(())
     }
+}
+
+fn writable(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).read(true).append(true).open(path)
 }
 
 impl Contents {
@@ -197,5 +219,19 @@ mod tests {
             write(&pack, "more");
             assert!(stored(&Pack::open(&path).unwrap(), "more"));
         }
+    }
+    /// Who opened it second would add where the first one adds, and the images of both would be damaged.
+    #[test]
+    fn a_pack_of_images_has_one_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("images");
+        let pack = Pack::open_alone(&path).unwrap();
+        let refused = Pack::open_alone(&path).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the stored copies are in use elsewhere"
+        );
+        drop(pack);
+        Pack::open_alone(&path).unwrap();
     }
 }

@@ -305,21 +305,23 @@ struct Look<'a> {
 impl Look<'_> {
     fn root(&self, root: &Arc<Root>) {
         let objects = root.real().join("objects");
-        if is_repository(root) || self.before.objects.contains_key(&objects) {
+        // A root with files stays one, even if a command makes it look like a repository.
+        let is_repository = self.before.objects.contains_key(&objects)
+            || (is_repository(root) && !self.before.folders.contains_key(root.real()));
+        if is_repository {
             self.with_found(|found| found.coverage.has_objects = true);
             self.search_later([PathBuf::new()]);
         } else {
             self.files(root);
         }
         self.search(root);
-        let nested = self.with_found(|found| {
-            let inner = found
-                .repositories
-                .iter()
-                .filter_map(|path| path.strip_prefix(root.real()).ok());
-            inner.map(Path::to_owned).collect::<Vec<_>>()
+        let mut ahead = vec![PathBuf::from(if is_repository { "" } else { ".git" })];
+        self.with_found(|found| {
+            let inner = found.repositories.iter();
+            let inner = inner.filter_map(|path| path.strip_prefix(root.real()).ok());
+            ahead.extend(inner.map(Path::to_owned));
         });
-        let mut repositories = repositories_in(root, &nested);
+        let mut repositories = repositories_in(root.dir(), ahead);
         // A command may have left nothing that looks like a repository.
         let known = self.before.objects.keys().filter_map(|objects| {
             Some(objects.parent()?.strip_prefix(root.real()).ok()?.to_owned())

@@ -32,21 +32,8 @@ pub(crate) fn is_repository(root: &Root) -> bool {
     has_marks(root.dir(), Path::new(""))
 }
 
-/// The folders of the root's repository, of its submodules, and of the repositories in the folders `nested`; relative to
-/// the root, as those are.
-pub(crate) fn repositories(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
-    let dir = root.dir();
-    let own = if is_repository(root) {
-        PathBuf::new()
-    } else {
-        PathBuf::from(".git")
-    };
-    let mut ahead: Vec<PathBuf> = nested
-        .iter()
-        .filter(|folder| **folder != own)
-        .cloned()
-        .collect();
-    ahead.push(own);
+/// The folders of the repositories in the folders `ahead`, and of their submodules; relative to the root, as those are.
+pub(crate) fn repositories(dir: &Dir, mut ahead: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut repositories = Vec::new();
     while let Some(folder) = ahead.pop() {
         if has_marks(dir, &folder) {

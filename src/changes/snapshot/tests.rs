@@ -143,7 +143,7 @@ impl Scene {
             }
         }
         let root = Root::open(&self.root()).unwrap();
-        let repositories = repositories_in(&root, &["nested/.git".into()]);
+        let repositories = repositories_in(root.dir(), vec![".git".into(), "nested/.git".into()]);
         for path in git_state(root.dir(), &repositories) {
             if let Ok(bytes) = fs::read(self.root().join(&path)) {
                 tree.insert(path, (0, bytes));
@@ -217,9 +217,12 @@ fn changes_of_an_interrupted_command_are_found_by_the_manifest() {
         "rm -rf src; mkdir hollow; echo x > new; git add -A; printf x > \"$(printf 'name\\377')\"; chmod +x README.md",
     );
     let root = Arc::new(Root::open(&scene.root()).unwrap());
+    // Nobody else has them open after a kill.
+    let left = scene.folder.path().join("left");
+    fs::copy(scene.folder.path().join("images"), &left).unwrap();
     let mut later = Snapshots::new(
         vec![root],
-        &scene.folder.path().join("images"),
+        &left,
         Some(scene.folder.path().join("objects")),
         &[],
     )

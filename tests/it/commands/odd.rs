@@ -247,6 +247,7 @@ fn a_repository_that_a_command_makes_goes_and_comes_whole() {
         "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm one",
         "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one",
         "git init -q --bare store && git init -q a && git -C a remote -v",
+        "git init -q --bare . && echo other > file && echo new > more",
     ] {
         comes_back(&Stage::new(Level::Best, &[run(line)]), |folder| {
             std::fs::write(folder.join("file"), "text\n").unwrap();
