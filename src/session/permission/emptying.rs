@@ -6,49 +6,21 @@
 //! This is no security boundary (the sandbox is), so a program's own code is not analyzed: only the names of what
 //! removes files in scripting languages are.
 
-use super::programs::{is_language, runs_others};
+use super::programs::{is_language, lists, runs_others};
 use crate::text::shell::Dialect;
 use crate::text::shell::{Command, Piece, Redirection, Word, is_shell, program_name as name, read};
 
 /// Programs that remove content.
-const REMOVERS: [&str; 12] = [
-    "dd",
-    "mv",
-    "rename",
-    "rimraf",
-    "rm",
-    "shred",
-    "srm",
-    "trash",
-    "trash-put",
-    "truncate",
-    "unlink",
-    "wipe",
-];
+const REMOVERS: &str = "
+dd mv rename rimraf rm shred srm trash trash-put truncate unlink wipe
+";
 /// What removes content in scripting languages.
-const CALLS: [&str; 19] = [
-    "Deno.remove",
-    "Dir.delete",
-    "File.delete",
-    "FileUtils.remove",
-    "FileUtils.rm",
-    "emptyDir",
-    "fs.remove",
-    "fs.rm",
-    "os.remove",
-    "promises.rm",
-    "remove_tree",
-    "rm_f",
-    "rm_rf",
-    "rmSync",
-    "rmdirSync",
-    "rmtree",
-    "shutil.move",
-    "truncate",
-    "unlink",
-];
+const CALLS: &str = "
+Deno.remove Dir.delete File.delete FileUtils.remove FileUtils.rm emptyDir fs.remove fs.rm os.remove
+promises.rm remove_tree rm_f rm_rf rmSync rmdirSync rmtree shutil.move truncate unlink
+";
 /// Programs that write one file over another.
-const COPIERS: [&str; 4] = ["cp", "install", "ln", "tee"];
+const COPIERS: &str = "cp install ln tee";
 /// What they empty a file with.
 const NOTHING: &str = "/dev/null";
 /// How many words a command is judged by.
@@ -120,7 +92,10 @@ fn is_variable(word: &Word) -> bool {
 /// Whether a script in the line may remove files.
 fn calls_remover(line: &str) -> bool {
     let is_blank = |character: char| character.is_whitespace() || ";|&(){}`".contains(character);
-    CALLS.iter().any(|call| line.contains(call)) && line.split(is_blank).any(is_language)
+    CALLS
+        .split_ascii_whitespace()
+        .any(|call| line.contains(call))
+        && line.split(is_blank).any(is_language)
 }
 
 fn is_emptied_by_any(commands: &[&Command], in_loop: bool, is_fed: bool) -> bool {
@@ -167,7 +142,7 @@ fn is_broad(words: &[Word]) -> bool {
     let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
     let starts = |wanted: &str| arguments.iter().any(|word| word.starts_with(wanted));
     let flagged = |letters: &[char]| arguments.iter().any(|word| is_flag(word, letters));
-    let copies_nothing = |word: &str| has(NOTHING) && COPIERS.contains(&name(word).as_str());
+    let copies_nothing = |word: &str| has(NOTHING) && lists(COPIERS, &name(word));
     // The marks of what names several or anything; and always what names everything, or comes from another command.
     let marks: &[char] = match name(program).as_str() {
         "fd" | "fdfind" | "find" | "parallel" | "xargs" => {
@@ -237,7 +212,7 @@ fn is_broad_git(arguments: &[String]) -> bool {
 }
 
 fn removes(program: &str) -> bool {
-    REMOVERS.contains(&name(program).as_str())
+    lists(REMOVERS, &name(program))
 }
 
 /// Whether a pattern has all names of a folder, or of everything below it.

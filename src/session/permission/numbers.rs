@@ -5,21 +5,13 @@
 
 use std::collections::HashSet;
 
+use super::programs::lists;
 use crate::text::shell::{Command, End, Expansion, Line, Piece, Word};
 
 /// Built-ins that set the variables they are given; `printf` does with `-v` only.
-const SETTERS: [&str; 10] = [
-    "declare",
-    "export",
-    "getopts",
-    "local",
-    "mapfile",
-    "printf",
-    "read",
-    "readarray",
-    "readonly",
-    "typeset",
-];
+const SETTERS: &str = "
+declare export getopts local mapfile printf read readarray readonly typeset
+";
 
 /// The variables that are numbers.
 #[derive(Debug, Default)]
@@ -159,7 +151,7 @@ impl Found {
                     .iter()
                     .for_each(|it| self.calculation(&it.written())),
                 "printf" if is_format => {}
-                name if SETTERS.contains(&name) => {
+                name if lists(SETTERS, name) => {
                     let texts: Option<Vec<_>> = arguments.iter().map(Word::text).collect();
                     self.mentions.extend(texts?);
                 }

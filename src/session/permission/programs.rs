@@ -8,10 +8,11 @@ mod scripts;
 
 use std::path::{Component, Path, PathBuf};
 
+pub(super) use known::lists;
 use known::{
-    CONTAINERS, CONTEXT, DATA, EVALUATED, EVALUATED_BEGINNINGS, EVALUATED_ENDS, INTERPRETERS,
-    LAUNCHERS, MODULES, NAMING, NO_SUBCOMMANDS, PLAIN_VALUES, READING, RUNNING, RUNNING_NOTHING,
-    SCRIPT_RUNNERS, SQLITE, STEMS, WRAPPERS,
+    CONTAINERS, CONTEXT, DATA, EVALUATED, INTERPRETERS, LAUNCHERS, MODULES, NAMING, NO_SUBCOMMANDS,
+    PLAIN_VALUES, PREFIXES, READING, RUNNING, RUNNING_NOTHING, SCRIPT_RUNNERS, SETTING, SQLITE,
+    STEMS, WRAPPERS,
 };
 use scripts::is_plain_script;
 pub(super) use scripts::is_script;
@@ -76,7 +77,7 @@ fn runs_code(letters: &str, marks: &[&str], is_python: bool, arguments: &[String
         if module {
             let name = word.split_once('m').map_or("", |(_, name)| name);
             let next = arguments.get(at + 1).map_or("", String::as_str);
-            return MODULES.contains(&if name.is_empty() { next } else { name });
+            return lists(MODULES, if name.is_empty() { next } else { name });
         }
         if !(word.starts_with('-') || may_be_value) {
             return false;
@@ -103,10 +104,14 @@ pub(super) fn sets_program(variable: &str, value: &str) -> bool {
         _ => {
             is(&["GIT_", "PYTHON", "PAGER", "EDITOR"])
                 && !is(&["PATH", "DIR", "CONFIG"])
-                && PLAIN_VALUES.contains(&value)
+                && is_plain_value(value)
         }
     };
     is_evaluated(variable) && !is_data
+}
+
+fn is_plain_value(value: &str) -> bool {
+    value.is_empty() || lists(PLAIN_VALUES, value)
 }
 
 /// Whether git's setting starts nothing.
@@ -117,7 +122,7 @@ fn is_plain_setting(setting: &str) -> bool {
     let sections = ["advice.", "author.", "color.", "committer.", "user."];
     sections.iter().any(|section| key.starts_with(section))
         || (setting.contains('=')
-            && PLAIN_VALUES.contains(&value)
+            && is_plain_value(value)
             && !is(&[
                 "alias", "dir", "file", "include", "kspath", ".path", "protocol",
             ]))
@@ -135,7 +140,7 @@ fn subcommand_of_git(mut arguments: &[String]) -> (&[String], Runs) {
             }
             [option, rest @ ..] if ["--no-pager", "--version"].contains(&option.as_str()) => rest,
             [option, ..] if option.starts_with('-') => return (arguments, Runs::Others),
-            [config, get, ..] if config == "config" && READING.contains(&get.as_str()) => {
+            [config, get, ..] if config == "config" && lists(READING, get) => {
                 return (&[], runs);
             }
             // Its `-c` names a branch.
@@ -152,19 +157,20 @@ fn starts_container(arguments: &[String]) -> bool {
         _ => (false, arguments),
     };
     // docker's own `config` is none of `compose`.
-    let is_plain = |first: &String| {
-        RUNNING_NOTHING.contains(&first.as_str()) && (compose || first != "config")
-    };
+    let is_plain = |first: &String| lists(RUNNING_NOTHING, first) && (compose || first != "config");
     !rest.first().is_some_and(is_plain)
 }
 
 /// Whether a shell or a loader evaluates this variable's value.
 fn is_evaluated(variable: &str) -> bool {
-    EVALUATED.contains(&variable)
-        || EVALUATED_BEGINNINGS
-            .iter()
-            .any(|begin| variable.starts_with(begin))
-        || EVALUATED_ENDS.iter().any(|end| variable.ends_with(end))
+    let mut names = EVALUATED.split_ascii_whitespace();
+    names.any(
+        |name| match (name.strip_suffix('*'), name.strip_prefix('*')) {
+            (Some(begin), _) => variable.starts_with(begin),
+            (_, Some(end)) => variable.ends_with(end),
+            _ => variable == name,
+        },
+    )
 }
 
 /// Whether a built-in evaluates one of the names it is given.
@@ -204,14 +210,11 @@ fn evaluates_names(name: &str, arguments: &[String]) -> bool {
 }
 
 /// The row of a program: `gcc-12` and `x86_64-linux-gnu-gcc` are `gcc`.
-fn row<'a, T>(rows: &'a [(&str, &'a str, T)], name: &str) -> Option<(&'a str, &'a T)> {
+fn row(table: &'static str, name: &str) -> Option<(&'static str, Vec<&'static str>)> {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     let last = plain.rsplit('-').next().unwrap_or(plain);
     let names = [name, plain, last];
-    let row = names
-        .iter()
-        .find_map(|name| rows.iter().find(|(program, _, _)| program == name));
-    row.map(|(_, letters, marks)| (*letters, marks))
+    names.iter().find_map(|name| known::row(table, name))
 }
 
 /// Whether one of the options of a program that is not known here takes code or a command, by its name or its value.
@@ -225,8 +228,7 @@ fn takes_command(arguments: &[String]) -> bool {
             .split('=')
             .next()
             .unwrap_or_default();
-        let has_stem =
-            !name.starts_with("no-") && name.split('-').any(|part| STEMS.contains(&part));
+        let has_stem = !name.starts_with("no-") && name.split('-').any(|part| lists(STEMS, part));
         let is_code = |text: &str| text.contains([' ', '(', ';']);
         let is_code_behind = option.ends_with(['c', 'e', 'x'])
             && arguments.get(at + 1).is_some_and(|next| is_code(next));
@@ -258,31 +260,32 @@ fn reads_script(arguments: &[String]) -> bool {
 /// Whether a program's arguments are data: it runs none of them, but by options that are known here.
 pub(super) fn takes_data(program: &str) -> bool {
     let name = name(program);
-    DATA.contains(&name.as_str())
-        || NO_SUBCOMMANDS.contains(&name.as_str())
-        || NAMING.contains(&name.as_str())
+    [DATA, NO_SUBCOMMANDS, NAMING, SETTING]
+        .iter()
+        .any(|list| lists(list, &name))
         || is_script(program)
 }
 
 /// Whether a program runs the words behind its options.
 pub(super) fn is_prefix(program: &str) -> bool {
-    known::PREFIXES.contains(&name(program).as_str())
+    lists(PREFIXES, &name(program))
 }
 
 /// Whether it is a scripting language.
 pub(super) fn is_language(program: &str) -> bool {
     let name = name(program);
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    plain.ends_with("awk") || INTERPRETERS.iter().any(|row| row.0 == plain)
+    plain.ends_with("awk") || known::row(INTERPRETERS, plain).is_some()
 }
 
 /// Whether it depends on a program's options what it runs.
 pub(super) fn depends_on_options(program: &str) -> bool {
     let name = name(program);
     row(RUNNING, &name).is_some()
-        || row(&INTERPRETERS, &name).is_some()
+        || row(INTERPRETERS, &name).is_some()
         || is_script(program)
-        || NAMING.contains(&name.as_str())
+        || lists(NAMING, &name)
+        || lists(SETTING, &name)
 }
 
 /// Whether `sqlite3` does more than read and write the database: without a command it reads its input.
@@ -298,7 +301,7 @@ fn is_odd_sqlite(arguments: &[String]) -> bool {
             .map(str::trim)
             .filter(|line| line.starts_with('.'));
         lines.any(|line| {
-            !SQLITE.contains(&line.split(' ').next().unwrap_or(line)) || line.contains('|')
+            !lists(SQLITE, line.split(' ').next().unwrap_or(line)) || line.contains('|')
         })
     };
     texts.peek().is_none() || texts.any(is_odd)
@@ -308,7 +311,7 @@ fn is_odd_sqlite(arguments: &[String]) -> bool {
 pub(super) fn runs_nothing(name: &str, arguments: &[String]) -> bool {
     let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match texts.as_slice() {
-        ["--help" | "--version"] => WRAPPERS.contains(&name),
+        ["--help" | "--version"] => lists(WRAPPERS, name),
         ["-v" | "-V", ..] => name == "command",
         ["-n", script] => is_shell(name) && !script.starts_with(['-', '+']),
         _ => false,
@@ -321,23 +324,24 @@ pub(super) fn runs(words: &[String]) -> Runs {
         return Runs::Others;
     };
     let name = name(program);
-    if let Some(at) = NAMING.iter().position(|naming| *naming == name) {
-        return match at {
+    let is_setting = lists(SETTING, &name);
+    if is_setting || lists(NAMING, &name) {
+        return match is_setting {
             _ if evaluates_names(&name, arguments) => Runs::Others,
-            0..5 => Runs::Itself,
-            _ => Runs::Later,
+            true => Runs::Later,
+            false => Runs::Itself,
         };
     }
     // `exec` alone only redirects what later commands write.
-    if CONTEXT.contains(&name.as_str()) || (name == "exec" && arguments.is_empty()) {
+    if lists(CONTEXT, &name) || (name == "exec" && arguments.is_empty()) {
         return Runs::Later;
     }
     if runs_nothing(&name, arguments) {
         return Runs::Itself;
     }
-    if let Some((letters, marks)) = row(&INTERPRETERS, &name) {
+    if let Some((letters, marks)) = row(INTERPRETERS, &name) {
         let is_python = name.starts_with("py");
-        return if runs_code(letters, marks, is_python, arguments) {
+        return if runs_code(letters, &marks, is_python, arguments) {
             Runs::Others
         } else {
             Runs::Itself
@@ -351,7 +355,6 @@ pub(super) fn runs(words: &[String]) -> Runs {
     } else {
         (arguments, Runs::Itself)
     };
-    let is_known = row(RUNNING, &name).is_some() || takes_data(program);
     let sets_command = |word: &String| {
         let value = word.split_once('=').map_or("", |(_, value)| value);
         value.contains(' ') && !value.starts_with('-')
@@ -365,24 +368,18 @@ pub(super) fn runs(words: &[String]) -> Runs {
         .first()
         .filter(|first| name.ends_with("tar") && !first.starts_with('-'));
     let old_options = old_options.map(|first| format!("-{first}"));
+    let (own, of_command) = (row(RUNNING, &name), known::row(RUNNING, &with_command));
+    let is_known = own.is_some() || takes_data(program);
     let mut words = arguments.iter().chain(&old_options);
     let is_marked = words.any(|word| {
-        [
-            row(RUNNING, &name),
-            RUNNING
-                .iter()
-                .find(|row| row.0 == with_command)
-                .map(|row| (row.1, &row.2)),
-        ]
-        .iter()
-        .flatten()
-        .any(|(letters, marks)| has_mark(letters, marks, word))
+        let mut rows = own.iter().chain(&of_command);
+        rows.any(|(letters, marks)| has_mark(letters, marks, word))
     });
     let runs_others = before == Runs::Others
-        || WRAPPERS.contains(&name.as_str())
+        || lists(WRAPPERS, &name)
         || is_marked
         || (name == "sqlite3" && is_odd_sqlite(arguments))
-        || (CONTAINERS.contains(&name.as_str()) && starts_container(arguments))
+        || (lists(CONTAINERS, &name) && starts_container(arguments))
         || (name.ends_with("make")
             && (arguments.iter().any(sets_command) || reads_script(arguments)))
         || (!is_known && (takes_command(arguments) || reads_script(arguments)));
@@ -404,18 +401,18 @@ pub(super) fn subcommand(words: &[String]) -> Option<&[String]> {
     };
     let (program, verb) = (name(words.first()?), words.get(1)?);
     let count = match verb.as_str() {
-        "run" if SCRIPT_RUNNERS.contains(&program.as_str()) => 3,
+        "run" if lists(SCRIPT_RUNNERS, &program) => 3,
         "run" | "exec" | "x" | "dlx" => return None,
         _ => 2,
     };
     let named = words.get(..count)?;
     let evaluates = |word: &String| {
         let name = name(word);
-        WRAPPERS.contains(&name.as_str()) || row(&INTERPRETERS, &name).is_some() || is_script(&name)
+        lists(WRAPPERS, &name) || row(INTERPRETERS, &name).is_some() || is_script(&name)
     };
     let is_subcommand = named.iter().skip(1).all(is_name)
-        && !NO_SUBCOMMANDS.contains(&program.as_str())
-        && !LAUNCHERS.contains(&program.as_str())
+        && !lists(NO_SUBCOMMANDS, &program)
+        && !lists(LAUNCHERS, &program)
         && !named.iter().any(evaluates)
         && !runs_others(words);
     is_subcommand.then_some(named)

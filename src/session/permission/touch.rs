@@ -6,7 +6,7 @@
 use super::emptying::has_candidate_in_text;
 use super::numbers::Numbers;
 use super::programs::{
-    OPEN, Runs, depends_on_options, is_prefix, is_script, runs, runs_nothing, sets_program,
+    OPEN, Runs, depends_on_options, is_prefix, is_script, lists, runs, runs_nothing, sets_program,
     takes_data,
 };
 use super::rule::{Rule, Touch};
@@ -16,7 +16,7 @@ use crate::text::shell::{
 };
 
 /// Operators of `[[` whose operands are evaluated.
-const CALCULATES: [&str; 8] = ["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+const CALCULATES: &str = "-v -R -eq -ne -lt -le -gt -ge";
 
 /// How deep lines in lines are read.
 const DEPTH: usize = 8;
@@ -101,7 +101,7 @@ fn calculates(words: &[Word], numbers: &Numbers) -> bool {
             .into_iter()
             .flatten()
             .filter_map(|at| words.get(at));
-        CALCULATES.contains(&word.written().as_str()) && !beside.all(is_number)
+        lists(CALCULATES, &word.written()) && !beside.all(is_number)
     })
 }
 

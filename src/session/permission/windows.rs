@@ -2,67 +2,29 @@
 //!
 //! This serves rules that restrict. Nothing holds a command on Windows, so no rule allows one there.
 
+use super::programs::lists;
+
 /// What is one command under several names; the first is the canonical one.
-const ALIASES: [&[&str]; 10] = [
-    &["remove-item", "del", "erase", "rd", "ri", "rm", "rmdir"],
-    &["copy-item", "copy", "cp", "cpi"],
-    &["move-item", "mi", "move", "mv"],
-    &["rename-item", "ren", "rni"],
-    &["get-content", "cat", "gc", "type"],
-    &["get-childitem", "dir", "gci", "ls"],
-    &["new-item", "md", "mkdir", "ni"],
-    &["invoke-webrequest", "curl", "iwr", "wget"],
-    &["write-output", "echo", "write"],
-    &["stop-process", "kill", "spps", "taskkill"],
-];
+const ALIASES: &str = "
+remove-item del erase rd ri rm rmdir
+copy-item copy cp cpi
+move-item mi move mv
+rename-item ren rni
+get-content cat gc type
+get-childitem dir gci ls
+new-item md mkdir ni
+invoke-webrequest curl iwr wget
+write-output echo write
+stop-process kill spps taskkill
+";
 
 /// What runs other commands, or changes what later ones mean.
-const WRAPPERS: [&str; 44] = [
-    "%",
-    ".",
-    "?",
-    "call",
-    "cd",
-    "chdir",
-    "cmd",
-    "cscript",
-    "for",
-    "foreach",
-    "foreach-object",
-    "forfiles",
-    "function",
-    "icm",
-    "iex",
-    "if",
-    "invoke-command",
-    "invoke-expression",
-    "mshta",
-    "new-alias",
-    "popd",
-    "powershell",
-    "psexec",
-    "pushd",
-    "pwsh",
-    "runas",
-    "rundll32",
-    "sal",
-    "saps",
-    "schtasks",
-    "set",
-    "set-alias",
-    "set-location",
-    "sl",
-    "start",
-    "start-job",
-    "start-process",
-    "switch",
-    "try",
-    "where-object",
-    "while",
-    "wmic",
-    "wscript",
-    "wsl",
-];
+const WRAPPERS: &str = "
+% . ? call cd chdir cmd cscript for foreach foreach-object forfiles function icm iex if
+invoke-command invoke-expression mshta new-alias popd powershell psexec pushd pwsh runas rundll32
+sal saps schtasks set set-alias set-location sl start start-job start-process switch try
+where-object while wmic wscript wsl
+";
 
 /// The name that a program goes by: `C:\x\RM.EXE` and `del` are `remove-item`.
 pub(super) fn canonical(program: &str) -> String {
@@ -76,15 +38,14 @@ pub(super) fn canonical(program: &str) -> String {
         .iter()
         .find_map(|ending| base.strip_suffix(ending))
         .unwrap_or(&base);
-    let alias = ALIASES.iter().find(|names| names.contains(&name));
-    alias
-        .and_then(|names| names.first())
-        .map_or_else(|| name.to_owned(), |name| (*name).to_owned())
+    let alias = ALIASES.lines().find(|names| lists(names, name));
+    let first = alias.and_then(|names| names.split(' ').next());
+    first.unwrap_or(name).to_owned()
 }
 
 /// Whether a program may run something its name does not tell.
 pub(super) fn runs_others(program: &str) -> bool {
-    WRAPPERS.contains(&canonical(program).as_str())
+    lists(WRAPPERS, &canonical(program))
 }
 
 #[cfg(test)]

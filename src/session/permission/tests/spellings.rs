@@ -292,6 +292,24 @@ git difftool; x; yd; --extcmd 4
     --tool=x
     -t x
 git grep; O; nil; --open-files-in-pager 6
+git submodule--helper
+    foreach 'rm f'
+git remote-ext
+    a 'rm f' <<< 'connect git-upload-pack'
+git merge-index
+    rm -a
+gh
+    alias set z '!rm f'
+    alias set --shell z 'rm f'
+    alias import - <<< "z: '!rm f'"
+    config set pager 'rm f'
+    config set -h h editor 'rm f'
+pip; ; ; --editor 4
+    config edit --editor 'rm f'
+pip3.12
+    config edit --editor=rm
+pytest
+    --pdb <<< '!__import__("os").system("rm f")'
 ssh; oF; vqTAC
     -o ProxyCommand='rm f' h
     -oProxyCommand='rm f' h
@@ -389,7 +407,7 @@ sdiff; ; ; --diff-program 4
 diff3; ; ; --diff-program 4
 install; ; s; --strip-program 8
     -s --strip-program=rm a b
-man; PH; a; --pager 4, --html 4
+man; PHC; a; --pager 4, --html 4, --config-file 4
     -P 'rm f' ls
     ls -P 'rm f'
 less; ; ; --lesskey-src 9, --lesskey-content 11
@@ -805,7 +823,9 @@ java;
     '-XX:OnError=rm f' X
     @x
 gradle; ; q
-npm;
+npm; ; ; --editor 4, --browser 4, --git 5, --shell 7
+    config edit --editor='rm f'
+    docs lodash --browser 'rm f'
     --script-shell=rm test
     test --script-shell=rm
     run x --script-shell rm
