@@ -89,23 +89,15 @@ impl Server {
         }
     }
 
-    /// What its era is remembered by: the program with its file, or the origin.
+    /// What its era is remembered by: itself, and the file of a program.
     fn identity(&self) -> String {
-        let identity = match &self.way {
-            Way::Command { words, .. } => {
-                let file = words
-                    .first()
-                    .and_then(|program| std::fs::metadata(program).ok());
-                let file = file.map(|file| (file.len(), file.modified().ok()));
-                format!("{words:?} {file:?}")
-            }
-            Way::Url(Address { url, .. }) => {
-                let url = url::Url::parse(url).ok();
-                format!("{:?}", url.map(|url| url.origin()))
-            }
-            Way::Editor { id, .. } => format!("editor {id}"),
+        let program = match &self.way {
+            Way::Command { words, .. } => words.first(),
+            Way::Url(_) | Way::Editor { .. } => None,
         };
-        digest(&identity)
+        let file = program.and_then(|program| std::fs::metadata(program).ok());
+        let file = file.map(|file| (file.len(), file.modified().ok()));
+        digest(&format!("{} {file:?}", self.fingerprint()))
     }
 
     /// Identifies a server by its program or URL, whatever its name: with another command or URL it is a different
@@ -364,44 +356,23 @@ impl Joining {
     pub fn offer(&self) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
         let mut names = Names::default();
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        for Kept {
-            server,
-            status,
-            nudge,
-            ..
-        } in &self.kept
-        {
-            let listing = Arc::clone(&status.borrow().listing);
+        for kept in &self.kept {
+            let listing = Arc::clone(&kept.status.borrow().listing);
+            let name = &kept.server.name;
             let room = MOST_TOOLS - tools.len();
-            if let Some(more) = listing
-                .tools
-                .len()
-                .checked_sub(room)
-                .filter(|more| *more > 0)
-            {
-                let name = &server.name;
+            if let Some(more @ 1..) = listing.tools.len().checked_sub(room) {
                 self.notices.say(format!(
                     "MCP servers offer more than {MOST_TOOLS} tools: {more} of `{name}` left out"
                 ));
             }
-            tools.extend(
-                listing
-                    .tools
-                    .iter()
-                    .take(room)
-                    .map(|listed| -> Arc<dyn Tool> {
-                        Arc::new(McpTool {
-                            name: names.give(&server.name, &listed.name),
-                            server: server.name.clone(),
-                            origin: server.fingerprint(),
-                            listed: listed.clone(),
-                            login: server.login().cloned(),
-                            nudge: Arc::clone(nudge),
-                            status: status.clone(),
-                            limit: self.limit,
-                        })
-                    }),
-            );
+            for listed in listing.tools.iter().take(room) {
+                tools.push(Arc::new(McpTool {
+                    name: names.give(name, &listed.name),
+                    kept: kept.clone(),
+                    listed: listed.clone(),
+                    limit: self.limit,
+                }));
+            }
         }
         (tools, self.notices.take())
     }
@@ -467,7 +438,7 @@ pub async fn try_out(server: &Server) -> Result<Tried, String> {
     let connection = Connection::open(server).await.map_err(why)?;
     let listed = connection.tools().await;
     let name = connection.name.clone();
-    let mirrors = connection.line.is_modern() && connection.line.is_http();
+    let mirrors = connection.line.mirrors();
     connection.close().await;
     let Listing { tools, notices } = Listing::new(listed.map_err(why)?.tools, mirrors);
     Ok(Tried {

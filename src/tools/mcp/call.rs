@@ -1,16 +1,16 @@
 //! A server's tool: each call requires approval like a change (the server's own claims grant nothing), long results are
 //! truncated, and a cancel is passed on. What the server asks for meanwhile goes to the person.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Kept;
 use super::connection::list;
 use super::content::readable;
 use super::era::HEADER_MISMATCH;
@@ -20,7 +20,7 @@ use super::input::Request;
 use super::keep::Status;
 use super::line::Line;
 use super::listing::Listed;
-use super::login::{Challenge, Login};
+use super::login::Challenge;
 use crate::text::without_middle;
 use crate::tools::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
@@ -45,15 +45,8 @@ const OPEN_FIRST: i64 = -32042;
 pub(super) struct McpTool {
     /// What the model calls it.
     pub name: String,
-    /// The name of the server.
-    pub server: String,
-    /// Identifies the server, whatever its name.
-    pub origin: String,
+    pub kept: Kept,
     pub listed: Listed,
-    pub login: Option<Arc<Login>>,
-    /// Lets the task of the server begin again after a login, or list its tools again.
-    pub nudge: Arc<Notify>,
-    pub status: watch::Receiver<Status>,
     /// How long a call may go without an answer or a progress report.
     pub limit: Duration,
 }
@@ -105,8 +98,11 @@ impl McpTool {
             None => arguments,
         };
         Preview {
-            title: format!("{}: {} {arguments}", self.server, self.listed.name),
-            origin: Some(self.origin.clone()),
+            title: format!(
+                "{}: {} {arguments}",
+                self.kept.server.name, self.listed.name
+            ),
+            origin: Some(self.kept.server.fingerprint()),
             ..Preview::default()
         }
     }
@@ -176,17 +172,13 @@ impl McpTool {
         let Value::Object(params) = params else {
             return;
         };
-        for (field, value) in [
-            (
-                "inputResponses",
-                (!responses.is_empty()).then_some(Value::Object(responses)),
-            ),
-            ("requestState", answer.get("requestState").cloned()),
-        ] {
-            match value {
-                Some(value) => drop(params.insert(field.to_owned(), value)),
-                None => drop(params.shift_remove(field)),
-            }
+        params.shift_remove("inputResponses");
+        params.shift_remove("requestState");
+        if !responses.is_empty() {
+            params.insert("inputResponses".to_owned(), responses.into());
+        }
+        if let Some(state) = answer.get("requestState") {
+            params.insert("requestState".to_owned(), state.clone());
         }
     }
 
@@ -198,7 +190,7 @@ impl McpTool {
         context: &ToolContext,
     ) -> Result<Value, Value> {
         let request = Request {
-            server: &self.server,
+            server: &self.kept.server.name,
             method,
             params,
         };
@@ -208,14 +200,11 @@ impl McpTool {
     }
 
     async fn log_in(&self, challenge: &Challenge, context: &ToolContext) -> Result<(), ToolError> {
-        let failed = |why: &str| ToolError(format!("the MCP server `{}` {why}", self.server));
-        let login = self
-            .login
-            .as_ref()
-            .ok_or_else(|| failed("requires a login"))?;
+        let login = self.kept.server.login();
+        let login = login.ok_or_else(|| self.because("requires a login"))?;
         let done = login.log_in(challenge, &context.person).await;
-        done.map_err(|why| failed(&why))?;
-        self.nudge.notify_one();
+        done.map_err(|why| self.because(&why))?;
+        self.kept.nudge.notify_one();
         Ok(())
     }
 
@@ -242,13 +231,13 @@ impl McpTool {
         };
         let id = line.next_id();
         let mut params = params.clone();
-        params["_meta"] = id.progress_token();
-        let headers = if line.is_modern() && line.is_http() {
+        params["_meta"] = json!({ "progressToken": id });
+        let headers = if line.mirrors() {
             mirrored.headers(&params["arguments"])
         } else {
             HeaderMap::new()
         };
-        let mut requests = line.requests(id);
+        let mut requests = line.exchange.requests();
         let answer = line.request_with(id, "tools/call", params, headers);
         tokio::pin!(answer);
         let unanswered = loop {
@@ -256,13 +245,13 @@ impl McpTool {
                 biased;
                 () = context.cancel.cancelled() => break self.cancelled(),
                 answer = &mut answer => return Ok(answer),
-                request = requests.next() => request,
-                () = silence(line.progress(), self.limit) => break self.late(),
+                Some(request) = requests.recv() => request,
+                () = silence(line.exchange.progress.subscribe(), self.limit) => break self.late(),
             };
             // The call goes on while the person thinks, and may end before they answer.
             let withdrawn = CancellationToken::new();
             let asked = Request {
-                server: &self.server,
+                server: &self.kept.server.name,
                 method: request["method"].as_str().unwrap_or_default(),
                 params: &request["params"],
             };
@@ -285,53 +274,48 @@ impl McpTool {
 
     /// The connection to the server, once it runs.
     async fn line(&self) -> Result<Line, ToolError> {
-        let mut status = self.status.clone();
-        let why = match timeout(AGAIN, Status::running(&mut status)).await {
-            Ok(Ok(line)) => return Ok(line),
-            Ok(Err(why)) => format!("{why}; continue without it"),
-            Err(_late) => "is starting; try again later".to_owned(),
-        };
-        Err(ToolError(format!("the MCP server `{}` {why}", self.server)))
+        let mut status = self.kept.status.clone();
+        match timeout(AGAIN, Status::running(&mut status)).await {
+            Ok(Ok(line)) => Ok(line),
+            Ok(Err(why)) => Err(self.because(&format!("{why}; continue without it"))),
+            Err(_late) => Err(self.because("is starting; try again later")),
+        }
     }
 
     fn failed(&self, fault: Fault) -> ToolError {
-        let server = &self.server;
-        ToolError(match fault {
-            Fault::Over => format!(
-                "the MCP server `{server}` crashed during this call and is being restarted; what the call did is unknown"
-            ),
-            Fault::Expired => {
-                format!(
-                    "the MCP server `{server}` lost its session twice and did not carry out this call"
-                )
+        let why = match fault {
+            Fault::Over => {
+                "crashed during this call and is being restarted; what the call did is unknown"
+                    .to_owned()
             }
-            Fault::Denied(why) => format!("the MCP server `{server}` {why}"),
-            Fault::Refused(Refusal { message, .. }) => format!(
-                "the MCP server `{server}` answered: {}",
-                capped(message, LARGEST)
-            ),
-            Fault::Login(_) => format!(
-                "the MCP server `{server}` requires a login with more permissions than the user granted"
-            ),
-            Fault::Unreachable(why) => format!(
-                "the MCP server `{server}` cannot be reached: {}",
-                capped(why, LARGEST)
-            ),
-        })
+            Fault::Expired => "lost its session twice and did not carry out this call".to_owned(),
+            Fault::Denied(why) => why,
+            Fault::Refused(Refusal { message, .. }) => {
+                format!("answered: {}", capped(message, LARGEST))
+            }
+            Fault::Login(_) => {
+                "requires a login with more permissions than the user granted".to_owned()
+            }
+            Fault::Unreachable(why) => format!("cannot be reached: {}", capped(why, LARGEST)),
+        };
+        self.because(&why)
     }
 
     fn late(&self) -> ToolError {
         let seconds = self.limit.as_secs();
-        ToolError(format!(
-            "the MCP server `{}` did not answer within {seconds} s (limits.command-timeout)",
-            self.server
+        self.because(&format!(
+            "did not answer within {seconds} s (limits.command-timeout)"
         ))
+    }
+
+    fn because(&self, why: &str) -> ToolError {
+        ToolError(format!("the MCP server `{}` {why}", self.kept.server.name))
     }
 
     fn cancelled(&self) -> ToolError {
         ToolError(format!(
             "cancelled; `{}` may have done part of it",
-            self.server
+            self.kept.server.name
         ))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -14,7 +14,7 @@ use super::child::Child;
 use super::era::{self, Era};
 use super::exchange::{Exchange, Fault, Refusal};
 use super::http::Http;
-use super::line::Line;
+use super::line::{self, Line, OUTBOX, Transport};
 use super::listing::Listed;
 use super::login::Challenge;
 use super::{Server, Way};
@@ -88,21 +88,14 @@ impl Broken {
 /// A server that is ready for requests.
 pub(super) struct Connection {
     pub line: Line,
-    pub exchange: Arc<Exchange>,
     /// Its name, as reported by itself.
     pub name: Option<String>,
     /// What it can do.
     capabilities: Value,
-    end: End,
+    /// The program at the other end, if it is one.
+    child: Option<Box<Child>>,
     /// The reading and writing tasks, aborted with the connection.
     tasks: JoinSet<()>,
-}
-
-/// The other end.
-enum End {
-    Program(Box<Child>),
-    Http(Arc<Http>),
-    Editor,
 }
 
 impl Connection {
@@ -123,7 +116,8 @@ impl Connection {
     fn reach(server: &Server) -> Result<Self, Broken> {
         let exchange = Exchange::new(&server.roots);
         let mut tasks = JoinSet::new();
-        let (line, end) = match &server.way {
+        let mut program = None;
+        let transport = match &server.way {
             Way::Command {
                 words,
                 environment,
@@ -131,27 +125,23 @@ impl Connection {
             } => {
                 let (child, output, input) = Child::start(words, environment, folder)
                     .map_err(|error| Broken::for_good(format!("cannot be started: {error}")))?;
-                let (line, reading, writing) = Line::to_program(&exchange, output, input);
-                tasks.spawn(reading);
-                tasks.spawn(writing);
-                (line, End::Program(Box::new(child)))
+                program = Some(Box::new(child));
+                let (sender, outbox) = mpsc::channel(OUTBOX);
+                tasks.spawn(line::read(output, Arc::clone(&exchange), sender.clone()));
+                tasks.spawn(line::write(input, outbox, Arc::clone(&exchange)));
+                Transport::Program(sender)
             }
             Way::Url(address) => {
                 let http = Http::new(&server.name, address).map_err(Broken::for_good)?;
-                let http = Arc::new(http);
-                (
-                    Line::over_http(&exchange, Arc::clone(&http)),
-                    End::Http(http),
-                )
+                Transport::Http(Arc::new(http))
             }
-            Way::Editor { id, editor } => (Line::to_editor(&exchange, editor, id), End::Editor),
+            Way::Editor { id, editor } => Transport::Editor(Arc::clone(editor), id.clone()),
         };
         Ok(Self {
-            line,
-            exchange,
+            line: Line::new(&exchange, transport),
             name: None,
             capabilities: Value::Null,
-            end,
+            child: program,
             tasks,
         })
     }
@@ -188,7 +178,7 @@ impl Connection {
         let line = self.line.clone();
         let mut params = json!({});
         era::describe(&mut params);
-        let asked = line.request(line.next_id(), "server/discover", params);
+        let asked = line.request("server/discover", params);
         tokio::pin!(asked);
         let answer = if line.is_program() {
             timeout(PROBE, asked.as_mut()).await
@@ -231,8 +221,7 @@ impl Connection {
         self.tasks.spawn(async move {
             let params = json!({ "notifications": told });
             loop {
-                let listening =
-                    line.request(line.next_id(), "subscriptions/listen", params.clone());
+                let listening = line.request("subscriptions/listen", params.clone());
                 match listening.await {
                     Ok(_) | Err(Fault::Unreachable(_)) => sleep(BETWEEN_SUBSCRIPTIONS).await,
                     Err(fault) => {
@@ -248,26 +237,21 @@ impl Connection {
         let mut capabilities = era::capabilities();
         capabilities["roots"] = json!({});
         let params = json!({ "protocolVersion": era::LEGACY, "capabilities": capabilities, "clientInfo": era::client() });
-        let mut answer = self
-            .line
-            .request(self.line.next_id(), "initialize", params)
-            .await?;
+        let line = self.line.clone();
+        let mut answer = line.request("initialize", params).await?;
         if !answer["capabilities"].is_object() {
             return Err(Fault::invalid("its response is not MCP"));
         }
         self.name = era::server_name(&answer);
-        if let End::Http(http) = &self.end {
+        if let Transport::Http(http) = &line.transport {
             http.agree(answer["protocolVersion"].as_str().unwrap_or(era::LEGACY));
         }
         self.capabilities = answer["capabilities"].take();
-        self.line
-            .notify("notifications/initialized", json!({}))
-            .await?;
-        if let End::Http(http) = &self.end {
-            let (http, exchange) = (Arc::clone(http), Arc::clone(&self.exchange));
+        line.notify("notifications/initialized", json!({})).await?;
+        if let Transport::Http(http) = line.transport {
             let (opening, opened) = oneshot::channel();
             self.tasks
-                .spawn(async move { http.listen(exchange, opening).await });
+                .spawn(async move { http.listen(line.exchange, opening).await });
             // A server forgets what it sends before its stream is open, such as a question during the first call.
             let _open_or_slow = timeout(STREAM, opened).await;
         }
@@ -290,25 +274,22 @@ impl Connection {
 
     /// Waits until the connection ends, and returns why.
     pub async fn ended(&mut self) -> String {
-        self.exchange.over.cancelled().await;
-        if let Some(cut) = self.exchange.cut.get() {
-            return format!("was stopped: it {cut}");
-        }
-        match &mut self.end {
-            End::Program(child) => child.why().await,
-            End::Http(_) | End::Editor => "dropped the session".to_owned(),
+        let exchange = &self.line.exchange;
+        exchange.over.cancelled().await;
+        match (exchange.cut.get(), &mut self.child) {
+            (Some(cut), _) => format!("was stopped: it {cut}"),
+            (None, Some(child)) => child.why().await,
+            (None, None) => "dropped the session".to_owned(),
         }
     }
 
     /// Closes the connection; a program that does not end is killed.
     pub async fn close(self) {
-        self.exchange.close();
-        match self.end {
-            End::Program(child) => child.stop().await,
-            End::Http(http) => {
-                let _busy = timeout(GOODBYE, http.leave()).await;
-            }
-            End::Editor => {}
+        self.line.exchange.close();
+        if let Some(child) = self.child {
+            child.stop().await;
+        } else if let Transport::Http(http) = &self.line.transport {
+            let _busy = timeout(GOODBYE, http.leave()).await;
         }
     }
 }
@@ -339,8 +320,7 @@ pub(super) async fn pages(
     let mut params = json!({});
     for _page in 0..PAGES {
         let method = format!("{kind}/list");
-        let asked = line.request(line.next_id(), &method, params);
-        let answer = timeout(LIST, asked).await;
+        let answer = timeout(LIST, line.request(&method, params)).await;
         let answer = answer
             .map_err(|_late| Broken::again(format!("did not list its {kind} within 30 s")))?;
         let does_not = format!("does not list its {kind}");

@@ -6,8 +6,9 @@
 use crate::domain::lock;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -63,8 +64,8 @@ pub(super) struct Exchange {
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     /// The workspace folders, as the protocol represents them.
     roots: Value,
-    /// The calls that take requests of the server, oldest first, by their ids.
-    calls: Mutex<Vec<(u64, mpsc::Sender<Value>)>>,
+    /// The calls that take requests of the server, oldest first.
+    calls: Mutex<Vec<mpsc::Sender<Value>>>,
     /// Notified when something that the server lists changed.
     pub changes: Notify,
     /// Changes with every progress report.
@@ -95,16 +96,14 @@ impl Exchange {
     }
 
     /// Expects an answer until the expectation is dropped.
-    pub fn expect(self: &Arc<Self>, id: u64) -> Expected {
+    pub fn expect(&self, id: u64) -> impl Future<Output = Answer> + Unpin + use<> {
         let (sender, answer) = oneshot::channel();
+        let mut waiting = lock(&self.waiting);
+        waiting.retain(|_, waiter| !waiter.is_closed());
         if !self.over.is_cancelled() {
-            self.waiting().insert(id, sender);
+            waiting.insert(id, sender);
         }
-        Expected {
-            id,
-            answer,
-            exchange: Arc::clone(self),
-        }
+        answer.map(|answer| answer.unwrap_or(Err(Fault::Over)))
     }
 
     /// Handles a message from the server; returns the answer to send. Invalid messages are ignored.
@@ -120,7 +119,9 @@ impl Exchange {
             }
             (Some("elicitation/create"), id) => {
                 // The protocol does not say which call a request is for; with one call at a time there is no doubt.
-                let newest = lock(&self.calls).last().map(|(_, call)| call.clone());
+                let mut calls = lock(&self.calls);
+                calls.retain(|call| !call.is_closed());
+                let newest = calls.last();
                 if newest.is_none_or(|call| call.try_send(message.clone()).is_err()) {
                     let result = json!({ "action": "cancel" });
                     return Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
@@ -131,22 +132,18 @@ impl Exchange {
                 return Some(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
             }
             (None, id) => {
-                let waiting = id.as_u64().and_then(|id| self.waiting().remove(&id));
+                let waiting = id.as_u64().and_then(|id| lock(&self.waiting).remove(&id));
                 let _gone = waiting.map(|waiting| waiting.send(answer(message)));
             }
         }
         None
     }
 
-    /// The requests of the server while the call with this id runs.
-    pub fn requests(self: &Arc<Self>, id: u64) -> Requests {
+    /// The requests of the server from now on, until the receiver is dropped or a later call takes them.
+    pub fn requests(&self) -> mpsc::Receiver<Value> {
         let (sender, asked) = mpsc::channel(ASKED);
-        lock(&self.calls).push((id, sender));
-        Requests {
-            id,
-            asked,
-            exchange: Arc::clone(self),
-        }
+        lock(&self.calls).push(sender);
+        asked
     }
 
     fn on_notification(&self, notification: &str) {
@@ -168,63 +165,7 @@ impl Exchange {
     /// Closes the connection.
     pub fn close(&self) {
         self.over.cancel();
-        self.waiting().clear();
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
-        lock(&self.waiting)
-    }
-}
-
-/// A pending answer.
-pub(super) struct Expected {
-    id: u64,
-    answer: oneshot::Receiver<Answer>,
-    exchange: Arc<Exchange>,
-}
-
-impl Expected {
-    /// The answer, if it has arrived.
-    pub fn come_by_now(&mut self) -> Option<Answer> {
-        match self.answer.try_recv() {
-            Ok(answer) => Some(answer),
-            Err(oneshot::error::TryRecvError::Closed) => Some(Err(Fault::Over)),
-            Err(oneshot::error::TryRecvError::Empty) => None,
-        }
-    }
-
-    /// Waits for the answer.
-    pub async fn come(&mut self) -> Answer {
-        (&mut self.answer).await.unwrap_or(Err(Fault::Over))
-    }
-}
-
-impl Drop for Expected {
-    fn drop(&mut self) {
-        self.exchange.waiting().remove(&self.id);
-    }
-}
-
-/// The requests of a server during a call.
-pub(super) struct Requests {
-    id: u64,
-    asked: mpsc::Receiver<Value>,
-    exchange: Arc<Exchange>,
-}
-
-impl Requests {
-    /// The next request.
-    pub async fn next(&mut self) -> Value {
-        match self.asked.recv().await {
-            Some(request) => request,
-            None => std::future::pending().await,
-        }
-    }
-}
-
-impl Drop for Requests {
-    fn drop(&mut self) {
-        lock(&self.exchange.calls).retain(|(id, _)| *id != self.id);
+        lock(&self.waiting).clear();
     }
 }
 
@@ -251,7 +192,7 @@ mod tests {
     #[tokio::test]
     async fn answers_reach_only_their_waiter() {
         let exchange = Exchange::new(&[]);
-        let (mut one, mut two) = (exchange.expect(1), exchange.expect(2));
+        let (one, two) = (exchange.expect(1), exchange.expect(2));
         let take = |message: Value| assert_eq!(exchange.take(&message), None, "{message}");
         take(json!({ "id": 3, "result": "nobody's" }));
         take(json!({ "id": "1", "result": "of another type" }));
@@ -259,17 +200,17 @@ mod tests {
         take(json!({ "id": 2, "error": { "message": "no" } }));
         take(json!({ "id": 1, "result": 1 }));
         take(json!({ "id": 1, "result": "twice" }));
-        assert_eq!(one.come().await, Ok(json!(1)));
-        assert_eq!(two.come().await, Err(Fault::invalid("no")));
+        assert_eq!(one.await, Ok(json!(1)));
+        assert_eq!(two.await, Err(Fault::invalid("no")));
     }
 
     #[tokio::test]
     async fn all_waiters_are_told_of_the_end() {
         let exchange = Exchange::new(&[]);
-        let mut before = exchange.expect(1);
+        let before = exchange.expect(1);
         exchange.close();
-        assert_eq!(before.come().await, Err(Fault::Over));
-        assert_eq!(exchange.expect(2).come().await, Err(Fault::Over));
+        assert_eq!(before.await, Err(Fault::Over));
+        assert_eq!(exchange.expect(2).await, Err(Fault::Over));
     }
 
     #[cfg(unix)]

@@ -11,9 +11,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
+use reqwest::{Client, ClientBuilder, Method, RequestBuilder, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -22,7 +22,7 @@ use tokio_util::codec::Decoder as _;
 use super::Address;
 use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
 use super::era;
-use super::exchange::{Answer, Exchange, Expected, Fault, answer};
+use super::exchange::{Answer, Exchange, Fault, answer};
 use super::headers::describing;
 use super::login::{Challenge, Login};
 use crate::domain::{is_loopback, same_origin};
@@ -83,16 +83,9 @@ impl Http {
                 "would get the header {name} unencrypted: use https"
             ));
         }
-        // Somebody else in this process may have installed a provider; theirs works as well.
-        _ = rustls::crypto::ring::default_provider().install_default();
-        let mut client = Client::builder()
-            .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
+        let client = client(&url, redirect::Policy::custom(same_origin))
             .connect_timeout(CONNECT)
-            .pool_idle_timeout(IDLE)
-            .redirect(redirect::Policy::custom(same_origin));
-        if loopback {
-            client = client.no_proxy();
-        }
+            .pool_idle_timeout(IDLE);
         let client = client
             .build()
             .map_err(|error| format!("cannot be reached: {error}"))?;
@@ -122,7 +115,7 @@ impl Http {
         message: &Value,
         parameters: HeaderMap,
         exchange: &Exchange,
-        expected: &mut Expected,
+        mut expected: impl Future<Output = Answer> + Unpin,
     ) -> Answer {
         let response = self.post(message, parameters).await.inspect_err(|fault| {
             if *fault == Fault::Expired {
@@ -144,15 +137,15 @@ impl Http {
         };
         tokio::select! {
             biased;
-            answer = expected.come() => answer,
-            received = received => match (received, expected.come_by_now()) {
+            answer = &mut expected => answer,
+            received = received => match (received, (&mut expected).now_or_never()) {
                 (_, Some(answer)) => answer,
                 (Err(fault), None) => Err(fault),
                 (Ok(()), None) if is_modern => {
                     Err(Fault::Unreachable("it closed the stream without an answer".to_owned()))
                 }
                 // The answer may arrive on the stream of events.
-                (Ok(()), None) => expected.come().await,
+                (Ok(()), None) => expected.await,
             },
         }
     }
@@ -381,16 +374,37 @@ impl Http {
     }
 }
 
-/// The error of JSON-RPC in a response.
-async fn error_in(response: Response) -> Option<Value> {
+/// A client for a server, and for addresses that may be used with it.
+pub(super) fn client(server: &Url, redirects: redirect::Policy) -> ClientBuilder {
+    // Somebody else in this process may have installed a provider; theirs works as well.
+    _ = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::builder()
+        .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirects);
+    if is_loopback(server) {
+        client.no_proxy()
+    } else {
+        client
+    }
+}
+
+/// The whole body of a response of at most `most` bytes; the error completes `it …`.
+pub(super) async fn body(response: Response, most: usize) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     let mut stream = response.bytes_stream();
-    while let Some(Ok(piece)) = stream.next().await {
+    while let Some(piece) = stream.next().await {
+        let piece = piece.map_err(|error| format!("ended its response early: {}", cause(error)))?;
         body.extend_from_slice(&piece);
-        if body.len() > LONGEST_ERROR {
-            return None;
+        if body.len() > most {
+            return Err("is too long".to_owned());
         }
     }
+    Ok(body)
+}
+
+/// The error of JSON-RPC in a response.
+async fn error_in(response: Response) -> Option<Value> {
+    let body = body(response, LONGEST_ERROR).await.ok()?;
     let message: Value = serde_json::from_slice(&body).ok()?;
     message["error"]["code"].is_i64().then_some(message)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Broken, Connection, List};
@@ -92,51 +93,39 @@ pub(super) async fn keep(
     loop {
         let begun = Instant::now();
         let alive = Box::pin(live(&server, &status, &nudge, &notices, &end));
-        let Some(broken) = alive.await else {
+        let Some(Broken { why, again, login }) = alive.await else {
             return;
         };
-        let Broken { why, again, login } = broken;
+        let set = |state| status.send_modify(|status| status.state = state);
         if let Some(challenge) = login {
-            status.send_modify(|status| status.state = State::Login(challenge.into()));
-            if end.run_until_cancelled(nudge.notified()).await.is_none() {
-                return;
-            }
-            status.send_modify(|status| status.state = State::Starting);
-            continue;
-        }
-        starts = if begun.elapsed() >= STEADY {
-            1
+            set(State::Login(challenge.into()));
         } else {
-            starts + 1
-        };
-        let name = &server.name;
-        if !again || starts >= TRIES {
-            let when = if again {
-                "before the next prompt"
-            } else {
-                "in this session"
+            let is_steady = begun.elapsed() >= STEADY;
+            starts = if is_steady { 1 } else { starts + 1 };
+            let then = match (again, starts < TRIES) {
+                (true, true) => "restarting it",
+                (true, false) => "it will not be restarted before the next prompt",
+                (false, _) => "it will not be restarted in this session",
             };
-            notices.say(format!(
-                "MCP server `{name}` {why}; it will not be restarted {when}"
-            ));
-            status.send_modify(|status| status.state = State::GivenUp(why.into()));
-            if !again || end.run_until_cancelled(nudge.notified()).await.is_none() {
+            notices.say(format!("MCP server `{}` {why}; {then}", server.name));
+            if again && starts < TRIES {
+                set(State::Broken);
+                let pause = sleep(FIRST_PAUSE * 2_u32.pow(starts - 1));
+                if end.run_until_cancelled(pause).await.is_none() {
+                    return;
+                }
+                continue;
+            }
+            set(State::GivenUp(why.into()));
+            if !again {
                 return;
             }
-            status.send_modify(|status| status.state = State::Starting);
             starts = TRIES - 1;
-            continue;
         }
-        notices.say(format!("MCP server `{name}` {why}; restarting it"));
-        status.send_modify(|status| status.state = State::Broken);
-        let pause = FIRST_PAUSE * 2_u32.pow(starts - 1);
-        if end
-            .run_until_cancelled(tokio::time::sleep(pause))
-            .await
-            .is_none()
-        {
+        if end.run_until_cancelled(nudge.notified()).await.is_none() {
             return;
         }
+        set(State::Starting);
     }
 }
 
@@ -177,7 +166,7 @@ async fn serve(
             Err(_closed) if line.is_over() => return Broken::again(connection.ended().await),
             Err(broken) => return broken,
         };
-        let listing = Listing::new(tools, line.is_modern() && line.is_http());
+        let listing = Listing::new(tools, line.mirrors());
         for notice in &listing.notices {
             notices.say(format!("MCP server `{}` {notice}", server.name));
         }
@@ -193,14 +182,14 @@ async fn serve(
         }
         status.send_modify(|status| status.offers = Some(Arc::new(offers)));
         notices.offers_changed.notify_one();
-        let exchange = Arc::clone(&connection.exchange);
+        let exchange = Arc::clone(&connection.line.exchange);
         tokio::select! {
             why = connection.ended() => return Broken::again(why),
             // The list is stale, and a prompt waits for a new one.
             () = nudge.notified() => {}
             () = async {
                 exchange.changes.notified().await;
-                tokio::time::sleep(BETWEEN_LISTS).await;
+                sleep(BETWEEN_LISTS).await;
             } => {}
         }
     }

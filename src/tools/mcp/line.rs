@@ -7,31 +7,31 @@ use futures_util::StreamExt as _;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWriteExt as _};
-use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::{mpsc, watch};
+use tokio::process::ChildStdin;
+use tokio::sync::mpsc;
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
 use super::era;
-use super::exchange::{Answer, Exchange, Fault, Requests};
+use super::exchange::{Answer, Exchange, Fault};
 use super::http::Http;
 use crate::workspace::{Editor, EditorError, McpRequest};
 
 /// How many messages may be queued for a server.
-const OUTBOX: usize = 16;
+pub(super) const OUTBOX: usize = 16;
 
 /// Sends requests to a server. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Line {
-    exchange: Arc<Exchange>,
-    transport: Transport,
+    pub exchange: Arc<Exchange>,
+    pub transport: Transport,
     last_id: Arc<AtomicU64>,
     /// Whether each request describes itself; otherwise there was a handshake.
     is_modern: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
-enum Transport {
+pub(super) enum Transport {
     /// To the task that writes to a program.
     Program(mpsc::Sender<String>),
     Http(Arc<Http>),
@@ -39,42 +39,8 @@ enum Transport {
     Editor(Arc<dyn Editor>, String),
 }
 
-/// The id of a request.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RequestId(u64);
-
 impl Line {
-    /// A connection to a program, and its reading and writing tasks.
-    pub fn to_program(
-        exchange: &Arc<Exchange>,
-        output: ChildStdout,
-        input: ChildStdin,
-    ) -> (
-        Self,
-        impl Future<Output = ()> + Send + use<>,
-        impl Future<Output = ()> + Send + use<>,
-    ) {
-        let (sender, outbox) = mpsc::channel(OUTBOX);
-        let reading = read(output, Arc::clone(exchange), sender.clone());
-        (
-            Self::new(exchange, Transport::Program(sender)),
-            reading,
-            write(input, outbox, Arc::clone(exchange)),
-        )
-    }
-
-    /// A connection over HTTP.
-    pub fn over_http(exchange: &Arc<Exchange>, http: Arc<Http>) -> Self {
-        Self::new(exchange, Transport::Http(http))
-    }
-
-    /// A connection to a server of the editor.
-    pub fn to_editor(exchange: &Arc<Exchange>, editor: &Arc<dyn Editor>, server: &str) -> Self {
-        let transport = Transport::Editor(Arc::clone(editor), server.to_owned());
-        Self::new(exchange, transport)
-    }
-
-    fn new(exchange: &Arc<Exchange>, transport: Transport) -> Self {
+    pub fn new(exchange: &Arc<Exchange>, transport: Transport) -> Self {
         Self {
             exchange: Arc::clone(exchange),
             transport,
@@ -84,18 +50,13 @@ impl Line {
     }
 
     /// The next request id.
-    pub fn next_id(&self) -> RequestId {
-        RequestId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1)
+    pub fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Whether the connection was closed.
     pub fn is_over(&self) -> bool {
         self.exchange.over.is_cancelled()
-    }
-
-    /// Changes with every progress report.
-    pub fn progress(&self) -> watch::Receiver<u64> {
-        self.exchange.progress.subscribe()
     }
 
     /// Makes all later requests describe themselves.
@@ -113,21 +74,21 @@ impl Line {
         matches!(self.transport, Transport::Program(_))
     }
 
-    /// Whether the server is at a URL.
-    pub fn is_http(&self) -> bool {
-        matches!(self.transport, Transport::Http(_))
+    /// Whether parameters of tools are mirrored into headers.
+    pub fn mirrors(&self) -> bool {
+        self.is_modern() && matches!(self.transport, Transport::Http(_))
     }
 
     /// Sends a request, and waits for the answer however long it takes.
-    pub async fn request(&self, id: RequestId, method: &str, params: Value) -> Answer {
-        self.request_with(id, method, params, HeaderMap::new())
+    pub async fn request(&self, method: &str, params: Value) -> Answer {
+        self.request_with(self.next_id(), method, params, HeaderMap::new())
             .await
     }
 
-    /// [`Self::request`] with headers that mirror its arguments.
+    /// [`Self::request`] with an id of [`Self::next_id`], and headers that mirror its arguments.
     pub async fn request_with(
         &self,
-        RequestId(id): RequestId,
+        id: u64,
         method: &str,
         mut params: Value,
         parameters: HeaderMap,
@@ -135,15 +96,15 @@ impl Line {
         if self.is_modern() {
             era::describe(&mut params);
         }
-        let mut expected = self.exchange.expect(id);
+        let expected = self.exchange.expect(id);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         match &self.transport {
             Transport::Program(_) => {
                 self.send(message).await?;
-                expected.come().await
+                expected.await
             }
             Transport::Http(http) => {
-                http.ask(&message, parameters, &self.exchange, &mut expected)
+                http.ask(&message, parameters, &self.exchange, expected)
                     .await
             }
             Transport::Editor(editor, server) => {
@@ -185,25 +146,13 @@ impl Line {
         }
     }
 
-    /// The requests of the server while the request with this id runs.
-    pub fn requests(&self, RequestId(id): RequestId) -> Requests {
-        self.exchange.requests(id)
-    }
-
     /// Tells the server that a request was cancelled. Where each request describes itself, closing its stream does.
-    pub async fn give_up(&self, RequestId(id): RequestId) -> Result<(), Fault> {
+    pub async fn give_up(&self, id: u64) -> Result<(), Fault> {
         if self.is_modern() && !self.is_program() {
             return Ok(());
         }
         self.notify("notifications/cancelled", json!({ "requestId": id }))
             .await
-    }
-}
-
-impl RequestId {
-    /// The progress token of a request.
-    pub fn progress_token(self) -> Value {
-        json!({ "progressToken": self.0 })
     }
 }
 
@@ -231,7 +180,7 @@ async fn ask(editor: &dyn Editor, request: McpRequest, exchange: &Exchange) -> A
 }
 
 /// Reads a program's output to its end. Lines that are not JSON are ignored, because programs print things.
-async fn read(
+pub(super) async fn read(
     output: impl AsyncRead + Unpin,
     exchange: Arc<Exchange>,
     outbox: mpsc::Sender<String>,
@@ -261,7 +210,11 @@ async fn read(
 }
 
 /// Writes to a program until the connection is closed.
-async fn write(mut input: ChildStdin, mut outbox: mpsc::Receiver<String>, exchange: Arc<Exchange>) {
+pub(super) async fn write(
+    mut input: ChildStdin,
+    mut outbox: mpsc::Receiver<String>,
+    exchange: Arc<Exchange>,
+) {
     let work = async {
         while let Some(mut message) = outbox.recv().await {
             message.push('\n');

@@ -9,7 +9,6 @@ mod discovery;
 mod vault;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -18,9 +17,9 @@ use reqwest::header::HeaderValue;
 use reqwest::{Client, StatusCode, Url};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::lock;
 use crate::text::{Redactor, display};
 use crate::tools::{Person, Preview, Reply};
 use callback::{Callback, Expected};
@@ -56,18 +55,8 @@ pub struct Login {
     vault: Vault,
     /// Learns every token.
     secrets: Redactor,
-    tokens: Mutex<Loaded>,
-    /// One renewal at a time: a refresh token is often valid once.
-    renewing: tokio::sync::Mutex<()>,
-}
-
-/// The tokens in memory.
-#[derive(Default)]
-enum Loaded {
-    #[default]
-    NotYet,
-    None,
-    Tokens(Arc<Tokens>),
+    /// Once they were needed. Renewing them holds it: a refresh token is often valid once.
+    tokens: Mutex<Option<Tokens>>,
 }
 
 /// Without anything secret.
@@ -97,73 +86,51 @@ impl Login {
             vault,
             secrets,
             tokens: Mutex::default(),
-            renewing: tokio::sync::Mutex::default(),
         })
     }
 
     /// The `Authorization` of a request, with a token that is still valid.
     pub(super) async fn authorization(&self) -> Option<HeaderValue> {
-        let tokens = self.current().await?;
-        let is_old = tokens
-            .expires
-            .is_some_and(|expires| expires <= now() + SOON);
-        let tokens = if is_old && self.renew(&tokens).await {
-            self.current().await?
-        } else {
-            tokens
-        };
-        tokens.authorization()
+        let mut current = self.current().await;
+        let expires = current.as_ref()?.expires;
+        if expires.is_some_and(|expires| expires <= now() + SOON) {
+            self.renew(&mut current).await;
+        }
+        current.as_ref()?.authorization()
     }
 
     /// Renews the tokens after the server refused a request with this `Authorization`; false if a new login is necessary.
     pub(super) async fn renewed(&self, refused: &HeaderValue) -> bool {
-        match self.current().await {
-            // Another request has renewed them meanwhile.
-            Some(tokens) if tokens.authorization().as_ref() != Some(refused) => true,
-            Some(tokens) => self.renew(&tokens).await,
-            None => false,
-        }
+        let mut current = self.current().await;
+        let sent_now = current.as_ref().and_then(Tokens::authorization);
+        // Another request may have renewed them meanwhile.
+        sent_now.is_some_and(|sent_now| sent_now != *refused) || self.renew(&mut current).await
     }
 
-    async fn current(&self) -> Option<Arc<Tokens>> {
-        match &*lock(&self.tokens) {
-            Loaded::NotYet => {}
-            Loaded::None => return None,
-            Loaded::Tokens(tokens) => return Some(Arc::clone(tokens)),
+    async fn current(&self) -> MutexGuard<'_, Option<Tokens>> {
+        let mut current = self.tokens.lock().await;
+        if current.is_none() {
+            *current = self.load().await;
         }
-        let tokens = self.vault.load(self.server.as_str()).await;
-        self.set(tokens.clone());
-        tokens.map(Arc::new)
+        current
     }
 
-    fn set(&self, tokens: Option<Tokens>) {
-        if let Some(tokens) = &tokens {
-            let Tokens {
-                access,
-                refresh,
-                client,
-                ..
-            } = tokens;
-            let all = [Some(access), refresh.as_ref(), client.secret.as_ref()];
-            self.secrets.add(all.into_iter().flatten());
-        }
-        *lock(&self.tokens) =
-            tokens.map_or(Loaded::None, |tokens| Loaded::Tokens(Arc::new(tokens)));
+    async fn load(&self) -> Option<Tokens> {
+        let tokens = self.vault.load(self.server.as_str()).await?;
+        self.secrets.add(tokens.secrets());
+        Some(tokens)
     }
 
     /// Renews tokens; false if they cannot be.
-    async fn renew(&self, tokens: &Tokens) -> bool {
-        let _one_at_a_time = self.renewing.lock().await;
-        if let Some(current) = self.current().await
-            && current.access != tokens.access
-        {
-            return true;
-        }
+    async fn renew(&self, current: &mut Option<Tokens>) -> bool {
+        let Some(tokens) = current else {
+            return false;
+        };
         // Another process may have renewed them.
-        if let Some(stored) = self.vault.load(self.server.as_str()).await
+        if let Some(stored) = self.load().await
             && stored.access != tokens.access
         {
-            self.set(Some(stored));
+            *tokens = stored;
             return true;
         }
         let Some(refresh) = &tokens.refresh else {
@@ -179,7 +146,7 @@ impl Login {
         ];
         match request_tokens(&client, tokens, &form).await {
             Ok(renewed) => {
-                self.keep(renewed).await;
+                self.keep(current, renewed).await;
                 true
             }
             Err(why) => {
@@ -192,13 +159,14 @@ impl Login {
         }
     }
 
-    async fn keep(&self, tokens: Tokens) {
-        self.set(Some(tokens.clone()));
+    async fn keep(&self, current: &mut Option<Tokens>, tokens: Tokens) {
+        self.secrets.add(tokens.secrets());
         if let Err(error) = self.vault.save(self.server.as_str(), &tokens).await {
             tracing::warn!(
                 "the login at an MCP server lasts only as long as this session: {error}"
             );
         }
+        *current = Some(tokens);
     }
 
     /// Where the person is logged in.
@@ -211,7 +179,7 @@ impl Login {
     /// # Errors
     /// They cannot be removed.
     pub async fn log_out(&self) -> std::io::Result<bool> {
-        *lock(&self.tokens) = Loaded::None;
+        *self.tokens.lock().await = None;
         self.vault.remove(self.server.as_str()).await
     }
 
@@ -238,7 +206,7 @@ impl Login {
             };
             format!("requires a login, which failed: {why}. {again}")
         })?;
-        self.keep(tokens).await;
+        self.keep(&mut *self.tokens.lock().await, tokens).await;
         Ok(())
     }
 
@@ -377,8 +345,10 @@ impl Login {
         documented: Option<&[String]>,
         server: &AuthorizationServer,
     ) -> Option<String> {
-        let before = self.current().await.and_then(|tokens| tokens.scope.clone());
-        let before = before.filter(|_| challenge.is_step_up).unwrap_or_default();
+        let current = self.current().await;
+        let before = current.as_ref().filter(|_| challenge.is_step_up);
+        let before = before.and_then(|tokens| tokens.scope.as_deref());
+        let before = before.unwrap_or_default();
         let wanted = match (&challenge.scope, documented) {
             (Some(scope), _) => scope.clone(),
             (None, Some(documented)) => documented.join(" "),

@@ -122,7 +122,7 @@ impl Kept {
                 Ok(line) => line,
                 Err(why) => break why,
             };
-            match line.request(line.next_id(), method, params.clone()).await {
+            match line.request(method, params.clone()).await {
                 Ok(answer) => match answer["resultType"].as_str() {
                     None | Some("complete") => return Ok(answer),
                     Some(_) => break "asks for input, which only tools may do".to_owned(),

@@ -7,7 +7,7 @@
 use std::io;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use url::Url;
@@ -15,7 +15,7 @@ use url::Url;
 /// The path the browser is sent to.
 const PATH: &str = "/callback";
 /// The longest request, in bytes.
-const LONGEST: usize = 16 << 10;
+const LONGEST: u64 = 16 << 10;
 /// Timeout for one request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -116,19 +116,10 @@ impl Callback {
 
 /// The target of a GET request.
 async fn target(stream: &mut TcpStream) -> Option<String> {
-    let mut request = Vec::new();
-    let mut piece = [0; 2048];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        match stream.read(&mut piece).await.ok()? {
-            0 => return None,
-            length => request.extend_from_slice(piece.get(..length)?),
-        }
-        if request.len() > LONGEST {
-            return None;
-        }
-    }
-    let request = String::from_utf8(request).ok()?;
-    let mut words = request.lines().next()?.split(' ');
+    let mut lines = BufReader::new(stream.take(LONGEST)).lines();
+    let request = lines.next_line().await.ok()??;
+    while !lines.next_line().await.ok()??.is_empty() {}
+    let mut words = request.split(' ');
     (words.next() == Some("GET")).then_some(())?;
     words.next().map(str::to_owned)
 }

@@ -6,14 +6,13 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use reqwest::{Client, RequestBuilder, Response, StatusCode, Url, redirect};
+use reqwest::{Client, RequestBuilder, StatusCode, Url, redirect};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::Challenge;
 use crate::domain::is_loopback;
-use crate::tools::mcp::http::cause;
+use crate::tools::mcp::http;
 
 /// Timeout for one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -59,19 +58,10 @@ struct ProtectedResource {
 
 /// A client for logins at addresses that may be used with `server`.
 pub(super) fn client(server: &Url) -> Result<Client, String> {
-    // Somebody else in this process may have installed a provider; theirs works as well.
-    _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::builder()
-        .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
+    let client = http::client(server, redirect::Policy::none())
         .timeout(TIMEOUT)
         // While the person is in the browser, servers close connections that wait.
-        .pool_max_idle_per_host(0)
-        .redirect(redirect::Policy::none());
-    let client = if is_loopback(server) {
-        client.no_proxy()
-    } else {
-        client
-    };
+        .pool_max_idle_per_host(0);
     client.build().map_err(|error| error.to_string())
 }
 
@@ -110,15 +100,16 @@ async fn protected_resource(
     server: &Url,
     challenge: &Challenge,
 ) -> Result<ProtectedResource, String> {
-    let named = challenge
-        .metadata
-        .as_deref()
-        .map(|address| secure(address, server))
-        .transpose()?;
-    let addresses = named.map_or_else(
-        || well_known(server, "oauth-protected-resource"),
-        |named| vec![named],
-    );
+    let addresses = match &challenge.metadata {
+        Some(named) => vec![secure(named, server)?],
+        None => well_known(
+            server,
+            &[
+                "/.well-known/oauth-protected-resource{}",
+                "/.well-known/oauth-protected-resource",
+            ],
+        ),
+    };
     for address in addresses {
         if let Some(document) = document(client, address).await? {
             return serde_json::from_value(document)
@@ -134,16 +125,14 @@ async fn authorization_server(
     issuer: &str,
 ) -> Result<AuthorizationServer, String> {
     let address = secure(issuer, server)?;
-    let mut addresses = well_known(&address, "oauth-authorization-server");
-    addresses.truncate(1);
-    let openid = well_known(&address, "openid-configuration");
-    addresses.extend(openid.into_iter().next());
-    if address.path() != "/" {
-        let mut appended = address.clone();
-        let path = address.path().trim_end_matches('/');
-        appended.set_path(&format!("{path}/.well-known/openid-configuration"));
-        addresses.push(appended);
-    }
+    let addresses = well_known(
+        &address,
+        &[
+            "/.well-known/oauth-authorization-server{}",
+            "/.well-known/openid-configuration{}",
+            "{}/.well-known/openid-configuration",
+        ],
+    );
     for address in addresses {
         let Some(document) = document(client, address).await? else {
             continue;
@@ -169,20 +158,18 @@ async fn authorization_server(
     Err(format!("{issuer} has no metadata"))
 }
 
-/// The well-known addresses for a URL: with its path, and at the root.
-fn well_known(url: &Url, name: &str) -> Vec<Url> {
-    let path = url.path().trim_end_matches('/');
-    let at = |path: &str| {
+/// The addresses with these paths beside a URL, whose own path stands for `{}`.
+fn well_known(url: &Url, paths: &[&str]) -> Vec<Url> {
+    let own = url.path().trim_end_matches('/');
+    let at = |path: &&str| {
         let mut address = url.clone();
-        address.set_path(&format!("/.well-known/{name}{path}"));
+        address.set_path(&path.replace("{}", own));
         address.set_query(None);
         address.set_fragment(None);
         address
     };
-    let mut addresses = vec![at(path)];
-    if !path.is_empty() {
-        addresses.push(at(""));
-    }
+    let mut addresses: Vec<Url> = paths.iter().map(at).collect();
+    addresses.dedup();
     addresses
 }
 
@@ -230,27 +217,11 @@ pub(super) async fn send(
 ) -> Result<(StatusCode, Value), String> {
     let response = request.send().await;
     let response =
-        response.map_err(|error| format!("{address} cannot be reached: {}", cause(error)))?;
+        response.map_err(|error| format!("{address} cannot be reached: {}", http::cause(error)))?;
     let status = response.status();
-    let answer = json(response)
-        .await
-        .map_err(|why| format!("{address} {why}"))?;
-    Ok((status, answer))
-}
-
-/// The body of a response, as far as it is JSON.
-async fn json(response: Response) -> Result<Value, String> {
-    let mut body = Vec::new();
-    let mut stream = response.bytes_stream();
-    while let Some(piece) = stream.next().await {
-        body.extend_from_slice(
-            &piece.map_err(|error| format!("ended its response early: {}", error.without_url()))?,
-        );
-        if body.len() > LONGEST {
-            return Err("is too long".to_owned());
-        }
-    }
-    Ok(serde_json::from_slice(&body).unwrap_or_default())
+    let body = http::body(response, LONGEST).await;
+    let body = body.map_err(|why| format!("{address} {why}"))?;
+    Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -303,13 +274,14 @@ mod tests {
     #[test]
     fn well_known_addresses_keep_the_path() {
         let check = |server: &str, expected: &[&str]| {
-            let found = well_known(&url(server), "x").into_iter().map(String::from);
-            assert_eq!(found.collect::<Vec<_>>(), expected);
+            let found = well_known(&url(server), &["/w/x{}", "/w/x", "{}/w/x"]);
+            let found: Vec<_> = found.into_iter().map(String::from).collect();
+            assert_eq!(found, expected);
         };
         check(
-            "https://a/mcp?q#f",
-            &["https://a/.well-known/x/mcp", "https://a/.well-known/x"],
+            "https://a/mcp/?q#f",
+            &["https://a/w/x/mcp", "https://a/w/x", "https://a/mcp/w/x"],
         );
-        check("https://a/", &["https://a/.well-known/x"]);
+        check("https://a/", &["https://a/w/x"]);
     }
 }

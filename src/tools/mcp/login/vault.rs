@@ -34,6 +34,16 @@ impl Tokens {
         value.set_sensitive(true);
         Some(value)
     }
+
+    /// What nobody may read.
+    pub fn secrets(&self) -> impl Iterator<Item = &String> {
+        let secrets = [
+            Some(&self.access),
+            self.refresh.as_ref(),
+            self.client.secret.as_ref(),
+        ];
+        secrets.into_iter().flatten()
+    }
 }
 
 /// How tandem is known to an authorization server.
