@@ -73,6 +73,12 @@ fn a_plan_is_a_file_and_starts_as_it_was_edited() {
             "what was read, and where it comes from: {plan}"
         );
     }
+    #[cfg(unix)]
+    for private in file(&asked).ancestors().take(2) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = private.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", private.display());
+    }
     std::fs::write(file(&asked), plan.replace("Run the tests", "Run all tests")).unwrap();
     choose(&mut client, &asked, "answer_start");
     let edit = client.next("session/request_permission");

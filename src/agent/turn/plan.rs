@@ -1,13 +1,14 @@
 //! After a turn in mode `plan`: the plan becomes a file that the person can edit, and is carried out if they say so.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::{Message, State, said};
 use crate::agent::event::{Permission, START, START_FRESH};
 use crate::agent::prompt::{GO, plans_only};
 use crate::agent::{Entry, Step, ask, compact};
 use crate::domain::{Location, Preview};
-use crate::workspace::native;
+use crate::workspace::{StateFolder, native};
 
 /// Where the plan of a turn is kept.
 #[derive(Debug, Clone)]
@@ -86,7 +87,7 @@ impl State {
     }
 
     /// The plan as it is now, in the editor if it is open there.
-    async fn read_plan(&self, path: &std::path::Path) -> Option<String> {
+    async fn read_plan(&self, path: &Path) -> Option<String> {
         let uri = native::uri_of(path)?;
         match self.turn.context.workspace.documents().get(&uri) {
             Some(document) => Some(document.text.to_string()),
@@ -106,9 +107,11 @@ fn has_steps(text: &str) -> bool {
     text.lines().filter(numbered).nth(1).is_some()
 }
 
-async fn write(path: &std::path::Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        tokio::fs::create_dir_all(folder).await?;
-    }
-    tokio::fs::write(path, text).await
+async fn write(path: &Path, text: &str) -> io::Result<()> {
+    let (folder, name) = path
+        .parent()
+        .zip(path.file_name())
+        .ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = StateFolder::open(folder.to_owned()).await?;
+    folder.write(&name.to_string_lossy(), text.into()).await
 }
