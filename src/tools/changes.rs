@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::diagnostics::with_new_ones;
 use super::files::{cancelled, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
-use crate::workspace::{Change, FileChange, FileError, Strategy, WorkspacePath, native};
+use crate::workspace::{Change, FileChange, FileError, WorkspacePath, native};
 
 /// How much of a diff the model sees, in bytes.
 const SHOWN_DIFF: usize = 4000;
@@ -166,7 +166,7 @@ pub(super) fn report(name: &str, change: &FileChange) -> String {
     }
     let how = change
         .strategy
-        .map(|strategy| format!("; {}", matched(strategy)))
+        .map(|strategy| format!("; matched {strategy}"))
         .unwrap_or_default();
     let mut report = if change.old_text.is_some() {
         format!("Changed {name}{}{how}.\n", lines(&change.lines))
@@ -200,23 +200,6 @@ fn lines(ranges: &[RangeInclusive<usize>]) -> String {
     }
 }
 
-/// How the text was found, and what to take into account.
-fn matched(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Exact => "matched exactly",
-        Strategy::LineEndings => "matched with different line endings",
-        Strategy::TrailingBlanks => "matched ignoring trailing whitespace",
-        Strategy::Indentation => {
-            "matched with different indentation; the new text was indented like the file"
-        }
-        Strategy::Unicode => "matched with different typographic characters",
-        Strategy::InnerBlanks => "matched ignoring whitespace differences",
-        Strategy::Unescaped => "matched after undoing one level of backslash escapes on both sides",
-        Strategy::LineNumbers => "matched without the line numbers, which are not part of the file",
-        Strategy::Fenced => "matched without the code fence, which is not part of the file",
-    }
-}
-
 /// A diff cut after a whole line when it is long.
 fn short(diff: &str) -> String {
     if diff.len() <= SHOWN_DIFF {
@@ -232,7 +215,8 @@ fn short(diff: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileChange, Strategy, report};
+    use super::{FileChange, report};
+    use crate::workspace::Strategy;
 
     #[test]
     fn reports_what_happened() {
@@ -262,7 +246,7 @@ mod tests {
             "a\nc\n",
             Some(Strategy::Indentation),
             &["the file had changed"],
-            "Changed a.rs, lines 2–3, 5; matched with different indentation; the new text was indented like the file.\n\
+            "Changed a.rs, lines 2–3, 5; matched with different indentation.\n\
              Note: the file had changed\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n",
         );
     }

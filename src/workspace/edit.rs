@@ -133,18 +133,19 @@ impl Strategy {
     }
 }
 
+/// Completes `matched …`.
 impl std::fmt::Display for Strategy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Exact => "exact",
-            Self::LineEndings => "line endings ignored",
-            Self::TrailingBlanks => "trailing whitespace ignored",
-            Self::Indentation => "indentation ignored",
-            Self::Unicode => "typography ignored",
-            Self::InnerBlanks => "whitespace differences ignored",
-            Self::Unescaped => "escapes resolved",
-            Self::LineNumbers => "line numbers left out",
-            Self::Fenced => "code fence left out",
+            Self::Exact => "exactly",
+            Self::LineEndings => "with different line endings",
+            Self::TrailingBlanks => "ignoring trailing whitespace",
+            Self::Indentation => "with different indentation",
+            Self::Unicode => "with different typographic characters",
+            Self::InnerBlanks => "ignoring whitespace differences",
+            Self::Unescaped => "after undoing one level of backslash escapes",
+            Self::LineNumbers => "without the line numbers, which are not part of the file",
+            Self::Fenced => "without the code fence, which is not part of the file",
         })
     }
 }

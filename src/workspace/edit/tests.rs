@@ -265,7 +265,7 @@ fn matches_never_split_a_crlf() {
         "a\r\nb\r\nc\nb\r\n",
         "\nb",
         "\nB",
-        &["2 times (line endings ignored)"],
+        &["2 times (with different line endings)"],
     );
     check(
         "a\r\nb\r\n",
