@@ -24,7 +24,9 @@ const PROTECTED_NAMES: &[&str] = &[
     ".nvimrc",
     ".exrc",
     ".vimrc",
+    ".gvimrc",
     ".dir-locals.el",
+    ".dir-locals-2.el",
     // agents: their settings, tools and rules
     ".cursor",
     ".cursorrules",
@@ -178,6 +180,8 @@ mod tests {
             ".ＧＩＴ/config",
             ".envrc",
             "home/.bashrc",
+            ".gvimrc",
+            "src/.dir-locals-2.el",
         ] {
             assert!(is_protected(Path::new(path)), "{path}");
         }
