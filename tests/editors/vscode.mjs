@@ -56,6 +56,7 @@ assert.ok(Number.parseInt(process.versions.node, 10) >= 22, 'code-server needs a
 const options = readOptions();
 mkdirSync(options.out, { recursive: true });
 const model = await Model.start();
+const settings = { "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" };
 /** The check that all the others stand on. */
 const START = "the workbench starts with the extension installed";
 /** The checks that say something of all the others: by themselves they say nothing. */
@@ -70,8 +71,8 @@ let passed = 0;
 let bench;
 let legibility;
 try {
-  await check(START, async () => (bench = await eventually(() => startBench(undefined, options.home), 2)));
-  if (bench !== undefined) {
+  await check(START, start);
+  if (legibility !== undefined) {
     await inTheWorkbench();
   }
 } finally {
@@ -84,15 +85,19 @@ if (again === undefined && failures.length <= FEW) {
 console.log(`${passed} passed, ${failures.length} failed`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
+async function start() {
+  bench = await eventually(() => startBench({ settings, home: options.home }), 2);
+  await bench.command("tandem: Open Chat");
+  const pictures = { out: options.out, keepPictures: process.env.TANDEM_PICTURES !== undefined };
+  legibility = await eventually(() => Legibility.start(bench, pictures), 2);
+}
+
 async function inTheWorkbench() {
-  const [setUp, ...others] = groups();
-  const group = [setUp, ...others].find((checks) => checks.some(([name]) => name === again));
-  const upTo = (checks) => checks.slice(0, checks.findIndex(([name]) => name === again) + 1);
-  await play(group === setUp ? upTo(setUp) : setUp);
+  const group = groups().find((checks) => checks.some(([name]) => name === again));
   if (group !== undefined) {
-    return group === setUp ? undefined : playGroup(upTo(group));
+    return playGroup(group.slice(0, group.findIndex(([name]) => name === again) + 1));
   }
-  for (const [index, checks] of others.entries()) {
+  for (const [index, checks] of groups().entries()) {
     if (options.share === undefined || isFirstTo(join(options.share, `group-${index}`))) {
       await playGroup(checks);
     }
@@ -111,14 +116,16 @@ function isFirstTo(make) {
   }
 }
 
-/** In a project of its own: what other groups left is not in it, whichever they were. */
+/** In a window as if it were new: what other groups left is not in it, whichever they were. */
 async function playGroup([[first, body], ...rest]) {
   const begin = async () => {
     await model.reset();
-    await bench.begin({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
+    await bench.begin(settings);
     await body();
   };
+  const failed = failures.length;
   await play([[first, begin], ...rest]);
+  bench.isWorn ||= failures.length > failed;
 }
 
 async function play(checks) {
@@ -128,17 +135,12 @@ async function play(checks) {
 }
 
 /**
- * The checks in their order, each a name and what to do. One stands on those before it in its group; the first group sets up the
- * model for all. The groups that take longest come first, so that processes that share them end at about the same time.
+ * The checks in their order, each a name and what to do. One stands on those before it in its group. The groups that take longest come first, so that
+ * processes that share them end at about the same time.
  */
 function groups() {
-  const tools = { bench, model, picture };
+  const tools = { bench, model, settings, picture };
   return [
-    [
-      ["without a model the chat shows how to set one up", noModel],
-      ["the setup form sets up a model and settles the card that asked for one", setUpInTheForm],
-      ["a refused key is reported, replaced and retried", refusedKey],
-    ],
     besideChecks(tools),
     badInputChecks(tools),
     [
@@ -178,13 +180,18 @@ function groups() {
     stateChecks(tools),
     notebookChecks(tools),
     [
+      ["the installed package has what its page shows", packaged],
+      ["without a model the chat shows how to set one up", noModel],
+      ["the setup form sets up a model and settles the card that asked for one", setUpInTheForm],
+      ["a refused key is reported, replaced and retried", refusedKey],
+    ],
+    [
       ["changing the model in the settings starts a new session and says so", otherModel],
       ["rules in the settings allow and deny", rulesInSettings],
       ["a new session starts empty", newSession],
+      ...modelChecks(tools),
     ],
-    modelChecks(tools),
-    [["the installed package has what its page shows", packaged]],
-    profileChecks({ model, start: startBench }),
+    profileChecks({ ...tools, start: startBench }),
   ];
 }
 
@@ -196,8 +203,9 @@ function ofAll() {
 }
 
 async function noModel() {
+  bench.configure({});
+  await exactly(bench.chat.locator(".composer select.model"), 0); // the server has started again
   await bench.openFile("price.ts");
-  await bench.command("tandem: Open Chat");
   await bench.say("hello");
   const card = bench.chat.locator(".list .error");
   await card.filter({ hasText: "No model is set up yet." }).waitFor();
@@ -246,10 +254,9 @@ async function fillForm(key, then) {
 }
 
 async function refusedKey() {
-  bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
-  await bench.open();
+  bench.configure(settings); // as the form did: nothing changes
+  await bench.newSession();
   await model.script([{ status: 401, body: { error: { message: "Incorrect API key provided" } } }], [{ text: "Key accepted." }]);
-  await bench.command("tandem: Open Chat");
   await bench.say("hello");
   const card = bench.chat.locator(".list .error");
   await card.filter({ hasText: /401|key/i }).waitFor();
@@ -263,7 +270,7 @@ async function refusedKey() {
 
 async function askAboutSelection() {
   await model.reset();
-  await bench.openFile("price.ts"); // the window was loaded again, and may have forgotten it
+  await bench.openFile("price.ts");
   await bench.newSession();
   await bench.widenSideBar(440);
   await bench.typeAtEndOf("price: number;", ` ${TYPED}`);
@@ -523,7 +530,7 @@ async function earlierSession() {
   await bench.chat.locator(".answer", { hasText: "A new one." }).waitFor();
   await bench.idle();
   await bench.command("tandem: Open Session");
-  await bench.page.locator(".quick-input-list-row", { hasText: "The word is xylophone." }).click();
+  await bench.page.locator(".quick-input-list-row", { hasText: "The word is xylophone." }).first().click(); // the latest of that name
   await bench.chat.locator(".answer", { hasText: "Noted." }).waitFor();
   await exactly(bench.chat.locator(".list", { hasText: "Something else." }), 0);
   await bench.say("Which word?");
@@ -633,7 +640,7 @@ async function otherModel() {
   await bench.chat.locator(".answer", { hasText: "First." }).waitFor();
   await bench.idle();
   const rules = { "tandem.permissions.allow": ["run_command(seq *)"], "tandem.permissions.deny": ["run_command(date)"] };
-  bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "other-model", ...rules });
+  bench.configure({ ...settings, "tandem.model": "other-model", ...rules });
   await bench.chat.locator(".notice", { hasText: "Settings changed: a new session has started" }).waitFor();
   await bench.say("Which word?");
   await bench.chat.locator(".answer", { hasText: "Second." }).waitFor();
@@ -710,7 +717,6 @@ function playAgain(failure) {
 
 async function picture(name, clip) {
   await bench.page.screenshot({ path: join(options.out, `vscode-${name}.png`), ...(clip && { clip }) });
-  legibility ??= new Legibility(bench, { out: options.out, keepPictures: process.env.TANDEM_PICTURES !== undefined });
   await legibility.look(name);
 }
 
@@ -719,11 +725,11 @@ function withTyped(text) {
 }
 
 /** The server finds no key, no configuration and no state but what the test gives it. */
-function startBench(files = { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_TEXT, "README.md": "# A shop\n" }, home) {
+function startBench({ files = { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_TEXT, "README.md": "# A shop\n" }, settings, home }) {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
   const view = home && { view: { viewport: { width: 1400, height: 860 }, deviceScaleFactor: 2 } };
-  return Workbench.start({ ...options, ...view, files, env, home });
+  return Workbench.start({ ...options, ...view, files, settings, env, home });
 }
 
 function readOptions() {

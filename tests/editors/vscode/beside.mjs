@@ -1,12 +1,12 @@
 // What happens beside the conversation: files dropped and picked, a notice while the window is not focused, a commit message.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { START_MS, USER_SETTINGS, exactly, until } from "./workbench.mjs";
+import { START_MS, exactly, until } from "./workbench.mjs";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /** The checks, in order; each is a name and what to do. */
-export function besideChecks({ bench, model, picture }) {
+export function besideChecks({ bench, model, settings, picture }) {
   const { chat, page } = bench;
   const answer = (text) => chat.locator(".answer", { hasText: text });
 
@@ -70,9 +70,6 @@ export function besideChecks({ bench, model, picture }) {
   }
 
   async function unfocused() {
-    bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, "tandem.notify": true }));
-    await bench.open();
-    await bench.command("tandem: Open Chat");
     await bench.newSession();
     await model.script([{ text: "One moment. " }, { gate: "away" }, { text: "Still here. " }, { gate: "done" }, { text: "Done." }]);
     await bench.say("Take your time.");
@@ -90,7 +87,6 @@ export function besideChecks({ bench, model, picture }) {
       delete document.hasFocus;
       document.dispatchEvent(new Event("visibilitychange"));
     });
-    bench.write("data/User/settings.json", JSON.stringify(USER_SETTINGS));
     await bench.command("Notifications: Clear All Notifications");
   }
 
@@ -102,7 +98,7 @@ export function besideChecks({ bench, model, picture }) {
     bench.save("README.md", "# A shop\n\nOpen on Sundays.\n");
     git("add", "README.md");
     bench.save("src/cart.ts", "// nothing of this is staged\n");
-    await bench.open();
+    await bench.openFile("price.ts"); // a file of a repository has git look for it
     await page.locator('.activitybar [aria-label^="Source Control"]').first().click();
     await model.reset();
     await model.script([{ text: "Say when the shop is open" }]);
@@ -149,17 +145,17 @@ export function besideChecks({ bench, model, picture }) {
     await bench.command("Notifications: Clear All Notifications");
   }
 
+  async function restartedWith(settings) {
+    const restarted = chat.locator("body").evaluate(anotherPhase); // as short as it may be
+    bench.configure(settings);
+    await restarted;
+    await chat.locator("body[data-phase=ready]").waitFor();
+  }
+
   /** From the setting on, without another start; in one input event, so that there is one request for it. */
   async function suggested() {
     bench.write(".config/tandem/config.toml", `[providers.mine]\nbase-url = "${model.baseUrl}"\n`);
-    await bench.open();
-    await bench.command("tandem: Open Chat");
-    await chat.locator("body[data-phase=ready]").waitFor();
-    const settings = { "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" };
-    const restarted = chat.locator("body").evaluate(anotherPhase); // as short as it may be
-    bench.configure({ ...settings, "tandem.completion.model": "mine/coder" });
-    await restarted;
-    await chat.locator("body[data-phase=ready]").waitFor();
+    await restartedWith({ ...settings, "tandem.completion.model": "mine/coder" });
     await bench.openFile("README.md");
     await model.reset();
     await model.script([{ text: "closed on Mondays." }], [{ text: "" }]); // the second where the first was accepted
@@ -178,14 +174,10 @@ export function besideChecks({ bench, model, picture }) {
   async function nextEdit() {
     const options = `[completion]\napi = "completions"\nnext-edit = true\n\n[providers.mine]\nbase-url = "${model.baseUrl}"\n`;
     bench.write(".config/tandem/config.toml", options);
-    const settings = { "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" };
-    bench.configure({ ...settings, "tandem.completion.model": "mine/sweep-next-edit-1.5B" });
     const text = "const base = side\n// a square\nexport const area = side * side\n";
     const done = text.replaceAll("side", "sideLength");
     bench.save("src/area.md", text);
-    await bench.open();
-    await bench.command("tandem: Open Chat");
-    await chat.locator("body[data-phase=ready]").waitFor();
+    await restartedWith({ ...settings, "tandem.completion.model": "mine/sweep-next-edit-1.5B" });
     await bench.openFile("area.md");
     await model.reset();
     const reply = (text) => [{ status: 200, body: { choices: [{ text, finish_reason: "stop" }] } }];
@@ -205,10 +197,7 @@ export function besideChecks({ bench, model, picture }) {
     await line("area = side * side").waitFor({ state: "detached" });
     // What other checks type is not completed: the request would take a reply of their scripts.
     bench.write(".config/tandem/config.toml", "");
-    const restarted = chat.locator("body").evaluate(anotherPhase);
-    bench.configure(settings);
-    await restarted;
-    await chat.locator("body[data-phase=ready]").waitFor();
+    await restartedWith(settings);
   }
 
   return [

@@ -13,19 +13,33 @@ export function describe(amount: number): string {
 `;
 
 export function finishChecks({ bench, model, picture }) {
-  const settings = async (more) => {
-    bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, ...more }));
-    await bench.reload();
-  };
   const edit = (id, old_text, new_text) => [{ call: { id, name: "edit_file", arguments: { path: ORDER, edits: [{ old_text, new_text }] } } }];
+
+  async function off() {
+    bench.save(ORDER, TEXT);
+    await bench.openFile("price.ts");
+    await bench.openFile("order.ts");
+    await bench.editor.locator(".squiggly-error").first().waitFor();
+    await bench.newSession();
+    await bench.setMode("edit");
+    await model.script(edit("call_f3", "return String(amount);", "return label(amount);"), [{ text: "As you wish." }]);
+    await bench.say("Describe it, unchecked.");
+    await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
+    await bench.idle();
+    assert.equal((await model.state()).requests.length, 2);
+    await bench.command("tandem: Undo Last Turn");
+    await bench.bufferIs(TEXT);
+  }
 
   async function clean() {
     const { chat, editor } = bench;
-    bench.save(ORDER, TEXT);
     bench.save(".vscode/settings.json", JSON.stringify({ "tandem.finish": false })); // which is not for a repository to say
-    await settings({ "tandem.finish": true });
+    bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, "tandem.finish": true }));
+    bench.isWorn = true;
+    await bench.reload();
     await bench.openFile("price.ts");
     await bench.openFile("order.ts");
+    await bench.discardBackup(TEXT);
     await editor.locator(".squiggly-error").first().waitFor();
     await bench.newSession();
     await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
@@ -80,20 +94,6 @@ export function finishChecks({ bench, model, picture }) {
     await exactly(page.locator(".tab", { hasText: "made.ts" }), 0);
   }
 
-  async function off() {
-    await settings({});
-    await bench.openFile("order.ts");
-    await bench.discardBackup(TEXT);
-    await model.reset();
-    await model.script(edit("call_f3", "return String(amount);", "return label(amount);"), [{ text: "As you wish." }]);
-    await bench.say("Once more, unchecked.");
-    await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
-    await bench.idle();
-    assert.equal((await model.state()).requests.length, 2);
-    await bench.command("tandem: Undo Last Turn");
-    await bench.bufferIs(TEXT);
-  }
-
   async function plan() {
     const { chat, page } = bench;
     await bench.newSession();
@@ -119,9 +119,9 @@ export function finishChecks({ bench, model, picture }) {
   }
 
   return [
+    ["the checks at the end of a turn are off with their setting", off],
     ["a turn ends without new problems: TypeScript imports, the model corrects, the old error stays", clean],
     ["a file that no tab shows is changed on the disk", unseen],
-    ["the checks at the end of a turn are off with their setting", off],
     ["a plan starts in a new session, which has read nothing else", plan],
   ];
 }

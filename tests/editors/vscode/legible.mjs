@@ -1,5 +1,6 @@
-// Whether the chat can be read in the states that the checks take pictures of: each in every width and theme. The frame of the chat gets the width and
-// what VS Code gives a page for a theme, so that nothing has to be dragged or chosen 9 times a picture.
+// Whether the chat can be read in the states that the checks take pictures of: each in every width and every theme, one of these in each width. Which is
+// told by the picture's name, so that what is in many pictures is looked at in all pairs. The frame of the chat gets the width and what VS Code gives a
+// page for a theme, so that nothing has to be dragged or chosen for each.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { THEMES } from "./workbench.mjs";
@@ -16,6 +17,13 @@ export class Legibility {
   #states = 0;
   #tookMs = 0;
 
+  /** Before the checks: choosing a theme takes the keyboard from whatever has it. */
+  static async start(bench, options) {
+    const legibility = new Legibility(bench, options);
+    legibility.#themes = await legibility.#collect();
+    return legibility;
+  }
+
   constructor(bench, { out, keepPictures }) {
     this.bench = bench;
     this.out = out;
@@ -31,15 +39,17 @@ export class Legibility {
     }
     this.#states++;
     const began = performance.now();
-    this.#themes ??= await this.#collect();
     const frame = outer.contentFrame().locator("iframe#active-frame");
     const body = chat.locator("body");
     const before = await body.evaluate(themeOf);
     const whole = await frame.evaluate(({ style }) => style.width);
-    for (const width of WIDTHS_PX) {
+    const themes = Object.entries(this.#themes);
+    const first = [...name].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
+    for (const [index, width] of WIDTHS_PX.entries()) {
       await frame.evaluate((element, px) => (element.style.width = `${px}px`), width);
       await this.bench.drawn();
-      for (const [theme, given] of Object.entries(this.#themes)) {
+      const one = (first + index) % themes.length;
+      for (const [theme, given] of this.keepPictures ? themes : [themes[one]]) {
         await body.evaluate(wear, given);
         const found = await body.evaluate(illegible, { CONTRAST, SHORT });
         found.forEach((text) => this.#found(text, `${name} ${width} ${theme}`));

@@ -6,7 +6,7 @@ import { exactly } from "./workbench.mjs";
 const OFFER = "src/offer.ts";
 const TEXT = 'export const offer = "5 EUR";\n';
 
-export function modelChecks({ bench, model, picture }) {
+export function modelChecks({ bench, model, settings, picture }) {
   async function chosen() {
     const { chat } = bench;
     await bench.newSession();
@@ -49,7 +49,7 @@ export function modelChecks({ bench, model, picture }) {
     await bench.say("How often?");
     await chat.locator(".answer", { hasText: "Cancelled 1 times." }).waitFor();
     await bench.idle();
-    bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
+    bench.configure(settings);
     await chat.locator(".notice", { hasText: "Settings changed: a new session has started" }).waitFor();
   }
 

@@ -9,38 +9,36 @@ const GREETING_TEXT = "export const greeting = 'hello';\n";
 const POLITE = "export const greeting = 'good morning';";
 
 /** The checks, in order; each is a name and what to do. `start` gives a workbench with a profile of its own. */
-export function profileChecks({ model, start }) {
+export function profileChecks({ bench, model, start }) {
   async function byKeyboard() {
-    const bench = await start({ [GREETING]: GREETING_TEXT });
+    const fresh = await start({ files: { [GREETING]: GREETING_TEXT } });
     try {
-      await setUp(bench);
-      await reviewed(bench);
+      await setUp(fresh);
+      await reviewed(fresh);
     } finally {
-      await bench.close();
+      await fresh.close();
     }
   }
 
+  /** The folder chooses a wrong program, as one that is trusted may. */
   async function untrusted() {
-    const bench = await start({ [GREETING]: GREETING_TEXT, ".vscode/settings.json": JSON.stringify({ "tandem.server.path": "/bin/false" }) });
-    try {
-      bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
-      await bench.open(); // a trusted folder may choose a program; this one chooses a wrong one
-      await bench.command("tandem: Open Chat");
-      await bench.chat.locator(".welcome .error", { hasText: "/bin/false did not start" }).waitFor();
-      const asked = { "security.workspace.trust.enabled": true, "security.workspace.trust.startupPrompt": "never", "security.workspace.trust.banner": "never" };
-      bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, ...asked }));
-      await bench.open();
-      await bench.page.locator(".statusbar-item", { hasText: "Restricted Mode" }).waitFor();
-      await bench.command("tandem: Open Chat");
-      await bench.newSession();
-      await model.reset();
-      await model.script([{ text: "The folder chose no program." }]);
-      await bench.say("Who are you?");
-      await bench.chat.locator(".answer", { hasText: "The folder chose no program." }).waitFor();
-      await bench.idle();
-    } finally {
-      await bench.close();
-    }
+    const folder = `folder=${join(bench.folder, "theirs")}`;
+    bench.isWorn = true;
+    bench.write("theirs/.vscode/settings.json", JSON.stringify({ "tandem.server.path": "/bin/false" }));
+    await bench.open(folder);
+    await bench.command("tandem: Open Chat");
+    await bench.chat.locator(".welcome .error", { hasText: "/bin/false did not start" }).waitFor();
+    const asked = { "security.workspace.trust.enabled": true, "security.workspace.trust.startupPrompt": "never", "security.workspace.trust.banner": "never" };
+    bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, ...asked }));
+    await bench.open(folder);
+    await bench.page.locator(".statusbar-item", { hasText: "Restricted Mode" }).waitFor();
+    await bench.command("tandem: Open Chat");
+    await bench.newSession();
+    await model.reset();
+    await model.script([{ text: "The folder chose no program." }]);
+    await bench.say("Who are you?");
+    await bench.chat.locator(".answer", { hasText: "The folder chose no program." }).waitFor();
+    await bench.idle();
   }
 
   /** Opens the chat, which shows the form; closes it, goes to the button that opens it again, and fills it. */

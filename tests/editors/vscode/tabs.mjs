@@ -136,32 +136,44 @@ export function tabChecks({ bench, model, picture }) {
     assert.ok(!existsSync(join(bench.project, "first.txt")) && !existsSync(join(bench.project, "second.txt")));
   }
 
-  /** A cut answer says so, also after a reload, and goes on. */
-  async function cut() {
-    const stopped = chat.locator(".notice", { hasText: "Stopped." });
+  const cutShort = chat.locator(".notice", { hasText: /Stopped|Interrupted/ }).getByRole("button", { name: "Continue" });
+
+  /** The answer of one conversation was stopped before it; the other's runs. */
+  async function reloaded() {
     await bench.newSession();
     await model.reset();
-    await model.script([{ text: "Half of it" }, { hang: true }], [{ text: "and the other half." }], [{ text: "Half again" }, { hang: true }]);
+    await model.script([{ text: "Half of it" }, { hang: true }], [{ text: "Half again" }, { hang: true }]);
     await bench.say("Tell me all.");
     await answer("Half of it").waitFor();
     await chat.getByRole("button", { name: "Stop" }).click();
-    await stopped.getByRole("button", { name: "Continue" }).waitFor();
-    await bench.reload();
-    await answer("Half of it").waitFor();
-    await picture("cut");
-    await stopped.getByRole("button", { name: "Continue" }).click();
-    await answer("and the other half.").waitFor();
-    await bench.idle();
+    await cutShort.waitFor();
+    await bench.newSession();
     await bench.say("Once more.");
     await answer("Half again").waitFor();
-    await bench.reload();
+    await bench.reload(); // before the browser has written anything of it
+    await said("Once more.").waitFor();
     await answer("Half again").waitFor();
-    await chat.locator(".notice", { hasText: /Stopped|Interrupted/ }).getByRole("button", { name: "Continue" }).waitFor();
-    await exactly(chat.getByRole("button", { name: "Continue" }), 1); // that of before is settled
+    await cutShort.waitFor();
+    await model.script([{ text: "After the reload." }]);
+    await bench.say("And now?");
+    await answer("After the reload.").waitFor();
+    await bench.idle();
+  }
+
+  async function cut() {
+    await tab(/Tell me all/).click();
+    await answer("Half of it").waitFor();
+    await picture("cut");
+    await model.script([{ text: "and the other half." }]);
+    await cutShort.click();
+    await answer("and the other half.").waitFor();
+    await bench.idle();
+    await exactly(chat.getByRole("button", { name: "Continue" }), 0); // it is settled
   }
 
   return [
     ["each session has its draft, and the changes of all wait in one list", ofEach],
+    ["a reload in the middle of a turn loses no message", reloaded],
     ["a cut answer is marked, after a reload too, and continues", cut],
     ["several conversations: one runs, one asks, and their tabs say so", sideBySide],
     ["tabs are changed and closed", byKeys],

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -27,6 +27,7 @@ export const USER_SETTINGS = {
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "workbench.startupEditor": "none",
   "tandem.finish": false, // else the scripts of all checks had to answer for TypeScript's problems
+  "tandem.notify": true, // of turns that end while nobody looks: a window that is open may never learn of another user's setting
 };
 const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const MODES = { plan: "Plan", ask: "Ask before edits", edit: "Accept edits", auto: "Auto" };
@@ -43,8 +44,11 @@ export const TRY_MS = 4_000;
 
 export class Workbench {
   #begun = 0;
+  #settings = {};
+  /** Something failed in the window, or something was left in it that `begin` does not take away: the next that begins has a new one. */
+  isWorn = false;
 
-  /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env, home?, view?}` → a started workbench on those files. */
+  /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, settings?, env, home?, view?}` → a started workbench on those files. */
   static async start(options) {
     const bench = new Workbench({ view: { viewport: { width: 1400, height: 860 } }, ...options });
     try {
@@ -67,7 +71,7 @@ export class Workbench {
     this.program = join(this.folder, "tandem");
     symlinkSync(options.tandem, this.program);
     this.#makeProject("shop");
-    this.configure({});
+    this.configure(options.settings ?? {});
   }
 
   #makeProject(path) {
@@ -78,17 +82,57 @@ export class Workbench {
     }
   }
 
-  /** Goes on in a new project with the same files, the user's settings of the start and these. Only what a user has everywhere stays: keys, sessions. */
+  /**
+   * Goes on with the files and the user's settings of the start, and with these settings. A window costs as much as a dozen checks: one that has these
+   * settings, is not worn and has nothing unsaved is tidied; else a new one is loaded, in a new project. What a user has everywhere stays: keys, sessions.
+   */
   async begin(settings) {
-    this.#makeProject(`${++this.#begun}/shop`);
-    this.configure(settings);
-    await this.open();
-    await this.page.locator(".activitybar [aria-label=tandem]").first().click();
+    const isFirst = this.#begun++ === 0;
+    await this.page.bringToFront(); // behind another page it draws a frame a second
+    const isUnsaved = (await this.page.locator(".tab.dirty").count()) > 0; // VS Code has a text for minutes after its tab was closed
+    if (this.isWorn || isUnsaved || JSON.stringify(settings) !== JSON.stringify(this.#settings)) {
+      this.#makeProject(`${this.#begun}/shop`);
+      this.configure(settings);
+      await this.open();
+      await this.page.locator(".activitybar [aria-label=tandem]").first().click();
+      this.isWorn = false;
+    } else if (!isFirst) {
+      await this.#tidy();
+    }
     await this.chat.locator("body[data-phase=ready]").waitFor({ timeout: START_MS });
   }
 
-  /** Settings of scope `machine` live here when the extension runs beside the files. */
+  /** As a person would leave it: nothing waits for a review, no editor, terminal or notification is open; and the files are those of the start. */
+  async #tidy() {
+    await this.command("tandem: Open Chat");
+    await this.keepAll();
+    await this.command("View: Close All Editors");
+    await exactly(this.page.locator(".tabs-container .tab"), 0);
+    await this.command("Terminal: Kill All Terminals");
+    await this.command("Notifications: Clear All Notifications");
+    this.#restoreFiles();
+    await this.newSession();
+    await this.setMode("ask");
+  }
+
+  #restoreFiles() {
+    const { files } = this.options;
+    for (const path of readdirSync(this.project, { recursive: true })) {
+      if (!Object.keys(files).some((name) => `${name}/`.startsWith(`${path}/`))) {
+        rmSync(join(this.project, path), { recursive: true, force: true });
+      }
+    }
+    for (const [name, text] of Object.entries(files)) {
+      const path = join(this.project, name);
+      if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
+        this.save(name, text);
+      }
+    }
+  }
+
+  /** Settings of scope `machine` live here when the extension runs beside the files. A window that is open learns of them at some time. */
   configure(settings) {
+    this.#settings = settings;
     this.write("data/Machine/settings.json", JSON.stringify({ "tandem.server.path": this.program, ...settings }));
   }
 
@@ -154,12 +198,12 @@ export class Workbench {
     await this.chat.locator("body[data-phase=ready]").waitFor({ timeout: START_MS });
   }
 
-  /** A second window on the same folder; its page is the caller's to close. */
-  async another() {
+  /** A second window, on the same folder if nothing else is said; its page is the caller's to close. */
+  async another(what) {
     const other = Object.create(this);
     other.page = await this.page.context().newPage();
     other.page.setDefaultTimeout(STEP_MS);
-    await other.open();
+    await other.open(what);
     return other;
   }
 
