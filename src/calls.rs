@@ -12,6 +12,8 @@ pub(crate) mod text;
 
 use serde_json::{Map, Value};
 
+use crate::text::marks;
+
 /// The tools that a model is offered, as far as they decide what it meant.
 pub trait Catalog {
     /// Their names.
@@ -31,4 +33,17 @@ pub trait Catalog {
     /// # Errors
     /// What is wrong with it, for the model.
     fn accept(&self, name: &str, arguments: &Map<String, Value>) -> Result<(), String>;
+}
+
+/// Whether another call or message begins in a text of these arguments.
+pub(crate) fn holds_another(arguments: &Value) -> bool {
+    match arguments {
+        Value::String(text) => {
+            let mut places = text.match_indices(marks::SIGNS);
+            places.any(|(at, _)| marks::begins_another(text.split_at(at).1))
+        }
+        Value::Array(items) => items.iter().any(holds_another),
+        Value::Object(fields) => fields.values().any(holds_another),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }

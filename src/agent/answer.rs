@@ -17,7 +17,8 @@ use super::live::Live;
 use super::repetition::Repetition;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
-use crate::calls::text::{Held, Quotation, TextCalls, Written};
+use crate::calls;
+use crate::calls::text::{Held, Quotation, TextCall, TextCalls, Written};
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Failure, Finish, ModelEvent, ModelRequest, Provider,
@@ -25,6 +26,10 @@ use crate::model::{
 };
 use crate::text::repair::Repair;
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
+
+/// What the model is told where another call stood in an argument.
+const SWALLOWED: &str =
+    "[another call stood behind the end of an argument and was not run: send it by itself]";
 
 /// The model's answer, complete or as far as it arrived.
 pub(super) struct Answer {
@@ -176,7 +181,12 @@ impl<'a> Listener<'a> {
             self.say(held).await;
             self.text_calls = TextCalls::new(Arc::clone(self.inputs.tools));
         }
-        if let ModelEvent::CallStart { .. } | ModelEvent::Refusal(_) = event {
+        if let ModelEvent::CallStart { .. } = event {
+            let is_quoted = |call: &_| is_quoted(self.inputs, call);
+            let held = self.text_calls.release_beside_calls(&is_quoted);
+            self.say(held).await;
+        }
+        if let ModelEvent::Refusal(_) = event {
             let held = self.text_calls.release();
             self.say(held).await;
         }
@@ -244,12 +254,7 @@ impl<'a> Listener<'a> {
     /// The text is complete: held-back text is either a call or text after all. Returns why it cannot be the call it
     /// looks like.
     async fn settle(&mut self, is_whole: bool) -> Option<String> {
-        let is_quoted = |call: &_| {
-            let quotation = Quotation::of(call);
-            let texts = self.inputs.history.iter().flat_map(|it| it.read_texts());
-            // It may have been read in pieces.
-            quotation.stands_in(&texts.collect::<Vec<_>>().join("\n"))
-        };
+        let is_quoted = |call: &_| is_quoted(self.inputs, call);
         let held = if is_whole {
             self.text_calls.settle(&is_quoted)
         } else {
@@ -375,7 +380,16 @@ impl<'a> Listener<'a> {
         let work = match &call.arguments {
             Arguments::Object(arguments) => {
                 let written = Value::Object(arguments.clone());
-                let resolved = tools::resolve(self.inputs.tools, &call.name, written);
+                let has_more = calls::holds_another(&written);
+                let mut resolved = tools::resolve(self.inputs.tools, &call.name, written);
+                if let Ok(resolved) = &mut resolved
+                    && has_more
+                    && !calls::holds_another(&resolved.arguments)
+                {
+                    let notes = resolved.note.take().into_iter();
+                    let notes: Vec<_> = notes.chain([SWALLOWED.to_owned()]).collect();
+                    resolved.note = Some(notes.join("\n"));
+                }
                 if let Ok(Resolved {
                     tool,
                     arguments: Value::Object(arguments),
@@ -565,6 +579,13 @@ impl<'a> Listener<'a> {
              valid JSON{pieces}"
         )
     }
+}
+
+/// Whether a call stands in something that the model has read.
+fn is_quoted(inputs: Inputs<'_>, call: &TextCall) -> bool {
+    let texts = inputs.history.iter().flat_map(|it| it.read_texts());
+    // It may have been read in pieces.
+    Quotation::of(call).stands_in(&texts.collect::<Vec<_>>().join("\n"))
 }
 
 fn truncated() -> Failure {

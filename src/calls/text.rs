@@ -22,7 +22,7 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use self::beginning::whole_fence;
-use self::json::TextCall;
+pub(crate) use self::json::TextCall;
 pub(crate) use self::quoted::{Quotation, may_come_from, says};
 use self::search::{MODULES, Search};
 use crate::calls::Catalog;
@@ -130,6 +130,20 @@ impl<C: Catalog> TextCalls<C> {
         self.show(self.text.len())
     }
 
+    /// The answer has calls of its own: a call in the marks of a family beside them is not shown, unless it is a quotation.
+    pub(crate) fn release_beside_calls(&mut self, is_quoted: IsQuoted<'_>) -> String {
+        let (before, tail) = self.held();
+        let begun = before.len();
+        let is_tool = |name: &str| self.tools.resolve(name).is_some();
+        if !self.is_over
+            && !is_plain(tail)
+            && Self::read(tail, &is_tool).is_some_and(|calls| !calls.iter().any(is_quoted))
+        {
+            self.text.truncate(begun);
+        }
+        self.release()
+    }
+
     /// The text of the settled answer, without its calls.
     pub(crate) fn take_text(&mut self) -> String {
         let mut text = std::mem::take(&mut self.text);
@@ -142,7 +156,7 @@ impl<C: Catalog> TextCalls<C> {
     fn is_noise(&self) -> bool {
         let (before, tail) = self.held();
         !tail.is_empty()
-            && (marks::without_ends(&self.text).len() <= before.len() || is_begun(tail))
+            && (marks::without_edges(&self.text).len() <= before.len() || is_begun(tail))
     }
 
     /// The text before what may be a call, and the text from there on.
@@ -286,6 +300,18 @@ impl<C: Catalog> TextCalls<C> {
         is_tool: &dyn Fn(&str) -> bool,
         is_quoted: IsQuoted<'_>,
     ) -> Option<String> {
+        let is_meant = || self.spelled_out().is_some_and(|call| !is_quoted(&call));
+        self.broken(tail, is_tool, is_quoted)
+            .or_else(|| is_meant().then(|| UNREADABLE.to_owned()))
+    }
+
+    /// Why what looks like the call of a family is none.
+    fn broken(
+        &self,
+        tail: &str,
+        is_tool: &dyn Fn(&str) -> bool,
+        is_quoted: IsQuoted<'_>,
+    ) -> Option<String> {
         let is_meant = |calls: &Vec<TextCall>| {
             let is_accepted = |call: &TextCall| {
                 let call = self.named(call.clone());
@@ -308,52 +334,59 @@ impl<C: Catalog> TextCalls<C> {
                 .strip_prefix("</")
                 .and_then(|rest| rest.split_once('>'))
                 .is_some_and(|(name, _)| self.text.contains(&format!("<{name}>")));
-            // Nothing is outside of the marks.
-            let is_whole = || {
-                let outside = self.held().0.trim();
-                outside.is_empty() && marks::without_ends(rest).len() < rest.trim_end().len()
-            };
+            // What goes on up to another mark explains nothing.
+            let is_whole = || marks::without_edges(rest).len() < rest.trim_end().len();
             let is_broken = calls.is_empty() || rest.starts_with('<') && !is_around || is_whole();
             let is_broken = is_broken && !calls.iter().any(is_quoted);
             return is_broken.then(|| UNREADABLE.to_owned());
-        }
-        // A fence for nothing but calls.
-        if let Some((language, code)) = whole_fence(&self.text)
-            && (is_tool(language) && code.starts_with('{')
-                || ["tool", "function"]
-                    .iter()
-                    .any(|word| language.starts_with(word))
-                    && self.tools.names().iter().any(|name| code.contains(name)))
-        {
-            return Some(UNREADABLE.to_owned());
-        }
-        if self.is_spelled_out() {
-            return Some(UNREADABLE.to_owned());
         }
         let calls = self.example(is_tool).or_else(|| self.mentioned());
         calls.filter(is_meant).map(|_| EXAMPLE.to_owned())
     }
 
-    /// Whether the answer is a line with a tool's name and its arguments, in the form of no family: `NAME key=value`,
-    /// `call:NAME{key:value}`.
-    fn is_spelled_out(&self) -> bool {
-        let line = self.text.trim();
-        let line = line.strip_prefix("call:").unwrap_or(line);
-        let names = self.tools.names().into_iter();
-        let mut called = names.filter_map(|name| Some((name, line.strip_prefix(name)?)));
-        called.any(|(name, rest)| {
-            let schema = self.tools.parameters(name).unwrap_or_default();
-            let is_given = |key: &Value| {
-                let key = key.as_str().unwrap_or_default();
-                ["=", ":"]
-                    .iter()
-                    .any(|sign| rest.contains(&format!("{key}{sign}")))
-            };
-            let required = schema["required"]
-                .as_array()
-                .filter(|keys| !keys.is_empty());
-            !rest.contains('\n') && required.is_some_and(|keys| keys.iter().all(is_given))
-        })
+    /// The call that the last paragraph is, in the form of no family: the name of a tool and an argument that it requires,
+    /// and up to that no word without a sign next to it, as sentences have. The values are left out.
+    fn spelled_out(&self) -> Option<TextCall> {
+        let text = self.text.trim();
+        let text = match whole_fence(text) {
+            Some(_) => text.trim_matches('`').trim_end(),
+            None => text,
+        };
+        let paragraph = text.rsplit("\n\n").next()?;
+        let mut shown = paragraph;
+        while let Some((before, _tag)) = shown.strip_suffix('>').and_then(|it| it.rsplit_once('<'))
+        {
+            shown = before.trim_end();
+        }
+        let is_prose = paragraph.contains('`') || shown.ends_with(marks::ends_sentence);
+        if is_prose || paragraph.starts_with(['>', ' ', '\t']) {
+            return None;
+        }
+        let names = self.tools.names();
+        let mut called: Option<(&str, Value)> = None;
+        for (at, word) in words(paragraph) {
+            let (before, rest) = paragraph.split_at(at);
+            let behind = rest.split_at(word.len()).1;
+            let is_signed = before.ends_with(|c: char| !c.is_whitespace())
+                || behind.starts_with(|c| !" \t.,;".contains(c));
+            match &called {
+                None if names.contains(&word) => {
+                    let schema = self.tools.parameters(word)?;
+                    called = Some((word, schema["required"].clone()));
+                }
+                _ if !is_signed => return None,
+                Some((name, Value::Array(required)))
+                    if required.iter().any(|key| *key == word.to_lowercase()) =>
+                {
+                    let (_, value) = words(behind).next()?;
+                    let arguments = Map::from_iter([(word.to_lowercase(), "".into())]);
+                    let call = TextCall::new((*name).to_owned(), arguments);
+                    return (!json::TYPES.contains(&value)).then_some(call);
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// The call at the end of the answer in marks that no family has: the last name of a tool, and its arguments.
@@ -414,6 +447,18 @@ pub(crate) fn inner(arguments: &Map<String, Value>) -> Option<Vec<(String, Map<S
             .map(|call| (call.name, call.arguments))
             .collect(),
     )
+}
+
+/// The words of a text, and where each begins.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut end = 0;
+    std::iter::from_fn(move || {
+        let begin = end + text.get(end..)?.find(is_of_word)?;
+        let rest = text.get(begin..)?;
+        end = begin + rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
+        Some((begin, text.get(begin..end)?))
+    })
 }
 
 /// The arguments of a call whose only required argument, a text, came alone as a JSON string.

@@ -1,11 +1,14 @@
 //! Reasoning that a server leaves in the text of an answer (`<think>…</think>` at its beginning) is reported as
 //! reasoning.
 //!
-//! Text is held back only while it may still turn out to be a marker; after the reasoning everything is text, even
-//! markers.
+//! Text is held back only while it may still turn out to be a marker. What the model makes up as the next message of
+//! somebody else is no answer.
 //!
 //! Some templates put the beginning into the prompt, so that only the end arrives: then the text before it was reasoning.
 
+mod released;
+
+use self::released::{FENCE, Released, mentions_beginning};
 use super::ModelEvent;
 use super::batch::Batch;
 use crate::text::marks::{self, Kind, MARKS};
@@ -22,6 +25,15 @@ fn ends() -> impl Iterator<Item = &'static str> {
     marks::ends(&[Kind::Thoughts]).filter(is_only)
 }
 
+/// What follows the beginning of thoughts that a text begins with, and the marks that may end them.
+fn thought(text: &str) -> Option<(&str, Vec<&'static str>)> {
+    let rows = MARKS.iter();
+    let rows = rows.filter(|(_, _, kind, _)| *kind == Kind::Thoughts);
+    let fits = rows.filter_map(|(begin, end, _, _)| Some((marks::after(text, begin)?, *end)));
+    let (rests, ends): (Vec<_>, Vec<_>) = fits.unzip();
+    Some((rests.first()?, ends))
+}
+
 fn begins() -> impl Iterator<Item = &'static str> {
     marks::begins(&[Kind::Thoughts])
 }
@@ -36,22 +48,13 @@ pub(super) struct Thoughts {
     any: bool,
     /// How often the beginning of these thoughts came, until something else does.
     begun: Begun,
+    /// The last character of the thoughts.
+    last: char,
+    /// Thoughts came to an end.
+    has_ended: bool,
     /// The answer has several messages, each with a header.
     has_headers: bool,
     released: Released,
-}
-
-/// What was let through as the answer.
-#[derive(Debug)]
-struct Released {
-    last: char,
-    /// How the unfinished line begins.
-    line: String,
-    is_in_fence: bool,
-    /// Whether a beginning was mentioned: then an end is text too.
-    has_beginning: bool,
-    /// Whether it ends with a recipient: what follows belongs to a call.
-    is_addressed: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -67,9 +70,9 @@ enum State {
     /// The answer may begin with thoughts.
     Beginning,
     /// Until one of these marks.
-    Thinking(&'static [&'static str]),
+    Thinking(Vec<&'static str>),
     /// Behind the thoughts within thoughts: thoughts up to one of these marks, or the answer if none comes.
-    Between(&'static [&'static str]),
+    Between(Vec<&'static str>),
     /// The answer, unless the end of thoughts follows whose beginning never came.
     Answering,
     /// Everything that follows is the answer.
@@ -80,15 +83,18 @@ impl Thoughts {
     pub(super) fn new() -> Self {
         let released = Released {
             last: '\n',
+            last_letter: '\n',
             line: String::new(),
             is_in_fence: false,
-            has_beginning: false,
+            is_about_marks: false,
             is_addressed: false,
         };
         Self {
             state: State::Beginning,
             held: String::new(),
             any: false,
+            last: '\n',
+            has_ended: false,
             begun: Begun::Over,
             has_headers: false,
             released,
@@ -133,15 +139,13 @@ impl Thoughts {
 
     /// Whether text of the answer contains no mark, nor the beginning or rest of one: nearly all of it.
     fn is_plain(&self, text: &str) -> bool {
-        self.state == State::Answering
-            && self.held.is_empty()
-            && memchr::memchr2(b'<', b'[', text.as_bytes()).is_none()
+        self.state == State::Answering && self.held.is_empty() && !text.contains(marks::SIGNS)
     }
 
     /// No more text comes.
     pub(super) fn flush(&mut self, out: &mut Batch) {
         let held = std::mem::take(&mut self.held);
-        match self.state {
+        match &self.state {
             State::Thinking(_) => out.reasoning(&held),
             State::Beginning | State::Between(_) if self.any => out.text(held.trim_start()),
             _ => out.text(&held),
@@ -153,7 +157,7 @@ impl Thoughts {
         if self.begun == Begun::Once && !self.is_clear() {
             return false;
         }
-        match self.state {
+        match &self.state {
             State::Over => false,
             State::Beginning => self.begin(out),
             State::Answering => self.answer(out),
@@ -170,18 +174,28 @@ impl Thoughts {
             State::Thinking(ends) => {
                 let found = ends.iter().filter_map(|end| marks::find(&self.held, end));
                 if let Some((from, to)) = found.min() {
-                    out.reasoning(self.held.split_at(from).0);
+                    let thought = self.held.split_at(from).0;
+                    if nests(self.last, thought) {
+                        self.begun = Begun::Twice;
+                    }
+                    out.reasoning(thought);
                     let is_header = self.held.split_at(from).1.starts_with(char::is_alphabetic);
                     self.held.drain(..if is_header { from } else { to });
+                    self.has_ended = true;
                     self.state = match self.begun {
-                        Begun::Twice => State::Between(ends),
+                        Begun::Twice => State::Between(ends.clone()),
                         Begun::Once | Begun::Over => State::Beginning,
                     };
                     return true;
                 }
-                let pending = ends.iter().map(|end| marks::pending(&self.held, end));
+                let marks = ends.iter().copied().chain(begins());
+                let pending = marks.map(|mark| marks::pending(&self.held, mark));
                 let certain = self.held.len() - pending.max().unwrap_or(0);
                 let (thought, rest) = self.held.split_at(certain);
+                if nests(self.last, thought) {
+                    self.begun = Begun::Twice;
+                }
+                self.last = thought.chars().next_back().unwrap_or(self.last);
                 out.reasoning(thought);
                 self.held = rest.to_owned();
                 false
@@ -204,14 +218,8 @@ impl Thoughts {
 
     fn begin(&mut self, out: &mut Batch) -> bool {
         let text = self.held.trim_start();
-        let thoughts = MARKS
-            .iter()
-            .filter(|(_, _, kind, _)| *kind == Kind::Thoughts);
-        if let Some((rest, end)) = thoughts
-            .into_iter()
-            .find_map(|(mark, end, _, _)| Some((marks::after(text, mark)?, end)))
-        {
-            (self.state, self.any) = (State::Thinking(std::slice::from_ref(end)), true);
+        if let Some((rest, ends)) = thought(text) {
+            (self.state, self.any) = (State::Thinking(ends), true);
             self.begun = Begun::Once;
             self.held = rest.to_owned();
             return true;
@@ -221,7 +229,7 @@ impl Thoughts {
             self.held = rest.to_owned();
             (self.any, self.has_headers) = (true, true);
             if is_thought {
-                self.state = State::Thinking(MESSAGE_ENDS);
+                self.state = State::Thinking(MESSAGE_ENDS.to_vec());
             }
             return true;
         }
@@ -239,25 +247,50 @@ impl Thoughts {
             self.held = rest.to_owned();
             return true;
         }
-        if self.any && !self.has_headers {
-            self.flush(out);
-            self.state = State::Over;
-            return false;
-        }
         self.state = State::Answering;
-        if let Some((thought, rest)) = stray(&self.held, &self.released) {
+        if self.any && !self.has_headers {
+            self.held = self.held.trim_start().to_owned();
+        }
+        if !self.has_ended
+            && let Some((thought, rest)) = stray(&self.held, &self.released)
+            && !rest.trim().is_empty()
+        {
             out.reasoning(thought);
-            (self.held, self.any, self.state) = (rest.to_owned(), true, State::Beginning);
+            self.held = rest.to_owned();
+            self.end_thoughts();
         }
         true
     }
 
+    fn end_thoughts(&mut self) {
+        (self.any, self.has_ended, self.state) = (true, true, State::Beginning);
+    }
+
     /// Lets the answer through up to what may be the end of thoughts.
     fn answer(&mut self, out: &mut Batch) -> bool {
-        if let Some((thought, rest)) = stray(&self.held, &self.released) {
+        let has_ended = self.has_ended && !self.has_headers;
+        let stray = stray(&self.held, &self.released)
+            .filter(|(before, _)| !has_ended || self.released.ends_sentence(before));
+        if let Some((before, rest)) = stray
+            && (has_ended || rest.trim().is_empty())
+        {
+            // Nothing is behind the end of these thoughts, or they had ended before: the text before it is the answer.
+            out.text(before);
+            self.released.note(before);
+            let is_last = rest.trim().is_empty();
+            let held = if is_last {
+                self.held.split_at(before.len()).1
+            } else {
+                rest
+            };
+            self.held = held.to_owned();
+            return !is_last;
+        }
+        if let Some((thought, rest)) = stray {
             out.text(thought);
             out.push(ModelEvent::TextWasReasoning);
-            (self.held, self.any, self.state) = (rest.to_owned(), true, State::Beginning);
+            self.held = rest.to_owned();
+            self.end_thoughts();
             return true;
         }
         let later = later(&self.held, &self.released);
@@ -280,61 +313,33 @@ impl Thoughts {
                 self.state = State::Beginning;
             }
         }
+        if let Some((at, is_made_up)) = foreign(&self.held, &self.released)
+            && at <= certain
+        {
+            match is_made_up {
+                // Nothing ends what the model made up.
+                Some(true) => self.state = State::Thinking(Vec::new()),
+                Some(false) => self.released.is_about_marks = true,
+                None => {}
+            }
+            if is_made_up != Some(false) {
+                certain = at;
+            }
+        }
         let (text, rest) = self.held.split_at(certain);
         out.text(text);
         self.released.note(text);
         self.held = rest.to_owned();
-        self.state == State::Beginning
-    }
-}
-
-impl Released {
-    /// The last character of the answer with this text behind it.
-    fn last_of(&self, text: &str) -> char {
-        text.chars().next_back().unwrap_or(self.last)
-    }
-
-    /// Whether nothing but blanks follows the last line break.
-    fn ends_line(&self, text: &str) -> bool {
-        self.last_of(text.trim_end_matches([' ', '\t'])) == '\n'
-    }
-
-    /// Whether what follows is in a fence.
-    fn is_fenced(&self, text: &str) -> bool {
-        let fences = text
-            .lines()
-            .filter(|line| line.trim_start().starts_with(FENCE));
-        (fences.count() % 2 == 1) != self.is_in_fence
-    }
-
-    /// Whether the text ends with a recipient: `to=NAME`.
-    fn addresses(&self, text: &str) -> bool {
-        let text = text.trim_end_matches(' ');
-        match text.rsplit_once("to=") {
-            Some((_, name)) => !name.contains([' ', '\n', '<']),
-            None => self.is_addressed && !text.contains([' ', '\n', '<']),
-        }
-    }
-
-    fn note(&mut self, text: &str) {
-        self.last = text.chars().next_back().unwrap_or(self.last);
-        self.has_beginning |= mentions_beginning(text);
-        self.is_addressed = self.addresses(text);
-        for (number, line) in text.split('\n').enumerate() {
-            if number > 0 {
-                self.is_in_fence ^= self.line.trim_start().starts_with(FENCE);
-                self.line.clear();
-            }
-            self.line
-                .extend(line.chars().take(LINE.saturating_sub(self.line.len())));
-        }
+        self.state != State::Answering
     }
 }
 
 /// What ends a message of GPT-OSS.
 const MESSAGE_END: &str = "<|end|>";
+
 /// Ends each message of Muse Glimmer except the last.
 const EOM: &str = "<|eom|>";
+
 /// The same, and what begins the next one where all tokens are gone.
 const MESSAGE_ENDS: &[&str] = &[
     MESSAGE_END,
@@ -421,48 +426,64 @@ fn header(text: &str) -> Header<'_> {
     }
 }
 
-/// Where in an answer the next message begins or may begin, and whether its header is complete. One in a fence or behind
-/// a backtick is mentioned.
+/// Where in an answer the next message begins or may begin, and whether its header is complete.
 fn next_header(text: &str, released: &Released) -> Option<(usize, bool)> {
-    let mut starts = text.match_indices('<').map(|(at, _)| text.split_at(at));
-    starts.find_map(|(before, rest)| {
-        let last = before.chars().next_back().unwrap_or(released.last);
+    unquoted(text, released).find_map(|(before, rest)| {
         let found = header(rest);
-        let is_free = !released.is_in_fence
-            && !before.contains(FENCE)
-            && last != '`'
-            && !released.addresses(before);
-        (is_free && found != Header::None).then(|| (before.len(), found != Header::Begun))
+        let is_free = found != Header::None && !released.addresses(before);
+        is_free.then(|| (before.len(), found != Header::Begun))
     })
 }
 
-/// How much of a line says whether it is a fence, in bytes.
-const LINE: usize = 16;
-const FENCE: &str = "```";
-
-fn mentions_beginning(text: &str) -> bool {
-    memchr::memchr2(b'<', b'[', text.as_bytes()).is_some()
-        && begins().any(|begin| marks::find(text, begin).is_some())
-}
-
-/// Thoughts that begin a line in the middle of an answer: the text before them, and, once they end, they and what follows
-/// them. A beginning that was mentioned is what the answer is about.
-fn later<'a>(text: &'a str, released: &Released) -> Option<(&'a str, Option<(&'a str, &'a str)>)> {
-    if released.has_beginning {
+/// Where in an answer the first message of somebody else begins or may begin, and whether the model made it up: it stands
+/// behind a sentence or a mark. Where one is mentioned, all are what the answer is about.
+fn foreign(text: &str, released: &Released) -> Option<(usize, Option<bool>)> {
+    if released.is_about_marks {
         return None;
     }
-    let rows = MARKS
-        .iter()
-        .filter(|(_, _, kind, _)| *kind == Kind::Thoughts);
-    let found = rows.filter_map(|(begin, end, _, _)| {
-        let (from, to) = marks::find(text, begin)?;
-        let inside = text.split_at(to).1;
-        let ended = marks::find(inside, end);
-        let parts = ended.map(|(from, to)| (inside.split_at(from).0, inside.split_at(to).1));
-        Some((text.split_at(from).0, parts))
-    });
-    let (before, parts) = found.min_by_key(|(before, _)| before.len())?;
-    let is_free = released.ends_line(before) && !released.is_fenced(before);
+    unquoted(text, released).find_map(|(before, rest)| {
+        let is_foreign = marks::begins_foreign(rest);
+        let is_behind = released.last_letter != '\n' || !before.trim().is_empty();
+        let is_free = released.is_between_sentences(before) || released.is_glued(before);
+        let found = (before.len(), is_foreign.map(|_| is_free && is_behind));
+        (is_foreign != Some(false)).then_some(found)
+    })
+}
+
+/// The places of an answer where a mark may begin: not in a fence nor behind a backtick, where one is mentioned.
+fn unquoted<'a>(
+    text: &'a str,
+    released: &'a Released,
+) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
+    let starts = text.match_indices(['<', '[']);
+    let starts = starts.map(|(at, _)| text.split_at(at));
+    starts.filter(|(before, _)| {
+        !released.is_in_fence && !before.contains(FENCE) && released.last_of(before) != '`'
+    })
+}
+
+/// Whether thoughts begin within thoughts. A beginning behind a blank or a quote is mentioned.
+fn nests(last: char, text: &str) -> bool {
+    let begun = |begin: &str| Some(text.split_at(marks::find(text, begin)?.0).0);
+    let is_mentioned = |c: char| c != '\n' && c.is_whitespace() || "`'\"(".contains(c);
+    text.contains(marks::SIGNS)
+        && begins()
+            .filter_map(begun)
+            .any(|before| !is_mentioned(before.chars().next_back().unwrap_or(last)))
+}
+
+/// Thoughts that begin a line in the middle of an answer, or stand behind a sentence: the text before them, and, once they end, they and what follows
+/// them. A beginning that was mentioned is what the answer is about.
+fn later<'a>(text: &'a str, released: &Released) -> Option<(&'a str, Option<(&'a str, &'a str)>)> {
+    if released.is_about_marks {
+        return None;
+    }
+    let found = begins().filter_map(|begin| Some(marks::find(text, begin)?.0));
+    let (before, thoughts) = text.split_at(found.min()?);
+    let (inside, ends) = thought(thoughts)?;
+    let ended = ends.iter().filter_map(|end| marks::find(inside, end)).min();
+    let parts = ended.map(|(from, to)| (inside.split_at(from).0, inside.split_at(to).1));
+    let is_free = released.is_between_sentences(before) && !released.is_fenced(before);
     is_free.then_some((before, parts))
 }
 
@@ -477,7 +498,7 @@ fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
             && !released.is_fenced(before)
             && (released.ends_line(before) || is_glued)
     };
-    if released.has_beginning {
+    if released.is_about_marks {
         return None;
     }
     let ends = ends().flat_map(|mark| marks::all(text, mark));

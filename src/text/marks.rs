@@ -6,13 +6,18 @@
 //!
 //! The tokens that only begin or end an answer are no rows but a rule: `<|`, a name, `|>`. So are the names of most marks around
 //! calls: in a row, `*` is a name made of the [words](names) for calls, in any order (`tool_calls`, `start_action`), and
-//! `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough (`function`), and `?` is a word
-//! for thoughts.
+//! `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough (`function`). A name
+//! of thoughts is `?`, one that ends them `%`, one of an answer `$`.
 
+mod edges;
 mod names;
 
 use std::borrow::Cow;
 
+pub(crate) use self::edges::{
+    after_edge, after_end, after_header, begins_another, begins_foreign, ends_sentence, is_open,
+    may_become_end, may_become_header, may_become_sender, without_edges, without_ends,
+};
 pub(crate) use self::names::{THOUGHTS, is_name_of_calls, words};
 
 /// What a mark stands around.
@@ -72,25 +77,21 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<args>", "</args>", Argument, "Roo"),
     ("<|tool_call_argument_begin|>", "<|tool_call_argument_end|>", Argument, "Kimi"),
     ("<?>", "</?>", Thoughts, "DeepSeek, Qwen, GLM, Seed, Claude, Gemini, Gemma, Llama 3"),
+    ("<?>", "<%>", Thoughts, "DeepSeek, Qwen, GLM, Seed, Claude, Gemini, Gemma, Llama 3"),
+    ("<|?|>", "<|%|>", Thoughts, "Command, Granite"),
+    ("<|?|>", "<|end|>", Thoughts, "Solar"),
+    ("<|?|>", "<|end_message|>", Thoughts, "Inkling"),
     ("<|inner_prefix|>", "<|inner_suffix|>", Thoughts, "Apertus"),
-    ("<|START_THINKING|>", "<|END_THINKING|>", Thoughts, "Command"),
-    ("<|think|>", "<|end|>", Thoughts, "Solar"),
-    ("<|content_thinking|>", "<|end_message|>", Thoughts, "Inkling"),
-    ("<|thinking|>", "<|/thinking|>", Thoughts, "Granite"),
-    ("[THINK]", "[/THINK]", Thoughts, "Mistral"),
-    ("◁think▷", "◁/think▷", Thoughts, "Kimi"),
-    ("<|channel>thought\n", "<channel|>", Thoughts, "Gemma 4"),
-    ("<answer>", "</answer>", Header, "Hunyuan"),
+    ("[?]", "[/?]", Thoughts, "Mistral"),
+    ("◁?▷", "◁/?▷", Thoughts, "Kimi"),
+    ("<|channel>thought", "<channel|>", Thoughts, "Gemma 4"),
+    ("<$>", "</$>", Header, "Hunyuan"),
     ("<role>assistant</role>", "<|role_end|>", Header, "Ling"),
     ("[gMASK]<sop>", "<|endoftext|>", Header, "GLM"),
-    ("[|assistant|]", "[|endofturn|]", Header, "EXAONE"),
     ("<|open|>message<|sep|>", MESSAGE_ENDS[0], Header, "Kimi K3"),
     ("<|open|>response<|sep|>", MESSAGE_ENDS[1], Header, "Kimi K3"),
     ("]~b]ai", "[e~[", Header, "MiniMax"),
-    ("<bos>", "<eos>", Stop, "Gemma, Seed"),
     ("<s>", "</s>", Stop, "Mistral, Llama 2"),
-    ("", "[EOS]", Stop, "Mistral"),
-    ("", "[/INST]", Stop, "Mistral, Llama 2"),
     ("", "</^>", Stop, "Hermes, Qwen"),
     ("", "]<]minimax[>[", Stop, "MiniMax M3"),
 ];
@@ -226,169 +227,13 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     plain.into()
 }
 
-/// What follows a mark that ends an answer or stands at the end of one: a row of the table, or a token. A token may have
-/// a sender behind it.
-pub(crate) fn after_end<'a>(text: &'a str, kinds: &[Kind]) -> Option<&'a str> {
-    if let Some(rest) = ends(kinds).find_map(|end| after(text, end)) {
-        return Some(rest);
-    }
-    let (_, rest) = token(text)?;
-    let mut sent = SENDERS.iter().filter_map(|sender| spelled(rest, sender));
-    let sent = sent.find(|rest| !rest.starts_with(char::is_lowercase));
-    Some(sent.unwrap_or(rest))
-}
-
-/// What follows a mark that an answer begins with and that says nothing: whatever may [end](after_end) one, where no call
-/// follows. One that is spoken of has a blank and no capital letter behind it.
-pub(crate) fn after_header(text: &str) -> Option<&str> {
-    let rest = after_end(text, &ALL).filter(|_| !begins_call(text))?;
-    let next = rest.trim_start_matches(' ');
-    let is_spoken_of = next.len() < rest.len() && !next.starts_with(is_next);
-    // It may be an unknown mark of a call.
-    let may_call =
-        |(name, rest): (&str, &str)| names::is_head(name) || rest.trim_start().starts_with('{');
-    (!is_spoken_of && !token(text).is_some_and(may_call)).then_some(rest)
-}
-
-/// Whether a text may become what [`after_header`] skips, or is it so far and may become a call.
-pub(crate) fn may_become_header(text: &str) -> bool {
-    let is_undecided = |rest: &str| {
-        rest.bytes().all(|it| it == b' ')
-            || may_become_sender(rest)
-            || begins(&[Calls, Named]).any(|mark| may_become(text, mark))
-    };
-    !text.is_empty()
-        && (may_become_end(text, &ALL) || after_end(text, &ALL).is_some_and(is_undecided))
-}
-
-/// Whether a sender begins with a text.
-pub(crate) fn may_become_sender(text: &str) -> bool {
-    SENDERS.iter().any(|sender| begins_spelling(text, sender))
-}
-
-/// Whether a text begins with a mark of a call, or a token that one of GPT-OSS or Functionary begins with.
-fn begins_call(text: &str) -> bool {
-    let headers = ["<|start|>", "<|from|>"];
-    let mut marks = begins(&[Calls, Named]).chain(headers);
-    marks.any(|mark| after(text, mark).is_some())
-}
-
-/// Whether a text begins with the mark of a call or of a message.
-pub(crate) fn begins_another(text: &str) -> bool {
-    let is_message = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        name.contains("start") || name.contains("begin")
-    };
-    begins_call(text) || token(text).is_some_and(|(name, _)| is_message(name))
-}
-
-/// What may follow a mark that is not spoken of.
-fn is_next(character: char) -> bool {
-    character.is_uppercase() || matches!(character, '<' | '[' | '\n')
-}
-
-/// Whether a text is the beginning of a mark that ends an answer.
-pub(crate) fn may_become_end(text: &str, kinds: &[Kind]) -> bool {
-    let is_token = text.strip_prefix('<').is_some_and(|inside| {
-        inside.len() < LONGEST_TOKEN && inside.chars().all(|c| is_bar(c) || is_of_name(c))
-    });
-    is_token || ends(kinds).any(|end| may_become(text, end))
-}
-
-/// How the names of tokens begin that need no bars: Gemma's, `Idefics`', `TeleChat`'s.
-const BARE: [&str; 3] = ["start_of_", "end_of_", "_end"];
-/// The names of tokens that a tokenizer keeps for later; a number follows (Gemma, Nemotron).
-const RESERVED: [&str; 3] = ["unused", "extra_id_", "special_"];
-
-/// The name of the token that a text begins with, and what follows: `<|eot_id|>`, `<|turn>`, `<channel|>`.
-fn token(text: &str) -> Option<(&str, &str)> {
-    let inside = text.strip_prefix('<')?;
-    let opened = inside.strip_prefix(is_bar);
-    let inside = opened.unwrap_or(inside);
-    let end = inside.find(|c| !is_of_name(c))?;
-    let (name, rest) = inside.split_at(end);
-    let closed = rest.strip_prefix(is_bar);
-    let rest = closed.unwrap_or(rest).strip_prefix('>')?;
-    let is_one = opened.or(closed).is_some()
-        || BARE.iter().any(|it| name.starts_with(it))
-        || is_reserved(name);
-    (is_one && !name.is_empty() && end < LONGEST_TOKEN).then_some((name, rest))
-}
-
-fn is_reserved(name: &str) -> bool {
-    let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
-    let mut numbers = RESERVED.iter().filter_map(|it| spelled(name, it));
-    numbers.any(is_number)
-}
-
 fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || "_▁/\":".contains(c)
 }
 
-/// A text without the marks that end it, where nothing in it begins them: they belong to what was around it. A text
-/// with another token of the kind is about tokens, and stays.
-pub(crate) fn without_ends(text: &str) -> &str {
-    let mut end = text.trim_end().len();
-    let mut cut = Vec::new();
-    for (at, _) in text.rmatch_indices(['<', '[', ']', '◁', '✿']) {
-        if at + 4 * LONGEST_NAMESPACE < end {
-            break;
-        }
-        let (before, here) = text.split_at(at);
-        // The beginning of an argument that never came is none.
-        let begun = || begins(&[Argument]).find_map(|begin| after(here, begin));
-        // A row of a vocabulary has others beside it.
-        let is_row = || {
-            let is_reserved = |line: &str| token(line).is_some_and(|(name, _)| is_reserved(name));
-            before.ends_with('\n') && text.lines().filter(|line| is_reserved(line)).count() > 1
-        };
-        // The JSON that a token for quotes stands in ends behind it.
-        let is_quote = after(here, QUOTE).is_some();
-        let last = |c: char| c.is_whitespace() || is_quote && matches!(c, '}' | ']' | ')');
-        if let Some(rest) = after_end(here, &ALL).or_else(begun)
-            && !is_row()
-            && text.len() - rest.trim_start_matches(last).len() >= end
-        {
-            end = before.trim_end().len();
-            cut.push(at);
-        }
-    }
-    let Some(first) = cut.last() else {
-        return text;
-    };
-    let (rest, marks) = text.split_at(*first);
-    let is_orphan = |at: &usize| !is_begun(rest, text.split_at(*at).1);
-    if cut.iter().all(is_orphan) && !marks.is_empty() {
-        rest
-    } else {
-        text
-    }
-}
+/// What marks begin with.
+pub(crate) const SIGNS: [char; 5] = ['<', '[', ']', '◁', '✿'];
 
-/// Whether a text begins what `end` begins with the end of: it has the tag, or another token.
-fn is_begun(text: &str, end: &str) -> bool {
-    if let Some(("</", name)) = opened(end) {
-        let name = name.split_at(name.find(|c| !is_of_name(c)).unwrap_or(0)).0;
-        let is_tag = |(at, _)| {
-            let rest = opened(text.split_at(at).1).filter(|(open, _)| *open == "<");
-            let rest = rest.and_then(|(_, rest)| spelled(rest, name));
-            rest.is_some_and(|rest| !rest.starts_with(is_of_name))
-        };
-        return text.match_indices(['<', ']']).any(is_tag);
-    }
-    let opens: String = end.chars().take(2).collect();
-    let rows = MARKS
-        .iter()
-        .filter(|(_, its, _, _)| after(end, its).is_some());
-    let mut begins = rows
-        .map(|(begin, _, _, _)| *begin)
-        .filter(|begin| !begin.is_empty());
-    token(end).is_some() && find(text, &opens).is_some()
-        || begins.any(|begin| find(text, begin).is_some())
-}
-
-/// Whose messages chat templates have.
-const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
 /// The longest namespace of a tag, in bytes.
 const LONGEST_NAMESPACE: usize = 24;
 /// The places of such names in a mark.
@@ -396,15 +241,21 @@ const BEGINNING: char = '*';
 const ENDING: char = '^';
 const WORD: char = '+';
 const THOUGHT: char = '?';
+const THOUGHT_END: char = '%';
+const ANSWER: char = '$';
 
 fn is_place(character: char) -> bool {
-    matches!(character, BEGINNING | ENDING | WORD | THOUGHT)
+    matches!(
+        character,
+        BEGINNING | ENDING | WORD | THOUGHT | THOUGHT_END | ANSWER
+    )
 }
 
 /// Whether a name stands in a place of a mark for names.
 fn fits(name: &str, place: char) -> bool {
     match place {
-        THOUGHT => names::THOUGHTS.contains(&name.to_lowercase().as_str()),
+        THOUGHT | THOUGHT_END => names::is_thought(name, place == THOUGHT_END),
+        ANSWER => names::is_answer(name),
         WORD if names::is_head(name) => true,
         place => names::is_name(name, place == ENDING),
     }
@@ -413,7 +264,7 @@ fn fits(name: &str, place: char) -> bool {
 /// The longest name of a token, in bytes.
 const LONGEST_TOKEN: usize = 40;
 /// What follows a namespace without a colon: `<longcat_arg_key>`, `<dots_function_call>`.
-const SPACED: [&str; 4] = ["*>", "arg_key>", "arg_value>", "?>"];
+const SPACED: [&str; 3] = ["*>", "arg_key>", "arg_value>"];
 /// What `MiniMax` M3 writes before each tag.
 const SEPARATOR: &str = "]<]minimax[>[";
 /// The brackets of Kimi K3, and what closes both.
@@ -458,7 +309,9 @@ fn placed(text: &str, place: char) -> Option<&str> {
 
 /// What follows the end of a tag that is spelled in another way.
 fn closed(text: &str) -> Option<&str> {
-    spelled(text, CLOSING).or_else(|| suffixed(text)?.strip_prefix('>'))
+    let blank = || text.trim_start_matches(' ').strip_prefix('>');
+    let suffixed = || suffixed(text)?.strip_prefix('>');
+    spelled(text, CLOSING).or_else(suffixed).or_else(blank)
 }
 
 /// What follows the number of a checkpoint behind the name of a tag: `<arg_key:6124c78e>` (Hunyuan 4).
@@ -486,14 +339,8 @@ fn begins_spelling(text: &str, mark: &str) -> bool {
         match wanted.next() {
             Some(wanted) if is_place(wanted) => {
                 let (name, after) = split_name(rest);
-                if after.is_empty() && wanted == THOUGHT {
-                    let name = name.to_lowercase();
-                    let (word, suffix) = name.split_at(name.find(':').unwrap_or(name.len()));
-                    return if suffix.is_empty() {
-                        names::THOUGHTS.iter().any(|it| it.starts_with(word))
-                    } else {
-                        names::THOUGHTS.contains(&word) && may_be_suffix(suffix)
-                    };
+                if after.is_empty() && matches!(wanted, THOUGHT | THOUGHT_END | ANSWER) {
+                    return name.len() < LONGEST_TOKEN;
                 }
                 if after.is_empty() {
                     let (known, left) = names::in_words(name);
@@ -511,7 +358,8 @@ fn begins_spelling(text: &str, mark: &str) -> bool {
             Some(wanted) if folded(wanted) == folded(it) => {}
             Some('>') if mark != CLOSING => {
                 let Some(after) = closed(rest) else {
-                    return begins_spelling(rest, CLOSING) || may_be_suffix(rest);
+                    let is_blank = rest.bytes().all(|it| it == b' ');
+                    return is_blank || begins_spelling(rest, CLOSING) || may_be_suffix(rest);
                 };
                 characters = after.chars();
             }

@@ -7,6 +7,7 @@
 mod edges;
 mod envelopes;
 mod generated;
+mod invented;
 mod judge;
 mod play;
 mod script;
@@ -71,6 +72,11 @@ fn variants_of_slips_are_handled() {
         edges::next_calls(),
         edges::broken_marks(),
         edges::later_thoughts(),
+        invented::invented_edges(),
+        invented::invented_thoughts(),
+        invented::made_up(),
+        invented::invented_calls(),
+        invented::invented_leaks(),
     ]
     .concat();
     let (report, failed) = play_cases(&selected(cases));

@@ -43,6 +43,11 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
                 })
             };
             let text = marks::plain(text).into_owned();
+            if let Some(own) = before_copy(&text, fields, &name) {
+                let own = own.to_owned();
+                fields.insert(name.clone(), own.into());
+                break;
+            }
             let Some((own, key, rest)) = swallowed(&text, &name, &is_missing) else {
                 break;
             };
@@ -67,7 +72,7 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
         let clean = before_next(headless(unwrapped(text, ours), ours), ours, is_document);
         let clean = without_marks(clean, ours, properties, is_document);
         let clean = if ours == "content" {
-            unfenced(clean, is_document)
+            without_marks(unfenced(clean, is_document), ours, properties, is_document)
         } else {
             clean
         };
@@ -101,10 +106,15 @@ fn unwrapped<'a>(text: &'a str, ours: &str) -> &'a str {
         inside.strip_suffix("</")
     };
     let mut quotes = ["<|\"|>", "<escape>"].into_iter();
-    let quoted = || quotes.find_map(|quote| line.strip_prefix(quote)?.strip_suffix(quote));
-    let inside = cdata().or_else(element).or_else(quoted);
-    inside
-        .filter(|_| OF_ONE_LINE.contains(&ours))
+    let quoted = quotes.find_map(|quote| line.strip_prefix(quote)?.strip_suffix(quote));
+    // A token for quotes stands around nothing but an argument. What is left of two of them is no name of a file.
+    let half = || {
+        let inside = line.trim_matches(['<', '|', '"', '>']);
+        (ours == "path" && inside.len() + 1 < line.len() && line.contains('|')).then_some(inside)
+    };
+    let of_line = || cdata().or_else(element).or_else(half);
+    quoted
+        .or_else(|| OF_ONE_LINE.contains(&ours).then(of_line)?)
         .unwrap_or(text)
 }
 
@@ -167,7 +177,7 @@ fn without_marks<'a>(
                 .all(|c| c.is_alphanumeric() || "_-:".contains(c))
         };
         match tag {
-            Some((before, tag)) if is_name(tag) && !before.contains(&format!("<{tag}")) => {
+            Some((before, tag)) if is_name(tag) && !marks::is_open(before, own_name(tag)) => {
                 rest = before;
                 // Another tool's word for an argument is no word of a file, and no document ends what it never began.
                 let is_foreign = || {
@@ -175,7 +185,8 @@ fn without_marks<'a>(
                 };
                 // `</body>` is a word of a page, too.
                 let is_its = match ours {
-                    "content" => names::squash(tag).contains(ours),
+                    // No file ends an element of a name in two parts that it never began.
+                    "content" => names::squash(tag).contains(ours) || tag.contains('_'),
                     _ => meant_by(tag, properties) == Some(ours),
                 };
                 if is_its || is_foreign() {
@@ -186,6 +197,11 @@ fn without_marks<'a>(
             _ => return text,
         }
     }
+}
+
+/// The name of a tag without its namespace.
+fn own_name(tag: &str) -> &str {
+    tag.rsplit(':').next().unwrap_or(tag)
 }
 
 /// From how many bytes on the end of a text is the beginning of a tag.
@@ -203,6 +219,17 @@ fn without_json(text: &str) -> &str {
         .find_map(|quote| inside.strip_suffix(quote))
         .filter(|_| ["{}", "[]", "()"].iter().any(|signs| has_more(signs)))
         .unwrap_or(text)
+}
+
+/// The argument's own text, where it ends with another argument that the call has.
+fn before_copy<'a>(text: &'a str, fields: &Map<String, Value>, name: &str) -> Option<&'a str> {
+    text.rmatch_indices('<').find_map(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let (key, value) = keyed(rest)?;
+        let own = marks::without_ends(value).trim();
+        let is_copy = key != name && fields.get(key).is_some_and(|it| it == own);
+        is_copy.then(|| before.strip_suffix("\n\n").unwrap_or(before.trim_end()))
+    })
 }
 
 /// The argument's own text, and the key and the text of the one that it swallowed: one that the call does not have, in

@@ -110,9 +110,11 @@ fn unclosed(text: &str) -> Option<(Value, &str)> {
     Some((repair::unclosed(inside)?, rest))
 }
 
+/// The types of a schema.
+pub(super) const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+
 /// Whether a value says what type another one has.
 fn is_schema(value: &Value) -> bool {
-    const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     let named = value.get("type").and_then(Value::as_str);
     named.is_some_and(|name| TYPES.contains(&name)) && value.get("value").is_none()
 }

@@ -132,7 +132,7 @@ impl Search {
             .text
             .floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
         let first = undecided.saturating_sub(line.start);
-        let starts = text.get(first..)?.match_indices(['<', '[', ']', '✿']);
+        let starts = text.get(first..)?.match_indices(marks::SIGNS);
         let mut starts = starts.map(|(at, _)| first + at);
         starts.find_map(|at| {
             let (before, rest) = text.split_at(at);
@@ -157,7 +157,7 @@ impl<C: Catalog> Answer<'_, C> {
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let is_numbered = is_number(before.trim_end_matches('.'));
         let is_separate =
-            before.is_empty() || before.ends_with(['.', '!', '?', '…']) && !is_numbered;
+            before.is_empty() || before.ends_with(marks::ends_sentence) && !is_numbered;
         // Tokens occur in no prose, tags do.
         let is_free = is_separate || marks::is_odd(rest);
         let headers = ["<|start|>assistant", "<|from|>assistant"];
@@ -199,9 +199,11 @@ impl<C: Catalog> Answer<'_, C> {
                 .trim_start();
             return rest.is_empty()
                 || rest.starts_with('{')
-                || marks::begins(&[Kind::Argument]).any(|mark| {
-                    marks::after(rest, mark).is_some() || marks::may_become(rest, mark)
-                });
+                || marks::begins(&[Kind::Argument])
+                    .chain(marks::ends(&[Kind::Calls]))
+                    .any(|mark| {
+                        marks::after(rest, mark).is_some() || marks::may_become(rest, mark)
+                    });
         }
         let begins = |word: &str| !text.is_empty() && word.starts_with(text);
         begins(PRINT)
@@ -273,7 +275,7 @@ pub(super) fn may_become_mark(text: &str) -> bool {
 /// What follows the ends of marks that a text begins with.
 pub(super) fn ends(text: &str) -> &str {
     let mut rest = text;
-    while let Some(after) = marks::after_end(rest, ENDS) {
+    while let Some(after) = marks::after_edge(rest) {
         rest = after.trim();
     }
     rest
@@ -282,14 +284,14 @@ pub(super) fn ends(text: &str) -> &str {
 /// Whether a text is nothing but ends of marks, the last of which may be incomplete, and the call behind them or its
 /// beginning.
 fn may_be_ends(text: &str) -> bool {
-    let mut rest = text;
+    let mut rest = text.trim_end();
     // Every token is an end, also one that a longer end or a mark begins with.
     while !rest.is_empty() && !marks::may_become_end(rest, ENDS) {
         let is_behind = rest.len() < text.len();
         if is_behind && (is_marked(rest) || may_become_mark(rest)) {
             return true;
         }
-        let Some(after) = marks::after_end(rest, ENDS) else {
+        let Some(after) = marks::after_edge(rest) else {
             return false;
         };
         if marks::may_become_sender(after) {

@@ -45,7 +45,7 @@ fn leading_think_blocks_are_reasoning() {
         "a",
         "Yes.",
     );
-    check("<|channel>thought\na<channel|>Yes.", "a", "Yes.");
+    check("<|channel>thought\na<channel|>Yes.", "\na", "Yes.");
     check(
         " to=self<|message|>a<|eom|><|start|>assistant to=user<|message|>Yes.",
         "a",

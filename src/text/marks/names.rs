@@ -30,15 +30,85 @@ const ENDINGS: [&str; 7] = [
     "end", "suffix", "/", "response", "results", "result", "output",
 ];
 
-/// The names of elements around thoughts.
-pub(crate) const THOUGHTS: [&str; 6] = [
+/// What the names of marks around thoughts have in them.
+pub(crate) const THOUGHTS: [&str; 7] = [
     "think",
-    "thinking",
     "thought",
     "reasoning",
     "scratchpad",
-    "reflection",
+    "reflect",
+    "monologue",
+    "analysis",
 ];
+/// The words of the names of elements around an answer.
+const ANSWERS: [&str; 6] = [
+    "answer",
+    "final",
+    "response",
+    "reply",
+    "solution",
+    "assistant",
+];
+/// The words that say which end of something a mark is.
+const BEGINS: [&str; 3] = ["begin", "start", "header"];
+const ENDS: [&str; 2] = ["end", "close"];
+
+/// The words of a name, in lower case.
+fn split(name: &str) -> impl Iterator<Item = String> {
+    let parts = name.split(['_', '▁', '-', ' ', '.']);
+    parts.map(str::to_lowercase).collect::<Vec<_>>().into_iter()
+}
+
+/// Whether a name is one of a mark around thoughts, at the end of them or at the beginning.
+pub(super) fn is_thought(name: &str, ends: bool) -> bool {
+    let lower = name.to_lowercase();
+    let is_end = lower.starts_with('/') || split(name).any(|word| ENDS.contains(&word.as_str()));
+    is_end == ends && THOUGHTS.iter().any(|it| lower.contains(it))
+}
+
+/// Whether a name is made of words for an answer.
+pub(super) fn is_answer(name: &str) -> bool {
+    split(name).all(|word| ANSWERS.contains(&word.as_str()))
+}
+
+/// Whether a name says that a message begins.
+pub(super) fn is_message(name: &str) -> bool {
+    let name = name.to_lowercase();
+    BEGINS.iter().any(|it| name.contains(it))
+}
+
+/// Whether a name needs no bars to be one of a token: it says of what it is the beginning or end (`end_of_turn`,
+/// `turn_end`, `eos`), or what is left for later (`pad`).
+pub(super) fn is_bare(name: &str) -> bool {
+    let is_edge = |word: &String| BEGINS.contains(&word.as_str()) || ENDS.contains(&word.as_str());
+    let words: Vec<String> = split(name).collect();
+    match words.as_slice() {
+        [only] => {
+            let short = only
+                .strip_prefix(['b', 'e'])
+                .and_then(|it| it.strip_prefix('o'));
+            short.is_some_and(|it| it.len() == 1) || only == "pad"
+        }
+        [first, second, ..] if is_edge(first) => second == "of",
+        [.., last] => is_edge(last),
+        [] => false,
+    }
+}
+
+/// Whether a name that needs no bars may be one of a type, too.
+pub(super) fn may_be_type(name: &str) -> bool {
+    is_numbered(name) || name.contains('_') && !name.contains("_of_")
+}
+
+/// Whether a name is that of a token kept for later: a word and a number (`unused7`, `SPECIAL_12`).
+pub(super) fn is_numbered(name: &str) -> bool {
+    const SHORTEST: usize = 4;
+    let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_word = word
+        .bytes()
+        .all(|it| it.is_ascii_alphabetic() || it == b'_');
+    word.len() < name.len() && word.len() >= SHORTEST && is_word
+}
 
 /// The words of names around calls.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {

@@ -6,7 +6,9 @@ fn spellings(mark: &str) -> Vec<String> {
         .replace('*', "tool_call")
         .replace('^', "end_tool_call")
         .replace('+', "function")
-        .replace('?', "think");
+        .replace('?', "think")
+        .replace('%', "end_think")
+        .replace('$', "final_answer");
     let mut all = vec![
         mark.to_owned(),
         mark.to_uppercase(),

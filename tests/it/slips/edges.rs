@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const APP: &str = "def add(a, b):\n    return a - b\n";
 const FIXED: &str = "def add(a, b):\n    return a + b\n";
 
-fn case(category: &str, id: &str, script: &Value, expect: &Value) -> Value {
+pub fn case(category: &str, id: &str, script: &Value, expect: &Value) -> Value {
     json!({
         "id": format!("{category}/{id}"), "category": category, "workspace": { "src/app.py": APP, "b.txt": "second mk4402q\n" },
         "turns": [{ "prompt": "Please do the task.", "script": script }], "expect": expect,
@@ -14,7 +14,7 @@ fn case(category: &str, id: &str, script: &Value, expect: &Value) -> Value {
 }
 
 /// A text whole, in pieces of one character or of three: each in turn.
-fn pieces(text: &str, turn: usize) -> Vec<String> {
+pub fn pieces(text: &str, turn: usize) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let length = [letters.len(), 1, 3][turn % 3];
     letters
@@ -174,7 +174,8 @@ pub fn next_calls() -> Vec<Value> {
                 "edit",
                 "edit_file",
                 &arguments,
-                &json!({ "files": { "src/app.py": FIXED } }),
+                // The model hears of the call that it did not get.
+                &json!({ "files": { "src/app.py": FIXED }, "results": { "has": ["another call"] } }),
             );
             let arguments = json!({ "command": format!("echo $((40+2))-ran{leak}") });
             let ran =

@@ -1,0 +1,102 @@
+//! What was let through as the answer so far, as far as it says what a mark behind it means.
+
+use super::begins;
+use crate::text::marks;
+
+/// What was let through as the answer.
+#[derive(Debug)]
+pub(super) struct Released {
+    pub(super) last: char,
+    /// The last one that is no blank.
+    pub(super) last_letter: char,
+    /// How the unfinished line begins.
+    pub(super) line: String,
+    pub(super) is_in_fence: bool,
+    /// Whether the beginning of thoughts or of a message was mentioned: then all such marks are text.
+    pub(super) is_about_marks: bool,
+    /// Whether it ends with a recipient: what follows belongs to a call.
+    pub(super) is_addressed: bool,
+}
+
+impl Released {
+    /// The last character of the answer with this text behind it.
+    pub(super) fn last_of(&self, text: &str) -> char {
+        text.chars().next_back().unwrap_or(self.last)
+    }
+
+    /// Whether nothing but blanks follows the last line break.
+    pub(super) fn ends_line(&self, text: &str) -> bool {
+        self.last_of(text.trim_end_matches([' ', '\t'])) == '\n'
+    }
+
+    /// The last character that is no blank.
+    pub(super) fn last_letter_of(&self, text: &str) -> char {
+        let last = text.trim_end().chars().next_back();
+        last.unwrap_or(self.last_letter)
+    }
+
+    pub(super) fn ends_sentence(&self, text: &str) -> bool {
+        marks::ends_sentence(self.last_letter_of(text))
+    }
+
+    /// Whether what follows begins a line or stands behind a sentence, and is no example: that is announced or indented.
+    pub(super) fn is_between_sentences(&self, text: &str) -> bool {
+        let line = match text.rsplit_once('\n') {
+            Some((_, line)) => line.to_owned(),
+            None => self.line.clone() + text,
+        };
+        let is_listed = line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        let is_sentence =
+            self.ends_sentence(text) && !(is_listed && line.trim_end().len() < LINE / 2);
+        let is_announced = matches!(self.last_letter_of(text), ':' | '：');
+        let is_example = is_announced || line.starts_with("    ");
+        (is_sentence || self.ends_line(text)) && !is_example
+    }
+
+    /// Whether what follows stands behind a word or a sentence without a blank.
+    pub(super) fn is_glued(&self, text: &str) -> bool {
+        let last = self.last_of(text);
+        last.is_alphanumeric() || marks::ends_sentence(last)
+    }
+
+    /// Whether what follows is in a fence.
+    pub(super) fn is_fenced(&self, text: &str) -> bool {
+        let fences = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with(FENCE));
+        (fences.count() % 2 == 1) != self.is_in_fence
+    }
+
+    /// Whether the text ends with a recipient: `to=NAME`.
+    pub(super) fn addresses(&self, text: &str) -> bool {
+        let text = text.trim_end_matches(' ');
+        match text.rsplit_once("to=") {
+            Some((_, name)) => !name.contains([' ', '\n', '<']),
+            None => self.is_addressed && !text.contains([' ', '\n', '<']),
+        }
+    }
+
+    pub(super) fn note(&mut self, text: &str) {
+        self.last = self.last_of(text);
+        self.last_letter = self.last_letter_of(text);
+        self.is_about_marks |= mentions_beginning(text);
+        self.is_addressed = self.addresses(text);
+        for (number, line) in text.split('\n').enumerate() {
+            if number > 0 {
+                self.is_in_fence ^= self.line.trim_start().starts_with(FENCE);
+                self.line.clear();
+            }
+            self.line
+                .extend(line.chars().take(LINE.saturating_sub(self.line.len())));
+        }
+    }
+}
+
+/// How much of a line says whether it is a fence, in bytes.
+const LINE: usize = 16;
+
+pub(super) const FENCE: &str = "```";
+
+pub(super) fn mentions_beginning(text: &str) -> bool {
+    text.contains(marks::SIGNS) && begins().any(|begin| marks::find(text, begin).is_some())
+}
