@@ -28,8 +28,7 @@ use crate::text::repair::Repair;
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
 /// What the model is told where another call stood in an argument.
-const SWALLOWED: &str =
-    "[another call stood behind the end of an argument and was not run: make that call again, alone]";
+const SWALLOWED: &str = "[another call stood behind the end of an argument and was not run: make that call again, alone]";
 
 /// The model's answer, complete or as far as it arrived.
 pub(super) struct Answer {
