@@ -381,9 +381,14 @@ impl<'a> Listener<'a> {
                 let written = Value::Object(arguments.clone());
                 let has_more = calls::holds_another(&written);
                 let mut resolved = tools::resolve(self.inputs.tools, &call.name, written);
-                if let Ok(resolved) = &mut resolved
-                    && has_more
-                    && !calls::holds_another(&resolved.arguments)
+                let is_swallowed = |resolved: &Resolved| {
+                    let schema = resolved.tool.parameters();
+                    let own = calls::arguments::coerced(&resolved.arguments, &schema);
+                    !calls::holds_another(&own)
+                };
+                if has_more
+                    && let Ok(resolved) = &mut resolved
+                    && is_swallowed(resolved)
                 {
                     let notes = resolved.note.take().into_iter();
                     let notes: Vec<_> = notes.chain([SWALLOWED.to_owned()]).collect();
