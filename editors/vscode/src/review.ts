@@ -2,6 +2,7 @@
  * The pending changes of all open conversations, as last listed by the server. Listed again when a turn ends, a change is kept or rejected, a changed file is
  * edited, or a file is opened.
  */
+import { isDeepStrictEqual } from "node:util";
 import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
@@ -188,7 +189,11 @@ export class Review implements Disposable {
     this.take(session, turns);
   }
 
+  /** What is listed as before is not drawn again: a list that is drawn under the pointer closes its menu. */
   private take(session: Session, turns: readonly ReviewedTurn[]): void {
+    if (isDeepStrictEqual(turns, this.lists.get(session) ?? [])) {
+      return;
+    }
     turns.forEach(({ files }) => files.forEach(({ path }) => this.files.add(Uri.file(path).toString())));
     if (turns.length > 0 && this.conversations.sessions.includes(session)) {
       this.lists.set(session, turns);

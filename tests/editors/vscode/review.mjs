@@ -235,10 +235,13 @@ export function reviewChecks({ bench, model, picture }) {
     await exactly(title("Keep"), 1);
     await eventually(async () => {
       await page.keyboard.press("Escape");
+      for (const other of await page.locator(".tab", { hasText: "before tandem" }).all()) {
+        await other.getByRole("button", { name: /Close/ }).click();
+      }
       await row("Tidy up the cart.").click({ button: "right", timeout: TRY_MS });
       await page.locator(".monaco-menu .action-item", { hasText: "Compare With Original" }).hover();
       await page.keyboard.press("Enter"); // a click that comes with the menu is taken for the one that opened it
-      await page.locator(".tab.active", { hasText: "before tandem" }).waitFor({ timeout: TRY_MS });
+      await page.locator(".multiDiffEditor").waitFor({ timeout: TRY_MS });
     });
     const line = page.locator(".multiDiffEditor .modified .view-line", { hasText: "length === 0" });
     await line.click();
