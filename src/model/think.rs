@@ -458,7 +458,9 @@ fn unquoted<'a>(
     let starts = text.match_indices(['<', '[']);
     let starts = starts.map(|(at, _)| text.split_at(at));
     starts.filter(|(before, _)| {
-        !released.is_in_fence && !before.contains(FENCE) && released.last_of(before) != '`'
+        !released.is_in_fence
+            && !released.line_with(before).contains(FENCE)
+            && released.last_of(before) != '`'
     })
 }
 

@@ -43,7 +43,7 @@ impl Released {
     pub(super) fn is_between_sentences(&self, text: &str) -> bool {
         let line = match text.rsplit_once('\n') {
             Some((_, line)) => line.to_owned(),
-            None => self.line.clone() + text,
+            None => self.line_with(text),
         };
         let is_listed = line.trim_start().starts_with(|c: char| c.is_ascii_digit());
         let is_sentence =
@@ -59,8 +59,14 @@ impl Released {
         last.is_alphanumeric() || marks::ends_sentence(last)
     }
 
+    /// The beginning of the unfinished line with this text behind it: a fence may come in pieces.
+    pub(super) fn line_with(&self, text: &str) -> String {
+        self.line.clone() + text
+    }
+
     /// Whether what follows is in a fence.
     pub(super) fn is_fenced(&self, text: &str) -> bool {
+        let text = self.line_with(text);
         let fences = text
             .lines()
             .filter(|line| line.trim_start().starts_with(FENCE));

@@ -3,7 +3,7 @@ use crate::model::Finish;
 
 #[track_caller]
 fn check(answer: &str, thoughts: &str, text: &str) {
-    for size in [1, 2, 3, 7, answer.len().max(1)] {
+    for size in [1, 2, 3, 7, 12, answer.len().max(1)] {
         let (mut events, mut out) = (Batch::default(), Batch::default());
         let mut filter = Thoughts::new();
         let letters: Vec<char> = answer.chars().collect();
@@ -135,6 +135,12 @@ fn an_end_without_a_beginning_ends_thoughts() {
     check("eins\nzwei\n</thinking>Ja.", "eins\nzwei", "Ja.");
     check("I look.</think><|tool_calls|>", "I look.", "<|tool_calls|>");
     check("计划\n[/THINK]\n好。", "计划", "好。");
+}
+
+#[test]
+fn a_fence_may_come_in_pieces() {
+    let fenced = "It begins\n```\n</s>[INST] Thanks! [/INST] Gladly.\n```";
+    check(fenced, "", fenced);
 }
 
 #[test]
