@@ -28,7 +28,8 @@ use crate::text::repair::Repair;
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
 /// What the model is told where another call stood in an argument.
-const SWALLOWED: &str = "[another call stood behind the end of an argument and was not run: make that call again, alone]";
+const SWALLOWED: &str =
+    "[another call stood behind the end of an argument and was not run: make it separately]";
 
 /// The model's answer, complete or as far as it arrived.
 pub(super) struct Answer {
@@ -381,14 +382,9 @@ impl<'a> Listener<'a> {
                 let written = Value::Object(arguments.clone());
                 let has_more = calls::holds_another(&written);
                 let mut resolved = tools::resolve(self.inputs.tools, &call.name, written);
-                let is_swallowed = |resolved: &Resolved| {
-                    let schema = resolved.tool.parameters();
-                    let own = calls::arguments::coerced(&resolved.arguments, &schema);
-                    !calls::holds_another(&own)
-                };
                 if has_more
                     && let Ok(resolved) = &mut resolved
-                    && is_swallowed(resolved)
+                    && !calls::holds_another(&resolved.as_taken())
                 {
                     let notes = resolved.note.take().into_iter();
                     let notes: Vec<_> = notes.chain([SWALLOWED.to_owned()]).collect();

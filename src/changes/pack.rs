@@ -42,7 +42,9 @@ impl Pack {
     pub fn open_alone(path: &Path) -> io::Result<Self> {
         let file = writable(path)?;
         file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => io::Error::other("the stored copies are in use elsewhere"),
+            TryLockError::WouldBlock => io::Error::other(
+                "another process has the stored copies open; end it, then try again",
+            ),
             TryLockError::Error(error) => error,
         })?;
         Self::cut(file)
@@ -229,7 +231,7 @@ mod tests {
         let refused = Pack::open_alone(&path).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "the stored copies are in use elsewhere"
+            "another process has the stored copies open; end it, then try again"
         );
         drop(pack);
         Pack::open_alone(&path).unwrap();

@@ -272,19 +272,18 @@ impl Documents {
 
     /// The document of the file at `real`, a path without symlinks, or of what was there.
     pub(crate) fn of_file(&self, real: &Path) -> Option<Arc<Document>> {
-        let mut state = self.state();
-        let mut all = state.open.values_mut();
-        all.find(|buffer| buffer.path.as_deref() == Some(real))
-            .map(Buffer::snapshot)
+        self.first(|buffer| buffer.path.as_deref() == Some(real))
     }
 
     /// The document that the editor knows by this path.
     pub(super) fn find_named(&self, name: &Path) -> Option<Arc<Document>> {
-        self.state()
-            .open
-            .values_mut()
-            .find(|buffer| native::file_of(&buffer.uri).as_deref() == Some(name))
-            .map(Buffer::snapshot)
+        self.first(|buffer| native::file_of(&buffer.uri).as_deref() == Some(name))
+    }
+
+    fn first(&self, is_wanted: impl Fn(&Buffer) -> bool) -> Option<Arc<Document>> {
+        let mut state = self.state();
+        let found = state.open.values_mut().find(|buffer| is_wanted(buffer));
+        found.map(Buffer::snapshot)
     }
 
     /// All open documents, unordered, except those left of files that were removed.

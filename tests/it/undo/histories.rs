@@ -475,27 +475,25 @@ impl Player {
     }
 
     fn undo(&mut self) {
-        let Some(turn) = self.done.pop() else {
-            return;
-        };
-        let answer = self.review("undo", json!({}));
-        if turn.untouched {
-            assert_eq!(answer["result"]["left"], json!([]), "undo: {answer}");
-            assert_eq!(self.tree(), turn.before, "undo: {answer}");
+        if let Some(turn) = self.done.pop() {
+            self.revert("undo", &turn, &turn.before);
+            self.undone.push(turn);
         }
-        self.undone.push(turn);
     }
 
     fn redo(&mut self) {
-        let Some(turn) = self.undone.pop() else {
-            return;
-        };
-        let answer = self.review("redo", json!({}));
-        if turn.untouched {
-            assert_eq!(answer["result"]["left"], json!([]), "redo: {answer}");
-            assert_eq!(self.tree(), turn.after, "redo: {answer}");
+        if let Some(turn) = self.undone.pop() {
+            self.revert("redo", &turn, &turn.after);
+            self.done.push(turn);
         }
-        self.done.push(turn);
+    }
+
+    fn revert(&mut self, action: &str, turn: &Turn, expected: &Tree) {
+        let answer = self.review(action, json!({}));
+        if turn.untouched {
+            assert_eq!(answer["result"]["left"], json!([]), "{action}: {answer}");
+            assert_eq!(self.tree(), *expected, "{action}: {answer}");
+        }
     }
 
     fn reject(&mut self, name: Option<Name>) {
