@@ -16,7 +16,7 @@ import { withoutTry } from "./trial";
 
 const OPEN = "tandem.conversations";
 const NAMES = "tandem.names";
-/** At most this many stay open; then the least recently used one is closed, and stays saved. */
+/** At most this many stay open; then the oldest one that nobody waits for is closed, and stays saved. */
 const MAX_OPEN = 8;
 
 /** How long after the last keystroke a draft is written down, in milliseconds. */
@@ -216,15 +216,15 @@ export class Conversations implements Disposable {
   remember(): void {
     clearTimeout(this.timer);
     const open = this.open.flatMap(({ session, id, title, pending, draft: before = "" }) => {
-      const known = session === undefined ? id : session.transcript.isEmpty ? undefined : session.savedId;
+      const known = session === undefined ? id : session.isBegun ? session.savedId : undefined;
       const draft = session?.draft.text ?? before;
       const isDraft = draft !== "";
       return known === undefined
         ? []
         : [{ id: known, title: (session?.title || title).slice(0, 200), ...(pending && { pending }), ...(isDraft && { draft }) }];
     });
-    const { transcript, savedId, draft } = this.current;
-    const current = transcript.isEmpty ? { draft: draft.text } : savedId === undefined ? {} : { current: savedId };
+    const { isBegun, savedId, draft } = this.current;
+    const current = !isBegun ? { draft: draft.text } : savedId === undefined ? {} : { current: savedId };
     this.memory.update(OPEN, { open, ...current } satisfies Remembered);
   }
 
@@ -249,8 +249,8 @@ export class Conversations implements Disposable {
     if (current !== undefined) {
       await this.load(current);
     }
-    const waiting = this.open.filter(({ session, pending }) => session === undefined && pending);
-    await Promise.all(waiting.map((one) => this.bringIn(one)));
+    const waiting = this.open.filter(({ session, id, pending }) => session === undefined && pending && id !== current);
+    await Promise.allSettled(waiting.map((one) => this.bringIn(one)));
   }
 
   private async replace(sessionId: string): Promise<void> {
@@ -259,28 +259,28 @@ export class Conversations implements Disposable {
       this.show(known.session);
       return;
     }
-    const session = await this.bringIn(known ?? { id: sessionId, title: "", isNews: false });
-    if (session !== undefined) {
+    try {
+      const session = await this.bringIn(known ?? { id: sessionId, title: "", isNews: false });
       if (this.restoring && session.draft.isEmpty) {
         session.draft = this.current.draft; // what was written since the window was loaded
         this.current.draft = new Draft();
       }
       this.show(session);
+    } catch (error) {
+      this.current.transcript.notice(failure(error).text);
+      this.happened.fire({ type: "changed" });
     }
   }
 
-  /** Loads a saved conversation, which is open then; one that cannot be loaded is not. */
-  private async bringIn(one: Open): Promise<Session | undefined> {
+  /** Loads a saved conversation. One that cannot be loaded keeps its tab: another window may have it, and then it is that window's, too. */
+  private async bringIn(one: Open): Promise<Session> {
     const session = this.begin();
     session.draft.text = one.draft ?? "";
     try {
       await session.load(one.id ?? "");
     } catch (error) {
       session.dispose();
-      this.open = this.open.filter((other) => other !== one);
-      this.current.transcript.notice(failure(error).text);
-      this.happened.fire({ type: "changed" });
-      return undefined;
+      throw error;
     }
     one.session = session;
     if (!this.open.includes(one)) {
@@ -319,7 +319,7 @@ export class Conversations implements Disposable {
   private show(session: Session): void {
     const before = this.current;
     this.current = session;
-    const isWanted = !before.transcript.isEmpty || !before.draft.isEmpty;
+    const isWanted = before.isBegun || !before.draft.isEmpty;
     this.open = this.open.filter(({ session: other }) => other === session || other !== before || isWanted);
     this.closeOldest();
     this.remember();
@@ -327,8 +327,9 @@ export class Conversations implements Disposable {
   }
 
   private closeOldest(): void {
+    const isIdle = ({ isRunning, draft }: Session) => !isRunning && draft.isEmpty;
     const idle = this.open.find(
-      ({ session }) => session !== this.current && session?.isRunning !== true && session?.draft.isEmpty !== false,
+      ({ session, pending, draft }) => session !== this.current && !pending && (session === undefined ? !draft : isIdle(session)),
     );
     if (this.open.length > MAX_OPEN && idle !== undefined) {
       this.open = this.open.filter((one) => one !== idle);

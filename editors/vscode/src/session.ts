@@ -98,6 +98,11 @@ export class Session implements Disposable {
     return this.current ?? this.lostId;
   }
 
+  /** Something was asked in it. */
+  get isBegun(): boolean {
+    return this.title !== "";
+  }
+
   get isRunning(): boolean {
     return this.turns.isRunning;
   }

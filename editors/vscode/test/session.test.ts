@@ -122,6 +122,21 @@ test("a session that is loaded is shown, and the other one stays open", async ()
   assert.deepEqual(texts(), ["old question", "old answer"]);
 });
 
+test("of too many sessions the oldest is closed that has nothing to review", async () => {
+  const { stage, conversations } = await conversation();
+  conversations.setPending(conversations.current, true);
+  const ids = [...Array(8).keys()].map((number) => `saved ${number}`);
+  for (const id of ids) {
+    const loaded = conversations.load(id);
+    const load = await stage.take("session/load");
+    stage.says(id, "user_message_chunk", id);
+    load.resolve({});
+    await loaded;
+  }
+  const open = conversations.labels.map(({ title }) => title);
+  assert.deepEqual(open, ["old question", ...ids.slice(1)]);
+});
+
 test("messages of a saved session can be edited, and name their turns", async () => {
   const { stage, conversations } = await conversation();
   const loaded = conversations.load("saved");
@@ -254,7 +269,7 @@ test("what was open is open again after the window was loaded, the rest when it 
   assert.equal((await again.stage.take("session/load")).params.sessionId, "old");
 });
 
-test("a session that another window holds gives way to a new one after a reload", async () => {
+test("a session that another window holds gives way to a new one after a reload, and stays open for that window", async () => {
   const { file, conversations } = await conversation();
   conversations.dispose();
   const again = open(new Stage(), file);
@@ -263,6 +278,13 @@ test("a session that another window holds gives way to a new one after a reload"
   (await again.stage.take("session/new")).resolve({ sessionId: "new" });
   await started;
   assert.equal(again.conversations.current.state.phase, "ready");
+  again.conversations.dispose();
+  const titles = open(new Stage(), file).conversations;
+  void titles.start();
+  assert.deepEqual(
+    titles.labels.map(({ title }) => title),
+    ["old question", ""],
+  );
 });
 
 test("a memory that was damaged is empty, and one that cannot be written says so", () => {

@@ -79,6 +79,7 @@ export function badInputChecks({ bench, model, settings }) {
       await model.script([{ text: "From the second window." }]);
       await second.say("Is this one alive?");
       await second.chat.locator(".answer", { hasText: "From the second window." }).waitFor();
+      await second.chat.getByRole("tab").nth(1).waitFor(); // both windows write down what is open: the first one's conversation is not forgotten
       await bench.page.bringToFront();
       await works("From the first window.");
     } finally {
