@@ -27,9 +27,9 @@ export function summary({ diff }: ReviewedHunk, isNotebook = false): string {
   return first;
 }
 
-/** In JSON, the lines of a source are strings. */
+/** In JSON, the lines of a source are strings, or all of it is one. */
 function ofCell(line: string): string[] {
-  const text = /^"(?:[^"\\]|\\.)*"(?=,?$)/.exec(line)?.[0];
+  const text = /^(?:"source": )?("(?:[^"\\]|\\.)*")(?=,?$)/.exec(line)?.[1];
   return text === undefined ? [] : [String(JSON.parse(text)).trim()];
 }
 

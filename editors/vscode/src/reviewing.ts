@@ -1,11 +1,12 @@
 /** The commands to review with; without an argument they mean the change under the cursor. */
-import { basename } from "node:path";
+import { existsSync } from "node:fs";
 import { l10n, commands, type Disposable, Selection, TextEditorRevealType, Uri, window } from "vscode";
 import type { Before } from "./before";
 import { CHANGES_VIEW } from "./changes";
 import { currentEditor } from "./context";
 import { contains } from "./hunks";
 import { lines } from "./marks";
+import { isNotebook } from "./notebooks";
 import type { Hunk, Part, Review } from "./review";
 
 export function registerReviewCommands(review: Review, before: Before): Disposable[] {
@@ -40,8 +41,8 @@ export function registerReviewCommands(review: Review, before: Before): Disposab
     rejectInEditor: () => inEditor((part) => review.reject(part)),
     keepAll: () => review.keepAll(),
     rejectAll: () => review.rejectAll(),
-    nextChange: () => goTo(review, 1),
-    previousChange: () => goTo(review, -1),
+    nextChange: () => goTo(review, before, 1),
+    previousChange: () => goTo(review, before, -1),
   };
   return [
     ...Object.entries(handlers).map(([name, handler]) => commands.registerCommand(`tandem.${name}`, handler)),
@@ -74,25 +75,28 @@ async function sayNone(review: Review, here = l10n.t("tandem has not changed the
   void window.showInformationMessage(text);
 }
 
-/** Goes to the next or previous change, in the next file when this one has no more. */
-async function goTo(review: Review, step: 1 | -1): Promise<void> {
-  const at = (path: string, line: number) => ({ path, line });
+/**
+ * Goes to the next or previous change, in the next file when this one has no more. A notebook, or what is no text any more, is one place: its
+ * comparison.
+ */
+async function goTo(review: Review, before: Before, step: 1 | -1): Promise<void> {
+  const isText = (path: string) => !isNotebook({ path }) && existsSync(path);
+  const at = (path: string, line: number) => ({ path, line: isText(path) ? line : 0 });
   const places = review.all().map((one) => ({ ...at(one.file.path, one.hunk.new.start - 1), one }));
   const order = (a: { path: string; line: number }, b: typeof a) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1) * step;
   places.sort(order);
   const editor = currentEditor();
-  const from = at(editor?.document.uri.fsPath ?? "", editor?.selection.active.line ?? 0);
+  const from = at(before.inEditor[0]?.file?.path ?? editor?.document.uri.fsPath ?? "", editor?.selection.active.line ?? 0);
   const target = places.find((place) => order(place, from) > 0) ?? places[0];
   if (target === undefined) {
     return sayNone(review);
   }
-  const shown = await window.showTextDocument(Uri.file(target.path)).then(
+  const shown = await (isText(target.path) ? window.showTextDocument(Uri.file(target.path)) : undefined)?.then(
     (editor) => editor,
     () => undefined,
   );
   if (shown === undefined) {
-    void window.showWarningMessage(l10n.t("{0} no longer exists.", basename(target.path)));
-    return;
+    return before.show(target.one);
   }
   const { start } = lines(shown.document, target.one);
   shown.selection = new Selection(start, start);

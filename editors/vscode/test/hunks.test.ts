@@ -39,5 +39,6 @@ test("a hunk has its lines, and where it removed some the ones beside", () => {
 test("a hunk is told by its first new line, else by what it removed", () => {
   assert.equal(summary(hunk([1, 1], "a\n", "@@ -1 +1 @@\n-a\n+  b\n c\n")), "b");
   assert.equal(summary(hunk([1, 0], "a\n", "@@ -1 +0,0 @@\n-a\n")), "a");
+  assert.equal(summary(hunk([1, 1], "", '+   "source": "x = 1"\n'), true), "x = 1");
   assert.deepEqual([hunk([1, 1], ""), hunk([1, 1], "a\n"), hunk([1, 0], "a\n")].map(shape), ["added", "modified", "removed"]);
 });

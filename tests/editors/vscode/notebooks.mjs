@@ -73,8 +73,7 @@ export function notebookChecks({ bench, model, picture }) {
     await line("plot(x) # mine").click();
     await page.keyboard.press("End");
     await page.keyboard.type(" too");
-    await bench.command("tandem: Review Changes");
-    await page.locator(".pane .monaco-list-row", { hasText: /^sums\.ipynb$/ }).last().click();
+    await bench.command("tandem: Go to Next Change");
     await page.locator(".pane .monaco-list-row", { hasText: /^x = 2$/ }).waitFor();
     const comparison = page.locator(".notebook-text-diff-editor");
     const side = (name) => comparison.locator(`.editor.${name} .view-line`);
