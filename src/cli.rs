@@ -53,8 +53,8 @@ enum Command {
     Acp(serve::AcpArgs),
     /// Choose a provider and a model, enter the key, test and save them
     Login(login::Args),
-    /// Remove the key that `login` has stored
-    Logout,
+    /// Remove the keys that `login` has stored
+    Logout(login::OutArgs),
     /// Fix a failing test in a throwaway project, without a key or network
     Demo(demo::Args),
     /// Check the configuration, the model and the sandbox, and suggest fixes
@@ -141,7 +141,7 @@ impl Cli {
             }
             Command::Acp(_) => serve::serve(Transport::Acp, environment).await,
             Command::Login(args) => login::log_in(args, &environment).await,
-            Command::Logout => login::log_out(&environment).await,
+            Command::Logout(args) => login::log_out(args, &environment).await,
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => shown(doctor::run(args, &environment).await),
             Command::Run(args) => run::run(args, &environment).await,

@@ -73,7 +73,7 @@ use handle::{Command, Sent};
 pub use handle::{Session, SessionBusy};
 pub use in_place::EditInPlace;
 pub use inline::Rewrite;
-pub use login::{LoggedIn, by_readiness, change_configuration, log_out};
+pub use login::{LoggedIn, by_readiness, change_configuration, log_out, stored_keys};
 use models::Models;
 pub use offers::{Candidate, chosen, providers};
 use outbox::Outbox;

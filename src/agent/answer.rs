@@ -29,7 +29,7 @@ use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
 /// What the model is told where another call stood in an argument.
 const SWALLOWED: &str =
-    "[another call stood behind the end of an argument and was not run: make it separately]";
+    "[text after the end of an argument contained another call, which was not run: make it separately]";
 
 /// The model's answer, complete or as far as it arrived.
 pub(super) struct Answer {

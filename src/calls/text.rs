@@ -29,7 +29,7 @@ use crate::calls::Catalog;
 use crate::text::marks;
 
 /// Why a call in a fence or as JSON after prose is not run.
-const EXAMPLE: &str = "amid other text, it may be an example";
+const EXAMPLE: &str = "it is surrounded by other text and may be an example";
 /// Why a call is not run whose form is that of no family.
 const UNREADABLE: &str = "it cannot be read";
 /// Why a call that changes something is not run from JSON that ends early.

@@ -97,7 +97,7 @@ fn print(text: &str, origins: &[Option<LineOrigin>], out: &mut dyn Write) -> io:
         legend.insert(key, (label(&whole), wrote));
     }
     if legend.is_empty() {
-        return writeln!(out, "no uncommitted line is known to be a turn's");
+        return writeln!(out, "no uncommitted line is known to come from a turn");
     }
     writeln!(out)?;
     for (label, wrote) in legend.values() {

@@ -25,6 +25,13 @@ pub(super) struct Args {
     provider: Option<String>,
 }
 
+/// Arguments of `tandem logout`.
+#[derive(Debug, clap::Args)]
+pub(super) struct OutArgs {
+    /// The provider whose key to remove; all stored keys if left out
+    provider: Option<String>,
+}
+
 pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
     let settings = Settings::of(environment, &[]);
     let providers = session::by_readiness(session::providers(&settings).await);
@@ -58,15 +65,21 @@ pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
             "another model is set in the environment (TANDEM_MODEL, TANDEM_BASE_URL) and takes precedence",
         )?;
     }
+    for (other, _) in session::stored_keys(&now) {
+        if other != entry.name {
+            say(&format!(
+                "the key of {other} is still stored; `tandem logout {other}` removes it"
+            ))?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn log_out(environment: &Environment) -> Outcome {
+pub(super) async fn log_out(args: OutArgs, environment: &Environment) -> Outcome {
     let settings = Settings::of(environment, &[]);
-    let provider = session::log_out(&settings)
-        .await
-        .map_err(|why| anyhow!(why))?;
-    say(&format!("removed the key of {provider}"))?;
+    let removed = session::log_out(&settings, args.provider.as_deref()).await;
+    let removed = removed.map_err(|why| anyhow!(why))?;
+    say(&format!("removed the key of {}", removed.join(", ")))?;
     Ok(ExitCode::SUCCESS)
 }
 

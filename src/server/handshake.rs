@@ -196,11 +196,11 @@ impl Server {
         })
     }
 
-    /// `logout`: removes the key that a login has stored.
+    /// `logout`: removes the keys that logins have stored.
     pub(super) fn log_out(&mut self, _: IgnoredAny) -> Later<acp::LogoutResponse> {
         let settings = self.load_settings(&[]);
         later(async move {
-            let removed = session::log_out(&settings).await;
+            let removed = session::log_out(&settings, None).await;
             removed.map_err(|why| error(ErrorCode::RequestFailed, why))?;
             Ok(acp::LogoutResponse::new())
         })

@@ -65,48 +65,56 @@ impl Candidate {
     }
 }
 
-/// Removes the key that a login has stored for the configured model; returns the provider's name.
+/// Removes the key of a provider that a login has stored, or all such keys; returns the providers' names.
 ///
 /// # Errors
 /// There is none, or it cannot be removed; the text says what to do.
-pub async fn log_out(settings: &Settings) -> Result<String, String> {
-    let model = settings.model.as_ref().map_err(|why| why.message.clone())?;
-    let (name, key) = (&model.provider, &model.key);
-    let from = |option: &str| {
-        let path = format!("providers.{name}.{option}");
-        let entry = settings
-            .entries()
-            .into_iter()
-            .find(|entry| entry.key == path);
-        entry.map(|entry| entry.value)
-    };
-    let in_keyring = from(IN_KEYRING) == Some(serde_json::Value::from(service(name)).to_string());
-    let file = key_file(settings, name);
-    let by_command = file
-        .as_ref()
-        .filter(|file| from(BY_COMMAND) == serde_json::to_string(&print(file)).ok());
-    let option = match by_command {
-        _ if in_keyring => {
-            keyring::forget(&service(name), ACCOUNT).await;
-            IN_KEYRING
-        }
-        Some(file) => {
-            remove(file)
+pub async fn log_out(settings: &Settings, provider: Option<&str>) -> Result<Vec<String>, String> {
+    let mut stored = stored_keys(settings);
+    stored.retain(|(name, _)| provider.is_none_or(|provider| provider == name));
+    if stored.is_empty() {
+        let key = match (provider, &settings.model) {
+            (Some(name), _) => format!("the key of {name}"),
+            (None, Ok(model)) => format!("the key of {} ({})", model.provider, model.key),
+            (None, Err(_)) => "a key".to_owned(),
+        };
+        return Err(format!(
+            "`tandem login` has not stored {key}; remove it where it is set"
+        ));
+    }
+    for (name, option) in &stored {
+        match key_file(settings, name) {
+            Some(file) if *option == BY_COMMAND => remove(&file)
                 .await
-                .map_err(|error| format!("the key cannot be removed: {error}"))?;
-            BY_COMMAND
+                .map_err(|error| format!("the key cannot be removed: {error}"))?,
+            _ => keyring::forget(&service(name), ACCOUNT).await,
         }
-        None => {
-            return Err(format!(
-                "`tandem login` has not stored the key of {name} ({key}); remove it where it is set"
-            ));
-        }
-    };
-    change_configuration(settings, |text| {
+    }
+    let unset = |text: String, (name, option): &(String, &str)| {
         edit::with(&text, &["providers", name, option], None)
-    })
-    .await?;
-    Ok(name.clone())
+    };
+    change_configuration(settings, |text| stored.iter().try_fold(text, unset)).await?;
+    Ok(stored.into_iter().map(|(name, _)| name).collect())
+}
+
+/// The providers whose keys logins have stored, each with the option that names the key.
+pub fn stored_keys(settings: &Settings) -> Vec<(String, &'static str)> {
+    let entries = settings.entries();
+    let names = settings.providers().into_iter().map(|entry| entry.name);
+    let stored = names.filter_map(|name| {
+        let in_keyring = serde_json::Value::from(service(&name)).to_string();
+        let file = key_file(settings, &name);
+        let by_command = file.and_then(|file| serde_json::to_string(&print(&file)).ok());
+        let values = [(IN_KEYRING, Some(in_keyring)), (BY_COMMAND, by_command)];
+        let (option, _) = values.into_iter().find(|(option, value)| {
+            let key = format!("providers.{name}.{option}");
+            entries
+                .iter()
+                .any(|entry| entry.key == key && Some(&entry.value) == value.as_ref())
+        })?;
+        Some((name, option))
+    });
+    stored.collect()
 }
 
 /// The providers that can be logged in to, the ones that are ready first.
@@ -180,10 +188,11 @@ fn parts(file: &Path) -> io::Result<(&Path, &str)> {
 
 async fn remove(file: &Path) -> io::Result<()> {
     let (folder, name) = parts(file)?;
-    StateFolder::existing(folder.to_owned())
-        .await?
-        .remove(name)
-        .await
+    let folder = StateFolder::existing(folder.to_owned()).await?;
+    match folder.remove(name).await {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Changes the person's configuration file; returns it. A link to it stays a link.

@@ -407,7 +407,7 @@ impl Policy {
         }
         if facts.may_be_example() && !facts.kind.is_read_only() {
             return Verdict::Forbid(
-                "not run: the call stands beside other text, or repeats what you have read, so it may be an example. If you \
+                "not run: the call is next to other text, or repeats what you have read, so it may be an example. If you \
                  meant it, call the tool itself, or answer with the call alone"
                     .to_owned(),
             );

@@ -135,6 +135,45 @@ fn a_login_stores_a_model_and_a_key_that_work() {
 }
 
 #[test]
+fn the_key_of_a_former_provider_is_named_and_removed() {
+    let world = World::new(json!([]));
+    provider(&world);
+    let config = world.read(".home/config.toml");
+    let other = config.replace("[providers.work]", "[providers.other]");
+    world.write(".home/config.toml", &(config + &other));
+    for name in ["work", "other"] {
+        let output = dialog(&world, &["login", name], &[KEY, "2"]);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        let advice = "the key of work is still stored; `tandem logout work` removes it\n";
+        assert_eq!(
+            output.stdout.contains(advice),
+            name == "other",
+            "{output:?}"
+        );
+    }
+    let out = |arguments: &[&str]| finish(&mut tandem(&world, arguments));
+    assert_eq!(out(&["logout", "work"]).stdout, "removed the key of work\n");
+    assert_eq!(with_the_key(&world.home()), ["other"]);
+
+    // Without a model, too.
+    let config = world.read(".home/config.toml");
+    world.write(
+        ".home/config.toml",
+        &config.replace("model = \"other/second\"\n", ""),
+    );
+    assert_eq!(out(&["logout"]).stdout, "removed the key of other\n");
+    assert!(with_the_key(&world.home()).is_empty());
+    let nothing = out(&["logout"]);
+    assert_eq!(nothing.code, Some(1), "{nothing:?}");
+    assert!(
+        nothing
+            .stderr
+            .contains("`tandem login` has not stored a key"),
+        "{nothing:?}"
+    );
+}
+
+#[test]
 fn an_unfinished_login_stores_nothing() {
     for lines in [
         &[][..],

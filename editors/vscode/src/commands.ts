@@ -227,11 +227,13 @@ async function sayNothingToPick(phase: Phase): Promise<void> {
 async function setApiKey(server: Server): Promise<void> {
   const key = await window.showInputBox({
     title: l10n.t("tandem: Set API Key"),
-    prompt: l10n.t("Stored in the system's secret store. Leave empty to remove it."),
+    prompt: l10n.t("Stored in the system's secret store. Leave empty to remove all stored keys."),
     password: true,
     ignoreFocusOut: true,
   });
-  if (key !== undefined) {
+  if (key?.trim() === "") {
+    await server.removeApiKeys();
+  } else if (key !== undefined) {
     await server.setApiKey("", key.trim());
   }
 }

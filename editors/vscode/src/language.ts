@@ -134,7 +134,7 @@ async function questionOf(client: LanguageClient, { uri, position, query, newNam
   const document =
     uri == null ? workspace.textDocuments.find(({ uri }) => uri.scheme === "file") : await workspace.openTextDocument(Uri.parse(uri));
   if (document === undefined) {
-    throw new ResponseError(REQUEST_FAILED, l10n.t("no file is open, so no language server of VS Code runs"));
+    throw new ResponseError(REQUEST_FAILED, l10n.t("no file is open, so VS Code runs no language server"));
   }
   const lsp = new Converter(client.code2ProtocolConverter);
   const at = client.protocol2CodeConverter.asPosition(position ?? { line: 0, character: 0 });

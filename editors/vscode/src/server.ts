@@ -24,6 +24,9 @@ import { Notebooks } from "./notebooks";
 import { answerMcp } from "./tools";
 import { savingUnseen } from "./unseen";
 
+/** An endpoint that is not in the provider table. */
+export const CUSTOM = "custom";
+
 /** Of any model, and of a provider's. */
 const KEY = "tandem.apiKey";
 const keyOf = (provider: string) => (provider === "" ? KEY : `${KEY}.${provider}`);
@@ -96,12 +99,18 @@ export class Server implements Disposable {
 
   /** Stores a key for a provider, or for any model if `provider` is empty. */
   async setApiKey(provider: string, key: string): Promise<void> {
-    await (key === "" ? this.secrets.delete(keyOf(provider)) : this.secrets.store(keyOf(provider), key));
+    await this.secrets.store(keyOf(provider), key);
+  }
+
+  /** Removes the keys of all providers, of former ones too. */
+  async removeApiKeys(): Promise<void> {
+    const { providers } = await this.request(protocol.providers, {});
+    await Promise.all(["", CUSTOM, ...providers.map(({ name }) => name)].map((name) => this.secrets.delete(keyOf(name))));
   }
 
   /** The key of the configured model's provider, or else the general one. */
   private async apiKey({ model, baseUrl }: Settings): Promise<string | undefined> {
-    const provider = baseUrl === "" ? (model.split("/")[0] ?? "") : "custom";
+    const provider = baseUrl === "" ? (model.split("/")[0] ?? "") : CUSTOM;
     const [own, general] = await Promise.all([this.secrets.get(keyOf(provider)), this.secrets.get(KEY)]);
     return own ?? general;
   }

@@ -3,10 +3,7 @@ import { ConfigurationTarget, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Setup, ToView } from "./messages";
 import * as protocol from "./protocol";
-import type { Server } from "./server";
-
-/** An endpoint that is not in the provider table. */
-const CUSTOM = "custom";
+import { CUSTOM, type Server } from "./server";
 
 export class SetUp {
   constructor(

@@ -103,7 +103,7 @@ export class Composer {
 
   private lookingChip({ what, label, isShared }: Looking): HTMLElement {
     const name = visible(label);
-    const words = isShared ? t("{0}: sent with each prompt. Click to leave it out.", name) : t("{0}: not sent. Click to include it.", name);
+    const words = isShared ? t("{0}: sent with each prompt. Click to exclude it.", name) : t("{0}: not sent. Click to include it.", name);
     const click = () => this.send({ type: "look", what });
     const chip = h("button", { type: "button", class: "looking", title: words, "aria-label": name, click });
     chip.setAttribute("aria-pressed", String(isShared));

@@ -104,7 +104,7 @@ impl Listing {
             let tools = count(left_out.len());
             let limit = LARGEST >> 10;
             notices.push(format!(
-                "offers more than {limit} kB of tools, which every request would carry; {tools} left out: {names}"
+                "offers more than {limit} kB of tools, which every request would include; {tools} left out: {names}"
             ));
         }
         Self { tools, notices }
