@@ -63,7 +63,7 @@ enum Command {
     Run(run::Args),
     /// List the models you can use
     Models(models::Args),
-    /// List the MCP servers, log in and out, and check them
+    /// List, check and import MCP servers, and log in to them
     Mcp(mcp::Args),
     /// List the permission rules of a workspace, and remove rules
     Permissions(permissions::Args),

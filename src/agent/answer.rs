@@ -28,8 +28,7 @@ use crate::text::repair::Repair;
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
 /// What the model is told where another call stood in an argument.
-const SWALLOWED: &str =
-    "[text after the end of an argument contained another call, which was not run: make it separately]";
+const SWALLOWED: &str = "[text after the end of an argument contained another call, which was not run: make it separately]";
 
 /// The model's answer, complete or as far as it arrived.
 pub(super) struct Answer {

@@ -400,7 +400,7 @@ impl Permission {
     /// No, because nobody is there who could decide.
     pub fn unasked() -> Self {
         Self::Forbidden(
-            "this requires the user's approval, which you cannot ask for; leave it out and say so"
+            "this requires the user's approval, and there is nobody to ask\nLeave it out and say so."
                 .to_owned(),
         )
     }

@@ -39,13 +39,13 @@ enum Action {
     },
     /// Show a session
     Show {
-        /// Its id or a prefix of it
+        /// The session's ID or a prefix of it
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Write a session to a file or to standard output
     Export {
-        /// Its id or a prefix of it
+        /// The session's ID or a prefix of it
         #[arg(value_name = "ID")]
         id: String,
         /// md (Markdown) or json (its events)
@@ -57,7 +57,7 @@ enum Action {
     },
     /// Remove sessions permanently
     Rm {
-        /// Their ids
+        /// The sessions' IDs or prefixes of them
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
     },

@@ -372,14 +372,14 @@ impl Policy {
     pub fn decide(&self, mode: Mode, facts: &Facts) -> Verdict {
         if mode == Mode::Plan && !facts.kind.is_read_only() {
             return Verdict::Forbid(
-                "the session is in mode `plan`: nothing may be changed. Present your plan; the user can switch the mode"
+                "the session is in mode `plan`, which changes nothing\nPresent your plan; the user can switch the mode."
                     .to_owned(),
             );
         }
         let denied = touch(&self.deny, facts);
         if denied == Touch::Surely {
             return Verdict::Forbid(format!(
-                "one of the user's rules forbids `{}` here; do not work around it: ask the user, or continue without it",
+                "one of the user's rules forbids `{}` here\nDo not work around it: ask the user, or continue without it.",
                 facts.tool
             ));
         }
@@ -407,8 +407,8 @@ impl Policy {
         }
         if facts.may_be_example() && !facts.kind.is_read_only() {
             return Verdict::Forbid(
-                "not run: the call is next to other text, or repeats what you have read, so it may be an example. If you \
-                 meant it, call the tool itself, or answer with the call alone"
+                "not run: the call is next to other text, or repeats something the model has read, so it may be an example\n\
+                 If you meant it, call the tool itself, or answer with the call alone."
                     .to_owned(),
             );
         }

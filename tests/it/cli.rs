@@ -288,7 +288,7 @@ fn mode_ask_without_a_terminal_refuses_with_a_notice() {
     }
     assert!(!world.path().join("new.txt").exists());
     let told = world.rehearsal().requests()[1]["messages"].to_string();
-    assert!(told.contains("which you cannot ask for"), "{told}");
+    assert!(told.contains("there is nobody to ask"), "{told}");
 }
 
 #[test]

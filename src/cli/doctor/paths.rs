@@ -33,7 +33,7 @@ pub(super) fn show(settings: &Settings, as_json: bool, out: &mut dyn Write) -> i
         removal,
     } in &places
     {
-        let absent = if *exists { "" } else { " (not there)" };
+        let absent = if *exists { "" } else { " (does not exist)" };
         writeln!(out, "{what:<16} {}{absent}", path.display())?;
         if *exists {
             writeln!(out, "{:16} → {removal}", "")?;
