@@ -1,6 +1,7 @@
 //! Shared by the bodies of all APIs: the opening, the messages, the end.
 
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Api, Arguments, Endpoint, Instructions, Preamble};
@@ -74,13 +75,13 @@ pub(super) fn open(fields: &Map<String, Value>) -> Vec<u8> {
 }
 
 /// Values side by side, as they stand in a list.
-pub(super) fn join(values: impl IntoIterator<Item = Value>) -> Vec<u8> {
+pub(super) fn join(values: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for value in values {
         if !bytes.is_empty() {
             bytes.push(b',');
         }
-        serde_json::to_writer(&mut bytes, &value).expect("a JSON value always serializes");
+        serde_json::to_writer(&mut bytes, &value).expect("a message always serializes");
     }
     bytes
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the encoding depends only on the message and the model, so it is made once.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::model::body::{self, join};
@@ -49,10 +50,34 @@ fn tool(tool: &ToolSpec) -> Value {
     })
 }
 
+/// A message on the wire. Its text is borrowed, because it may be long.
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'static str,
+    content: Content<'a>,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Parts(Value),
+}
+
+fn said(role: &'static str, content: Content<'_>) -> Said<'_> {
+    Said {
+        role,
+        content,
+        fields: Map::new(),
+    }
+}
+
 /// One message of the conversation; results are one message each on the wire.
 pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u8> {
     match message {
-        Message::User { parts } => join([json!({ "role": "user", "content": user(parts) })]),
+        Message::User { parts } => join([said("user", Content::Parts(user(parts)))]),
         Message::Assistant(message) => join([assistant(endpoint, message)]),
         Message::Results { results } => {
             let pictures = pictures(results);
@@ -73,10 +98,9 @@ pub(in crate::model) fn gap(endpoint: &Endpoint) -> Vec<u8> {
     join(between(endpoint))
 }
 
-fn between(endpoint: &Endpoint) -> Option<Value> {
-    endpoint
-        .is_mistral()
-        .then(|| json!({ "role": "assistant", "content": "Seen." }))
+fn between(endpoint: &Endpoint) -> Option<Said<'static>> {
+    let seen = || said("assistant", Content::Text("Seen."));
+    endpoint.is_mistral().then(seen)
 }
 
 /// Plain text is sent as a string: not every server accepts parts.
@@ -98,7 +122,7 @@ fn image(Image { mime_type, data }: &Image) -> Value {
 }
 
 /// The API does not accept images in results, so they follow as a user message.
-fn pictures(results: &[ToolResult]) -> Option<Value> {
+fn pictures(results: &[ToolResult]) -> Option<Said<'_>> {
     let images: Vec<_> = results
         .iter()
         .flat_map(|result| &result.images)
@@ -108,8 +132,8 @@ fn pictures(results: &[ToolResult]) -> Option<Value> {
         return None;
     }
     let text = json!({ "type": "text", "text": "(the images of the results above)" });
-    let content: Value = std::iter::once(text).chain(images).collect();
-    Some(json!({ "role": "user", "content": content }))
+    let parts = std::iter::once(text).chain(images).collect();
+    Some(said("user", Content::Parts(parts)))
 }
 
 fn text(part: &Part) -> Option<&str> {
@@ -119,29 +143,19 @@ fn text(part: &Part) -> Option<&str> {
     }
 }
 
-fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Value {
-    let mut fields = Map::new();
-    fields.insert("role".into(), "assistant".into());
-    let said = if message.text.is_empty() {
+fn assistant<'a>(endpoint: &Endpoint, message: &'a AssistantMessage) -> Said<'a> {
+    let text = if message.text.is_empty() {
         &message.refusal
     } else {
         &message.text
     };
-    let content = if said.is_empty() && !message.calls.is_empty() {
-        Value::Null
-    } else {
-        said.as_str().into()
-    };
-    fields.insert("content".into(), content);
+    let mut said = said("assistant", Content::Text(text));
     if !message.calls.is_empty() {
-        fields.insert(
-            "tool_calls".into(),
-            message
-                .calls
-                .iter()
-                .map(|call| self::call(endpoint, call))
-                .collect(),
-        );
+        if text.is_empty() {
+            said.content = Content::Parts(Value::Null);
+        }
+        let calls = message.calls.iter().map(|call| self::call(endpoint, call));
+        said.fields.insert("tool_calls".into(), calls.collect());
     }
     let echo = endpoint.echo();
     for item in message
@@ -149,8 +163,9 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Value {
         .iter()
         .filter(|item| item.belongs_to(endpoint))
     {
-        replay(&mut fields, item, said, echo);
+        replay(&mut said, item, text, echo);
     }
+    let fields = &mut said.fields;
     if echo == Echo::Always
         && !message.calls.is_empty()
         && !fields.contains_key("reasoning_content")
@@ -158,21 +173,22 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Value {
         fields.insert("reasoning_content".into(), "".into());
     }
     if endpoint.wants_signatures() {
-        sign(&mut fields);
+        sign(fields);
     }
-    fields.into()
+    said
 }
 
 /// Reasoning is sent back in the field it arrived in.
-fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str, echo: Echo) {
+fn replay(said: &mut Said<'_>, item: &ReasoningItem, text: &str, echo: Echo) {
+    let fields = &mut said.fields;
     let beside_calls = fields.contains_key("tool_calls");
     for (field, value) in item.item.as_object().into_iter().flatten() {
         match field.as_str() {
             "extra_content" if beside_calls => put_beside_calls(fields, value),
             "content" if beside_calls => {
                 let parts = value.as_array().into_iter().flatten().cloned();
-                let text = (!said.is_empty()).then(|| json!({ "type": "text", "text": said }));
-                fields.insert("content".into(), parts.chain(text).collect());
+                let text = (!text.is_empty()).then(|| json!({ "type": "text", "text": text }));
+                said.content = Content::Parts(parts.chain(text).collect());
             }
             "extra_content" | "content" => {}
             _ if echo == Echo::Never => {}
@@ -221,8 +237,11 @@ fn call(endpoint: &Endpoint, call: &ToolCall) -> Value {
     json!({ "id": id(endpoint, &call.id), "type": "function", "function": function })
 }
 
-fn result(endpoint: &Endpoint, result: &ToolResult) -> Value {
-    json!({ "role": "tool", "tool_call_id": id(endpoint, &result.call_id), "content": result.content })
+fn result<'a>(endpoint: &Endpoint, result: &'a ToolResult) -> Said<'a> {
+    let mut said = said("tool", Content::Text(&result.content));
+    let id = id(endpoint, &result.call_id);
+    said.fields.insert("tool_call_id".into(), id.into());
+    said
 }
 
 /// The id of a call in the server's format: the same for call and result, and in every request.
