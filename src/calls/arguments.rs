@@ -8,16 +8,27 @@ mod foreign;
 mod leaks;
 mod words;
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use self::coerce::{coerce, is_required};
-use crate::domain::ToolError;
+use crate::domain::{ToolError, lock};
 
-/// The JSON Schema of `A`, everything inline, without what only costs tokens.
-pub(crate) fn schema<A: JsonSchema>() -> Value {
+/// The JSON Schema of `A`, everything inline, without what only costs tokens. Each call is read with it, so it is made once.
+pub(crate) fn schema<A: JsonSchema + 'static>() -> Arc<Value> {
+    static MADE: Mutex<BTreeMap<TypeId, Arc<Value>>> = Mutex::new(BTreeMap::new());
+    let mut made = lock(&MADE);
+    let schema = made.entry(TypeId::of::<A>());
+    Arc::clone(schema.or_insert_with(|| make::<A>().into()))
+}
+
+fn make<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
@@ -78,7 +89,7 @@ pub(crate) enum Unknown {
 
 /// Parses arguments; the error names the field and what was expected, and shows a correct call. Also returns a note for
 /// the model about how they were interpreted.
-pub(crate) fn read<A: DeserializeOwned + JsonSchema>(
+pub(crate) fn read<A: DeserializeOwned + JsonSchema + 'static>(
     arguments: &Value,
     example: &str,
     unknown: Unknown,
@@ -138,7 +149,9 @@ fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
 }
 
 /// Parses incomplete arguments into a type whose fields are all optional.
-pub(crate) fn read_partial<A: JsonSchema, P: DeserializeOwned + Default>(arguments: &Value) -> P {
+pub(crate) fn read_partial<A: JsonSchema + 'static, P: DeserializeOwned + Default>(
+    arguments: &Value,
+) -> P {
     serde_json::from_value(coerced(arguments, &schema::<A>())).unwrap_or_default()
 }
 
@@ -307,7 +320,7 @@ mod tests {
             },
             "required": ["path", "edits"],
         });
-        assert_eq!(schema::<Arguments>(), expected);
+        assert_eq!(*schema::<Arguments>(), expected);
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Tool for LoadSkill {
     }
 
     fn parameters(&self) -> Value {
-        arguments::schema::<Arguments>()
+        Value::clone(&arguments::schema::<Arguments>())
     }
 
     fn kind(&self) -> ToolKind {

@@ -19,7 +19,7 @@ use crate::calls::arguments::{self, Unknown};
 /// Implementations are [`Tool`]s.
 pub trait TypedTool: Send + Sync + 'static {
     /// Its arguments. The model reads the comments on the fields.
-    type Arguments: DeserializeOwned + JsonSchema + Send;
+    type Arguments: DeserializeOwned + JsonSchema + Send + 'static;
     /// See [`Tool::name`].
     const NAME: &'static str;
     /// See [`Tool::description`].
@@ -90,7 +90,7 @@ impl<T: TypedTool> Tool for T {
     }
 
     fn parameters(&self) -> Value {
-        self.offered(arguments::schema::<T::Arguments>())
+        self.offered(Value::clone(&arguments::schema::<T::Arguments>()))
     }
 
     fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
