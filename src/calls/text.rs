@@ -358,11 +358,14 @@ impl<C: Catalog> TextCalls<C> {
         {
             shown = before.trim_end();
         }
-        let is_prose = paragraph.contains('`') || shown.ends_with(marks::ends_sentence);
+        let names = self.tools.names();
+        let is_named = |name: &&str| memmem::find(paragraph.as_bytes(), name.as_bytes()).is_some();
+        let is_prose = paragraph.contains('`')
+            || shown.ends_with(marks::ends_sentence)
+            || !names.iter().any(is_named);
         if is_prose || paragraph.starts_with(['>', ' ', '\t']) {
             return None;
         }
-        let names = self.tools.names();
         let mut called: Option<(&str, Value)> = None;
         for (at, word) in words(paragraph) {
             let (before, rest) = paragraph.split_at(at);

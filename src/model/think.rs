@@ -139,7 +139,7 @@ impl Thoughts {
 
     /// Whether text of the answer contains no mark, nor the beginning or rest of one: nearly all of it.
     fn is_plain(&self, text: &str) -> bool {
-        self.state == State::Answering && self.held.is_empty() && !text.contains(marks::SIGNS)
+        self.state == State::Answering && self.held.is_empty() && !marks::has_sign(text)
     }
 
     /// No more text comes.
@@ -468,7 +468,7 @@ fn unquoted<'a>(
 fn nests(last: char, text: &str) -> bool {
     let begun = |begin: &str| Some(text.split_at(marks::find(text, begin)?.0).0);
     let is_mentioned = |c: char| c != '\n' && c.is_whitespace() || "`'\"(".contains(c);
-    text.contains(marks::SIGNS)
+    marks::has_sign(text)
         && begins()
             .filter_map(begun)
             .any(|before| !is_mentioned(before.chars().next_back().unwrap_or(last)))

@@ -234,6 +234,14 @@ fn is_of_name(c: char) -> bool {
 /// What marks begin with.
 pub(crate) const SIGNS: [char; 5] = ['<', '[', ']', '◁', '✿'];
 
+/// Whether a text has one of them. Nearly none has, and each token of an answer is asked.
+pub(crate) fn has_sign(text: &str) -> bool {
+    // The others begin with this byte.
+    let may_be_other = || memchr::memchr(0xe2, text.as_bytes()).is_some();
+    memchr::memchr3(b'<', b'[', b']', text.as_bytes()).is_some()
+        || may_be_other() && text.contains(SIGNS)
+}
+
 /// The longest namespace of a tag, in bytes.
 const LONGEST_NAMESPACE: usize = 24;
 /// The places of such names in a mark.

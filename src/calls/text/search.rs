@@ -132,8 +132,8 @@ impl Search {
             .text
             .floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
         let first = undecided.saturating_sub(line.start);
-        let starts = text.get(first..)?.match_indices(marks::SIGNS);
-        let mut starts = starts.map(|(at, _)| first + at);
+        let rest = text.get(first..).filter(|rest| marks::has_sign(rest))?;
+        let mut starts = rest.match_indices(marks::SIGNS).map(|(at, _)| first + at);
         starts.find_map(|at| {
             let (before, rest) = text.split_at(at);
             let is_free = before.matches('`').count() % 2 == 0;

@@ -76,9 +76,9 @@ impl Released {
     /// Whether the text ends with a recipient: `to=NAME`.
     pub(super) fn addresses(&self, text: &str) -> bool {
         let text = text.trim_end_matches(' ');
-        match text.rsplit_once("to=") {
-            Some((_, name)) => !name.contains([' ', '\n', '<']),
-            None => self.is_addressed && !text.contains([' ', '\n', '<']),
+        match text.rsplit_once([' ', '\n', '<']) {
+            Some((_, word)) => word.contains("to="),
+            None => self.is_addressed || text.contains("to="),
         }
     }
 
@@ -104,5 +104,5 @@ const LINE: usize = 16;
 pub(super) const FENCE: &str = "```";
 
 pub(super) fn mentions_beginning(text: &str) -> bool {
-    text.contains(marks::SIGNS) && begins().any(|begin| marks::find(text, begin).is_some())
+    marks::has_sign(text) && begins().any(|begin| marks::find(text, begin).is_some())
 }
