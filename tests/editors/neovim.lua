@@ -112,6 +112,24 @@ t.test('read_file returns the unsaved text of a buffer', function()
   t.contains(chat(), 'Read.')
 end)
 
+t.test('read_file returns the text of a buffer that was emptied and filled again', function()
+  local buf = project('emptied')
+  use.edit_mode() -- the server knows the buffer from here on
+  vim.cmd('silent %delete')
+  vim.bo.undolevels = vim.bo.undolevels -- what follows is undone on its own
+  for _, keys in ipairs({ 'omine<Esc>', 'u', '<C-r>', 'u', '<C-r>' }) do
+    vim.cmd('silent normal! ' .. vim.keycode(keys))
+  end
+  t.equal(text_of(buf), '\nmine')
+  local call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } }
+  model:script({ { call = call } }, { { text = 'Read.' } })
+  vim.cmd('Tandem ask Read it')
+  wait_idle()
+  local messages = model:state().requests[2].messages
+  t.contains(messages[#messages].content, '1\t\n2\tmine\n')
+  t.equal(messages[#messages].content:find('3\t', 1, true), nil)
+end)
+
 t.test('an edit is previewed, requires approval, changes only the buffer, and is one undo step', function()
   local buf = project('edit')
   local before = text_of(buf)
@@ -138,6 +156,20 @@ t.test('an edit is previewed, requires approval, changes only the buffer, and is
   t.contains(chat(), 'Changed.')
   vim.cmd('silent undo')
   t.equal(text_of(buf), before)
+end)
+
+t.test('a final newline that the file did not have is no empty line', function()
+  local buf, folder = project('newline')
+  local path = folder .. '/main.rs'
+  vim.fn.writefile(vim.split('fn main() {}\nfn last() {}', '\n'), path, 'b')
+  vim.cmd('silent edit!')
+  use.edit_mode()
+  model:script({ edit_call('c1', 'fn last() {}', 'fn end() {}\n') }, { { text = 'Done.' } })
+  vim.cmd('Tandem ask Rename it')
+  wait_idle()
+  t.equal(text_of(buf), 'fn main() {}\nfn end() {}')
+  vim.cmd('silent write')
+  t.equal(vim.fn.readblob(path), vim.fn.list2blob({ ('fn main() {}\nfn end() {}\n'):byte(1, -1) }))
 end)
 
 t.test('two edits of one turn are one undo step', function()
@@ -621,7 +653,7 @@ else
   io.stdout:write('# vim.lsp.enable is not in this Neovim\n')
 end
 
-for _, part in ipairs({ 'install', 'suggest', 'screen', 'look', 'small', 'jobs' }) do
+for _, part in ipairs({ 'install', 'suggest', 'screen', 'look', 'small', 'jobs', 'histories' }) do
   dofile(here .. ('/neovim_%s.lua'):format(part)).test(t, model, {
     binary = binary,
     plugin = plugin,

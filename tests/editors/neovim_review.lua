@@ -324,6 +324,22 @@ function M.test(t, model, use)
     wait_changes(0)
   end)
 
+  t.test('a buffer that has the text of its file again is not modified: what a command does to that is read without a question', function()
+    local buf, folder = changed('unmodified')
+    wait_changes(2)
+    vim.cmd('Tandem reject all')
+    wait_lines(before)
+    wait_changes(0)
+    t.equal(vim.bo[buf].modified, false)
+    vim.cmd('Tandem mode auto')
+    local command = { command = "sed -i '1i first' main.rs" }
+    model:script({ { call = { id = 'c1', name = 'run_command', arguments = command } } }, { { text = 'Inserted.' } })
+    vim.cmd('Tandem ask Insert it')
+    use.wait_idle()
+    t.equal({ lines()[1], vim.bo[buf].modified }, { 'first', false })
+    t.equal(vim.fn.readfile(folder .. '/main.rs'), lines())
+  end)
+
   t.test('an empty review is reported', function()
     use.project('review-nothing')
     local notified = use.notified
@@ -384,6 +400,20 @@ function M.test(t, model, use)
     t.contains(table.concat(lines(), '\n'), 'bye')
     t.equal(#vim.lsp.get_clients({ bufnr = buf }), 2, 'the server and the code actions, both of the plugin')
     t.equal(answered, { { false, 'dead' }, { false, 'dead' }, { true, 'dead' }, { true, 'dead' } }, 'around the turn and the edit, all at once')
+  end)
+
+  t.test('a file that a command makes is shown where its buffer is open, and Neovim asks nothing', function()
+    local _, folder = use.project('review-made')
+    vim.cmd('Tandem mode auto')
+    t.wait('the mode', function()
+      return session().mode == 'auto'
+    end)
+    vim.cmd.edit(folder .. '/made.rs')
+    local command = { command = 'echo "// made" > made.rs' }
+    model:script({ { call = { id = 'c1', name = 'run_command', arguments = command } } }, { { text = 'Made.' } })
+    vim.cmd('Tandem ask Make it')
+    use.wait_idle()
+    t.equal({ lines(), vim.bo.modified, vim.v.warningmsg }, { { '// made' }, false, '' })
   end)
 
   t.test('a plan is a file that can be edited, and starts in a chat of its own', function()

@@ -86,6 +86,15 @@ local function before_final_newline(edit, bufnr, encoding)
   return { range = position.range(count - 1, column, count - 1, column), newText = text }
 end
 
+--- A final newline that the file did not have comes as an empty last line, behind which Neovim would write another one.
+---@param bufnr integer
+local function final_newline(bufnr)
+  if not vim.bo[bufnr].eol and #api.nvim_buf_get_lines(bufnr, 1, -1, false) > 0 and api.nvim_buf_get_lines(bufnr, -2, -1, false)[1] == '' then
+    vim.bo[bufnr].eol = true
+    api.nvim_buf_set_lines(bufnr, -2, -1, false, {})
+  end
+end
+
 --- Ends the undo block that is being written: what follows is undone on its own (`:help undo-break`).
 local function break_undo()
   vim.bo.undolevels = vim.bo.undolevels
@@ -108,6 +117,7 @@ local function apply_to_document(edit, encoding, turn)
       break_undo()
     end
     util.apply_text_edits(edits, bufnr, encoding)
+    final_newline(bufnr)
     break_undo()
     blocks[bufnr] = turn and { turn = turn, tick = vim.b.changedtick } or nil
   end)

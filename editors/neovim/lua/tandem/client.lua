@@ -187,6 +187,10 @@ function M.lsp_config()
     end,
     on_init = function(client)
       M.claim(client)
+      local notify = client.rpc.notify
+      client.rpc.notify = function(method, params)
+        return notify(method, require('tandem.mirror').checked(method, params))
+      end
       local root = client.config.root_dir
       ready[root] = client
       M.attach_all(client)
@@ -299,9 +303,16 @@ function M.running(root)
   return ready[root]
 end
 
+---@param bufnr integer
+---@return boolean
+local function has_file(bufnr)
+  return vim.uv.fs_stat(api.nvim_buf_get_name(bufnr)) ~= nil
+end
+
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 local function attach(client, bufnr)
+  vim.b[bufnr].tandem_is_new = not has_file(bufnr)
   if M.attachable(bufnr) == client.config.root_dir and not vim.lsp.buf_is_attached(bufnr, client.id) then
     vim.lsp.buf_attach_client(bufnr, client.id)
     require('tandem.local_server').attach(bufnr)
@@ -366,6 +377,35 @@ local function note_time(bufnr)
   end)
 end
 
+--- Reads a file again that has changed. Of one that was made after its buffer, `:checktime` asks what to do (W13).
+---@param bufnr integer
+local function reread(bufnr)
+  if vim.b[bufnr].tandem_is_new and has_file(bufnr) then
+    api.nvim_buf_call(bufnr, function()
+      vim.cmd('silent! edit')
+    end)
+  else
+    vim.cmd(('silent! checktime %d'):format(bufnr))
+  end
+end
+
+--- Whether a buffer has the text of its file. The sizes are compared first: that costs nothing.
+---@param bufnr integer
+---@return boolean
+local function is_stored(bufnr)
+  local name, count = api.nvim_buf_get_name(bufnr), api.nvim_buf_line_count(bufnr)
+  local ending = vim.bo[bufnr].fileformat == 'dos' and '\r' or ''
+  local size = api.nvim_buf_get_offset(bufnr, count) + count * #ending
+  if math.abs(vim.fn.getfsize(name) - size) > 2 then
+    return false
+  end
+  local lines = vim.tbl_map(function(line)
+    return line .. ending
+  end, api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  local stored = vim.fn.readfile(name)
+  return vim.deep_equal(lines, #stored > 0 and stored or { ending })
+end
+
 --- Reads files again that a command changed on disk, where their buffers are unchanged.
 ---@param root string
 ---@param is_restored? boolean whether an undo may have written files again
@@ -374,9 +414,12 @@ function M.reload(root, is_restored)
   local found = false
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
     if M.attachable(bufnr) == root then
+      if vim.bo[bufnr].modified and is_stored(bufnr) then -- such as after a rejection
+        vim.bo[bufnr].modified = false
+      end
       if not vim.bo[bufnr].modified then
         local tick = api.nvim_buf_get_changedtick(bufnr)
-        vim.cmd(('silent! checktime %d'):format(bufnr))
+        reread(bufnr)
         found = found or api.nvim_buf_get_changedtick(bufnr) ~= tick
       elseif is_restored then -- never within a turn, whose edits are one undo step
         note_time(bufnr)

@@ -168,18 +168,13 @@ function Review:refresh(callback)
   end)
 end
 
---- Runs the steps in order until one is refused, and reports the outcome.
+--- Keeps or rejects changes, and reports the outcome.
 ---@param action 'keep'|'reject'
 ---@param selection table
----@param next? fun(): table?
-function Review:act(action, selection, next)
+function Review:act(action, selection)
   self:request(vim.tbl_extend('force', { action = action }, selection), function(result)
     if not result then
       return self.session.id and self:refresh()
-    end
-    local following = next and next()
-    if following and following.turn < selection.turn then
-      return self:act(action, following, next)
     end
     client.reload(self.session.root)
     say(result.message)
@@ -246,19 +241,6 @@ function Review:current(bufnr, row)
   end)
 end
 
---- The last turn that has such a change: it may stand on an earlier one, of which there may be more to see then.
----@param path? string
----@return table? selection
-function Review:last_turn(path)
-  local last = 0
-  for _, change in ipairs(self.changes) do
-    if not path or change.path == path then
-      last = math.max(last, change.turn)
-    end
-  end
-  return last > 0 and { turn = last, path = path } or nil
-end
-
 --- Asks before changes of more than one file are rejected.
 ---@return boolean
 function Review:may_reject_all()
@@ -281,19 +263,19 @@ function Review:decide(action, scope)
   local bufnr, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
   local here = scope ~= 'all' and self:current(bufnr, row) or nil
   local path = scope == 'file' and (here and here.path or api.nvim_buf_get_name(0)) or nil
-  local function act(selection, next)
+  local function act(selection)
     if not selection then
       return say(#self.changes == 0 and 'No changes to review' or ('No change to %s here; :Tandem review lists them'):format(action))
     end
-    self:act(action, selection, next)
-  end
-  local function last()
-    return self:last_turn(path)
+    self:act(action, selection)
   end
   if scope ~= 'hunk' then
     return self:refresh(function()
       if scope == 'file' or action == 'keep' or self:may_reject_all() then
-        act(last(), last)
+        local is_there = vim.iter(self.changes):any(function(change)
+          return not path or change.path == path
+        end)
+        act(is_there and { path = path })
       end
     end)
   end

@@ -1,0 +1,46 @@
+--- What the server knows of a buffer. Neovim sends changes as ranges, and where a buffer ends in empty lines or is emptied some
+--- of them are wrong: where the server would have another number of lines than the buffer, all of the text is sent.
+local api = vim.api
+local M = {}
+
+---@type table<string, integer> how many line breaks the server knows, by document
+local known = {}
+
+---@param text string
+---@return integer
+local function breaks(text)
+  return select(2, text:gsub('\n', ''))
+end
+
+---@param bufnr integer
+---@return string
+local function text_of(bufnr)
+  local ending = ({ unix = '\n', dos = '\r\n', mac = '\r' })[vim.bo[bufnr].fileformat]
+  return table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), ending) .. (vim.bo[bufnr].eol and ending or '')
+end
+
+--- A notification as it is to be sent.
+---@param method string
+---@param params table
+---@return table
+function M.checked(method, params)
+  local uri = vim.tbl_get(params or {}, 'textDocument', 'uri')
+  if method == 'textDocument/didOpen' then
+    known[uri] = breaks(params.textDocument.text)
+  elseif method == 'textDocument/didChange' and known[uri] then
+    for _, change in ipairs(params.contentChanges) do
+      local range = change.range
+      local left = range and known[uri] - (range['end'].line - range.start.line) or 0
+      known[uri] = left + breaks(change.text)
+    end
+    local bufnr = vim.uri_to_bufnr(uri)
+    if known[uri] ~= api.nvim_buf_line_count(bufnr) - (vim.bo[bufnr].eol and 0 or 1) then
+      local text = text_of(bufnr)
+      known[uri] = breaks(text)
+      return { textDocument = params.textDocument, contentChanges = { { text = text } } }
+    end
+  end
+  return params
+end
+
+return M
