@@ -386,6 +386,8 @@ async function stopAndGoOn() {
 async function recall() {
   const box = bench.chat.locator("textarea");
   const shows = (text) => until(box, ({ value }, expected) => value === expected, text);
+  await box.press("Control+k");
+  await box.press("t"); // a command of two keys: the second is no text
   await box.press("ArrowUp");
   await shows("Still there?");
   await box.press("ArrowUp");
@@ -558,6 +560,7 @@ async function links() {
   await bench.command("Notifications: Clear All Notifications");
   await exactly(link("run"), 0);
   await exactly(link("os.path"), 0); // a name with a dot, and no file
+  await until(answer.getByText("os.path"), (name) => getComputedStyle(name).color !== getComputedStyle(name.closest("p").querySelector("[data-href]")).color);
   await exactly(answer.locator("img"), 0);
   await bench.idle();
 }

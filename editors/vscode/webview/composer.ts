@@ -34,6 +34,8 @@ export class Composer {
   /** A turn runs: there is something to stop. */
   isBusy = false;
   private isEditing = false;
+  /** Ctrl+K was pressed, with which VS Code's commands of two keys begin. */
+  private isChord = false;
   private readonly editing = new Slot("editing");
 
   constructor(private readonly send: Send) {
@@ -77,7 +79,7 @@ export class Composer {
   draw({ phase, attachments, isEditing, looking, pickers, commands, usage }: ChatState): void {
     this.isBusy = phase === "running" || phase === "waiting";
     this.isEditing = isEditing;
-    this.suggestions.commands = commands;
+    this.suggestions.know(commands);
     this.editing.set(isEditing, () => (isEditing ? this.drawEditing() : []));
     this.input.placeholder = this.isBusy ? t("Queue a follow-up (Alt+Enter: send now)") : t("Ask tandem… (@ file, / command)");
     this.chips.set({ attachments, looking }, () => [
@@ -179,6 +181,12 @@ export class Composer {
   private key(event: KeyboardEvent): void {
     if (event.isComposing) {
       return;
+    }
+    if (event.key.length === 1) {
+      if (this.isChord) {
+        event.preventDefault(); // VS Code takes it, and would leave it in the input
+      }
+      this.isChord = !this.isChord && (event.ctrlKey || event.metaKey) && event.key === "k";
     }
     if (this.suggestions.key(event)) {
       event.preventDefault();

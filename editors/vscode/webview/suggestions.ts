@@ -34,7 +34,7 @@ export class Suggestions {
   readonly element = h("div", { class: "suggestions", role: "listbox", id: ID, "aria-label": t("Suggestions"), hidden: true });
   /** Tells screen reader users that there are some. */
   readonly status = h("span", { class: "hidden-text", role: "status" });
-  commands: readonly Command[] = [];
+  private commands: readonly Command[] = [];
   private suggestions: readonly Suggestion[] = [];
   private active = 0;
   /** Where the word begins that a suggestion replaces; it ends at the cursor. */
@@ -53,6 +53,15 @@ export class Suggestions {
 
   get isOpen(): boolean {
     return !this.element.hidden;
+  }
+
+  /** Servers list theirs while the first prompt is written. */
+  know(commands: readonly Command[]): void {
+    const isNews = JSON.stringify(commands) !== JSON.stringify(this.commands);
+    this.commands = commands;
+    if (isNews && document.activeElement === this.input) {
+      this.update();
+    }
   }
 
   /** Looks at the word before the cursor again. */
