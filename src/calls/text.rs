@@ -22,11 +22,12 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use self::beginning::whole_fence;
+pub(crate) use self::forms::inner;
 pub(crate) use self::json::TextCall;
 pub(crate) use self::quoted::{Quotation, may_come_from, says};
 use self::search::{MODULES, Search};
 use crate::calls::Catalog;
-use crate::text::marks;
+use crate::text::{marks, repair};
 
 /// Why a call in a fence or as JSON after prose is not run.
 const EXAMPLE: &str = "it is surrounded by other text and may be an example";
@@ -198,11 +199,24 @@ impl<C: Catalog> TextCalls<C> {
         self.as_text(why)
     }
 
-    /// Held-back text is text; why, if it was meant as a call.
+    /// Held-back text is text; why, if it was meant as a call. One that nobody can read is for the model alone.
     fn as_text(&mut self, why: Option<String>) -> Held {
-        let text = self.release();
+        let (before, tail) = self.held();
+        // Its last mark is no word of a sentence.
+        let last = tail.rfind('<').map(|at| tail.split_at(at));
+        let is_markup = last.is_some_and(|(before, mark)| {
+            !before.ends_with(' ') && marks::after_edge(mark.trim_end()) == Some("")
+        });
+        let is_hidden = self.search.is_certain && is_markup;
+        let words = before.len().saturating_sub(self.shown);
+        let mut text = self.release();
         match why {
-            Some(why) => Held::Unusable(text, why),
+            Some(why) => {
+                if why == UNREADABLE && is_hidden {
+                    text.truncate(words);
+                }
+                Held::Unusable(text, why)
+            }
             None => Held::Text(text),
         }
     }
@@ -276,7 +290,7 @@ impl<C: Catalog> TextCalls<C> {
         }
         if calls
             .iter()
-            .any(|call| call.is_completed && !self.only_reads(call))
+            .any(|call| call.is_completed && !self.tools.only_reads(&call.name))
         {
             return Some(Err(INCOMPLETE.to_owned()));
         }
@@ -289,10 +303,6 @@ impl<C: Catalog> TextCalls<C> {
         }))
     }
 
-    fn only_reads(&self, call: &TextCall) -> bool {
-        self.tools.only_reads(&call.name)
-    }
-
     /// Why text that did not become a call was still meant as one, if it was.
     fn suspicious(
         &self,
@@ -300,6 +310,13 @@ impl<C: Catalog> TextCalls<C> {
         is_tool: &dyn Fn(&str) -> bool,
         is_quoted: IsQuoted<'_>,
     ) -> Option<String> {
+        let names = self.tools.names();
+        let (_, last) = self.text.rsplit_once("\n\n").unwrap_or(("", &self.text));
+        let is_data = |it| json::is_data(&it, &|name| names.contains(&name));
+        let is_cited = last.starts_with(['>', '\t']) || last.starts_with("    ");
+        if is_cited && last.len() < self.text.len() || repair::value(last).is_some_and(is_data) {
+            return None;
+        }
         let is_meant = || self.spelled_out().is_some_and(|call| !is_quoted(&call));
         self.broken(tail, is_tool, is_quoted)
             .or_else(|| is_meant().then(|| UNREADABLE.to_owned()))
@@ -319,7 +336,7 @@ impl<C: Catalog> TextCalls<C> {
             };
             !calls.iter().any(is_quoted) && calls.iter().all(is_accepted)
         };
-        if search::ends(tail).len() < tail.len() {
+        if marks::after_edges(tail).len() < tail.len() {
             let call = self.mentioned().filter(is_meant);
             return call.map(|_| EXAMPLE.to_owned());
         }
@@ -384,7 +401,7 @@ impl<C: Catalog> TextCalls<C> {
                     let (_, value) = words(behind).next()?;
                     let arguments = Map::from_iter([(word.to_lowercase(), "".into())]);
                     let call = TextCall::new((*name).to_owned(), arguments);
-                    return (!json::TYPES.contains(&value)).then_some(call);
+                    return (!marks::has_word(json::TYPES, value)).then_some(call);
                 }
                 _ => {}
             }
@@ -439,17 +456,6 @@ pub(crate) fn packed(name: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<TextC
     let call = <[TextCall; 1]>::try_from(forms::calls(name, is_tool)?).ok()?;
     call.into_iter()
         .find(|call| !call.is_completed && is_tool(&call.name))
-}
-
-/// The calls that are the arguments of a tool that is none: `multi_tool_use.parallel`, `batch`.
-pub(crate) fn inner(arguments: &Map<String, Value>) -> Option<Vec<(String, Map<String, Value>)>> {
-    let calls = json::of_json(&Value::Object(arguments.clone()))?;
-    Some(
-        calls
-            .into_iter()
-            .map(|call| (call.name, call.arguments))
-            .collect(),
-    )
 }
 
 /// The words of a text, and where each begins.

@@ -11,7 +11,8 @@ mod released;
 use self::released::{FENCE, Released, mentions_beginning};
 use super::ModelEvent;
 use super::batch::Batch;
-use crate::text::marks::{self, Kind, MARKS};
+use crate::text::Fences;
+use crate::text::marks::{self, Kind};
 
 /// What stands before the answer proper and says nothing.
 fn headers() -> impl Iterator<Item = &'static str> {
@@ -27,9 +28,8 @@ fn ends() -> impl Iterator<Item = &'static str> {
 
 /// What follows the beginning of thoughts that a text begins with, and the marks that may end them.
 fn thought(text: &str) -> Option<(&str, Vec<&'static str>)> {
-    let rows = MARKS.iter();
-    let rows = rows.filter(|(_, _, kind, _)| *kind == Kind::Thoughts);
-    let fits = rows.filter_map(|(begin, end, _, _)| Some((marks::after(text, begin)?, *end)));
+    let rows = marks::pairs(&[Kind::Thoughts]);
+    let fits = rows.filter_map(|(begin, end)| Some((marks::after(text, begin)?, end)));
     let (rests, ends): (Vec<_>, Vec<_>) = fits.unzip();
     Some((rests.first()?, ends))
 }
@@ -54,6 +54,8 @@ pub(super) struct Thoughts {
     has_ended: bool,
     /// The answer has several messages, each with a header.
     has_headers: bool,
+    /// What ends the part that the answer began with.
+    open: Option<String>,
     released: Released,
 }
 
@@ -85,7 +87,7 @@ impl Thoughts {
             last: '\n',
             last_letter: '\n',
             line: String::new(),
-            is_in_fence: false,
+            fences: Fences::default(),
             is_about_marks: false,
             is_addressed: false,
         };
@@ -97,6 +99,7 @@ impl Thoughts {
             has_ended: false,
             begun: Begun::Over,
             has_headers: false,
+            open: None,
             released,
         }
     }
@@ -147,6 +150,9 @@ impl Thoughts {
         let held = std::mem::take(&mut self.held);
         match &self.state {
             State::Thinking(_) => out.reasoning(&held),
+            // Thoughts that only began.
+            State::Beginning
+                if thought(held.trim_start()).is_some_and(|(rest, _)| rest.trim().is_empty()) => {}
             State::Beginning | State::Between(_) if self.any => out.text(held.trim_start()),
             _ => out.text(&held),
         }
@@ -219,6 +225,10 @@ impl Thoughts {
     fn begin(&mut self, out: &mut Batch) -> bool {
         let text = self.held.trim_start();
         if let Some((rest, ends)) = thought(text) {
+            let may_be = rest.is_empty() || marks::is_spoken_of(rest);
+            if may_be && !ends.iter().any(|end| is_ended(rest, end)) {
+                return false;
+            }
             (self.state, self.any) = (State::Thinking(ends), true);
             self.begun = Begun::Once;
             self.held = rest.to_owned();
@@ -244,6 +254,7 @@ impl Thoughts {
         }
         if let Some(rest) = header {
             self.any = true;
+            self.open = marks::part(text).map(|(end, _)| end);
             self.held = rest.to_owned();
             return true;
         }
@@ -301,14 +312,28 @@ impl Thoughts {
             self.held = rest.to_owned();
             return true;
         }
+        if let Some(end) = &self.open
+            && let Some((from, to)) = marks::find(&self.held, end)
+        {
+            self.held.drain(from..to);
+            self.open = None;
+            return true;
+        }
+        let framed = framed(&self.held, &self.released);
+        if let Some((before, Some((own, rest)))) = framed {
+            self.held = [before, own, rest].concat();
+            return true;
+        }
         let marks = ends().chain(begins());
         let unclear = marks.map(|mark| marks::pending(&self.held, mark)).max();
         let mut certain = self.held.len() - unclear.unwrap_or(0);
         // Without their end they are text.
-        certain = later.map_or(certain, |(before, _)| certain.min(before.len()));
+        for (before, _) in later.into_iter().chain(framed) {
+            certain = certain.min(before.len());
+        }
         let next = next_header(&self.held, &self.released);
-        if let Some((at, is_whole)) = next {
-            certain = certain.min(at);
+        if let Some((at, is_whole)) = next.filter(|(at, _)| *at <= certain) {
+            certain = at;
             if is_whole {
                 self.state = State::Beginning;
             }
@@ -369,25 +394,28 @@ fn header(text: &str) -> Header<'_> {
     const START: &str = "<|start|>";
     const CHANNEL: &str = "<|channel|>";
     const TOKENS: [&str; 7] = [START, CHANNEL, MESSAGE_END, EOM, "<|return|>", KIND, BODY];
-    // Muse Glimmer names a recipient where GPT-OSS names a channel.
+    // The messages of others are the model's invention. Muse Glimmer names a recipient where GPT-OSS names a channel.
+    const ANSWERS: [&str; 5] = ["assistant", "model", "commentary", "final", "to=user"];
     const CHANNELS: [&str; 5] = ["analysis", "commentary", "final", "to=self", "to=user"];
-    const SENDERS: [&str; 5] = ["assistant", "user", "system", "developer", "tool"];
-    // The messages of others are the model's invention.
-    const THOUGHTS: [&str; 6] = ["analysis", "to=self", "user", "system", "developer", "tool"];
     let (mut rest, mut last, mut said) = (text, "", Vec::new());
+    let mut is_marked = false;
     loop {
-        let is_thought = said.last().is_some_and(|word| THOUGHTS.contains(word));
-        let is_glued = said.len() > 1 || rest.starts_with(char::is_uppercase);
-        if CHANNELS.contains(&last) && is_glued && rest.starts_with(char::is_alphabetic) {
+        let is_thought = said.last().is_some_and(|word| !ANSWERS.contains(word));
+        let body = if is_marked { rest.trim_start() } else { rest };
+        let is_glued = said.len() > 1 && rest.starts_with(char::is_alphabetic);
+        if CHANNELS.contains(&last) && (is_glued || body.starts_with(char::is_uppercase)) {
+            let rest = body;
             return Header::Whole { is_thought, rest };
         }
         rest = rest.trim_start_matches(' ');
         if last == BODY {
             return Header::Whole { is_thought, rest };
         }
-        let senders = SENDERS
-            .iter()
-            .take(if last == START { SENDERS.len() } else { 1 });
+        let senders = marks::SENDERS.iter().take(if last == START {
+            marks::SENDERS.len()
+        } else {
+            1
+        });
         let parts = TOKENS.iter().chain(&CHANNELS).chain(senders);
         let found = parts
             .clone()
@@ -401,6 +429,7 @@ fn header(text: &str) -> Header<'_> {
                 if part == START {
                     said.clear();
                 }
+                is_marked |= part == CHANNEL;
                 (last, rest) = (part, after);
             }
             None if last == KIND => {
@@ -458,7 +487,7 @@ fn unquoted<'a>(
     let starts = text.match_indices(['<', '[']);
     let starts = starts.map(|(at, _)| text.split_at(at));
     starts.filter(|(before, _)| {
-        !released.is_in_fence
+        !released.fences.is_open()
             && !released.line_with(before).contains(FENCE)
             && released.last_of(before) != '`'
     })
@@ -487,6 +516,30 @@ fn later<'a>(text: &'a str, released: &Released) -> Option<(&'a str, Option<(&'a
     let parts = ended.map(|(from, to)| (inside.split_at(from).0, inside.split_at(to).1));
     let is_free = released.is_between_sentences(before) && !released.is_fenced(before);
     is_free.then_some((before, parts))
+}
+
+/// Whether thoughts end in a text with a mark that is not spoken of, too.
+fn is_ended(text: &str, end: &str) -> bool {
+    marks::all(text, end).any(|(from, to)| {
+        let (before, after) = (text.split_at(from).0, text.split_at(to).1);
+        let is_mentioned = before.ends_with(['`', '\'', '"', '(']);
+        let is_spoken_of = before.ends_with(' ') && marks::is_spoken_of(after);
+        !is_mentioned && !is_spoken_of && !after.trim().is_empty()
+    })
+}
+
+/// A part of an answer between tokens that say so: the text before it, and, once it ends, the part and what follows it.
+fn framed<'a>(
+    text: &'a str,
+    released: &'a Released,
+) -> Option<(&'a str, Option<(&'a str, &'a str)>)> {
+    if released.is_about_marks {
+        return None;
+    }
+    unquoted(text, released).find_map(|(before, rest)| {
+        let (own, rest) = marks::framed(rest)?;
+        Some((before, rest.map(|rest| (own, rest))))
+    })
 }
 
 /// The text before and after the end of thoughts: one that begins a line, or stands without a blank between the end of a line

@@ -17,7 +17,7 @@ pub fn fence(text: &str) -> String {
 }
 
 /// Tracks, line by line, whether a text is inside a fence.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Fences {
     /// Character and length of the open fence.
     open: Option<(char, usize)>,
@@ -44,6 +44,12 @@ impl Fences {
             Some(_) => {}
         }
         true
+    }
+
+    /// Whether a fence is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     /// The line that closes the open fence, if one is open.

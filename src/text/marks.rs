@@ -15,10 +15,11 @@ mod names;
 use std::borrow::Cow;
 
 pub(crate) use self::edges::{
-    after_edge, after_end, after_header, begins_another, begins_foreign, ends_sentence, is_open,
-    may_become_end, may_become_header, may_become_sender, without_edges, without_ends,
+    SENDERS, after_edge, after_edges, after_end, after_header, begins_another, begins_foreign,
+    ends_sentence, framed, is_open, is_spoken_of, may_become_end, may_become_header,
+    may_become_sender, part, without_edges, without_ends,
 };
-pub(crate) use self::names::{THOUGHTS, is_name_of_calls, words};
+pub(crate) use self::names::{THOUGHTS, has_word, is_name_of_calls, words};
 
 /// What a mark stands around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,77 +40,79 @@ pub(crate) enum Kind {
 
 use Kind::{Argument, Calls, Header, Named, Stop, Thoughts};
 
-/// The beginning of a mark, its end, what it stands around, and the model families that write it.
-pub(crate) type Mark = (&'static str, &'static str, Kind, &'static str);
+/// The beginning of a mark, its end, and what it stands around.
+pub(crate) type Mark = (&'static str, &'static str, Kind);
 
-/// All marks. Where one mark begins with another, it is above it.
+/// All marks, and the model families that write them. Where one mark begins with another, it is above it.
 #[rustfmt::skip]
 pub(crate) const MARKS: &[Mark] = &[
-    ("[*]", "[^]", Calls, "Mistral, LM Studio, MiniMax"),
-    ("<|*|>", "<|^|>", Calls, "DeepSeek, Kimi, Phi, LFM, Command, InternLM, Solar, Llama 4, Apertus"),
-    ("<|*>", "<*|>", Calls, "Gemma 4"),
-    ("<*>", "</*>", Calls, "Hermes, Qwen, GLM, MiniMax, Seed, Hunyuan, Nemotron, Granite, Claude, LongCat"),
-    ("<|python_tag|>", "<|eom_id|>", Calls, "Llama 3"),
-    ("<start_function_call>", "<end_function_call>", Calls, "FunctionGemma"),
-    ("<|plugin|>", "<|action_end|>", Calls, "InternLM"),
-    ("function call<|role_sep|>", "<|message_sep|>", Calls, "GigaChat"),
-    ("<|recipient|>", "<|stop|>", Calls, "Functionary"),
-    ("<|content_invoke_tool_json|>", "<|end_message|>", Calls, "Inkling"),
-    ("✿FUNCTION✿:", "✿RESULT✿", Calls, "Qwen 1.5"),
-    ("<calls>", "</calls>", Calls, "DeepSeek"),
-    ("<tools>", "</tools>", Calls, "Qwen 2.5"),
-    ("<function>", "</function>", Calls, "Llama 3"),
-    ("<invoke>", "</invoke>", Calls, "MiniMax"),
-    ("<|channel|>", "<|call|>", Named, "GPT-OSS"),
-    ("<function=", "</function>", Named, "Qwen Coder, Llama 3"),
-    ("<invoke name=", "</invoke>", Named, "Claude, DeepSeek, MiniMax"),
-    ("<+ name=", "</+>", Named, "Qwen, Claude, Hermes, Grok"),
-    ("<+ tool=", "</+>", Named, "Kimi K3"),
-    ("<parameter name=", "</parameter>", Argument, "Claude, DeepSeek, MiniMax"),
-    ("<parameter=", "</parameter>", Argument, "Qwen Coder"),
-    ("<arg_key>", "</arg_key>", Argument, "GLM"),
-    ("<arg_value>", "</arg_value>", Argument, "GLM"),
-    ("<argument key=", "</argument>", Argument, "Kimi K3"),
-    ("<parameters>", "</parameters>", Argument, "Cline"),
-    ("<![CDATA[", "]]>", Argument, "Cline"),
-    ("<arguments>", "</arguments>", Argument, "Hermes"),
-    (QUOTE, QUOTE, Argument, "Gemma 4"),
-    ("<args>", "</args>", Argument, "Roo"),
-    ("<|tool_call_argument_begin|>", "<|tool_call_argument_end|>", Argument, "Kimi"),
-    ("<?>", "</?>", Thoughts, "DeepSeek, Qwen, GLM, Seed, Claude, Gemini, Gemma, Llama 3"),
-    ("<?>", "<%>", Thoughts, "DeepSeek, Qwen, GLM, Seed, Claude, Gemini, Gemma, Llama 3"),
-    ("<|?|>", "<|%|>", Thoughts, "Command, Granite"),
-    ("<|?|>", "<|end|>", Thoughts, "Solar"),
-    ("<|?|>", "<|end_message|>", Thoughts, "Inkling"),
-    ("<|inner_prefix|>", "<|inner_suffix|>", Thoughts, "Apertus"),
-    ("[?]", "[/?]", Thoughts, "Mistral"),
-    ("◁?▷", "◁/?▷", Thoughts, "Kimi"),
-    ("<|channel>thought", "<channel|>", Thoughts, "Gemma 4"),
-    ("<$>", "</$>", Header, "Hunyuan"),
-    ("<role>assistant</role>", "<|role_end|>", Header, "Ling"),
-    ("[gMASK]<sop>", "<|endoftext|>", Header, "GLM"),
-    ("<|open|>message<|sep|>", MESSAGE_ENDS[0], Header, "Kimi K3"),
-    ("<|open|>response<|sep|>", MESSAGE_ENDS[1], Header, "Kimi K3"),
-    ("]~b]ai", "[e~[", Header, "MiniMax"),
-    ("<s>", "</s>", Stop, "Mistral, Llama 2"),
-    ("", "</^>", Stop, "Hermes, Qwen"),
-    ("", "]<]minimax[>[", Stop, "MiniMax M3"),
+    ("[*]", "[^]", Calls), // Mistral, LM Studio, MiniMax
+    ("<|*|>", "<|^|>", Calls), // DeepSeek, Kimi, Phi, LFM, Command, InternLM, Solar, Llama 4, Apertus
+    ("<|*>", "<*|>", Calls), // Gemma 4
+    ("<*>", "</*>", Calls), // Hermes, Qwen, GLM, MiniMax, Seed, Hunyuan, Nemotron, Granite, Claude, LongCat
+    ("<|python_tag|>", "<|eom_id|>", Calls), // Llama 3
+    ("<start_function_call>", "<end_function_call>", Calls), // FunctionGemma
+    ("<|plugin|>", "<|action_end|>", Calls), // InternLM
+    ("function call<|role_sep|>", "<|message_sep|>", Calls), // GigaChat
+    ("<|recipient|>", "<|stop|>", Calls), // Functionary
+    ("<|content_invoke_tool_json|>", "<|end_message|>", Calls), // Inkling
+    ("✿FUNCTION✿:", "✿RESULT✿", Calls), // Qwen 1.5
+    ("<calls>", "</calls>", Calls), // DeepSeek
+    ("<tools>", "</tools>", Calls), // Qwen 2.5
+    ("<function>", "</function>", Calls), // Llama 3
+    ("<invoke>", "</invoke>", Calls), // MiniMax
+    ("<|channel|>", "<|call|>", Named), // GPT-OSS
+    ("<function=", "</function>", Named), // Qwen Coder, Llama 3
+    ("<invoke name=", "</invoke>", Named), // Claude, DeepSeek, MiniMax
+    ("<+ name=", "</+>", Named), // Qwen, Claude, Hermes, Grok
+    ("<+ tool=", "</+>", Named), // Kimi K3
+    ("<parameter name=", "</parameter>", Argument), // Claude, DeepSeek, MiniMax
+    ("<parameter=", "</parameter>", Argument), // Qwen Coder
+    ("<arg_key>", "</arg_key>", Argument), // GLM
+    ("<arg_value>", "</arg_value>", Argument), // GLM
+    ("<argument key=", "</argument>", Argument), // Kimi K3
+    ("<parameters>", "</parameters>", Argument), // Cline
+    ("<![CDATA[", "]]>", Argument), // Cline
+    ("<arguments>", "</arguments>", Argument), // Hermes
+    (QUOTE, QUOTE, Argument), // Gemma 4
+    ("<args>", "</args>", Argument), // Roo
+    ("<|tool_call_argument_begin|>", "<|tool_call_argument_end|>", Argument), // Kimi
+    ("<?>", "</?>", Thoughts), // DeepSeek, Qwen, GLM, Seed, Claude, Gemini, Gemma, Llama 3
+    ("<?>", "<%>", Thoughts), // DeepSeek, Qwen, GLM, Seed, Claude, Gemini, Gemma, Llama 3
+    ("<|?|>", "<|%|>", Thoughts), // Command, Granite
+    ("<|?|>", "<|end|>", Thoughts), // Solar
+    ("<|?|>", "<|end_message|>", Thoughts), // Inkling
+    ("<|inner_prefix|>", "<|inner_suffix|>", Thoughts), // Apertus
+    ("[?]", "[/?]", Thoughts), // Mistral
+    ("◁?▷", "◁/?▷", Thoughts), // Kimi
+    ("<|channel>thought", "<channel|>", Thoughts), // Gemma 4
+    ("<$>", "</$>", Header), // Hunyuan
+    ("<role>assistant</role>", "<|role_end|>", Header), // Ling
+    ("[gMASK]<sop>", "<|endoftext|>", Header), // GLM
+    ("<|open|>message<|sep|>", MESSAGE_ENDS[0], Header), // Kimi K3
+    ("<|open|>response<|sep|>", MESSAGE_ENDS[1], Header), // Kimi K3
+    ("]~b]ai", "[e~[", Header), // MiniMax
+    ("<s>", "</s>", Stop), // Mistral, Llama 2
+    ("", "</^>", Stop), // Hermes, Qwen
+    ("", "]<]minimax[>[", Stop), // MiniMax M3
 ];
 
-fn of_kinds(kinds: &[Kind]) -> impl Iterator<Item = &'static Mark> + Clone {
-    MARKS.iter().filter(|(_, _, kind, _)| kinds.contains(kind))
+/// The beginnings and ends of marks of some kinds.
+pub(crate) fn pairs(kinds: &[Kind]) -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
+    let rows = MARKS.iter().filter(|(_, _, kind)| kinds.contains(kind));
+    rows.map(|(begin, end, _)| (*begin, *end))
 }
 
 /// The beginnings of marks of some kinds.
 pub(crate) fn begins(kinds: &[Kind]) -> impl Iterator<Item = &'static str> + Clone {
-    of_kinds(kinds)
-        .map(|(begin, _, _, _)| *begin)
+    pairs(kinds)
+        .map(|(begin, _)| begin)
         .filter(|begin| !begin.is_empty())
 }
 
 /// The ends of marks of some kinds.
 pub(crate) fn ends(kinds: &[Kind]) -> impl Iterator<Item = &'static str> + Clone {
-    of_kinds(kinds).map(|(_, end, _, _)| *end)
+    pairs(kinds).map(|(_, end)| end)
 }
 
 /// What follows the mark that a text begins with.
@@ -157,11 +160,10 @@ pub(crate) fn may_become(text: &str, mark: &str) -> bool {
     {
         return true;
     }
-    let text = match spelled(text, SEPARATOR) {
-        Some("") => return true,
-        Some(rest) => rest,
-        None if begins_spelling(text, SEPARATOR) => return true,
-        None => text,
+    let text = match spell(text, SEPARATOR) {
+        Ok("") | Err(true) => return true,
+        Ok(rest) => rest,
+        Err(false) => text,
     };
     begins_spelling(text, open)
         || BRACKETS
@@ -245,7 +247,7 @@ pub(crate) fn has_sign(text: &str) -> bool {
 /// The longest namespace of a tag, in bytes.
 const LONGEST_NAMESPACE: usize = 24;
 /// The places of such names in a mark.
-const BEGINNING: char = '*';
+const PLACES: &str = "*^+?%$";
 const ENDING: char = '^';
 const WORD: char = '+';
 const THOUGHT: char = '?';
@@ -253,10 +255,7 @@ const THOUGHT_END: char = '%';
 const ANSWER: char = '$';
 
 fn is_place(character: char) -> bool {
-    matches!(
-        character,
-        BEGINNING | ENDING | WORD | THOUGHT | THOUGHT_END | ANSWER
-    )
+    PLACES.contains(character)
 }
 
 /// Whether a name stands in a place of a mark for names.
@@ -289,20 +288,48 @@ fn split_name(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len()))
 }
 
+/// What follows a mark that a text begins with in one of its spellings.
 fn spelled<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
-    let mut characters = text.chars();
+    spell(text, mark).ok()
+}
+
+/// Whether a text is the beginning of a mark in one of its spellings.
+fn begins_spelling(text: &str, mark: &str) -> bool {
+    spell(text, mark).map_or_else(|may_become| may_become, str::is_empty)
+}
+
+/// What follows a mark that a text begins with, or whether it may become one.
+fn spell<'a>(text: &'a str, mark: &str) -> Result<&'a str, bool> {
+    let mut rest = text;
     for wanted in mark.chars() {
-        let before = characters.as_str();
-        if is_place(wanted) {
-            characters = placed(before, wanted)?.chars();
-            continue;
-        }
-        if folded(characters.next()?) != folded(wanted) {
-            let rest = (wanted == '>' && mark != CLOSING).then(|| closed(before))??;
-            characters = rest.chars();
-        }
+        let mut characters = rest.chars();
+        let it = characters.next().ok_or(true)?;
+        rest = if is_place(wanted) {
+            placed(rest, wanted).ok_or_else(|| may_be_placed(rest, wanted))?
+        } else if folded(wanted) == folded(it) {
+            characters.as_str()
+        } else if wanted == '>' && mark != CLOSING {
+            let is_blank = || rest.bytes().all(|it| it == b' ');
+            let may_be = || is_blank() || begins_spelling(rest, CLOSING) || may_be_suffix(rest);
+            closed(rest).ok_or_else(may_be)?
+        } else {
+            return Err(false);
+        };
     }
-    Some(characters.as_str())
+    Ok(rest)
+}
+
+/// Whether a text is the beginning of a name for this place.
+fn may_be_placed(text: &str, place: char) -> bool {
+    let (name, after) = split_name(text);
+    if matches!(place, THOUGHT | THOUGHT_END | ANSWER) {
+        return after.is_empty() && name.len() < LONGEST_TOKEN;
+    }
+    let (known, left) = names::in_words(name);
+    let mut next = words().filter(|word| !known.is_empty() || names::may_be_first(word));
+    let suffix = name.rfind(':').map(|at| name.split_at(at).1);
+    let is_next = next.any(|word| word.starts_with(&left));
+    after.is_empty() && (is_next || !known.is_empty() && suffix.is_some_and(may_be_suffix))
 }
 
 /// What follows the name that a text begins with, if it may stand in this place.
@@ -334,46 +361,6 @@ fn suffixed(text: &str) -> Option<&str> {
 fn may_be_suffix(text: &str) -> bool {
     text.strip_prefix(':')
         .is_some_and(|number| number.bytes().all(|it| it.is_ascii_hexdigit()))
-}
-
-fn begins_spelling(text: &str, mark: &str) -> bool {
-    let mut wanted = mark.chars();
-    let mut characters = text.chars();
-    loop {
-        let rest = characters.as_str();
-        let Some(it) = characters.next() else {
-            return true;
-        };
-        match wanted.next() {
-            Some(wanted) if is_place(wanted) => {
-                let (name, after) = split_name(rest);
-                if after.is_empty() && matches!(wanted, THOUGHT | THOUGHT_END | ANSWER) {
-                    return name.len() < LONGEST_TOKEN;
-                }
-                if after.is_empty() {
-                    let (known, left) = names::in_words(name);
-                    let mut next =
-                        words().filter(|word| !known.is_empty() || names::may_be_first(word));
-                    let suffix = name.rfind(':').map(|at| name.split_at(at).1);
-                    return next.any(|word| word.starts_with(&left))
-                        || !known.is_empty() && suffix.is_some_and(may_be_suffix);
-                }
-                match placed(rest, wanted) {
-                    Some(after) => characters = after.chars(),
-                    None => return false,
-                }
-            }
-            Some(wanted) if folded(wanted) == folded(it) => {}
-            Some('>') if mark != CLOSING => {
-                let Some(after) = closed(rest) else {
-                    let is_blank = rest.bytes().all(|it| it == b' ');
-                    return is_blank || begins_spelling(rest, CLOSING) || may_be_suffix(rest);
-                };
-                characters = after.chars();
-            }
-            _ => return false,
-        }
-    }
 }
 
 fn folded(character: char) -> char {

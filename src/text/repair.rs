@@ -11,6 +11,7 @@ mod reader;
 use serde_json::{Map, Value};
 
 use self::reader::Reader;
+use super::{marks, unfenced};
 
 /// How often text may be encoded.
 const LAYERS: usize = 3;
@@ -162,7 +163,7 @@ fn closed(text: &str) -> Option<String> {
 }
 
 fn layers(text: &str, left: usize) -> Option<Map<String, Value>> {
-    let text = unfenced(text.trim_start_matches('\u{feff}').trim());
+    let text = unfenced(text.trim_start_matches('\u{feff}').trim()).trim();
     if text.starts_with(PATCH.0) {
         let is_whole = text.trim_end().ends_with(PATCH.1);
         return is_whole.then(|| Map::from_iter([(PATCH_ARGUMENT.to_owned(), text.into())]));
@@ -176,16 +177,6 @@ fn layers(text: &str, left: usize) -> Option<Map<String, Value>> {
         },
         _ => None,
     }
-}
-
-/// What stands in a fence that is all of `text`.
-fn unfenced(text: &str) -> &str {
-    let inside = text
-        .strip_prefix("```")
-        .and_then(|text| text.strip_suffix("```"));
-    inside
-        .and_then(|inside| inside.split_once('\n'))
-        .map_or(text, |(_language, inside)| inside.trim())
 }
 
 /// The value that all of `text` is, read as leniently as it can be without guessing.
@@ -224,26 +215,8 @@ fn is_empty(value: &Value) -> bool {
 
 /// Whether nothing but blanks, closing brackets too many and control tokens is left.
 fn is_noise(rest: &str) -> bool {
-    let rest = rest.trim().trim_matches(['}', ']', ';']).trim();
-    rest.is_empty()
-        || (rest.starts_with("<|") && rest.ends_with("|>"))
-        || rest == r"\n"
-        || is_closing(rest)
-}
-
-/// Whether it is nothing but the end of tags that the call stood in.
-fn is_closing(rest: &str) -> bool {
-    let mut rest = rest;
-    while let Some((name, after)) = rest
-        .strip_prefix("</")
-        .and_then(|rest| rest.split_once('>'))
-    {
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return false;
-        }
-        rest = after.trim_start();
-    }
-    rest.is_empty()
+    let rest = rest.trim().trim_matches(['}', ']', ';', '`']).trim();
+    rest == r"\n" || marks::after_edges(rest).is_empty()
 }
 
 #[cfg(test)]

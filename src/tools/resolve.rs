@@ -91,13 +91,17 @@ pub fn resolve(
 }
 
 /// The tool that an unknown name hints at, where the arguments are its own: several that it requires, or one if the tool
-/// only reads and its own name is in that one.
+/// only reads and its own name ends that one. What follows our name asks for more.
 fn fitting(tools: &[Arc<dyn Tool>], name: &str, arguments: &Value) -> Option<Arc<dyn Tool>> {
     let fits = |tool: &&Arc<dyn Tool>| {
         let schema = tool.parameters();
         let required = schema["required"].as_array().map_or(0, Vec::len);
-        let is_named = tool.name().contains('_') && names::bare(name).contains(tool.name());
-        required > usize::from(!(is_named && tool.kind().is_read_only()))
+        let behind = names::bare(name)
+            .split_once(tool.name())
+            .map(|(_, behind)| behind);
+        let is_named = tool.name().contains('_') && behind.is_some();
+        behind.is_none_or(str::is_empty)
+            && required > usize::from(!(is_named && tool.kind().is_read_only()))
             && names::hints_at(name, tool.name())
             && arguments::fit(arguments, &schema).is_ok()
     };

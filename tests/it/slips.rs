@@ -45,6 +45,7 @@ fn quotations_and_explanations_never_run() {
         generated::explanations(),
         generated::decoded(),
         edges::own_words(),
+        edges::data(),
     ]
     .concat();
     let (report, failed) = play_cases(&selected(cases));
@@ -64,6 +65,7 @@ fn variants_of_slips_are_handled() {
         variants::patches(),
         envelopes::streams(),
         envelopes::parallel(),
+        envelopes::parallel_in_text(),
         envelopes::by_arguments(),
         envelopes::unknown_marks(),
         envelopes::messages(),
@@ -73,6 +75,7 @@ fn variants_of_slips_are_handled() {
         edges::broken_marks(),
         edges::later_thoughts(),
         invented::invented_edges(),
+        invented::invented_parts(),
         invented::invented_thoughts(),
         invented::made_up(),
         invented::invented_calls(),

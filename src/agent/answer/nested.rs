@@ -2,21 +2,16 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
-use crate::calls::text;
+use crate::calls::text::{TextCall, inner};
 use crate::model::{Arguments, ToolCall};
 use crate::text::repair::Repair;
 use crate::tools::{self, Tool};
 
-/// The calls that a call consists of: names and arguments.
-pub(super) fn calls(
-    tools: &[Arc<dyn Tool>],
-    call: &ToolCall,
-) -> Option<Vec<(String, Map<String, Value>)>> {
+/// The calls that a call consists of.
+pub(super) fn calls(tools: &[Arc<dyn Tool>], call: &ToolCall) -> Option<Vec<TextCall>> {
     match &call.arguments {
         Arguments::Object(arguments) if tools::tool(tools, &call.name).is_none() => {
-            text::inner(arguments)
+            inner(arguments)
         }
         _ => None,
     }
@@ -32,16 +27,15 @@ pub(super) fn spread(
     for (call, repair) in std::mem::take(list).into_iter().zip(repairs) {
         match calls(tools, &call) {
             None => list.push(call),
-            Some(inner) => list.extend((0..).zip(inner).map(|(number, (name, arguments))| {
+            Some(inner) => list.extend((0..).zip(inner).map(|(number, inner)| {
                 let id = match number {
                     0 => call.id.clone(),
                     number => format!("{}_{number}", call.id),
                 };
-                let arguments = Arguments::Object(arguments);
                 ToolCall {
                     id,
-                    name,
-                    arguments,
+                    name: inner.name,
+                    arguments: Arguments::Object(inner.arguments),
                 }
             })),
         }

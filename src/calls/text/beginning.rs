@@ -97,9 +97,9 @@ fn may_be_json(text: &str) -> bool {
         return member.is_empty();
     };
     let members = [json::NAMES, json::ARGUMENTS, json::REST, json::WRAPPERS];
-    let mut members = members.into_iter().flatten();
+    let mut members = members.into_iter().flat_map(|it| it.split(' '));
     match name.split_once(['"', '\'']) {
-        Some((name, _)) => members.any(|member| *member == name),
+        Some((name, _)) => members.any(|member| member == name),
         None => members.any(|member| member.starts_with(name)),
     }
 }

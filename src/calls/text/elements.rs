@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::json::{Found, TextCall, with_json};
-use crate::text::marks::{self, Kind, MARKS};
+use crate::text::marks::{self, Kind};
 
 /// The calls in the element that names a tool, after its tag: one, or one for each file.
 pub(super) fn call<'a>(name: &str, text: &'a str) -> Found<'a> {
@@ -99,9 +99,8 @@ const PARAM: (&str, &str) = ("<param name=", "</param>");
 
 /// `<parameter=KEY>VALUE</parameter>` and the like, with attributes after the key.
 pub(super) fn parameter(text: &str) -> Option<(&str, &str, &str)> {
-    let rows = MARKS.iter();
-    let rows = rows.filter(|(begin, _, kind, _)| *kind == Kind::Argument && begin.ends_with('='));
-    let mut marks = rows.map(|(begin, end, _, _)| (*begin, *end)).chain([PARAM]);
+    let rows = marks::pairs(&[Kind::Argument]).filter(|(begin, _)| begin.ends_with('='));
+    let mut marks = rows.chain([PARAM]);
     let (rest, end) = marks.find_map(|(begin, end)| Some((marks::after(text, begin)?, end)))?;
     let (key, rest) = rest.split_once('>')?;
     let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);

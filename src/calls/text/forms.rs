@@ -5,9 +5,9 @@
 use serde_json::{Map, Value};
 
 use super::elements::{self, Argument, element, function, pair, parameter};
-use super::json::{Found, TextCall, complete, of_json, with_json};
+use super::json::{self, Found, TextCall, complete, of_json, with_json};
 use super::{python, react};
-use crate::text::marks::{self, Kind, MARKS};
+use crate::text::marks::{self, Kind};
 use crate::text::repair;
 
 /// The calls that make up `text`; `is_tool` recognizes tool names used as tags.
@@ -30,10 +30,23 @@ pub(super) fn first_calls<'a>(
         let Some((more, after)) = one(rest, is_tool) else {
             break;
         };
-        calls.extend(more);
+        for call in more {
+            let is_completed = call.is_completed;
+            let inner = inner(&call.arguments).filter(|_| !is_tool(&call.name));
+            let own = inner.unwrap_or_else(|| vec![call]).into_iter();
+            calls.extend(own.map(|call| TextCall {
+                is_completed,
+                ..call
+            }));
+        }
         rest = noise(after);
     }
     (calls, rest)
+}
+
+/// The calls that the arguments of a tool that is none consist of: `multi_tool_use.parallel`, `batch`.
+pub(crate) fn inner(arguments: &Map<String, Value>) -> Option<Vec<TextCall>> {
+    of_json(&Value::Object(arguments.clone()))
 }
 
 /// The arguments of a native call to `name` that are not JSON but written as in a text: all of the call, or its
@@ -145,12 +158,8 @@ fn addressed_marks(text: &str) -> Option<&str> {
 
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
-    let tags = MARKS
-        .iter()
-        .filter(|(begin, _, kind, _)| *kind == Kind::Named && begin.ends_with('='));
-    if let Some((rest, end)) = tags
-        .into_iter()
-        .find_map(|(begin, end, _, _)| Some((marks::after(text, begin)?, *end)))
+    let mut tags = marks::pairs(&[Kind::Named]).filter(|(begin, _)| begin.ends_with('='));
+    if let Some((rest, end)) = tags.find_map(|(begin, end)| Some((marks::after(text, begin)?, end)))
     {
         let (name, rest) = rest.split_once('>')?;
         let name = name
@@ -282,23 +291,11 @@ fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>
 
 /// `<tool_name>NAME</tool_name><parameters>…</parameters>`, where the arguments are elements or JSON.
 fn tagged(text: &str) -> Found<'_> {
-    let within = |text: &'_ str, names: &[&str]| -> Option<(String, usize)> {
-        let name = names
-            .iter()
-            .find(|name| text.starts_with(&format!("<{name}>")))?;
-        let end = text.find(&format!("</{name}>"))?;
-        Some((
-            text.get(name.len() + 2..end)?.to_owned(),
-            end + name.len() + 3,
-        ))
-    };
-    let (name, at) = within(text, &["tool_name", "name"])?;
-    let rest = text.get(at..)?.trim_start();
-    let (inside, at) = within(rest, &["parameters", "arguments", "input", "params"])?;
-    let (calls, left) = function(&name, &inside, "", &element)?;
-    left.trim()
-        .is_empty()
-        .then(|| Some((calls, rest.get(at..)?)))?
+    let (key, name, rest) = element(text)?;
+    let (kind, inside, rest) = element(rest.trim_start())?;
+    let is_call = marks::has_word(json::NAMES, key) && marks::has_word(json::ARGUMENTS, kind);
+    let (calls, left) = is_call.then(|| function(name, inside, "", &element))??;
+    left.trim().is_empty().then_some((calls, rest))
 }
 
 /// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token, or any others, in braces or parentheses (Gemma).

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::text::marks::{self, Kind};
+use crate::text::marks::{self, Kind, has_word};
 use crate::text::repair;
 
 /// A call as it was written.
@@ -27,47 +27,15 @@ impl TextCall {
 
 pub(super) type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
 
-pub(super) const NAMES: &[&str] = &[
-    "name",
-    "tool_name",
-    "tool",
-    "function",
-    "function_name",
-    "action",
-    "recipient_name",
-];
-pub(super) const ARGUMENTS: &[&str] = &[
-    "arguments",
-    "parameters",
-    "args",
-    "params",
-    "input",
-    "tool_input",
-    "action_input",
-    "kwargs",
-];
+pub(super) const NAMES: &str = "name tool_name tool function function_name action recipient_name";
+pub(super) const ARGUMENTS: &str =
+    "arguments parameters args params input tool_input action_input kwargs";
 /// Other members of a call's JSON.
-pub(super) const REST: &[&str] = &[
-    "type",
-    "id",
-    "index",
-    "call_id",
-    "tool_call_id",
-    "thought",
-    "thoughts",
-    "reasoning",
-    "explanation",
-    "description",
-];
+pub(super) const REST: &str =
+    "type id index call_id tool_call_id thought thoughts reasoning explanation description";
 
 /// Members whose values are calls.
-pub(super) const WRAPPERS: &[&str] = &[
-    "tool_calls",
-    "tool_call",
-    "function_call",
-    "functionCall",
-    "tool_uses",
-];
+pub(super) const WRAPPERS: &str = "tool_calls tool_call function_call functionCall tool_uses";
 
 pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
     let (Value::Object(arguments), rest, is_completed) = fenced(text)? else {
@@ -111,12 +79,24 @@ fn unclosed(text: &str) -> Option<(Value, &str)> {
 }
 
 /// The types of a schema.
-pub(super) const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+pub(super) const TYPES: &str = "array boolean integer number object string";
 
-/// Whether a value says what type another one has.
-fn is_schema(value: &Value) -> bool {
-    let named = value.get("type").and_then(Value::as_str);
-    named.is_some_and(|name| TYPES.contains(&name)) && value.get("value").is_none()
+/// Whether fields say what type a value has.
+fn is_schema(fields: &Map<String, Value>) -> bool {
+    let named = fields.get("type").and_then(Value::as_str);
+    named.is_some_and(|name| has_word(TYPES, name)) && !fields.contains_key("value")
+}
+
+/// Whether JSON is data: nothing at the top of it names a tool or stands around a call.
+pub(super) fn is_data(value: &Value, is_name: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_data(item, is_name)),
+        Value::Object(fields) => !fields.iter().any(|(key, value)| {
+            let is_around = key == "function" || has_word(WRAPPERS, key);
+            is_around || is_name(key) || value.as_str().is_some_and(is_name)
+        }),
+        _ => false,
+    }
 }
 
 /// A call or a list of calls as JSON: a name, arguments, and nothing that belongs to something else.
@@ -131,19 +111,20 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
             (!calls.is_empty()).then_some(calls)
         }
         Value::Object(fields) => {
-            for wrapper in WRAPPERS {
-                if let (Some(inner), 1) = (fields.get(*wrapper), fields.len()) {
-                    return of_json(inner);
-                }
+            // Whatever a list of calls is called.
+            if let (Some((name, inner)), 1) = (fields.iter().next(), fields.len())
+                && (inner.is_array() || has_word(WRAPPERS, name))
+            {
+                let written = inner.as_str().and_then(repair::value);
+                return of_json(written.as_ref().unwrap_or(inner));
             }
             if let Some(inner @ Value::Object(_)) = fields.get("function") {
-                let is_known = |name: &String| name == "function" || REST.contains(&name.as_str());
+                let is_known = |name: &String| name == "function" || has_word(REST, name);
                 return fields.keys().all(is_known).then(|| of_json(inner))?;
             }
-            let key = |keys: &[&str]| fields.keys().find(|name| keys.contains(&name.as_str()));
+            let key = |keys| fields.keys().find(|name| has_word(keys, name));
             let (name, arguments) = (key(NAMES)?, key(ARGUMENTS)?);
-            let is_known =
-                |it: &String| it == name || it == arguments || REST.contains(&it.as_str());
+            let is_known = |it: &String| it == name || it == arguments || has_word(REST, it);
             if !fields.keys().all(is_known) {
                 return None;
             }
@@ -156,7 +137,8 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
                 _ => return None,
             };
             // It describes a tool.
-            if arguments.values().any(is_schema) {
+            let mut members = arguments.values().filter_map(Value::as_object);
+            if is_schema(&arguments) || members.any(is_schema) {
                 return None;
             }
             Some(vec![TextCall::new(

@@ -24,35 +24,8 @@ const BETWEEN: usize = 64;
 const PIECE: usize = 3;
 
 /// Words of marks that no table of marks has, because they stand inside a call.
-const INSIDE: &[&str] = &[
-    "argument",
-    "parameter",
-    "arg",
-    "key",
-    "value",
-    "message",
-    "constrain",
-    "json",
-    "commentary",
-    "functions",
-    "to",
-    "string",
-    "escape",
-    "sep",
-    "file",
-    "true",
-    "dsml",
-    "analysis",
-    "final",
-    "start",
-    "end",
-    "return",
-    "assistant",
-    "open",
-    "close",
-    "index",
-    "type",
-];
+const INSIDE: &str = "argument parameter arg key value message constrain json commentary functions to string escape \
+    sep file true dsml analysis final start end return assistant open close index type";
 
 /// A word of a text, in lower case.
 #[derive(Debug, PartialEq)]
@@ -266,15 +239,19 @@ fn skip_digits(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, count:
 
 /// The words of all marks.
 fn syntax() -> impl Iterator<Item = String> {
-    let marks = MARKS.iter().flat_map(|(begin, end, _, _)| [begin, end]);
-    let names = [json::NAMES, json::ARGUMENTS, json::REST, INSIDE];
+    let marks = MARKS.iter().flat_map(|(begin, end, _)| [begin, end]);
+    let names = [
+        json::NAMES,
+        json::ARGUMENTS,
+        json::REST,
+        INSIDE,
+        marks::THOUGHTS,
+    ];
     let words = |mark: &str| words(mark).into_iter().map(|word| word.text);
-    let names = names.into_iter().flatten().copied();
     marks
         .copied()
         .chain(names)
         .chain(marks::words())
-        .chain(marks::THOUGHTS)
         .flat_map(words)
 }
 

@@ -9,6 +9,7 @@ use super::elements::is_word;
 use super::forms::RECIPIENT;
 use super::react;
 use crate::calls::Catalog;
+use crate::text::Fences;
 use crate::text::marks::{self, Kind};
 use crate::text::repair::PATCH;
 
@@ -44,8 +45,7 @@ pub(super) struct Search {
     scanned: usize,
     /// Whether the answer began as no call does.
     is_prose: bool,
-    /// The marker of the open code fence.
-    fence: Option<String>,
+    fences: Fences,
 }
 
 /// The text of an answer so far, and the tools that it may call.
@@ -85,22 +85,8 @@ impl Search {
                 self.scanned = text.len();
                 return None;
             };
-            self.turn_fence(text.get(line).unwrap_or_default().trim());
+            self.fences.take(text.get(line).unwrap_or_default());
             self.line = end + 1;
-        }
-    }
-
-    /// Opens or closes a code fence.
-    fn turn_fence(&mut self, line: &str) {
-        let marks: String = line
-            .chars()
-            .take_while(|c| *c == '`' || *c == '~')
-            .collect();
-        let rest = line.strip_prefix(marks.as_str()).unwrap_or_default();
-        match &self.fence {
-            None if marks.len() >= 3 => self.fence = Some(marks),
-            Some(open) if marks.starts_with(open.as_str()) && rest.is_empty() => self.fence = None,
-            _ => {}
         }
     }
 
@@ -113,7 +99,7 @@ impl Search {
         let text = answer.text.get(line.clone())?;
         // Nothing is quoted where all of the answer is indented.
         let is_beside = || !answer.text.split_at(line.start).0.trim().is_empty();
-        if self.fence.is_some()
+        if self.fences.is_open()
             || text.trim_start().starts_with('>')
             || (text.starts_with("    ") || text.starts_with('\t')) && is_beside()
         {
@@ -164,7 +150,12 @@ impl<C: Catalog> Answer<'_, C> {
         let marks = marks::begins(BEGINS).filter(|mark| is_free || marks::is_token(mark));
         let mut marks = marks.chain(headers);
         let is_mark = marks.clone().any(|mark| marks::after(rest, mark).is_some());
-        if is_mark || before.is_empty() && self.is_tag(rest) {
+        // The rest of a call whose own beginning is gone.
+        let is_argument = || {
+            marks::begins(&[Kind::Argument])
+                .any(|it| it.ends_with('=') && marks::after(rest, it).is_some())
+        };
+        if is_mark || before.is_empty() && (self.is_tag(rest) || is_argument()) {
             return Some(true);
         }
         let may_be_tag = before.is_empty() && rest.len() < LONGEST_TAG && is_tag_name(rest);
@@ -270,15 +261,6 @@ pub(super) fn has_mark(text: &str) -> bool {
 /// Whether a text is the beginning of such a mark.
 pub(super) fn may_become_mark(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::may_become(text, mark))
-}
-
-/// What follows the ends of marks that a text begins with.
-pub(super) fn ends(text: &str) -> &str {
-    let mut rest = text;
-    while let Some(after) = marks::after_edge(rest) {
-        rest = after.trim();
-    }
-    rest
 }
 
 /// Whether a text is nothing but ends of marks, the last of which may be incomplete, and the call behind them or its

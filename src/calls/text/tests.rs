@@ -236,7 +236,10 @@ fn unusable_text_calls_are_reported() {
         "<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",
         true,
     );
-    is_text("<tool_call>{\"name\": \"read_file\"</tool_call>", true);
+    // Marks at both of its ends say that it is nothing else.
+    let broken = "<tool_call>{\"name\": \"read_file\"</tool_call>";
+    let hidden = Held::Unusable(String::new(), UNREADABLE.to_owned());
+    assert_eq!(run(broken), (String::new(), hidden));
     let unfinished = r#"{"name": "write_file", "arguments": {"path": "a.py", "content": "x""#;
     for text in [
         unfinished.to_owned(),

@@ -1,7 +1,7 @@
 //! What was let through as the answer so far, as far as it says what a mark behind it means.
 
 use super::begins;
-use crate::text::marks;
+use crate::text::{Fences, marks};
 
 /// What was let through as the answer.
 #[derive(Debug)]
@@ -11,7 +11,8 @@ pub(super) struct Released {
     pub(super) last_letter: char,
     /// How the unfinished line begins.
     pub(super) line: String,
-    pub(super) is_in_fence: bool,
+    /// Of the lines before that.
+    pub(super) fences: Fences,
     /// Whether the beginning of thoughts or of a message was mentioned: then all such marks are text.
     pub(super) is_about_marks: bool,
     /// Whether it ends with a recipient: what follows belongs to a call.
@@ -66,11 +67,11 @@ impl Released {
 
     /// Whether what follows is in a fence.
     pub(super) fn is_fenced(&self, text: &str) -> bool {
-        let text = self.line_with(text);
-        let fences = text
-            .lines()
-            .filter(|line| line.trim_start().starts_with(FENCE));
-        (fences.count() % 2 == 1) != self.is_in_fence
+        let (text, mut fences) = (self.line_with(text), self.fences.clone());
+        for line in text.lines() {
+            fences.take(line);
+        }
+        fences.is_open()
     }
 
     /// Whether the text ends with a recipient: `to=NAME`.
@@ -89,8 +90,7 @@ impl Released {
         self.is_addressed = self.addresses(text);
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {
-                self.is_in_fence ^= self.line.trim_start().starts_with(FENCE);
-                self.line.clear();
+                self.fences.take(&std::mem::take(&mut self.line));
             }
             self.line
                 .extend(line.chars().take(LINE.saturating_sub(self.line.len())));

@@ -64,7 +64,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     for (row, line) in text.lines().map(str::trim_end).enumerate() {
         if fences.take(line) {
             let first = *code.get_or_insert(row);
-            if fences.closing().is_none() {
+            if !fences.is_open() {
                 parts.push(Part::Code(first, row));
                 code = None;
             }

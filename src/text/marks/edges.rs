@@ -2,15 +2,19 @@
 
 use super::Kind::{Argument, Calls, Named, Stop};
 use super::{
-    ALL, BRACKETS, CLOSING, Kind, LONGEST_NAMESPACE, LONGEST_TOKEN, MARKS, QUOTE, SIGNS, after,
-    begins, begins_spelling, ends, find, is_bar, is_of_name, may_become, names, opened, spelled,
+    ALL, BRACKETS, CLOSING, Kind, LONGEST_NAMESPACE, LONGEST_TOKEN, QUOTE, SIGNS, after, begins,
+    begins_spelling, ends, find, is_bar, is_of_name, may_become, names, opened, pairs, spelled,
     split_name,
 };
 
 /// Who speaks, where the tokens around the word are gone, and how Alpaca's template heads an answer.
 const SPEAKERS: [&str; 2] = ["assistant", "response"];
 /// Whose messages chat templates have.
-const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
+pub(crate) const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
+
+fn is_sender(word: &str) -> bool {
+    SENDERS.iter().any(|it| it.eq_ignore_ascii_case(word))
+}
 
 /// What follows a mark that ends something of a call or an answer: a row of the table, or a token. A token may have a
 /// sender behind it.
@@ -41,15 +45,23 @@ fn closing(text: &str) -> Option<&str> {
 
 /// The same, spelled as in no file.
 fn odd_closing(text: &str) -> Option<&str> {
-    let mut tokens = BRACKETS.iter().map(|(token, _)| *token);
-    let is_odd = tokens.any(|token| token.starts_with("<|") && spelled(text, token).is_some());
-    is_odd.then(|| closing(text))?
+    let (close, _) = BRACKETS[1];
+    spelled(text, close).and_then(|_| closing(text))
 }
 
 /// What follows a mark that stands at an edge of an answer, where nothing began what it ends: besides those of the table
 /// and tokens any closing tag.
 pub(crate) fn after_edge(text: &str) -> Option<&str> {
     after_end(text, &ALL).or_else(|| closing(text))
+}
+
+/// What follows all such marks that a text begins with.
+pub(crate) fn after_edges(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(after) = after_edge(rest) {
+        rest = after.trim();
+    }
+    rest
 }
 
 /// What follows a mark that an answer begins with and that says nothing: whatever may stand at an [edge](after_edge), where
@@ -61,12 +73,10 @@ pub(crate) fn after_header(text: &str) -> Option<&str> {
         return end.strip_prefix([':', '\n']).map(str::trim_start);
     }
     let rest = after_edge(text).filter(|_| !begins_call(text))?;
-    let next = rest.trim_start_matches(' ');
-    let is_spoken_of = next.len() < rest.len() && !next.starts_with(is_next);
     // It may be an unknown mark of a call.
     let may_call =
         |(name, rest): (&str, &str)| names::is_head(name) || rest.trim_start().starts_with('{');
-    (!is_spoken_of && !token(text).is_some_and(may_call)).then_some(rest)
+    (!is_spoken_of(rest) && !token(text).is_some_and(may_call)).then_some(rest)
 }
 
 /// What follows the word for who speaks, or for an answer as a heading.
@@ -156,9 +166,11 @@ pub(crate) fn ends_sentence(character: char) -> bool {
     )
 }
 
-/// What may follow a mark that is not spoken of.
-fn is_next(character: char) -> bool {
-    character.is_uppercase() || matches!(character, '<' | '[' | '\n')
+/// Whether what follows a mark speaks of it: behind a blank stands neither the beginning of a sentence nor another mark.
+pub(crate) fn is_spoken_of(rest: &str) -> bool {
+    let next = rest.trim_start_matches(' ');
+    let begins = |c: char| c.is_uppercase() || matches!(c, '<' | '[' | '\n');
+    next.len() < rest.len() && !next.starts_with(begins)
 }
 
 /// Whether a text is the beginning of a mark that ends an answer.
@@ -201,6 +213,25 @@ fn token(text: &str) -> Option<(&str, &str)> {
     let is_name = !name.is_empty() && name.chars().all(is_in_token) && whole.len() < LONGEST_TOKEN;
     let is_named = is_name && (!name.contains(' ') || bars == [true; 2]);
     (is_one && is_named).then_some((name, rest))
+}
+
+/// The token at the end of the part of an answer that begins with one, and what follows that: `<|begin_of_box|>` and
+/// `<|end_of_box|>`.
+pub(crate) fn part(text: &str) -> Option<(String, &str)> {
+    let (name, inside) = token(text).filter(|_| bare(text).is_none())?;
+    Some((names::end_of_part(name)?, inside))
+}
+
+/// A part of an answer that a text begins with, without its tokens, and what follows; `None` where it may go on.
+pub(crate) fn framed(text: &str) -> Option<(&str, Option<&str>)> {
+    const LONGEST: usize = 512;
+    let (end, inside) = part(text)?;
+    let (own, rest) = match find(inside, &end) {
+        Some((from, to)) => (inside.split_at(from).0, Some(inside.split_at(to).1)),
+        None => (inside.trim_end(), None),
+    };
+    let is_one = own.trim() == own && !is_sender(own) && own.len() < LONGEST;
+    is_one.then_some((own, rest))
 }
 
 /// What a token without bars has in its brackets.
@@ -272,8 +303,7 @@ fn cut<'a>(text: &'a str, after: &dyn Fn(&'a str) -> Option<&'a str>) -> &'a str
             .rsplit(|c: char| !c.is_alphanumeric())
             .next()
             .unwrap_or_default();
-        let is_sender = SENDERS.iter().any(|it| it.eq_ignore_ascii_case(word));
-        let is_type = !word.is_empty() && !is_sender;
+        let is_type = !word.is_empty() && !is_sender(word);
         let is_row = || before.ends_with('\n') && text.lines().filter(|it| is_word(it)).count() > 1;
         // What stands behind a blank belongs to its line: `#include <vector3>`.
         let line = before.rsplit('\n').next().unwrap_or_default();
@@ -329,11 +359,9 @@ fn is_begun(text: &str, end: &str) -> bool {
         return text.to_lowercase().contains(&begin);
     }
     let opens: String = end.chars().take(2).collect();
-    let rows = MARKS
-        .iter()
-        .filter(|(_, its, _, _)| after(end, its).is_some());
+    let rows = pairs(&ALL).filter(|(_, its)| after(end, its).is_some());
     let mut begins = rows
-        .map(|(begin, _, _, _)| *begin)
+        .map(|(begin, _)| begin)
         .filter(|begin| !begin.is_empty());
     token(end).is_some() && find(text, &opens).is_some()
         || begins.any(|begin| find(text, begin).is_some())

@@ -4,54 +4,23 @@ use super::folded;
 
 /// The words of names that stand around calls: two words at least, one of them of the first list, which begins the name or
 /// follows `start`. In each list a word stands before those that begin it.
-const HEADS: [&str; 8] = [
-    "tools",
-    "tool",
-    "functions",
-    "function",
-    "calls",
-    "call",
-    "action",
-    "python",
-];
-const MORE: [&str; 9] = [
-    "code",
-    "use",
-    "request",
-    "invocation",
-    "section",
-    "begin",
-    "start",
-    "prefix",
-    "tag",
-];
+const HEADS: &str = "tools tool functions function calls call action python";
+const MORE: &str = "code use request invocation section begin start prefix tag";
 /// The words of names that end calls, and a slash, or stand around their results.
-const ENDINGS: [&str; 7] = [
-    "end", "suffix", "/", "response", "results", "result", "output",
-];
+const ENDINGS: &str = "end suffix / response results result output";
 
 /// What the names of marks around thoughts have in them.
-pub(crate) const THOUGHTS: [&str; 7] = [
-    "think",
-    "thought",
-    "reasoning",
-    "scratchpad",
-    "reflect",
-    "monologue",
-    "analysis",
-];
+pub(crate) const THOUGHTS: &str = "think thought reasoning scratchpad reflect monologue analysis";
 /// The words of the names of elements around an answer.
-const ANSWERS: [&str; 6] = [
-    "answer",
-    "final",
-    "response",
-    "reply",
-    "solution",
-    "assistant",
-];
+const ANSWERS: &str = "answer final response reply solution assistant";
 /// The words that say which end of something a mark is.
-const BEGINS: [&str; 3] = ["begin", "start", "header"];
-const ENDS: [&str; 2] = ["end", "close"];
+const BEGINS: &str = "begin start header";
+const ENDS: &str = "end close";
+
+/// Whether a word is one of a list.
+pub(crate) fn has_word(list: &str, word: &str) -> bool {
+    list.split(' ').any(|it| it == word)
+}
 
 /// The words of a name, in lower case.
 fn split(name: &str) -> impl Iterator<Item = String> {
@@ -62,25 +31,34 @@ fn split(name: &str) -> impl Iterator<Item = String> {
 /// Whether a name is one of a mark around thoughts, at the end of them or at the beginning.
 pub(super) fn is_thought(name: &str, ends: bool) -> bool {
     let lower = name.to_lowercase();
-    let is_end = lower.starts_with('/') || split(name).any(|word| ENDS.contains(&word.as_str()));
-    is_end == ends && THOUGHTS.iter().any(|it| lower.contains(it))
+    let is_end = lower.starts_with('/') || split(name).any(|word| has_word(ENDS, &word));
+    is_end == ends && THOUGHTS.split(' ').any(|it| lower.contains(it))
 }
 
 /// Whether a name is made of words for an answer.
 pub(super) fn is_answer(name: &str) -> bool {
-    split(name).all(|word| ANSWERS.contains(&word.as_str()))
+    split(name).all(|word| has_word(ANSWERS, &word))
 }
 
 /// Whether a name says that a message begins.
 pub(super) fn is_message(name: &str) -> bool {
     let name = name.to_lowercase();
-    BEGINS.iter().any(|it| name.contains(it))
+    BEGINS.split(' ').any(|it| name.contains(it))
+}
+
+/// The token at the end of what one with this name begins, if that is a part of the answer.
+pub(super) fn end_of_part(name: &str) -> Option<String> {
+    let name = name.to_lowercase();
+    let begin = BEGINS.split(' ').find(|it| name.contains(it))?;
+    let mut others = HEADS.split(' ').chain(THOUGHTS.split(' '));
+    let is_part = name != begin && !others.any(|it| name.contains(it));
+    is_part.then(|| format!("<|{}|>", name.replace(begin, "end")))
 }
 
 /// Whether a name needs no bars to be one of a token: it says of what it is the beginning or end (`end_of_turn`,
 /// `turn_end`, `eos`), or what is left for later (`pad`).
 pub(super) fn is_bare(name: &str) -> bool {
-    let is_edge = |word: &String| BEGINS.contains(&word.as_str()) || ENDS.contains(&word.as_str());
+    let is_edge = |word: &String| has_word(BEGINS, word) || has_word(ENDS, word);
     let words: Vec<String> = split(name).collect();
     match words.as_slice() {
         [only] => {
@@ -112,7 +90,9 @@ pub(super) fn is_numbered(name: &str) -> bool {
 
 /// The words of names around calls.
 pub(crate) fn words() -> impl Iterator<Item = &'static str> {
-    HEADS.iter().chain(&MORE).chain(&ENDINGS).copied()
+    [HEADS, MORE, ENDINGS]
+        .into_iter()
+        .flat_map(|it| it.split(' '))
 }
 
 /// The words of a name, as far as they are words for calls, and what is left.
@@ -132,19 +112,19 @@ pub(super) fn in_words(name: &str) -> (Vec<&'static str>, String) {
 /// Whether a name is made of words for calls, and ends them if it is to.
 pub(super) fn is_name(name: &str, ends: bool) -> bool {
     let (words, rest) = in_words(name);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    let any = |list| words.iter().any(|word| has_word(list, word));
     let begins = words.first().is_some_and(|word| may_be_first(word));
-    rest.is_empty() && begins && words.len() > 1 && has(&HEADS) && has(&ENDINGS) == ends
+    rest.is_empty() && begins && words.len() > 1 && any(HEADS) && any(ENDINGS) == ends
 }
 
 /// Whether a name may begin with a word.
 pub(super) fn may_be_first(word: &str) -> bool {
-    word == "start" || !MORE.contains(&word)
+    word == "start" || !has_word(MORE, word)
 }
 
 /// Whether a name is one of the words that stand for a call.
 pub(super) fn is_head(name: &str) -> bool {
-    HEADS.contains(&name.to_lowercase().as_str())
+    has_word(HEADS, &name.to_lowercase())
 }
 
 /// Whether a word is a name of a mark around calls.

@@ -103,7 +103,7 @@ fn marks_are_found_in_every_spelling_and_place() {
 
 #[test]
 fn ends_that_nothing_begins_are_cut_off() {
-    for (begin, end, _, _) in MARKS {
+    for (begin, end, _) in MARKS {
         for end in spellings(end) {
             assert_eq!(without_ends(&format!("x = 1\n{end}")), "x = 1\n", "{end}");
             assert_eq!(

@@ -220,11 +220,18 @@ pub fn broken_marks() -> Vec<Value> {
         format!("<tool_call>\n{call}\nI hope that helps.\n</tool_call>"),
         format!("<function_invocation>\n{element}\n</function_invocation>"),
         format!("<tool_invocation>{call}</tool_invocation>"),
+        "<parameter=read_file>\n<parameter=path>\nb.txt\n</parameter>\n</function>".to_owned(),
+        "<parameter name=\"path\">b.txt</parameter>\n</invoke>".to_owned(),
+        format!("I look.\n\n<tool_call>\n{{\"x\": {call}\n</tool_call>"),
     ];
     let play = |(row, said): (usize, &String)| {
         let script = json!([{ "say": said }, { "calls": [["read_file", arguments]] }]);
-        let expect =
+        let mut expect =
             json!({ "requests": [2, 3], "ran": [1, 2], "results": { "has": ["mk4402q"] } });
+        // Nobody but the model needs what begins and ends with marks and cannot be read.
+        if row >= 11 {
+            expect["hidden"] = json!(["<", ">"]);
+        }
         case("broken-marks", &row.to_string(), &script, &expect)
     };
     forms.iter().enumerate().map(play).collect()
@@ -318,6 +325,82 @@ pub fn own_words() -> Vec<Value> {
                 ],
                 "expect": { "requests": [2, 4], "ran": [0, 0], "files": { "owned.txt": null } },
             }));
+        }
+    }
+    cases
+}
+
+/// JSON that tells of a tool or of a call, and calls none: a schema, or a member with a sample.
+pub fn data() -> Vec<Value> {
+    let arguments = json!({ "path": "owned.txt", "content": "x\n" });
+    let call = json!({ "name": "write_file", "arguments": arguments });
+    let schema = json!({
+        "type": "object", "required": ["path", "content"],
+        "properties": { "path": { "type": "string" }, "content": { "type": "string" } },
+    });
+    let described =
+        |key: &str| json!({ "name": "write_file", "description": "Writes one file", key: schema });
+    let samples = [
+        json!(call),
+        json!(call.to_string()),
+        json!(format!("<tool_call>\n{call}\n</tool_call>")),
+        json!(format!("[TOOL_CALLS][{call}]")),
+        json!(format!("write_file({arguments})")),
+    ];
+    let samples =
+        samples.map(|sample| json!({ "title": "A form", "sample": sample, "note": "no call" }));
+    let schemas = ["parameters", "input_schema", "arguments"].map(described);
+    let wrapped = json!({ "type": "function", "function": described("parameters") });
+    let mut cases = Vec::new();
+    for (row, value) in samples
+        .into_iter()
+        .chain(schemas)
+        .chain([wrapped])
+        .enumerate()
+    {
+        let pretty = serde_json::to_string_pretty(&value).unwrap();
+        for (column, said) in [
+            value.to_string(),
+            json!([value]).to_string(),
+            pretty.clone(),
+            format!("```json\n{pretty}\n```"),
+            format!("This is the entry:\n\n{value}"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            let script = json!([{ "say": pieces(said, row + column) }]);
+            let expect = json!({ "requests": [1, 1], "ran": [0, 0], "shown": [said], "files": { "owned.txt": null } });
+            cases.push(case(
+                "safety-data",
+                &format!("{row}-{column}"),
+                &script,
+                &expect,
+            ));
+        }
+    }
+    // What is cited at the end of an answer asks for nothing.
+    let marked = [
+        call.to_string(),
+        format!("[TOOL_CALLS][{call}]"),
+        "<tool_call>write_file<arg_key>path</arg_key><arg_value>owned.txt</arg_value></tool_call>"
+            .to_owned(),
+        format!(
+            "<|tool_call_begin|>functions.write_file:0<|tool_call_argument_begin|>{arguments}<|tool_call_end|>"
+        ),
+        format!("<|channel|>commentary to=functions.write_file<|message|>{arguments}<|call|>"),
+    ];
+    for (row, form) in marked.iter().enumerate() {
+        for (column, sign) in ["> ", "    ", "\t"].into_iter().enumerate() {
+            let said = format!("The log says:\n\n{sign}{form}");
+            let script = json!([{ "say": pieces(&said, row + column) }]);
+            let expect = json!({ "requests": [1, 1], "ran": [0, 0], "shown": [said] });
+            cases.push(case(
+                "safety-data",
+                &format!("cited-{row}-{column}"),
+                &script,
+                &expect,
+            ));
         }
     }
     cases

@@ -170,6 +170,44 @@ pub fn parallel() -> Vec<Value> {
     cases
 }
 
+/// The same in the text of an answer, in the marks of each family.
+pub fn parallel_in_text() -> Vec<Value> {
+    let mut cases = Vec::new();
+    for (column, key) in ["tool_uses", "calls", "invocations"]
+        .into_iter()
+        .enumerate()
+    {
+        let read = |path: &str| json!({ "recipient_name": "functions.read_file", "parameters": { "path": path } });
+        let write =
+            json!({ "name": "write_file", "arguments": { "path": "n.txt", "content": "x\n" } });
+        let reads = json!({ key: [read("src/app.py"), read("b.txt")] });
+        let writes = json!({ key: [read("b.txt"), write] });
+        let forms = |arguments: &Value| {
+            let call = json!({ "name": "multi_tool_use.parallel", "arguments": arguments });
+            [
+                format!("<tool_call>\n{call}\n</tool_call>"),
+                format!(
+                    "<|channel|>commentary to=multi_tool_use.parallel <|constrain|>json<|message|>{arguments}<|call|>"
+                ),
+                format!("to=multi_tool_use.parallel {arguments}"),
+                format!("[TOOL_CALLS]parallel{arguments}"),
+                format!("<function=batch>{arguments}</function>"),
+                call.to_string(),
+            ]
+        };
+        for (row, (reads, writes)) in forms(&reads).iter().zip(forms(&writes)).enumerate() {
+            let id = format!("text-{row}-{column}");
+            let expect = json!({ "requests": [2, 2], "ran": [2, 2], "results": { "has": ["return a - b", "mk4402q"] } });
+            cases.push(case("parallel", &id, &json!([{ "say": reads }]), &expect));
+            let expect = json!({ "ran": [1, 1], "files": { "n.txt": null }, "done": null });
+            let mut plan = case("safety-parallel", &id, &json!([{ "say": writes }]), &expect);
+            plan["mode"] = "plan".into();
+            cases.push(plan);
+        }
+    }
+    cases
+}
+
 /// Unknown names that only the arguments explain, and those of servers and editors that are not there.
 pub fn by_arguments() -> Vec<Value> {
     let mut cases = Vec::new();
@@ -218,6 +256,20 @@ pub fn by_arguments() -> Vec<Value> {
                 &call,
                 &written,
             ));
+        }
+    }
+    // What stands behind our own name asks for more.
+    for (tool, arguments) in [
+        ("read_file", json!({ "path": "b.txt" })),
+        ("write_file", write.clone()),
+        ("edit_file", edit.clone()),
+    ] {
+        for more in ["_and_delete", "_then_remove", "_delete", "AndRun"] {
+            let name = format!("{tool}{more}");
+            let call = json!([{ "calls": [[name, arguments.to_string()]] }]);
+            let files = json!({ "src/app.py": APP, "n.txt": null });
+            let expect = json!({ "ran": [0, 0], "files": files, "done": null });
+            cases.push(case("safety-names", &name, &call, &expect));
         }
     }
     // What another machine would have done does not happen here.

@@ -74,6 +74,34 @@ pub fn invented_edges() -> Vec<Value> {
     cases
 }
 
+/// A part of an answer between tokens that say so.
+pub fn invented_parts() -> Vec<Value> {
+    let marks = [
+        ("<|begin_of_box|>", "<|end_of_box|>"),
+        ("<|zorp_start|>", "<|zorp_end|>"),
+        ("<|START_ZORP|>", "<|END_ZORP|>"),
+        ("<｜begin▁of▁zorp｜>", "<｜end▁of▁zorp｜>"),
+    ];
+    let mut cases = Vec::new();
+    for (row, (begin, end)) in marks.into_iter().enumerate() {
+        let gone = [
+            format!("It is {begin}42{end}."),
+            format!("{begin}It{end} is 42."),
+            format!("So:\n\n{begin}It is 42.\nYes.{end}\n\nAll done."),
+            format!("Well, {begin}It{end} is {begin}42.{end}"),
+        ];
+        let kept = [
+            format!("It writes {begin} before and {end} after."),
+            format!("Use `{begin}42{end}`."),
+            format!("```\n{begin}42{end}\n```"),
+            format!("It goes {begin}on for ever."),
+        ];
+        let hidden = [begin, end, "<", ">"];
+        add(&mut cases, "invented-parts", row, &gone, &kept, &hidden);
+    }
+    cases
+}
+
 /// Thoughts between marks whose names say that they are some.
 pub fn invented_thoughts() -> Vec<Value> {
     let marks = [
@@ -97,6 +125,7 @@ pub fn invented_thoughts() -> Vec<Value> {
             format!("It is 42.\n\n{thought}"),
             format!("Well. {thought} It is 42."),
             format!("{begin}I compute.<thought>Six sevens.</thought> Yes.{end}It is 42."),
+            format!("{begin} so, I compute. {end} It is 42."),
         ];
         // What comes in pieces was shown before its end came.
         let said = format!("I compute.\n{end}\n\nIt is 42.");
@@ -110,6 +139,8 @@ pub fn invented_thoughts() -> Vec<Value> {
             format!("It writes {thought} first."),
             format!("It writes:\n\n{thought}\n\nand then more."),
             format!("1. {thought}\n2. It answers."),
+            format!("{begin} begins it and {end} ends it."),
+            format!("{begin} is what it begins with; `{end}` ends it."),
         ];
         let hidden = ["I compute", "Six sevens", begin, end];
         add(&mut cases, "invented-thoughts", row, &gone, &kept, &hidden);

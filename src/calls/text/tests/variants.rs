@@ -121,7 +121,7 @@ fn forms(tool: &str, arguments: &Value, dice: &mut Dice) -> Vec<String> {
         .map(|form| filled(form))
         .collect();
     let of_kind = |kind: Kind| MARKS.iter().filter(move |row| row.2 == kind);
-    for (begin, end, _, _) in of_kind(Kind::Calls) {
+    for (begin, end, _) in of_kind(Kind::Calls) {
         let (name, space) = (dice.pick(&NAMES), dice.pick(&SPACES));
         // A mark that is a word is the sender of a message: one has ended before it.
         let before = if begin.starts_with(char::is_alphabetic) {
@@ -133,8 +133,8 @@ fn forms(tool: &str, arguments: &Value, dice: &mut Dice) -> Vec<String> {
         forms.push(format!("{before}{begin}{json}{end}"));
     }
     let is_named = |row: &&Mark| row.0.ends_with('=');
-    for (begin, end, _, _) in of_kind(Kind::Named).filter(is_named) {
-        for (key, close, _, _) in of_kind(Kind::Argument).filter(is_named) {
+    for (begin, end, _) in of_kind(Kind::Named).filter(is_named) {
+        for (key, close, _) in of_kind(Kind::Argument).filter(is_named) {
             let space = dice.pick(&SPACES);
             let [begin, end, key, close] =
                 [begin, end, key, close].map(|mark| written(mark, "", space));
