@@ -260,6 +260,7 @@ impl Actor {
 
     /// The person began to type.
     async fn typing_began(&mut self) {
+        self.extensions.servers.start();
         if self.running.is_some() || !self.queue.is_empty() || self.models.is_evaluating() {
             return;
         }

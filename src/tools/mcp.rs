@@ -1,7 +1,7 @@
 //! MCP servers: programs that speak on standard input and output, or servers at a URL. Their tools are the model's; their
 //! prompts and resources are the person's (`mcp::offers`).
 //!
-//! Nothing starts before [`Servers::join`], which a session calls with its first prompt.
+//! Nothing starts before [`Servers::start`], which a session calls when its first prompt is begun, or sent.
 //!
 //! From then on one task runs each server (`mcp::keep`), and [`Joining`] gives a turn the available tools. The tools of
 //! a turn are fixed when it begins: later changes take effect with the next prompt, so the beginning of requests
@@ -226,7 +226,7 @@ impl Servers {
     }
 
     /// Starts the servers, unless they were started.
-    fn start(&mut self) {
+    pub fn start(&mut self) {
         if self.kept.is_empty() {
             for server in &self.configured {
                 let (sender, status) = watch::channel(Status::new());

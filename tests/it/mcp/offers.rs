@@ -53,12 +53,12 @@ const GREETING: &str = "Use the prompt tricks:greet.\n\nBob very kindly\n\n\
 #[test]
 fn prompts_of_servers_are_commands_in_both_eras() {
     for role in ["offering", "modern"] {
-        let world = world(role, 2);
+        let world = world(role, 1);
         let mut client = world.client();
         let session = client.session(&world);
         let before = client.update("available_commands_update").to_string();
         assert!(!before.contains("tricks:"), "listing starts no server");
-        send(&mut client, &session, "hello");
+        client.notify("_tandem/didStartTyping", json!({ "sessionId": session }));
         let expected = [
             ("tricks:greet", json!("name style [more]")),
             ("tricks:plain_talk", Value::Null),
