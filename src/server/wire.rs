@@ -25,12 +25,18 @@ pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
             name: name_of(&link.uri).0,
         }),
         acp::ContentBlock::Resource(resource) => match resource.resource {
-            acp::EmbeddedResourceResource::TextResourceContents(text) => {
-                let (name, lines) = name_of(&text.uri);
-                Some(Attachment::Excerpt {
-                    name,
-                    lines,
-                    text: text.text,
+            acp::EmbeddedResourceResource::TextResourceContents(resource) => {
+                let (name, lines) = name_of(&resource.uri);
+                let text = resource.text;
+                let is_document = ["file:", "untitled:"]
+                    .iter()
+                    .any(|scheme| resource.uri.starts_with(scheme));
+                // What a terminal shows has a name, and no place in the editor.
+                Some(if is_document {
+                    Attachment::Excerpt { name, lines, text }
+                } else {
+                    let heading = format!("From {name}");
+                    Attachment::Shown { heading, text }
                 })
             }
             _ => None,

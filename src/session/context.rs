@@ -188,6 +188,12 @@ impl Context {
             Ok(file) => file.text,
             Err(FileError::Special(_, "a directory")) => return self.folder(path, most).await,
             Err(FileError::Binary(..)) => return self.image(path, name).await,
+            // In a folder that is there; `@angular/core` is no path.
+            Err(missing @ FileError::NotFound(_))
+                if name.contains('/') && path.parent().is_ok() =>
+            {
+                return Some(note(&missing.to_string()));
+            }
             Err(_) => return None,
         };
         let (text, lines) = match lines.map(|lines| excerpt(&text, lines)) {

@@ -74,7 +74,7 @@ fn mentioned_files_include_unsaved_changes() {
     let session = client.session(&world);
     let id = client.prompt(
         &session,
-        "compare @src/a.rs, @.env and @../../etc/passwd, me@example.com",
+        "compare @src/a.rs, @.env, @src/ca, @angular/core and @../../etc/passwd, me@example.com",
     );
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     let request = world.rehearsal().requests()[0]["messages"][1]["content"]
@@ -91,6 +91,10 @@ fn mentioned_files_include_unsaved_changes() {
     );
     assert!(
         !request.contains("root:") && request.contains("outside the workspace"),
+        "{request}"
+    );
+    assert!(
+        request.contains("(src/ca does not exist)") && !request.contains("core does not exist"),
         "{request}"
     );
     client.end();

@@ -61,8 +61,12 @@ fn selections_include_unsaved_changes() {
     let session = client.session(&world);
     let resource =
         json!({ "uri": format!("{}#L3-L4", world.uri("a.rs")), "text": "fn unsaved() {}" });
-    let prompt =
-        json!([{ "type": "text", "text": "why?" }, { "type": "resource", "resource": resource }]);
+    let terminal = json!({ "uri": "bash", "text": "$ ls" });
+    let prompt = json!([
+        { "type": "text", "text": "why?" },
+        { "type": "resource", "resource": resource },
+        { "type": "resource", "resource": terminal },
+    ]);
     let id = client.ask(
         "session/prompt",
         json!({ "sessionId": session, "prompt": prompt }),
@@ -70,9 +74,11 @@ fn selections_include_unsaved_changes() {
     client.answer(id);
     let request = world.rehearsal().requests()[0].to_string();
     assert!(
-        request.contains("fn unsaved() {}") && request.contains("lines 3-4"),
+        request.contains("fn unsaved() {}")
+            && request.contains("lines 3-4 (as it is in the editor now)"),
         "{request}"
     );
+    assert!(request.contains("From bash:"), "{request}");
 }
 
 #[test]
