@@ -3,6 +3,7 @@
 //! Invariant: until the person applies them, nothing is written outside the copy, and nothing is recorded that could be
 //! undone. What is applied is one call of the turn, recorded like any other.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -10,7 +11,7 @@ use tokio::sync::mpsc;
 use super::{STEPS, done};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{self, APPLY, Step, Steps, Turn};
-use crate::changes::change_set::Entry;
+use crate::changes::change_set::{ChangeSet, Entry};
 use crate::changes::revert::Reason;
 use crate::domain::{ErrorCode, Failure, Location, Preview, ToolKind};
 use crate::process::{Applied, Changed, Shadow};
@@ -145,21 +146,7 @@ async fn settle(
 
 /// The changes, as the person decides about them, or has.
 fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
-    let is_folder = |entry: &Entry| matches!(entry, Entry::Folder { .. });
-    let (folders, files): (Vec<_>, Vec<_>) = changed
-        .changes
-        .files
-        .iter()
-        .partition(|change| is_folder(&change.before) || is_folder(&change.after));
-    let git = changed.changes.git.iter().take(1).collect();
-    let named_ones = [files, folders, git]
-        .into_iter()
-        .find(|some| !some.is_empty());
-    let paths: Vec<_> = named_ones
-        .into_iter()
-        .flatten()
-        .map(|change| workspace.name_of(&change.path))
-        .collect();
+    let paths = names(workspace, &changed.changes);
     Preview {
         title: format!("{verb} the changes to {}", workspace.named(paths.iter())),
         locations: paths
@@ -173,6 +160,24 @@ fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
     }
 }
 
+/// The names of the files that changed, or else of the folders, or of git's state.
+fn names(workspace: &Workspace, changes: &ChangeSet) -> Vec<PathBuf> {
+    let is_folder = |entry: &Entry| matches!(entry, Entry::Folder { .. });
+    let (folders, files): (Vec<_>, Vec<_>) = changes
+        .files
+        .iter()
+        .partition(|change| is_folder(&change.before) || is_folder(&change.after));
+    let git = changes.git.iter().take(1).collect();
+    let named_ones = [files, folders, git]
+        .into_iter()
+        .find(|some| !some.is_empty());
+    named_ones
+        .into_iter()
+        .flatten()
+        .map(|change| workspace.name_of(&change.path))
+        .collect()
+}
+
 /// The result of the call that applies the changes, and what the model is told of it.
 fn result(workspace: &Workspace, applied: Applied) -> (ToolOutput, String) {
     let Applied {
@@ -180,14 +185,8 @@ fn result(workspace: &Workspace, applied: Applied) -> (ToolOutput, String) {
         diffs,
         left,
     } = applied;
-    let on_disk = changes
-        .files
-        .iter()
-        .chain(changes.git.first())
-        .map(|change| workspace.name_of(&change.path));
-    let mut paths: Vec<_> = on_disk
-        .chain(diffs.iter().map(|diff| workspace.name_of(&diff.path)))
-        .collect();
+    let mut paths = names(workspace, &changes);
+    paths.extend(diffs.iter().map(|diff| workspace.name_of(&diff.path)));
     paths.sort_unstable();
     paths.dedup();
     let is_error = paths.is_empty();

@@ -9,6 +9,8 @@ use super::{Workspace, native};
 
 /// How many files a message names.
 const NAMED: usize = 5;
+/// How many characters their names have, but for the first.
+const LENGTH: usize = 160;
 
 impl Workspace {
     /// The identity of the file at the absolute `path`, however the folders above its root are spelled. What is at the
@@ -68,8 +70,19 @@ pub fn first_names<T>(
     items: impl ExactSizeIterator<Item = T>,
     name: impl FnMut(T) -> String,
 ) -> String {
-    let more = items.len().saturating_sub(NAMED);
-    let names = items.take(NAMED).map(name).collect::<Vec<_>>().join(", ");
+    let count = items.len();
+    let mut length = 0;
+    let named = items
+        .take(NAMED)
+        .map(name)
+        .enumerate()
+        .take_while(|(at, name)| {
+            length += name.len();
+            *at == 0 || length <= LENGTH
+        });
+    let names: Vec<_> = named.map(|(_, name)| name).collect();
+    let more = count - names.len();
+    let names = names.join(", ");
     if more > 0 {
         format!("{names} and {more} more")
     } else {
