@@ -312,9 +312,12 @@ impl<C: Catalog> TextCalls<C> {
     ) -> Option<String> {
         let names = self.tools.names();
         let (_, last) = self.text.rsplit_once("\n\n").unwrap_or(("", &self.text));
+        let (language, _code) = whole_fence(last).unwrap_or_default();
         let is_data = |it| json::is_data(&it, &|name| names.contains(&name));
         let is_cited = last.starts_with(['>', '\t']) || last.starts_with("    ");
-        if is_cited && last.len() < self.text.len() || repair::value(last).is_some_and(is_data) {
+        if is_cited && last.len() < self.text.len()
+            || !names.contains(&language) && repair::value(last).is_some_and(is_data)
+        {
             return None;
         }
         let is_meant = || self.spelled_out().is_some_and(|call| !is_quoted(&call));

@@ -230,7 +230,10 @@ pub(crate) fn framed(text: &str) -> Option<(&str, Option<&str>)> {
         Some((from, to)) => (inside.split_at(from).0, Some(inside.split_at(to).1)),
         None => (inside.trim_end(), None),
     };
-    let is_one = own.trim() == own && !is_sender(own) && own.len() < LONGEST;
+    // A message begins with its sender, and what may be a call with a bracket.
+    let first = own.split(|c: char| !c.is_alphanumeric()).next();
+    let is_more = first.is_some_and(is_sender) || own.starts_with(['{', '[']);
+    let is_one = own.trim() == own && !is_more && own.len() < LONGEST;
     is_one.then_some((own, rest))
 }
 
