@@ -66,7 +66,7 @@ enum Content<'a> {
     Parts(Value),
 }
 
-fn said(role: &'static str, content: Content<'_>) -> Said<'_> {
+fn said<'a>(role: &'static str, content: Content<'a>) -> Said<'a> {
     Said {
         role,
         content,
