@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
@@ -102,6 +103,10 @@ impl Editor for SessionEditor {
         notifications: mpsc::Sender<Value>,
     ) -> BoxFuture<'_, Result<Value, EditorError>> {
         self.relay.request(request, notifications).boxed()
+    }
+
+    fn rereads_within(&self) -> Duration {
+        self.documents.rereads_within()
     }
 
     fn saves(&self) -> bool {

@@ -1,5 +1,7 @@
 //! `initialize` on both transports: who the client is, what it supports, and what tandem offers.
 
+use std::time::Duration;
+
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -114,6 +116,7 @@ impl Server {
             standard: self.client.can,
             label,
             diagnostics,
+            rereads_within: rereads_within(&handshake),
             saves,
             operations,
         };
@@ -229,6 +232,12 @@ fn is_neovim(handshake: &lsp::Handshake) -> bool {
         .client_info
         .as_ref()
         .is_some_and(|client| client.name == "Neovim")
+}
+
+/// How long an editor may take to read a file again; the plugin for Neovim does that when an edit comes.
+fn rereads_within(handshake: &lsp::Handshake) -> Duration {
+    let is_plugin = is_neovim(handshake) && handshake.capability("experimental.tandem").is_some();
+    Duration::from_millis(if is_plugin { 0 } else { 700 })
 }
 
 /// UTF-8 if the client supports it, because tandem's texts are UTF-8; otherwise UTF-16, which every client supports.

@@ -67,11 +67,12 @@ impl Server {
             } else {
                 "undo"
             };
-            show_message(
-                &self.peer,
-                MessageType::Info,
-                &format!("tandem: there is nothing to {what}"),
-            );
+            let why = self.chats.elsewhere.take();
+            let why = why.map_or_else(String::new, |why| format!(" here: {why}"));
+            let message = format!("tandem: there is nothing to {what}{why}");
+            show_message(&self.peer, MessageType::Info, &message);
+            // It may be closed there by the next time.
+            self.find_earlier(None);
             return Ok(());
         };
         let action = match action {

@@ -147,7 +147,7 @@ impl Server {
                 responder: Some(responder),
                 ..
             }) => responder.error(ErrorCode::InvalidParams, why),
-            _ => self.chats.forget(id),
+            _ => self.chats.forget(id, why),
         }
         self.closing.spawn(conversation.close());
     }

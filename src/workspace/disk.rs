@@ -69,8 +69,10 @@ impl WorkspacePath {
     /// # Errors
     /// Why it would not.
     pub async fn has_room(&self, bytes: usize) -> Result<(), FileError> {
-        on(self, move |path| {
-            has_room_now(path, bytes).map_err(|error| io_error("write", path, &error))
+        on(self, move |path| match has_room_now(path, bytes) {
+            // It is in the editor alone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            has_room => has_room.map_err(|error| io_error("write", path, &error)),
         })
         .await
     }

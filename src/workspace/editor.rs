@@ -66,6 +66,11 @@ pub trait Editor: Send + Sync {
         ready(Err(EditorError("it has no MCP servers".to_owned()))).boxed()
     }
 
+    /// How long it may take to read a file that changed on the disk again, unless it does not do that by itself.
+    fn rereads_within(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Whether [`Self::save`] is supported.
     fn saves(&self) -> bool {
         false

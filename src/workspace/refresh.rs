@@ -4,14 +4,10 @@
 //! is nowhere any more, and hide the new one from everybody: it gets the new text as an edit.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
 use super::{Document, FileChange, Workspace, WorkspacePath};
-
-/// So long an editor may take to read a file again.
-const RELOAD: Duration = Duration::from_millis(700);
 
 /// A file that was changed on the disk.
 #[derive(Debug, Clone)]
@@ -40,7 +36,7 @@ impl Workspace {
             .into_iter()
             .filter_map(|file| shows_old(&file).map(|document| (file, document)))
             .collect();
-        let deadline = Instant::now() + RELOAD;
+        let deadline = Instant::now() + self.0.editor.rereads_within();
         for (file, document) in stale {
             let _too_slow = timeout_at(
                 deadline,

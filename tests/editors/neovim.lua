@@ -112,6 +112,20 @@ t.test('read_file returns the unsaved text of a buffer', function()
   t.contains(chat(), 'Read.')
 end)
 
+t.test('a buffer without a file is not written over before the model has read it', function()
+  local _, folder = project('unread')
+  vim.cmd.edit(folder .. '/new.rs')
+  api.nvim_buf_set_lines(0, 0, -1, false, { '// mine' })
+  use.edit_mode()
+  local call = { id = 'c1', name = 'write_file', arguments = { path = 'new.rs', content = 'other' } }
+  model:script({ { call = call } }, { { text = 'I see.' } })
+  vim.cmd('Tandem ask Write it')
+  wait_idle()
+  local messages = model:state().requests[2].messages
+  t.contains(messages[#messages].content, 'read it first')
+  t.equal(text_of(0), '// mine')
+end)
+
 t.test('read_file returns the text of a buffer that was emptied and filled again', function()
   local buf = project('emptied')
   use.edit_mode() -- the server knows the buffer from here on

@@ -684,8 +684,8 @@ function events:reject(event)
   local before = self.texts
   self:lua('child.list()')
   self:rest()
-  if #self:lua('return child.changes()') == 0 then
-    return
+  if #self.chats > 1 or #self:lua('return child.changes()') == 0 then
+    return -- of several chats it is the one whose change is under the cursor
   end
   self:command('Tandem reject all')
   self:rest()

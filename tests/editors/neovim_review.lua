@@ -416,6 +416,25 @@ function M.test(t, model, use)
     t.equal({ lines(), vim.bo.modified, vim.v.warningmsg }, { { '// made' }, false, '' })
   end)
 
+  t.test('a command that changed an open file goes on as soon as the buffer has its text', function()
+    local buf = use.project('review-command')
+    local fastest = math.huge
+    vim.cmd('Tandem mode auto')
+    for number = 1, 3 do
+      local began
+      local command = { command = ('echo "// %d" >> main.rs'):format(number) }
+      model:script({ { call = { id = 'c1', name = 'run_command', arguments = command } } }, { { text = 'Done.' } })
+      vim.cmd('Tandem ask Change it')
+      model:state('requests:1')
+      began = vim.uv.now()
+      model:state('requests:2')
+      fastest = math.min(fastest, vim.uv.now() - began)
+      use.wait_idle()
+      t.equal(api.nvim_buf_get_lines(buf, -2, -1, false), { '// ' .. number })
+    end
+    t.equal(fastest < 700, true, ('the fastest of three took %d ms'):format(fastest))
+  end)
+
   t.test('a plan is a file that can be edited, and starts in a chat of its own', function()
     use.project('plan')
     vim.cmd('Tandem mode plan')

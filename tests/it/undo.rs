@@ -549,15 +549,25 @@ fn hunks_are_kept_and_rejected_one_by_one_after_more_typing() {
 
 #[test]
 fn keep_settles_and_single_files_can_be_rejected() {
-    let world = world(&[write("a.rs", "a\n"), write("b.rs", "b\n")]);
+    let world = world(&[
+        write("a.rs", "a\n"),
+        write("b.rs", "b\n"),
+        edit("a.rs", &[("a", "A")]),
+    ]);
     let mut client = world.client();
     let session = session(&mut client, &world);
-    turn(&mut client, &session);
-    turn(&mut client, &session);
+    for _ in 0..3 {
+        turn(&mut client, &session);
+    }
     let a = world.path().join("a.rs");
     let left = review(&mut client, &session, "reject", json!({ "path": a }));
-    assert!(!a.exists());
+    assert!(!a.exists(), "what both turns did to it");
+    assert_eq!(left["result"]["turns"].as_array().unwrap().len(), 1);
     assert_eq!(left["result"]["turns"][0]["turn"], 2);
+    undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "A\n");
+    let left = review(&mut client, &session, "keep", json!({ "path": a }));
+    assert_eq!(left["result"]["turns"].as_array().unwrap().len(), 1);
     let left = review(&mut client, &session, "keep", json!({}));
     assert_eq!(left["result"]["turns"], json!([]));
     assert_eq!(

@@ -50,7 +50,7 @@ pub enum Review {
 /// A selection of changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The turn. `None`: with a path, the last turn that changed it; otherwise all turns.
+    /// The turn. `None`: all turns; with a hunk, the last one that changed its file.
     pub turn: Option<u64>,
     /// The file.
     pub path: Option<PathBuf>,
@@ -155,8 +155,12 @@ impl Checkpoints {
                     }
                 }
                 (Some(path), None) => {
-                    let kept = entry.changes.of_file(path);
-                    entry.changes.subtract(&kept);
+                    let is_kept =
+                        |entry: &TurnChanges| selection.turn.is_none_or(|turn| turn == entry.turn);
+                    for entry in self.turns.iter_mut().filter(|entry| is_kept(entry)) {
+                        let kept = entry.changes.of_file(path);
+                        entry.changes.subtract(&kept);
+                    }
                 }
                 (None, _) => entry.changes = ChangeSet::default(),
             }
@@ -189,12 +193,16 @@ impl Checkpoints {
                 (vec![undone], reviewed)
             }
             (path, _) => {
-                // The last turn first: an earlier one has more to reject then.
-                let turns: Vec<u64> = if *selection == Selection::default() {
-                    self.turns.iter().rev().map(|entry| entry.turn).collect()
-                } else {
-                    vec![self.find(selection)?.turn]
+                let last = self.find(selection)?.turn;
+                let is_one = selection.turn.is_some() || selection.hunk.is_some();
+                let is_chosen = |entry: &&TurnChanges| match path {
+                    _ if is_one => entry.turn == last,
+                    Some(path) => !entry.changes.of_file(path).is_empty(),
+                    None => true,
                 };
+                // The last turn first: an earlier one has more to reject then.
+                let turns = self.turns.iter().rev().filter(is_chosen);
+                let turns: Vec<u64> = turns.map(|entry| entry.turn).collect();
                 self.reject_turns(workspace, &turns, path.as_deref())
                     .await?
             }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// `_tandem/review`, a request: reviews the changes made by turns of a session.
 ///
 /// * `list` changes nothing.
-/// * `keep` settles changes: they are no longer listed and cannot be undone. Without `turn` and `path` it settles all.
-/// * `reject` undoes and settles changes in one step, which `undo` reverts. With `path` alone it means the last turn
-///   that changed that file, without either all turns.
+/// * `keep` settles changes: they are no longer listed and cannot be undone.
+/// * `reject` undoes and settles changes in one step, which `undo` reverts.
+/// * Both mean all turns without `turn`, and all files without `path`.
 /// * `undo` undoes all of `turn`; without it the last rejection or the last turn with changes left, whichever is later.
 /// * `redo` redoes `turn`, or the turn undone last. A turn that changes something clears what can be redone.
 /// * `restore` returns files and the session to the state before `turn`, as one step that `undo` reverts.

@@ -34,6 +34,8 @@ pub(in crate::server) struct Chats {
     /// How many turns began in all of them.
     turns: Arc<AtomicU32>,
     hints: Arc<Hints>,
+    /// Why the last one that could not be loaded is not here.
+    pub(in crate::server) elsewhere: Option<String>,
     pub(in crate::server) saves: Saves,
     /// The sessions of earlier servers that are looked for.
     pub(in crate::server) earlier: JoinSet<Option<Found>>,
@@ -69,8 +71,9 @@ impl Saves {
 
 impl Chats {
     /// A session could not be loaded.
-    pub fn forget(&mut self, id: &SessionId) {
+    pub fn forget(&mut self, id: &SessionId, why: &str) {
         self.sessions.retain(|_, open| open != id);
+        self.elsewhere = Some(why.to_owned());
     }
 
     /// The conversation of a chat file.
@@ -152,7 +155,7 @@ impl Server {
                 });
             }
             Err(problem) => {
-                self.chats.forget(&id);
+                self.chats.forget(&id, &problem.message);
                 tracing::warn!("{}", problem.message);
             }
         }

@@ -36,6 +36,8 @@ pub(in crate::server) struct Abilities {
     pub label: bool,
     /// Whether it answers `_tandem/diagnostics`.
     pub diagnostics: bool,
+    /// How long it may take to read a file again that changed on the disk.
+    pub rereads_within: Duration,
     /// Whether it saves documents on request (`_tandem/save`).
     pub saves: bool,
     /// What its language servers can be asked (`_tandem/language`).
@@ -81,6 +83,10 @@ impl Editor for LspEditor {
             })
         }
         .boxed()
+    }
+
+    fn rereads_within(&self) -> Duration {
+        self.can.rereads_within
     }
 
     fn saves(&self) -> bool {

@@ -54,7 +54,7 @@ enum Event {
     Save(Name, bool),
     Undo,
     Redo,
-    /// A file of the last turn that changed it is rejected, or everything, and that is undone.
+    /// A file is rejected, or everything, and that is undone.
     Reject(Option<Name>),
     Restart,
     Kill,
