@@ -89,3 +89,20 @@ pub fn first_names<T>(
         names
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_counted_once_there_are_many_or_they_are_long() {
+        let named = |length: usize, count: usize| {
+            let names: Vec<_> = (0..count).map(|_| "n".repeat(length)).collect();
+            first_names(names.iter(), String::clone)
+        };
+        assert_eq!(named(1, 5), "n, n, n, n, n");
+        assert_eq!(named(1, 7), "n, n, n, n, n and 2 more");
+        let long = "n".repeat(LENGTH);
+        assert_eq!(named(LENGTH, 3), format!("{long} and 2 more"));
+    }
+}
