@@ -30,8 +30,8 @@ impl State {
         let Some(PlanFile { path, origin }) = self.turn.plan.clone() else {
             return false;
         };
-        let answer = said(self.answer.as_deref()).trim().to_owned();
-        if !self.only_plans() || !(self.nudges.has_plan() || has_steps(&answer)) {
+        let answer = said(self.answer.as_deref()).trim();
+        if !self.only_plans() || !(self.nudges.has_plan() || has_steps(answer)) {
             return false;
         }
         let facts = compact::facts(&self.messages, &self.turn.tools);
