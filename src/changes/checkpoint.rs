@@ -4,10 +4,10 @@
 //! undone.
 //!
 //! An undone turn can be redone until another turn changes something. A kept hunk is settled: undo and redo skip it. A
-//! rejection is a separate operation, which undo reverts.
+//! rejection is a separate operation, which undo reverts; so is restoring the state before a turn.
 
 mod journaled;
-mod rejected;
+mod reversal;
 mod review;
 mod reviewed;
 mod store;
@@ -25,11 +25,10 @@ use super::{ChangeSet, Images, edits};
 use crate::domain::FileDiff;
 use crate::workspace::{Workspace, blocking};
 pub(crate) use journaled::{Journaled, Settled};
-use rejected::Rejected;
+use reversal::Reversal;
 pub use review::{Review, Selection};
 pub use reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
-use undo::Undone;
 
 /// What can be undone and redone in a session, with the time of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,10 +43,8 @@ pub struct Undoable {
 pub(crate) struct Checkpoints {
     /// Oldest first.
     turns: Vec<TurnChanges>,
-    /// Undone turns, the latest at the end.
-    undone: Vec<Undone>,
-    /// Rejections, the latest at the end.
-    rejected: Vec<Rejected>,
+    /// What was undone or rejected, the latest at the end.
+    reversals: Vec<Reversal>,
     store: Store,
     undoable: watch::Sender<Undoable>,
 }
@@ -67,8 +64,7 @@ impl Checkpoints {
     pub fn new(folder: Option<PathBuf>, undoable: watch::Sender<Undoable>) -> Self {
         Self {
             turns: Vec::new(),
-            undone: Vec::new(),
-            rejected: Vec::new(),
+            reversals: Vec::new(),
             store: Store::new(folder),
             undoable,
         }
@@ -92,11 +88,10 @@ impl Checkpoints {
         if diffs.is_empty() && changes.is_empty() {
             return (changes, None);
         }
-        self.undone.clear();
         let images = self.store.images().await;
         if self.store.is_full() {
             self.turns.clear();
-            self.rejected.clear();
+            self.reversals.clear();
         }
         let owned = workspace.clone();
         let recorded = blocking(move || {
@@ -111,7 +106,7 @@ impl Checkpoints {
         });
         let (edits, problem) = recorded.await;
         changes.files.extend(edits);
-        self.add(turn, changes.clone()).await;
+        self.change(turn, changes.clone()).await;
         self.publish();
         (changes, self.store.notice(problem))
     }
@@ -127,6 +122,14 @@ impl Checkpoints {
     /// The stored previous versions.
     pub async fn images(&mut self) -> Arc<Images> {
         self.store.images().await
+    }
+
+    /// A turn changed something: what was undone before can't be redone any more.
+    async fn change(&mut self, turn: u64, changes: ChangeSet) {
+        if !changes.is_empty() {
+            self.reversals.retain(|reversal| !reversal.by_undo);
+        }
+        self.add(turn, changes).await;
     }
 
     /// Adds changes to the turn's previous ones.
@@ -161,10 +164,12 @@ impl Checkpoints {
     }
 
     fn publish(&self) {
-        let rejected = self.rejected.last().map(|rejected| rejected.since);
+        let last = |by_undo: bool| {
+            let mut all = self.reversals.iter().rev();
+            Some(all.find(|reversal| reversal.by_undo == by_undo)?.since)
+        };
         let undo = self.turns.iter().map(|entry| entry.since).max();
-        let undo = undo.max(rejected);
-        let redo = self.undone.last().map(|undone| undone.since);
+        let (undo, redo) = (undo.max(last(false)), last(true));
         self.undoable.send_replace(Undoable { undo, redo });
     }
 }

@@ -37,8 +37,8 @@ struct Restored {
     turn: u64,
     history: Vec<Arc<Entry>>,
     loaded: Vec<Arc<Message>>,
-    /// How many turns were undone.
-    undone: usize,
+    /// The rejection that it is of files, if it undid something.
+    rejection: Option<u64>,
 }
 
 impl Conversation {
@@ -162,31 +162,31 @@ impl Conversation {
             .reset_to(self.messages().iter().map(|it| &**it));
     }
 
-    /// Continues with the messages before `turn`; `undone` turns were undone with it.
-    pub fn restore(&mut self, turn: u64, messages: Vec<Arc<Message>>, undone: usize) {
+    /// Continues with the messages before `turn`; what was undone with it is this `rejection`.
+    pub fn restore(&mut self, turn: u64, messages: Vec<Arc<Message>>, rejection: Option<u64>) {
         self.restored.push(Restored {
             turn,
             history: std::mem::take(&mut self.history),
             loaded: std::mem::replace(&mut self.loaded, messages.clone()),
-            undone,
+            rejection,
         });
         self.reset_guidance();
         self.journal.note(Record::Restored { turn, messages });
     }
 
-    /// Reverts the last restore: its turn, and how many turns were undone with it.
-    pub fn unrestore(&mut self) -> Option<(u64, usize)> {
+    /// Reverts the last restore of the conversation: its turn.
+    pub fn unrestore(&mut self) -> Option<u64> {
         let restored = self.restored.pop()?;
         (self.history, self.loaded) = (restored.history, restored.loaded);
         self.reset_guidance();
         let messages = self.messages();
         self.journal.note(Record::Unrestored { messages });
-        Some((restored.turn, restored.undone))
+        Some(restored.turn)
     }
 
-    /// How many turns were undone by restores that stand.
-    pub fn undone_by_restores(&self) -> usize {
-        self.restored.iter().map(|restored| restored.undone).sum()
+    /// What the last restore rejected, if one stands.
+    pub fn rejected_by_restore(&self) -> Option<Option<u64>> {
+        Some(self.restored.last()?.rejection)
     }
 
     /// The first turn that is cut.

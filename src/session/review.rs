@@ -71,7 +71,7 @@ impl Changes {
         outbox: &mut Outbox,
     ) -> Result<Reviewed, ReviewError> {
         if review == Review::List {
-            return self.apply(review, conversation, outbox).await;
+            return self.apply(review, None, conversation, outbox).await;
         }
         self.stop_undone_jobs(&review, conversation).await;
         // What jobs in the background have changed so far becomes part of the last turn.
@@ -81,12 +81,10 @@ impl Changes {
         }
         let before = self.checkpoints.under_review();
         // What applies changes again and is killed in the middle can be undone.
-        let ahead = match &review {
-            Review::Undo(_) if conversation.cut_from().is_some() => Vec::new(),
-            _ => self.checkpoints.reviewed_ahead(&review).await,
-        };
+        let reverted = self.reverted(&review, conversation);
+        let ahead = self.checkpoints.reviewed_ahead(reverted).await;
         note(&ahead, conversation, outbox).await;
-        let reviewed = self.apply(review, conversation, outbox).await;
+        let reviewed = self.apply(review, reverted, conversation, outbox).await;
         self.shell.look_past(&self.workspace).await;
         // What was done before a failure was done as well.
         let reviews = self.checkpoints.reviewed_since(&before);
@@ -114,9 +112,20 @@ impl Changes {
         self.shell.stop_jobs_of(turns).await;
     }
 
+    /// The undo or rejection that a review reverts.
+    fn reverted(&self, review: &Review, conversation: &Conversation) -> Option<usize> {
+        match (review, conversation.rejected_by_restore()) {
+            (Review::Redo(turn), _) => self.checkpoints.to_redo(*turn),
+            (Review::Undo(None), None) => self.checkpoints.to_unreject(),
+            (Review::Undo(None), Some(rejection)) => self.checkpoints.rejection(rejection?),
+            _ => None,
+        }
+    }
+
     async fn apply(
         &mut self,
         review: Review,
+        reverted: Option<usize>,
         conversation: &mut Conversation,
         outbox: &mut Outbox,
     ) -> Result<Reviewed, ReviewError> {
@@ -127,13 +136,13 @@ impl Changes {
                 .before(turn)
                 .await
                 .map_err(ReviewError)?;
-            let (undone, reviewed) = checkpoints.undo_from(workspace, turn).await;
-            conversation.restore(turn, messages, undone);
+            let (rejection, reviewed) = checkpoints.undo_from(workspace, turn).await;
+            conversation.restore(turn, messages, rejection);
             Some(reviewed)
         } else if review == Review::Undo(None)
-            && let Some((turn, undone)) = conversation.unrestore()
+            && let Some(turn) = conversation.unrestore()
         {
-            Some(checkpoints.redo_last(workspace, undone, turn).await)
+            Some(checkpoints.undo_restore(workspace, turn, reverted).await)
         } else {
             None
         };

@@ -11,13 +11,11 @@ use super::event::{PromptId, PromptState, ReturnReason};
 use super::queue::Steered;
 use super::running::Running;
 use super::slash::{self, Local, Work};
-use super::store::Record;
 use super::{
     Actor, Attachment, Prompt, ReviewError, STEPS, Sent, done, jobs, servers, shadow, store,
 };
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{Goal, PlanFile, Steer, Steps, Turn, prompt};
-use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
 use crate::model::{ErrorCode, Failure, Message, Provider};
 use crate::tools::ToolContext;
@@ -137,12 +135,6 @@ impl Actor {
         provider: &Provider,
     ) {
         let conversation = &mut self.conversation;
-        let undone = conversation.undone_by_restores();
-        let checkpoints = &mut self.changes.checkpoints;
-        if let Some(rejected) = checkpoints.reject_undone(conversation.turns, undone) {
-            let rejected = Record::Review(Settled::Rejected(rejected));
-            conversation.journal.note(rejected);
-        }
         conversation.close_last_turn(provider);
         let parts = prompt::render(prompt, conversation.stage(self.questions.mode));
         conversation.begin_turn(words, attached, parts, provider, &self.models);

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::rejected::{Rejected, Rejections};
-use super::review::Review;
+use super::reversal::{Reversal, Reversals};
 use super::{Checkpoints, TurnChanges};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::{Entry, EntryChange, joined};
@@ -25,7 +24,7 @@ pub(crate) enum Journaled {
 #[serde(untagged)]
 pub(crate) enum Settled {
     Turn(TurnReview),
-    Rejected(Rejections),
+    Reversed(Reversals),
 }
 
 /// What a review changed of a turn.
@@ -37,18 +36,18 @@ pub(crate) struct TurnReview {
     pub left: ChangeSet,
 }
 
-/// What a person can still settle or restore.
+/// What a person can still settle, and revert.
 pub(crate) struct UnderReview {
     turns: Vec<TurnChanges>,
-    rejected: Vec<Rejected>,
+    reversals: Vec<Reversal>,
 }
 
 impl Checkpoints {
-    /// The changes and rejections under review.
+    /// The changes under review, and the reversals.
     pub fn under_review(&self) -> UnderReview {
         UnderReview {
             turns: self.turns.clone(),
-            rejected: self.rejected.clone(),
+            reversals: self.reversals.clone(),
         }
     }
 
@@ -77,53 +76,40 @@ impl Checkpoints {
                 reviews.push(Settled::Turn(TurnReview { turn, left }));
             }
         }
-        let without = |some: &[Rejected], others: &[Rejected]| {
+        let without = |some: &[Reversal], others: &[Reversal]| {
             let mut rest = some.to_vec();
             rest.retain(|one| !others.contains(one));
             rest
         };
-        let gone = without(&before.rejected, &self.rejected);
-        let gone: Vec<u64> = gone.iter().map(|rejected| rejected.id).collect();
-        let new = without(&self.rejected, &before.rejected);
+        let gone = without(&before.reversals, &self.reversals);
+        let gone: Vec<u64> = gone.iter().map(|reversal| reversal.id).collect();
+        let new = without(&self.reversals, &before.reversals);
         if !(gone.is_empty() && new.is_empty()) {
-            reviews.push(Settled::Rejected(Rejections { gone, new }));
+            reviews.push(Settled::Reversed(Reversals { gone, new }));
         }
         reviews
     }
 
-    /// How that will differ once this redo, or undo of a rejection, is done.
-    pub async fn reviewed_ahead(&mut self, review: &Review) -> Vec<Settled> {
-        let again = match review {
-            Review::Redo(turn) => self
-                .to_redo(*turn)
-                .and_then(|index| self.undone.get(index..=index)),
-            Review::Undo(None) => self.to_unreject(),
-            _ => None,
-        };
-        let mut again: Vec<_> = again
-            .unwrap_or_default()
-            .iter()
-            .map(|undone| (undone.turn, undone.changes.clone()))
-            .collect();
+    /// How that will differ once this undo or rejection is reverted.
+    pub async fn reviewed_ahead(&mut self, reverted: Option<usize>) -> Vec<Settled> {
         let before = self.under_review();
-        if *review == Review::Undo(None) && !again.is_empty() {
-            self.rejected.pop();
-        }
-        while let Some((turn, changes)) = again.pop() {
-            self.add(turn, changes).await;
+        if let Some(index) = reverted {
+            for undone in self.reversals.remove(index).undone.into_iter().rev() {
+                self.add(undone.turn, undone.changes).await;
+            }
         }
         let reviews = self.reviewed_since(&before);
-        (self.turns, self.rejected) = (before.turns, before.rejected);
+        (self.turns, self.reversals) = (before.turns, before.reversals);
         reviews
     }
 
     /// Takes over what an earlier process recorded.
     pub async fn restore(&mut self, recorded: Journaled) {
         match recorded {
-            Journaled::Changed(turn, changes) => self.add(turn, changes).await,
-            Journaled::Reviewed(Settled::Rejected(Rejections { gone, new })) => {
-                self.rejected.retain(|one| !gone.contains(&one.id));
-                self.rejected.extend(new);
+            Journaled::Changed(turn, changes) => self.change(turn, changes).await,
+            Journaled::Reviewed(Settled::Reversed(Reversals { gone, new })) => {
+                self.reversals.retain(|one| !gone.contains(&one.id));
+                self.reversals.extend(new);
             }
             Journaled::Reviewed(Settled::Turn(TurnReview { turn, left })) => {
                 let index = self.at(turn);

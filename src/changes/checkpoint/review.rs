@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::reviewed::{
     ReviewError, Reviewed, ReviewedFile, ReviewedTurn, named, nothing, refused, stayed,
@@ -86,8 +85,10 @@ impl Checkpoints {
             Review::List | Review::Restore(_) => Reviewed::default(),
             Review::Keep(selection) => self.keep(workspace, &selection).await?,
             Review::Reject(selection) => self.reject(workspace, &selection).await?,
-            Review::Undo(None) if self.to_unreject().is_some() => self.unreject(workspace).await?,
-            Review::Undo(turn) => self.undo(workspace, turn).await?,
+            Review::Undo(turn) => match self.to_unreject().filter(|_| turn.is_none()) {
+                Some(rejection) => self.unreject(workspace, rejection).await?,
+                None => self.undo(workspace, turn).await?,
+            },
             Review::Redo(turn) => self.redo(workspace, turn).await?,
         };
         self.publish();
@@ -128,7 +129,7 @@ impl Checkpoints {
         }
         let message = if *selection == Selection::default() {
             self.turns.clear();
-            self.rejected.clear();
+            self.reversals.retain(|reversal| reversal.by_undo);
             "Changes kept".to_owned()
         } else {
             let entry = self.find(selection)?;
@@ -207,7 +208,7 @@ impl Checkpoints {
                     .await?
             }
         };
-        self.push_rejected(last_turn, undone);
+        self.push(false, last_turn, undone);
         self.forget_settled();
         Ok(reviewed)
     }
@@ -292,7 +293,6 @@ impl TurnChanges {
             blocking(move || edits::recorded(&owned, &images, &diff)).await;
         let undone = Undone {
             turn,
-            since: Instant::now(),
             paths: vec![path.to_owned()],
             changes: inverse(&reverted),
             reverted: ChangeSet {

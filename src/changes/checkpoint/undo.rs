@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::Checkpoints;
+use super::reversal::Reversal;
 use super::reviewed::{ReviewError, Reviewed, named, refused, stayed, word_of_git};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::EntryChange;
@@ -18,9 +19,6 @@ use crate::workspace::Workspace;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Undone {
     pub turn: u64,
-    /// When.
-    #[serde(skip, default = "Instant::now")]
-    pub since: Instant,
     /// The files to name to a person.
     #[serde(skip)]
     pub paths: Vec<PathBuf>,
@@ -54,7 +52,7 @@ impl Checkpoints {
             let (undone, left) = self.undo_turn(workspace, its, None).await;
             if let Some(undone) = undone {
                 let paths = named(workspace, undone.paths.iter());
-                self.push(undone);
+                self.push_undone(undone);
                 return Ok(Reviewed {
                     message: Some(format!(
                         "undid turn {its}: {paths}{}",
@@ -77,19 +75,16 @@ impl Checkpoints {
     }
 
     /// Notes what can be redone: with the rest of the turn if the system refused that before.
-    fn push(&mut self, undone: Undone) {
-        match self
-            .undone
-            .last_mut()
-            .filter(|last| last.turn == undone.turn)
-        {
+    fn push_undone(&mut self, undone: Undone) {
+        let is_of_turn = |last: &&mut Reversal| {
+            last.by_undo && last.undone.iter().all(|one| one.turn == undone.turn)
+        };
+        match self.reversals.last_mut().filter(is_of_turn) {
             Some(last) => {
-                last.since = undone.since;
-                last.paths.extend(undone.paths);
-                last.changes.extend(undone.changes);
-                last.reverted.extend(undone.reverted);
+                last.since = Instant::now();
+                last.undone.push(undone);
             }
-            None => self.undone.push(undone),
+            None => _ = self.push(true, undone.turn, vec![undone]),
         }
     }
 
@@ -120,7 +115,6 @@ impl Checkpoints {
         self.turns.retain(|entry| !entry.changes.is_empty());
         let undone = Undone {
             turn,
-            since: Instant::now(),
             paths: paths(&changes, &done),
             changes,
             reverted: done.clone(),
@@ -128,24 +122,31 @@ impl Checkpoints {
         (Some(undone), without_folders_of(&left, &done))
     }
 
-    /// Undoes all turns from `first` on; returns how many.
-    pub async fn undo_from(&mut self, workspace: &Workspace, first: u64) -> (usize, Reviewed) {
+    /// Undoes all turns from `first` on: a rejection of what they changed, whose number it returns.
+    pub async fn undo_from(
+        &mut self,
+        workspace: &Workspace,
+        first: u64,
+    ) -> (Option<u64>, Reviewed) {
         let turns: Vec<u64> = self.turns.iter().rev().map(|entry| entry.turn).collect();
-        let (mut count, mut paths, mut left) = (0, Vec::new(), Vec::new());
+        let last_turn = turns.first().copied();
+        let (mut all, mut paths, mut left) = (Vec::new(), Vec::new(), Vec::new());
         let mut known = HashSet::new();
         for turn in turns.into_iter().take_while(|turn| *turn >= first) {
             let (undone, stays) = self.undo_turn(workspace, turn, None).await;
             left.extend(stays);
             if let Some(undone) = undone {
-                count += 1;
                 let new = undone
                     .paths
                     .iter()
                     .filter(|path| known.insert((*path).clone()));
                 paths.extend(new.cloned());
-                self.undone.push(undone);
+                all.push(undone);
             }
         }
+        let rejection = last_turn
+            .filter(|_| !all.is_empty())
+            .map(|last_turn| self.push(false, last_turn, all));
         let files = if paths.is_empty() {
             String::new()
         } else {
@@ -155,73 +156,12 @@ impl Checkpoints {
             "restored to before turn {first}{files}{}",
             stayed(workspace, &left)
         ));
-        (
-            count,
-            Reviewed {
-                message,
-                left,
-                ..Reviewed::default()
-            },
-        )
-    }
-
-    /// Redoes the last `count` turns that were undone to restore the state before turn `first`.
-    pub async fn redo_last(&mut self, workspace: &Workspace, count: usize, first: u64) -> Reviewed {
-        let mut left = Vec::new();
-        for _ in 0..count {
-            match self.redo(workspace, None).await {
-                Ok(redone) => left.extend(redone.left),
-                Err(error) => tracing::debug!("a turn could not be redone: {error}"),
-            }
-        }
-        let message = Some(format!(
-            "restored turn {first} and later{}",
-            stayed(workspace, &left)
-        ));
-        Reviewed {
+        let reviewed = Reviewed {
             message,
             left,
             ..Reviewed::default()
-        }
-    }
-
-    /// The undone turn to redo, or the one undone last.
-    pub(super) fn to_redo(&self, turn: Option<u64>) -> Option<usize> {
-        self.undone
-            .iter()
-            .rposition(|undone| turn.is_none_or(|turn| turn == undone.turn))
-    }
-
-    /// Redoes an undone turn, or the one undone last. What the system refused can be retried.
-    pub(super) async fn redo(
-        &mut self,
-        workspace: &Workspace,
-        turn: Option<u64>,
-    ) -> Result<Reviewed, ReviewError> {
-        let Some(index) = self.to_redo(turn) else {
-            return Err(ReviewError(
-                "there is nothing to redo in this session".to_owned(),
-            ));
         };
-        let undone = self.undone.remove(index);
-        let turn = undone.turn;
-        let Reapplied { paths, left, rest } = self.reapply(workspace, undone).await;
-        if let Some(rest) = rest {
-            self.undone.insert(index, rest);
-        }
-        if paths.is_empty() {
-            return Err(refused(workspace, "redone", &left));
-        }
-        let paths = named(workspace, paths.iter());
-        Ok(Reviewed {
-            message: Some(format!(
-                "redid turn {turn}: {paths}{}",
-                stayed(workspace, &left)
-            )),
-            note: Some(format!("(the user redid these changes of yours: {paths})")),
-            left,
-            ..Reviewed::default()
-        })
+        (rejection, reviewed)
     }
 
     /// Reverts how changes were undone, and puts them under review again.

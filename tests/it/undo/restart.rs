@@ -161,3 +161,42 @@ fn what_a_restore_reverted_can_be_restored_after_a_restart() {
     );
     assert_eq!(world.read("a.rs"), "a\n");
 }
+
+#[test]
+fn what_was_undone_can_be_redone_after_a_restart_until_a_turn_changes_something() {
+    let world = world(&[
+        write("a.rs", "a\n"),
+        write("b.rs", "b\n"),
+        write("c.rs", "c\n"),
+    ]);
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    undo(&mut client, &session);
+
+    let mut client = restarted(client, &world, &session);
+    assert_eq!(
+        redo(&mut client, &session)["result"]["message"],
+        "redid turn 2: b.rs"
+    );
+    assert_eq!(world.read("b.rs"), "b\n");
+    undo(&mut client, &session);
+    turn(&mut client, &session);
+
+    let mut client = restarted(client, &world, &session);
+    assert_eq!(
+        redo(&mut client, &session)["error"]["message"],
+        "there is nothing to redo in this session"
+    );
+    review(&mut client, &session, "restore", json!({ "turn": 1 }));
+    let is_there = |path: &str| world.path().join(path).exists();
+    assert!(!is_there("a.rs") && !is_there("c.rs"));
+
+    let mut client = restarted(client, &world, &session);
+    assert_eq!(
+        undo(&mut client, &session)["result"]["message"],
+        "restored what was rejected: a.rs, c.rs"
+    );
+    assert!(is_there("a.rs") && is_there("c.rs"));
+}

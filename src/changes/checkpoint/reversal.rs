@@ -1,0 +1,165 @@
+//! What a person undid or rejected in one step: an operation that can be reverted, after a restart too.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::Checkpoints;
+use super::reviewed::{ReviewError, Reviewed, named, refused, stayed};
+use super::undo::Undone;
+use crate::changes::revert::Left;
+use crate::workspace::Workspace;
+
+/// What a person undid or rejected in one step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Reversal {
+    /// Its number in the session.
+    pub id: u64,
+    /// Whether redo reverts it, as long as no turn changes anything; else undo does.
+    #[serde(default)]
+    pub by_undo: bool,
+    /// When.
+    #[serde(skip, default = "Instant::now")]
+    pub since: Instant,
+    /// The last turn that was under review then: what later ones changed is undone before a rejection is.
+    last_turn: u64,
+    /// The changes, in the order in which they were undone.
+    pub undone: Vec<Undone>,
+}
+
+/// How the reversals became others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Reversals {
+    /// The numbers of those that are reverted or kept, or that became others.
+    pub(super) gone: Vec<u64>,
+    /// Those that follow the others.
+    pub(super) new: Vec<Reversal>,
+}
+
+impl Checkpoints {
+    /// Notes what was undone in one step, so that it can be reverted; returns its number.
+    pub(super) fn push(&mut self, by_undo: bool, last_turn: u64, undone: Vec<Undone>) -> u64 {
+        let ids = self.reversals.iter().map(|reversal| reversal.id);
+        let id = ids.max().map_or(0, |last| last + 1);
+        self.reversals.push(Reversal {
+            id,
+            by_undo,
+            since: Instant::now(),
+            last_turn,
+            undone,
+        });
+        id
+    }
+
+    /// Where the last rejection is, if no turn changed something since.
+    pub fn to_unreject(&self) -> Option<usize> {
+        let index = self.reversals.iter().rposition(|one| !one.by_undo)?;
+        let last_turn = self.reversals.get(index)?.last_turn;
+        let is_last = !self.turns.iter().any(|entry| entry.turn > last_turn);
+        is_last.then_some(index)
+    }
+
+    /// Where the rejection of this number is, if it is still there.
+    pub fn rejection(&self, id: u64) -> Option<usize> {
+        let is_it = |one: &Reversal| !one.by_undo && one.id == id;
+        self.reversals.iter().position(is_it)
+    }
+
+    /// The undone turn to redo, or the one undone last.
+    pub fn to_redo(&self, turn: Option<u64>) -> Option<usize> {
+        let is_of = |undone: &Undone| turn.is_none_or(|turn| turn == undone.turn);
+        self.reversals
+            .iter()
+            .rposition(|reversal| reversal.by_undo && reversal.undone.iter().all(is_of))
+    }
+
+    /// Redoes an undone turn, or the one undone last.
+    pub(super) async fn redo(
+        &mut self,
+        workspace: &Workspace,
+        turn: Option<u64>,
+    ) -> Result<Reviewed, ReviewError> {
+        let Some(index) = self.to_redo(turn) else {
+            return Err(ReviewError(
+                "there is nothing to redo in this session".to_owned(),
+            ));
+        };
+        let (turn, paths, left) = self.revert(workspace, index).await;
+        if paths.is_empty() {
+            return Err(refused(workspace, "redone", &left));
+        }
+        let (paths, left_alone) = (named(workspace, paths.iter()), stayed(workspace, &left));
+        Ok(Reviewed {
+            message: Some(format!("redid turn {turn}: {paths}{left_alone}")),
+            note: Some(format!("(the user redid these changes of yours: {paths})")),
+            left,
+            ..Reviewed::default()
+        })
+    }
+
+    /// Applies a rejection's changes again.
+    pub(super) async fn unreject(
+        &mut self,
+        workspace: &Workspace,
+        index: usize,
+    ) -> Result<Reviewed, ReviewError> {
+        let (_, paths, left) = self.revert(workspace, index).await;
+        if paths.is_empty() {
+            return Err(refused(workspace, "restored", &left));
+        }
+        let (paths, left_alone) = (named(workspace, paths.iter()), stayed(workspace, &left));
+        Ok(Reviewed {
+            message: Some(format!("restored what was rejected: {paths}{left_alone}")),
+            note: Some(format!(
+                "(the user restored these rejected changes of yours: {paths})"
+            )),
+            left,
+            ..Reviewed::default()
+        })
+    }
+
+    /// Reverts a restore to before `turn`, with the rejection that it was of files.
+    pub async fn undo_restore(
+        &mut self,
+        workspace: &Workspace,
+        turn: u64,
+        rejection: Option<usize>,
+    ) -> Reviewed {
+        let left = match rejection {
+            Some(index) => self.revert(workspace, index).await.2,
+            None => Vec::new(),
+        };
+        let left_alone = stayed(workspace, &left);
+        Reviewed {
+            message: Some(format!("restored turn {turn} and later{left_alone}")),
+            left,
+            ..Reviewed::default()
+        }
+    }
+
+    /// Applies again what a reversal undid: its first turn, the files, and what was left alone. What the system refused
+    /// can be retried.
+    async fn revert(
+        &mut self,
+        workspace: &Workspace,
+        index: usize,
+    ) -> (u64, Vec<PathBuf>, Vec<Left>) {
+        let mut reversal = self.reversals.remove(index);
+        let (mut turn, mut paths, mut left) = (0, Vec::new(), Vec::new());
+        for undone in std::mem::take(&mut reversal.undone).into_iter().rev() {
+            turn = undone.turn;
+            let again = self.reapply(workspace, undone).await;
+            paths.extend(again.paths);
+            left.extend(again.left);
+            reversal.undone.extend(again.rest);
+        }
+        if !reversal.undone.is_empty() {
+            reversal.undone.reverse();
+            self.reversals.insert(index, reversal);
+        }
+        paths.sort_unstable();
+        paths.dedup();
+        (turn, paths, left)
+    }
+}
