@@ -1,5 +1,6 @@
 //! Types shared by all modules: prompts, tool kinds and results, model errors. Plain data that depends only on `text`.
 
+mod absent;
 mod completion;
 mod editor_models;
 mod endpoint;
@@ -16,6 +17,7 @@ mod stored;
 mod style;
 mod tool;
 
+pub use absent::is_absent;
 pub use completion::{Completion, CompletionKind};
 pub use editor_models::{EditorAnswer, EditorModels};
 pub use endpoint::{

@@ -32,7 +32,7 @@ use self::tracked::{Index, Tracked};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange, unread};
 use crate::changes::guard::{is_repository, repositories_in};
 use crate::changes::images::Images;
-use crate::domain::lock;
+use crate::domain::{is_absent, lock};
 use crate::workspace::stamp::{Stamp, changed_after, dependable};
 use crate::workspace::state::address;
 use crate::workspace::walk::{Queue, Rules};
@@ -537,14 +537,7 @@ pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
 pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
     let found = match dir.symlink_metadata(path) {
         Ok(found) => found,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(Entry::Absent);
-        }
+        Err(error) if is_absent(&error) => return Ok(Entry::Absent),
         Err(error) => return Err(error),
     };
     Entry::of(dir, path, &found, || {

@@ -16,6 +16,7 @@ use super::environment::Environment;
 use super::layer::Layer;
 use super::options::Options;
 use super::problem::{Place, Problem};
+use crate::domain::is_absent;
 
 /// The file with a workspace's restrictions.
 pub(super) const WORKSPACE_FILE: &str = ".tandem/config.toml";
@@ -124,14 +125,7 @@ pub(super) fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Layer {
 fn read_text(path: &Path) -> io::Result<String> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(String::new());
-        }
+        Err(error) if is_absent(&error) => return Ok(String::new()),
         Err(error) => return Err(error),
     };
     if !metadata.is_file() {

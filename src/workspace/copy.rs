@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::native::openable;
 use super::walk::{Queue, is_version_control};
 use super::{Documents, NoEditor, Root, Shared, Unsaved, Workspace, mode};
-use crate::domain::lock;
+use crate::domain::{is_absent, lock};
 use crate::text::Encoding;
 
 /// The most bytes that are copied.
@@ -78,8 +78,12 @@ impl Workspace {
             let path = copy
                 .resolve_path(&unsaved.path.real())
                 .map_err(io::Error::other)?;
-            let (dir, name) = path.make_parent()?;
-            dir.write(name, &unsaved.bytes)?;
+            match path.make_parent() {
+                Ok((dir, name)) => dir.write(name, &unsaved.bytes)?,
+                // What was its folder is a file now.
+                Err(error) if is_absent(&error) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(copy)
     }

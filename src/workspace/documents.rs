@@ -9,7 +9,6 @@
 )]
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,7 +16,7 @@ use tokio::sync::watch;
 
 use super::native;
 use super::written::{Listeners, Written};
-use crate::domain::lock;
+use crate::domain::{is_absent, lock};
 use crate::text::{Encoding, LineIndex, Position, Range};
 
 /// The open documents. Cheap to clone; clones share state.
@@ -358,7 +357,7 @@ impl Document {
     /// Whether its file is not there. Editors keep such documents open.
     fn is_of_removed_file(&self) -> bool {
         let found = self.path.as_ref().map(|path| path.symlink_metadata());
-        matches!(found, Some(Err(error)) if error.kind() == ErrorKind::NotFound)
+        matches!(found, Some(Err(error)) if is_absent(&error))
     }
 }
 
