@@ -52,6 +52,20 @@ impl Checkpoints {
         id
     }
 
+    /// Notes what can be redone: with the rest of the turn if the system refused that before.
+    pub(super) fn push_undone(&mut self, undone: Undone) {
+        let is_of_turn = |last: &&mut Reversal| {
+            last.by_undo && last.undone.iter().all(|one| one.turn == undone.turn)
+        };
+        match self.reversals.last_mut().filter(is_of_turn) {
+            Some(last) => {
+                last.since = Instant::now();
+                last.undone.push(undone);
+            }
+            None => _ = self.push(true, undone.turn, vec![undone]),
+        }
+    }
+
     /// Where the last rejection is, if no turn changed something since.
     pub fn to_unreject(&self) -> Option<usize> {
         let index = self.reversals.iter().rposition(|one| !one.by_undo)?;

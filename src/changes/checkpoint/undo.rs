@@ -2,12 +2,10 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::Checkpoints;
-use super::reversal::Reversal;
 use super::reviewed::{ReviewError, Reviewed, named, refused, stayed, word_of_git};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::EntryChange;
@@ -72,20 +70,6 @@ impl Checkpoints {
             }
         }
         Err(refused(workspace, "undone", &overwritten))
-    }
-
-    /// Notes what can be redone: with the rest of the turn if the system refused that before.
-    fn push_undone(&mut self, undone: Undone) {
-        let is_of_turn = |last: &&mut Reversal| {
-            last.by_undo && last.undone.iter().all(|one| one.turn == undone.turn)
-        };
-        match self.reversals.last_mut().filter(is_of_turn) {
-            Some(last) => {
-                last.since = Instant::now();
-                last.undone.push(undone);
-            }
-            None => _ = self.push(true, undone.turn, vec![undone]),
-        }
     }
 
     /// Undoes what is left of a turn, or of its changes to one file; `None` if nothing is left. What the system refused
