@@ -179,8 +179,8 @@ struct Player {
     mine: Vec<(PathBuf, String)>,
     /// What an undo said it left.
     left: Vec<PathBuf>,
-    /// Whether everything undone leads back to the beginning: no undo left something, and nothing was kept that was
-    /// mixed with what wasn't.
+    /// Whether everything undone leads back to the beginning: no undo left something or was out of order, and nothing
+    /// was kept that was mixed with what wasn't.
     is_whole: bool,
 }
 
@@ -562,6 +562,7 @@ impl Player {
 
     fn revert(&mut self, who: Who, action: &str, from: &Tree, to: &Tree) {
         let is_last = self.tree() == *from;
+        self.is_whole &= is_last;
         let answer = self.review(who, action, json!({}));
         if is_last {
             assert_eq!(answer["result"]["left"], json!([]), "{action}: {answer}");
