@@ -32,13 +32,13 @@ pub(super) struct Conversation {
 }
 
 /// The conversation before it was restored; dropped with the next prompt.
-struct Restored {
+pub(super) struct Restored {
     /// The first turn that was cut.
     turn: u64,
     history: Vec<Arc<Entry>>,
     loaded: Vec<Arc<Message>>,
     /// The rejection that it is of files, if it undid something.
-    rejection: Option<u64>,
+    pub rejection: Option<u64>,
 }
 
 impl Conversation {
@@ -184,9 +184,9 @@ impl Conversation {
         Some(restored.turn)
     }
 
-    /// What the last restore rejected, if one stands.
-    pub fn rejected_by_restore(&self) -> Option<Option<u64>> {
-        Some(self.restored.last()?.rejection)
+    /// The last restore, if one stands.
+    pub fn last_restore(&self) -> Option<&Restored> {
+        self.restored.last()
     }
 
     /// The first turn that is cut.

@@ -114,10 +114,10 @@ impl Changes {
 
     /// The undo or rejection that a review reverts.
     fn reverted(&self, review: &Review, conversation: &Conversation) -> Option<usize> {
-        match (review, conversation.rejected_by_restore()) {
+        match (review, conversation.last_restore()) {
             (Review::Redo(turn), _) => self.checkpoints.to_redo(*turn),
             (Review::Undo(None), None) => self.checkpoints.to_unreject(),
-            (Review::Undo(None), Some(rejection)) => self.checkpoints.rejection(rejection?),
+            (Review::Undo(None), Some(restore)) => self.checkpoints.rejection(restore.rejection?),
             _ => None,
         }
     }
