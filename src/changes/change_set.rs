@@ -41,6 +41,9 @@ pub struct EntryChange {
     /// Whether it is an edit of a text: where the editor has the file open, it is undone there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_edit: bool,
+    /// Of a file that was removed: the edit before, which the editor may still show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit: Option<Box<EntryChange>>,
 }
 
 impl EntryChange {
@@ -59,6 +62,7 @@ impl EntryChange {
             before,
             after,
             is_edit: false,
+            edit: None,
         }
     }
 

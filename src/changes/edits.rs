@@ -135,6 +135,9 @@ pub(super) fn then(
     earlier: EntryChange,
     next: EntryChange,
 ) -> Option<EntryChange> {
+    let is_edit = earlier.is_edit && next.is_edit;
+    let is_shown = earlier.is_edit && !is_edit && next.after == Entry::Absent;
+    let edit = is_shown.then(|| Box::new(earlier.clone()));
     let before = if earlier.after == next.before {
         earlier.before
     } else {
@@ -142,7 +145,8 @@ pub(super) fn then(
     };
     (before != next.after).then_some(EntryChange {
         before,
-        is_edit: earlier.is_edit && next.is_edit,
+        is_edit,
+        edit,
         ..next
     })
 }

@@ -58,6 +58,17 @@ pub async fn revert_in(
     // A folder comes before its contents.
     files.files.sort();
     let left = work.bytes(files.clone()).await;
+    // A file that is there again may be open with what was edited before it was removed. A redo removes it either way.
+    let done = work.reverted.done.files.len();
+    for edit in files.files.iter().filter_map(|change| change.edit.as_ref()) {
+        if TextFile::find(workspace, &edit.path)
+            .await
+            .is_ok_and(|file| file.is_unsaved)
+        {
+            work.text(edit, Reason::Open).await;
+        }
+    }
+    work.reverted.done.files.truncate(done);
     let by_path: HashMap<&Path, &EntryChange> = files
         .files
         .iter()

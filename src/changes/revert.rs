@@ -156,6 +156,7 @@ impl EntryChange {
             before: self.after.clone(),
             after: self.before.clone(),
             is_edit: self.is_edit,
+            edit: None,
         }
     }
 }

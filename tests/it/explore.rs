@@ -310,8 +310,8 @@ fn explorers_read_what_the_session_may_read() {
     let asked = &requests[2];
     for (id, expected) in [
         ("r1", "one of the user's rules forbids"),
-        ("r2", "you cannot ask for"),
-        ("r3", "you cannot ask for"),
+        ("r2", "there is nobody to ask"),
+        ("r3", "there is nobody to ask"),
         ("r4", "outside"),
         ("r5", "TEXT OF open.txt"),
         ("r6", "run_command"),
