@@ -92,15 +92,13 @@ pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
         return Some(our);
     }
     let name = squash(name);
-    // An agent's own namespace before it, the word `tool` after it, or a number.
-    let numbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let owned = std::iter::successors(without_owner(&name), |name| without_owner(name));
+    // An agent's own namespace glued before it (Kimi), the word `tool` after it, or a number.
+    let owned = std::iter::successors(Some(name.as_str()), |name| without_owner(name));
     let spellings = || {
-        std::iter::once(name.as_str()).chain(owned.clone()).chain(
-            [name.strip_suffix("tool"), Some(numbered)]
-                .into_iter()
-                .flatten(),
-        )
+        owned.clone().flat_map(|name| {
+            let numbered = name.trim_end_matches(char::is_numeric);
+            [name, name.trim_end_matches("tool"), numbered]
+        })
     };
     spellings()
         .find_map(|name| {
@@ -189,10 +187,8 @@ pub(crate) fn bare(name: &str) -> &str {
     };
     let name = name.split(['<', '>']).next().unwrap_or_default();
     let name = name.trim_matches(|c: char| c.is_whitespace() || "\"'`.:".contains(c));
-    let name = match name.rsplit_once(':') {
-        Some((before, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => before,
-        _ => name,
-    };
+    let numbered = name.trim_end_matches(char::is_numeric);
+    let name = numbered.strip_suffix(':').unwrap_or(name);
     name.rsplit(['.', ':', '/']).next().unwrap_or_default()
 }
 
@@ -252,6 +248,7 @@ mod tests {
             "builtin_read_file",
             "\"read_file\"",
             "read_file_2",
+            "functionsread_file12",
             "mcp__tandem__fs_read",
             "filesystem-read_file",
             "name=read_file",

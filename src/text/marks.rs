@@ -52,6 +52,7 @@ pub(crate) const MARKS: &[Mark] = &[
     ("<*>", "</*>", Calls), // Hermes, Qwen, GLM, MiniMax, Seed, Hunyuan, Nemotron, Granite, Claude, LongCat
     ("<|python_tag|>", "<|eom_id|>", Calls), // Llama 3
     ("<start_function_call>", "<end_function_call>", Calls), // FunctionGemma
+    ("<*>", "<end_of_*>", Calls), // Hunyuan 3
     ("<|plugin|>", "<|action_end|>", Calls), // InternLM
     ("function call<|role_sep|>", "<|message_sep|>", Calls), // GigaChat
     ("<|recipient|>", "<|stop|>", Calls), // Functionary
@@ -190,6 +191,16 @@ pub(crate) fn pending(text: &str, mark: &str) -> usize {
         .map_or(0, str::len)
 }
 
+/// Whether a text is the name of a tag in the table, with what follows it. Files have tags in namespaces, too.
+fn is_of_table(text: &str) -> bool {
+    let marks = MARKS.iter().flat_map(|(begin, end, _)| [begin, end]);
+    let mut names = marks.filter_map(|mark| tag(mark)?.1.split([' ', '=', '>']).next());
+    names.any(|name| {
+        let rest = spelled(text, name);
+        rest.is_some_and(|it| !it.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    })
+}
+
 /// A text whose tags are spelled the plain way.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let mut plain = String::new();
@@ -200,7 +211,11 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
         let separated = || spelled(here, SEPARATOR).filter(|after| !after.starts_with('<'));
         let ended = MESSAGE_ENDS.iter().find_map(|end| spelled(here, end));
         let nothing = ended.or_else(separated).map(|after| ("", after));
-        let is_name = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_name = |name: &str| {
+            let (head, _) = here.split_at(here.len() - name.len());
+            name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && (!head.contains(':') || is_of_table(name))
+        };
         let bracket = nothing
             .or_else(|| opened(here).filter(|(_, name)| is_name(name)))
             .or_else(|| Some((">", spelled(here, CLOSING)?)));
@@ -217,6 +232,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
         if let Some(after) = rest.strip_prefix(name).and_then(suffixed)
             && bracket.starts_with('<')
             && after.starts_with('>')
+            && is_of_table(rest)
         {
             plain.push_str(name);
             rest = after;
@@ -349,18 +365,19 @@ fn closed(text: &str) -> Option<&str> {
     spelled(text, CLOSING).or_else(suffixed).or_else(blank)
 }
 
-/// What follows the number of a checkpoint behind the name of a tag: `<arg_key:6124c78e>` (Hunyuan 4).
+/// What follows the number or name of a checkpoint behind the name of a tag: `<arg_key:6124c78e>`,
+/// `<tool_call:opensource>` (Hunyuan).
 fn suffixed(text: &str) -> Option<&str> {
     const SHORTEST: usize = 4;
     let number = text.strip_prefix(':')?;
-    let rest = number.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    let rest = number.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
     (number.len() - rest.len() >= SHORTEST).then_some(rest)
 }
 
 /// Whether a text is the beginning of that number.
 fn may_be_suffix(text: &str) -> bool {
     text.strip_prefix(':')
-        .is_some_and(|number| number.bytes().all(|it| it.is_ascii_hexdigit()))
+        .is_some_and(|number| number.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
 fn folded(character: char) -> char {

@@ -96,12 +96,9 @@ fn may_be_json(text: &str) -> bool {
     let Some(name) = member.strip_prefix(['"', '\'']) else {
         return member.is_empty();
     };
-    let members = [json::NAMES, json::ARGUMENTS, json::REST, json::WRAPPERS];
-    let mut members = members.into_iter().flat_map(|it| it.split(' '));
-    match name.split_once(['"', '\'']) {
-        Some((name, _)) => members.any(|member| member == name),
-        None => members.any(|member| member.starts_with(name)),
-    }
+    name.split_once(['"', '\'']).is_none_or(|(name, _)| {
+        marks::has_word(json::REST, name) || json::tells(name, &[json::NAMES, json::ARGUMENTS])
+    })
 }
 
 /// The language and code of a fence that makes up all of `text`.

@@ -158,7 +158,9 @@ fn addressed_marks(text: &str) -> Option<&str> {
 
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
-    let mut tags = marks::pairs(&[Kind::Named]).filter(|(begin, _)| begin.ends_with('='));
+    let tags = marks::pairs(&[Kind::Named]).filter(|(begin, _)| begin.ends_with('='));
+    // A blank in the place of the sign: no row of the table, since it begins no call by itself.
+    let mut tags = tags.chain([("<function ", "</function>")]);
     if let Some((rest, end)) = tags.find_map(|(begin, end)| Some((marks::after(text, begin)?, end)))
     {
         let (name, rest) = rest.split_once('>')?;
@@ -293,17 +295,26 @@ fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>
 fn tagged(text: &str) -> Found<'_> {
     let (key, name, rest) = element(text)?;
     let (kind, inside, rest) = element(rest.trim_start())?;
-    let is_call = marks::has_word(json::NAMES, key) && marks::has_word(json::ARGUMENTS, kind);
+    let is_call = json::tells(key, &[json::NAMES]) && json::tells(kind, &[json::ARGUMENTS]);
     let (calls, left) = is_call.then(|| function(name, inside, "", &element))??;
     left.trim().is_empty().then_some((calls, rest))
 }
 
-/// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token, or any others, in braces or parentheses (Gemma).
+/// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token, any others or none, in braces or parentheses (Gemma).
 fn escaped(text: &str) -> Found<'_> {
     const QUOTES: [&str; 4] = ["<|\"|>", "<escape>", "\"", "'"];
     let (name, mut rest) = text.split_at(text.find(['{', '('])?);
     let (mut json, mut depth) = (String::new(), 0_usize);
     loop {
+        if json.ends_with(':') {
+            rest = rest.trim_start();
+            if !rest.starts_with(['{', '[', '(', '<', '"', '\'']) {
+                let (value, after) = rest.split_at(rest.find([',', '}', ')'])?);
+                let text = |_| Value::from(value.trim_end());
+                json += &serde_json::from_str(value).unwrap_or_else(text).to_string();
+                rest = after;
+            }
+        }
         if let Some((quote, inside)) = QUOTES
             .iter()
             .find_map(|quote| Some((quote, rest.strip_prefix(quote)?)))
@@ -410,9 +421,11 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         let call = TextCall::new(name.to_owned(), Map::new());
         return Some((vec![call], after));
     }
-    // A tag that ends where its name does.
-    let rest = rest.strip_prefix('>').unwrap_or(rest);
-    with_json(name, rest)
+    // A tag that ends where its name does, or an element around it.
+    let ended = rest
+        .strip_prefix('>')
+        .or_else(|| marks::after_end(rest, &[Kind::Calls]));
+    with_json(name, ended.unwrap_or(rest))
 }
 
 #[cfg(test)]

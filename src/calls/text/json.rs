@@ -27,15 +27,22 @@ impl TextCall {
 
 pub(super) type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
 
-pub(super) const NAMES: &str = "name tool_name tool function function_name action recipient_name";
-pub(super) const ARGUMENTS: &str =
-    "arguments parameters args params input tool_input action_input kwargs";
+/// The words of which one is in the key of a call's name, and in that of its arguments.
+pub(super) const NAMES: &str = "name tool function action";
+pub(super) const ARGUMENTS: &str = "args argument param input";
 /// Other members of a call's JSON.
 pub(super) const REST: &str =
     "type id index call_id tool_call_id thought thoughts reasoning explanation description";
 
 /// Members whose values are calls.
 pub(super) const WRAPPERS: &str = "tool_calls tool_call function_call functionCall tool_uses";
+
+/// Whether a word of these lists is in a key.
+pub(super) fn tells(key: &str, lists: &[&str]) -> bool {
+    let key = key.to_lowercase();
+    let mut words = lists.iter().flat_map(|list| list.split(' '));
+    words.any(|word| key.contains(word))
+}
 
 pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
     let (Value::Object(arguments), rest, is_completed) = fenced(text)? else {
@@ -122,19 +129,18 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
                 let is_known = |name: &String| name == "function" || has_word(REST, name);
                 return fields.keys().all(is_known).then(|| of_json(inner))?;
             }
-            let key = |keys| fields.keys().find(|name| has_word(keys, name));
-            let (name, arguments) = (key(NAMES)?, key(ARGUMENTS)?);
-            let is_known = |it: &String| it == name || it == arguments || has_word(REST, it);
-            if !fields.keys().all(is_known) {
+            let keys = fields.keys().filter(|key| !has_word(REST, key));
+            let (arguments, names): (Vec<_>, Vec<_>) = keys.partition(|it| tells(it, &[ARGUMENTS]));
+            let ([arguments], [name]) = (&*arguments, &*names) else {
                 return None;
-            }
-            let arguments = match &fields[arguments] {
-                Value::Object(arguments) => arguments.clone(),
-                Value::String(text) => match repair::value(text)? {
-                    Value::Object(arguments) => arguments,
-                    _ => return None,
-                },
-                _ => return None,
+            };
+            tells(name, &[NAMES]).then_some(())?;
+            let arguments = match &fields[*arguments] {
+                Value::String(text) => repair::value(text)?,
+                other => other.clone(),
+            };
+            let Value::Object(arguments) = arguments else {
+                return None;
             };
             // It describes a tool.
             let mut members = arguments.values().filter_map(Value::as_object);
@@ -142,7 +148,7 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
                 return None;
             }
             Some(vec![TextCall::new(
-                fields[name].as_str()?.to_owned(),
+                fields[*name].as_str()?.to_owned(),
                 arguments,
             )])
         }

@@ -240,13 +240,7 @@ fn skip_digits(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, count:
 /// The words of all marks.
 fn syntax() -> impl Iterator<Item = String> {
     let marks = MARKS.iter().flat_map(|(begin, end, _)| [begin, end]);
-    let names = [
-        json::NAMES,
-        json::ARGUMENTS,
-        json::REST,
-        INSIDE,
-        marks::THOUGHTS,
-    ];
+    let names = [json::REST, INSIDE, marks::THOUGHTS];
     let words = |mark: &str| words(mark).into_iter().map(|word| word.text);
     marks
         .copied()
@@ -329,6 +323,7 @@ fn is_mark(text: &[Word], at: usize, syntax: &HashSet<String>) -> bool {
     let before = at.checked_sub(1).and_then(joined);
     let mut neighbors = next.into_iter().chain(before);
     syntax.contains(word)
+        || json::tells(word, &[json::NAMES, json::ARGUMENTS])
         || marks::is_name_of_calls(word)
         || word.len() >= PIECE && syntax.iter().any(is_piece)
         || word.bytes().all(|it| it.is_ascii_digit())

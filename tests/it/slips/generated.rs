@@ -55,6 +55,30 @@ fn forms() -> Vec<(&'static str, String)> {
             "react",
             format!("Action: write_file\nAction Input: {arguments}"),
         ),
+        (
+            "inputs",
+            json!({ "toolName": "write_file", "inputs": arguments }).to_string(),
+        ),
+        ("call", format!("call:default_api:write_file{arguments}")),
+        (
+            "blank",
+            format!(
+                "<tool_call>\n<function write_file>\n<parameter=path>\nowned.txt\n</parameter>\n<parameter=content>\n\
+                 {content}</parameter>\n</function>\n</tool_call>"
+            ),
+        ),
+        (
+            "suffixed",
+            format!(
+                "<tool_call:nextweights>write_file<tool_sep:nextweights>{arguments}<end_of_tool_call:nextweights>"
+            ),
+        ),
+        (
+            "glued",
+            format!(
+                "<|tool_call_begin|>functionswrite_file3<|tool_call_argument_begin|>{arguments}<|tool_call_end|>"
+            ),
+        ),
     ]
 }
 

@@ -74,18 +74,23 @@ fn written(mark: &str, name: &str, space: &str) -> String {
 }
 
 /// Forms without marks: the answer must be nothing else.
-const PLAIN: [&str; 5] = [
+const PLAIN: [&str; 7] = [
     "$json",
+    "{\"toolName\": \"$name\", \"inputs\": $inner}",
+    "call:default_api:$name$inner",
     "[$json]",
     "{\"tool_calls\": [$json]}",
     "[$name($keywords)]",
     "$name($keywords)",
 ];
 /// Forms of families in which more than a row of the table is special.
-const SPECIAL: [&str; 7] = [
+const SPECIAL: [&str; 10] = [
     "Action: $name\nAction Input: $inner",
     "<$name>\n$elements\n</$name>",
     "<tool_call>$name\n$pairs\n</tool_call>",
+    "<tool_call>\n<function $name>\n$elements\n</function>\n</tool_call>",
+    "<tool_call>\n<function>$name</function>\n$inner\n</tool_call>",
+    "<tool_call:opensource>$name<tool_sep:opensource>$inner<end_of_tool_call:opensource>",
     "[TOOL_CALLS]$name[ARGS]$inner",
     "<|channel|>commentary to=functions.$name <|constrain|>json<|message|>$inner<|call|>",
     "<|tool_call_begin|>functions.$name:0<|tool_call_argument_begin|>$inner<|tool_call_end|>",
