@@ -229,16 +229,12 @@ end
 
 --- Runs Lua in the editor, unless that waits for a key.
 function Player:lua(code, ...)
-  local since = vim.uv.now()
-  local function waits()
+  local runs = vim.wait(3000, function()
     local mode = self.screen:mode()
-    return mode.blocking or mode.mode:find('^r')
-  end
-  while waits() do
-    if vim.uv.now() - since > 3000 then
-      error('the editor waits for a key:\n' .. self.screen:text())
-    end
-    vim.wait(5)
+    return not mode.blocking and not mode.mode:find('^r')
+  end, 5)
+  if not runs then
+    error('the editor waits for a key:\n' .. self.screen:text())
   end
   return self.screen:lua(code, ...)
 end

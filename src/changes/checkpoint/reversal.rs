@@ -99,17 +99,10 @@ impl Checkpoints {
                 "there is nothing to redo in this session".to_owned(),
             ));
         };
-        let (turn, paths, left) = self.revert(workspace, index).await;
-        if paths.is_empty() {
-            return Err(refused(workspace, "redone", &left));
-        }
-        let (paths, left_alone) = (named(workspace, paths.iter()), stayed(workspace, &left));
-        Ok(Reviewed {
-            message: Some(format!("redid turn {turn}: {paths}{left_alone}")),
-            note: Some(format!("(the user redid these changes of yours: {paths})")),
-            left,
-            ..Reviewed::default()
-        })
+        let turn = self.reversals.get(index).map_or(0, |one| one.last_turn);
+        let (did, these) = (format!("redid turn {turn}"), "redid these changes of yours");
+        self.revert_as(workspace, index, "redone", &did, these)
+            .await
     }
 
     /// Applies a rejection's changes again.
@@ -118,16 +111,31 @@ impl Checkpoints {
         workspace: &Workspace,
         index: usize,
     ) -> Result<Reviewed, ReviewError> {
-        let (_, paths, left) = self.revert(workspace, index).await;
+        let (did, these) = (
+            "restored what was rejected",
+            "restored these rejected changes of yours",
+        );
+        self.revert_as(workspace, index, "restored", did, these)
+            .await
+    }
+
+    /// Reverts a reversal: what was `done` if anything was, what that `did` for the person, and to `these` for the model.
+    async fn revert_as(
+        &mut self,
+        workspace: &Workspace,
+        index: usize,
+        done: &str,
+        did: &str,
+        these: &str,
+    ) -> Result<Reviewed, ReviewError> {
+        let (paths, left) = self.revert(workspace, index).await;
         if paths.is_empty() {
-            return Err(refused(workspace, "restored", &left));
+            return Err(refused(workspace, done, &left));
         }
         let (paths, left_alone) = (named(workspace, paths.iter()), stayed(workspace, &left));
         Ok(Reviewed {
-            message: Some(format!("restored what was rejected: {paths}{left_alone}")),
-            note: Some(format!(
-                "(the user restored these rejected changes of yours: {paths})"
-            )),
+            message: Some(format!("{did}: {paths}{left_alone}")),
+            note: Some(format!("(the user {these}: {paths})")),
             left,
             ..Reviewed::default()
         })
@@ -141,7 +149,7 @@ impl Checkpoints {
         rejection: Option<usize>,
     ) -> Reviewed {
         let left = match rejection {
-            Some(index) => self.revert(workspace, index).await.2,
+            Some(index) => self.revert(workspace, index).await.1,
             None => Vec::new(),
         };
         let left_alone = stayed(workspace, &left);
@@ -152,17 +160,11 @@ impl Checkpoints {
         }
     }
 
-    /// Applies again what a reversal undid: its first turn, the files, and what was left alone. What the system refused
-    /// can be retried.
-    async fn revert(
-        &mut self,
-        workspace: &Workspace,
-        index: usize,
-    ) -> (u64, Vec<PathBuf>, Vec<Left>) {
+    /// Applies again what a reversal undid: the files, and what was left alone. What the system refused can be retried.
+    async fn revert(&mut self, workspace: &Workspace, index: usize) -> (Vec<PathBuf>, Vec<Left>) {
         let mut reversal = self.reversals.remove(index);
-        let (mut turn, mut paths, mut left) = (0, Vec::new(), Vec::new());
+        let (mut paths, mut left) = (Vec::new(), Vec::new());
         for undone in std::mem::take(&mut reversal.undone).into_iter().rev() {
-            turn = undone.turn;
             let again = self.reapply(workspace, undone).await;
             paths.extend(again.paths);
             left.extend(again.left);
@@ -174,6 +176,6 @@ impl Checkpoints {
         }
         paths.sort_unstable();
         paths.dedup();
-        (turn, paths, left)
+        (paths, left)
     }
 }
