@@ -182,10 +182,7 @@ fn quote(name: &str, lines: Option<(u32, u32)>, text: &str) -> String {
     let place = lines
         .map(|(first, last)| format!(", {}", span(first, last)))
         .unwrap_or_default();
-    fenced(
-        &format!("From {name}{place} (as it is in the editor now)"),
-        text,
-    )
+    fenced(&format!("From {name}{place} (as it is now)"), text)
 }
 
 fn span(first: u32, last: u32) -> String {
@@ -240,9 +237,10 @@ mod tests {
         assert_eq!(
             parts,
             [Part::Text {
-                text: "why?\n\nFrom a.md, lines 3-7 (as it is in the editor now):\n````\n```rust\nx\n```\n````\n\n\
+                text:
+                    "why?\n\nFrom a.md, lines 3-7 (as it is now):\n````\n```rust\nx\n```\n````\n\n\
                        (the user is looking at /w/a.md, line 3)"
-                    .into()
+                        .into()
             }]
         );
     }

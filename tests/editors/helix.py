@@ -135,7 +135,7 @@ def mention_is_completed_and_comes_along():
         helix.shows(r"@src/lib\.rs and @src/lib\.rs#L2-L4(?!\S)")
         helix.command("w")
         asked = question(model.wait("requests:1")["requests"][0])
-        assert "From src/lib.rs (as it is in the editor now)" in asked, asked
+        assert "From src/lib.rs (as it is now)" in asked, asked
         assert "From src/lib.rs, lines 2-4" in asked, asked
 
 

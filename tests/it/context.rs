@@ -82,7 +82,7 @@ fn mentioned_files_include_unsaved_changes() {
         .unwrap()
         .to_owned();
     assert!(
-        request.contains("From src/a.rs (as it is in the editor now):\n```\ntyped\n```"),
+        request.contains("From src/a.rs (as it is now):\n```\ntyped\n```"),
         "{request}"
     );
     assert!(
@@ -199,9 +199,7 @@ fn mentioned_lines_and_folders_are_attached() {
         "see @src/a.rs#L2-L3, @src/a.rs#L4 @src/a.rs#L9 @src/ @\"src/deep/my notes.md\" and @src/a.rs#L4 again, @.ssh/config",
     );
     assert!(
-        message.contains(
-            "From src/a.rs, lines 2-3 (as it is in the editor now):\n```\ntwo\nthree\n```"
-        ),
+        message.contains("From src/a.rs, lines 2-3 (as it is now):\n```\ntwo\nthree\n```"),
         "{message}"
     );
     assert_eq!(
@@ -256,7 +254,7 @@ fn mentioned_editor_items_are_attached() {
         "Diagnostics, as the editor shows them:\n````\na.rs:2: error: ``` no such word\n````";
     assert!(message.contains(problems), "{message}");
     assert!(
-        message.contains("From a.rs, line 2 (as it is in the editor now):\n```\ntyped\n```"),
+        message.contains("From a.rs, line 2 (as it is now):\n```\ntyped\n```"),
         "{message}"
     );
 }

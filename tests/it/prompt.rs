@@ -74,8 +74,7 @@ fn selections_include_unsaved_changes() {
     client.answer(id);
     let request = world.rehearsal().requests()[0].to_string();
     assert!(
-        request.contains("fn unsaved() {}")
-            && request.contains("lines 3-4 (as it is in the editor now)"),
+        request.contains("fn unsaved() {}") && request.contains("lines 3-4 (as it is now)"),
         "{request}"
     );
     assert!(request.contains("From bash:"), "{request}");

@@ -90,9 +90,9 @@ async function conversation() {
 test("a session that cannot be loaded leaves the one that is shown, which goes on", async () => {
   const { stage, conversations, texts } = await conversation();
   const loaded = conversations.load("held");
-  (await stage.take("session/load")).reject(new ResponseError(-32603, "it is open in another tandem"));
+  (await stage.take("session/load")).reject(new ResponseError(-32603, "it is open elsewhere"));
   await loaded;
-  assert.deepEqual(texts(), ["old question", "old answer", "It is open in another tandem."]);
+  assert.deepEqual(texts(), ["old question", "old answer", "It is open elsewhere."]);
   assert.equal(stage.hasAsked("session/close"), false);
   void conversations.current.prompt({ text: "go on", attachments: [] });
   assert.equal((await stage.take("session/prompt")).params.sessionId, "old");
@@ -274,7 +274,7 @@ test("a session that another window holds gives way to a new one after a reload,
   conversations.dispose();
   const again = open(new Stage(), file);
   const started = again.conversations.start();
-  (await again.stage.take("session/load")).reject(new ResponseError(-32603, "it is open in another tandem"));
+  (await again.stage.take("session/load")).reject(new ResponseError(-32603, "it is open elsewhere"));
   (await again.stage.take("session/new")).resolve({ sessionId: "new" });
   await started;
   assert.equal(again.conversations.current.state.phase, "ready");

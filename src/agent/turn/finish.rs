@@ -309,7 +309,7 @@ impl State {
     async fn tell_end(&mut self, found: &Found) {
         let (new, files, unknown) = (found.new.len(), found.checked, found.unknown);
         let mut parts = Vec::new();
-        if files > 0 || new > 0 {
+        if new > 0 {
             let place = counted(files, "file");
             parts.push(format!("{} in {place}", counted(new, "new problem")));
         }

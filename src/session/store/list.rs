@@ -49,7 +49,7 @@ pub enum StoreError {
     #[error("`{0}` matches {1} sessions; use a longer prefix")]
     Ambiguous(String, usize),
     /// Another process has it open.
-    #[error("the session is open in another tandem{}; close it there first", pid(*.0))]
+    #[error("the session is open elsewhere{}; close it there first", pid(*.0))]
     Held(Option<u32>),
     /// It was written by a newer version.
     #[error("the session was written by a newer tandem (journal version {0}); update this one")]
