@@ -79,7 +79,7 @@ pub async fn log_out(settings: &Settings, provider: Option<&str>) -> Result<Vec<
             (None, Err(_)) => "a key".to_owned(),
         };
         return Err(format!(
-            "`tandem login` has not stored {key}; remove it where it is set"
+            "`tandem login` has not stored {key}; if it is set elsewhere, remove it there"
         ));
     }
     for (name, option) in &stored {

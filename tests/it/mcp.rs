@@ -396,7 +396,7 @@ fn crashed_servers_are_restarted_a_limited_number_of_times() {
     prompt(&mut client, &session);
     let notices = notices(&client).join("\n");
     assert!(
-        notices.contains("killed by a test; it will not be restarted before the next prompt"),
+        notices.contains("killed by a test; it will not be tried again before the next prompt"),
         "{notices}"
     );
     let all = results();

@@ -104,8 +104,8 @@ pub(super) async fn keep(
             starts = if is_steady { 1 } else { starts + 1 };
             let then = match (again, starts < TRIES) {
                 (true, true) => "restarting it",
-                (true, false) => "it will not be restarted before the next prompt",
-                (false, _) => "it will not be restarted in this session",
+                (true, false) => "it will not be tried again before the next prompt",
+                (false, _) => "it will not be tried again in this session",
             };
             notices.say(format!("MCP server `{}` {why}; {then}", server.name));
             if again && starts < TRIES {
