@@ -117,7 +117,7 @@ end
 ---@param selection? tandem.Selection
 function M.tests(selection)
   selection = selection or visual() or require('tandem.context').whole(vim.api.nvim_get_current_buf())
-  session():prompt('Write tests for this code, in the style of the tests that are there, and run them.', selection)
+  session():prompt('Write tests for this code, in the style of the existing tests, and run them.', selection)
 end
 
 --- Adds a comment to the selection or the line, to be sent with others.
