@@ -39,7 +39,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::Value;
 
 pub use self::code::QuickFixes;
-pub use self::context::{Explorer, ToolContext};
+pub use self::context::{Explorer, ToolContext, Withheld};
 pub use self::diagnostics::{list as list_problems, problems};
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;

@@ -25,7 +25,7 @@ use crate::agent::event::{About, Offer, PermissionRequest};
 use crate::config::Mode;
 
 use crate::text::shell::{self, Dialect, Word, Words};
-use crate::tools::{CommandLine, ToolKind, Undo};
+use crate::tools::{CommandLine, ToolKind, Undo, Withheld};
 use crate::workspace::{Workspace, native};
 
 /// The most commands of a line that one answer adds rules for.
@@ -365,6 +365,24 @@ impl Policy {
     pub fn fail_closed(mut self, may_miss_rules: bool) -> Self {
         self.is_broken |= may_miss_rules;
         self
+    }
+
+    /// The files that a restricting rule for `read_file` or `grep` is about: a search that starts above them leaves
+    /// them out, as it leaves out secrets.
+    #[must_use]
+    pub fn withheld(&self) -> Withheld {
+        let is_about_reading = |rule: &&Rule| {
+            rule.is_about_paths() && ["read_file", "grep"].iter().any(|tool| rule.names(tool))
+        };
+        let rules = self.deny.iter().chain(&self.ask).filter(is_about_reading);
+        let rules: Vec<Rule> = rules.cloned().collect();
+        if rules.is_empty() {
+            return Withheld::default();
+        }
+        Withheld::new(move |workspace, path| {
+            let file = Target::new(path, workspace);
+            rules.iter().any(|rule| file.touched(rule) != Touch::Not)
+        })
     }
 
     /// Decides about one call.

@@ -14,6 +14,7 @@ use super::permission::{Facts, Policy, Rule, Verdict};
 use crate::agent::event::{About, AgentEvent, Permission, PermissionRequest, Scope};
 use crate::config::Mode;
 use crate::domain::ToolKind;
+use crate::tools::Withheld;
 use crate::workspace::Workspace;
 
 /// The mode, the rules, and what the running turn asks.
@@ -61,6 +62,11 @@ impl Questions {
             remembered,
             turn: Asking::default(),
         }
+    }
+
+    /// What the rules keep out of searches.
+    pub fn withheld(&self) -> Withheld {
+        self.policy.withheld()
     }
 
     /// Takes other rules and another widest mode.

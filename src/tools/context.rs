@@ -1,5 +1,6 @@
 //! The context of a tool call: what it works with, and which files it may touch once it is approved.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,24 @@ pub trait Explorer: Send + Sync {
     ) -> Pending<'a, ToolOutput>;
 }
 
+/// What may be read only where the call itself says so: no search shows a line of it.
+#[derive(Clone, Default)]
+pub struct Withheld(Option<Arc<Test>>);
+
+type Test = dyn Fn(&Workspace, &Path) -> bool + Send + Sync;
+
+impl Withheld {
+    /// The files for which `test` holds, by their absolute paths.
+    pub fn new(test: impl Fn(&Workspace, &Path) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(test)))
+    }
+
+    /// Whether the file with this absolute path is among them.
+    pub(super) fn has(&self, workspace: &Workspace, path: &Path) -> bool {
+        self.0.as_ref().is_some_and(|test| test(workspace, path))
+    }
+}
+
 /// The context of a tool call. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolContext {
@@ -33,6 +52,8 @@ pub struct ToolContext {
     pub live: Live,
     /// Secrets that no result may contain.
     pub secrets: Redactor,
+    /// What the person's rules keep out of searches.
+    pub withheld: Withheld,
     /// The approved preview; `None` until the call was approved to do exactly this.
     pub decided: Option<Arc<Preview>>,
     /// The model's context window in tokens, if known: a result may take a fraction of it.
@@ -56,6 +77,7 @@ impl ToolContext {
             shell: Shell::default(),
             live: Live::default(),
             secrets: Redactor::default(),
+            withheld: Withheld::default(),
             decided: None,
             window: None,
             answer: None,

@@ -6,6 +6,7 @@ pub(super) mod symbols;
 
 use std::io;
 
+use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -67,26 +68,35 @@ impl TypedTool for Grep {
             .as_deref()
             .filter(|glob| !glob.trim().is_empty());
         let (pattern, ignore_case) = (arguments.pattern.clone(), arguments.ignore_case);
-        let (matcher, note) = blocking(context, move |_, _| meant(&pattern, ignore_case)).await??;
-        let search = Search {
+        let readings = blocking(context, move |_, _| readings(&pattern, ignore_case)).await??;
+        let mut search = Search {
+            matcher: readings[0].0.clone(),
             starts: starts(context, arguments.path.as_deref())?,
-            matcher,
             files: glob.map(PathPattern::new).transpose()?,
             context: arguments.context.unwrap_or(0).min(MAX_CONTEXT),
             limit: arguments
                 .max_results
                 .unwrap_or(RESULTS)
                 .clamp(1, MAX_RESULTS),
+            withheld: context.withheld.clone(),
         };
         let starts = search.starts.clone();
         match blocking(context, move |workspace, cancel| {
-            search.run(workspace, cancel)
+            let mut nothing = None;
+            for (matcher, note) in readings {
+                search.matcher = matcher;
+                let hits = search.run(workspace, cancel)?;
+                if !hits.is_empty() {
+                    return Ok((hits, note));
+                }
+                nothing = nothing.or(Some((hits, note)));
+            }
+            Ok(nothing.expect("a pattern has a reading"))
         })
         .await?
         {
-            Ok(hits) => {
-                let content = note.unwrap_or_default()
-                    + &hits.report(&context.workspace, context.room(hits::TOTAL));
+            Ok((hits, note)) => {
+                let content = note + &hits.report(&context.workspace, context.room(hits::TOTAL));
                 Ok(content.into())
             }
             Err((index, error)) => {
@@ -101,21 +111,41 @@ impl TypedTool for Grep {
     }
 }
 
-/// A matcher for the pattern; for the literal text if it is not a regular expression, with a note.
-fn meant(pattern: &str, ignore_case: bool) -> Result<(RegexMatcher, Option<String>), ToolError> {
+/// How a pattern may be meant, the likeliest first, each with a note: as it is, with `\|` between alternatives as other
+/// programs write it, and as text. The next one counts if one finds nothing.
+fn readings(pattern: &str, ignore_case: bool) -> Result<Vec<(RegexMatcher, String)>, ToolError> {
     // JSON decodes `\b` as a character that no source contains.
     let pattern = pattern.replace('\u{8}', r"\b");
-    let error = match matcher(&pattern, ignore_case) {
-        Ok(matcher) => return Ok((matcher, None)),
-        Err(error) => error,
+    let written = matcher(&pattern, ignore_case);
+    let why = match &written {
+        Ok(_) => "no match as a regular expression",
+        Err(_) => "not a valid regular expression",
     };
-    let plain = pattern.lines().count() == 1 && !pattern.contains('\\');
-    match matcher(&regex_syntax::escape(&pattern), ignore_case) {
-        Ok(matcher) if plain => Ok((
-            matcher,
-            Some("[not a valid regular expression; searched for the literal text]\n".to_owned()),
-        )),
-        _ => Err(error),
+    let is_text = pattern.lines().count() == 1 && !pattern.contains('\\');
+    let others = [
+        (pattern.replace(r"\|", "|"), r"with `\|` as `|`"),
+        (
+            if is_text {
+                regex_syntax::escape(&pattern)
+            } else {
+                pattern.clone()
+            },
+            "for the literal text",
+        ),
+    ];
+    let others = others.iter().filter_map(|(other, how)| {
+        let matcher = matcher(other, ignore_case).ok()?;
+        // A literal `||` would be an alternative that every line has.
+        let is_other = *other != pattern && !matcher.is_match(b"").unwrap_or(true);
+        is_other.then(|| (matcher, format!("[{why}; searched {how}]\n")))
+    });
+    let others: Vec<_> = others.collect();
+    match written {
+        Err(error) if others.is_empty() => Err(error),
+        written => {
+            let written = written.ok().map(|matcher| (matcher, String::new()));
+            Ok(written.into_iter().chain(others).collect())
+        }
     }
 }
 
@@ -159,7 +189,24 @@ fn explained(pattern: &str, error: &grep_regex::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::matcher;
+    use super::{matcher, readings};
+
+    #[test]
+    fn a_pattern_that_finds_nothing_is_read_in_other_ways() {
+        let check = |pattern: &str, expected: &[&str]| {
+            let readings = readings(pattern, false).unwrap();
+            let notes: Vec<_> = readings.iter().map(|(_, note)| note.trim_end()).collect();
+            assert_eq!(notes, expected, "{pattern}");
+        };
+        let none = "[no match as a regular expression; searched";
+        check("word", &[""]);
+        check(".html(x)", &["", &format!("{none} for the literal text]")]);
+        check(r"a\|b", &["", &format!("{none} with `\\|` as `|`]")]);
+        check(r"a \|\| b", &[""]);
+        check(r"call\(\)", &[""]);
+        let invalid = "[not a valid regular expression; searched";
+        check("f(x", &[&format!("{invalid} for the literal text]")]);
+    }
 
     #[test]
     fn invalid_patterns_are_explained_with_a_remedy() {

@@ -427,7 +427,10 @@ fn only_what_was_shown_is_done() {
 fn rules_apply_to_reading_and_all_names_of_a_file() {
     let world = World::new(json!([
         [read("c1", "private/a.txt"), read("c2", "src/../private/a.txt"), read("c3", "b.txt"),
-            read("c4", "PRIVATE/A.TXT")], [{ "text": "ok" }],
+            read("c4", "PRIVATE/A.TXT"),
+            call("c5", "grep", json!({ "pattern": "words" })),
+            call("c6", "grep", json!({ "pattern": "words", "path": "private" }))],
+        [{ "text": "ok" }],
     ]));
     world.write("private/a.txt", "hidden words");
     // Where the disk folds case this is the same file.
@@ -450,6 +453,9 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
         3,
         "{told}"
     );
+    // A search is no way around them.
+    let left_out = told.matches("a rule restricts reading: ").count();
+    assert_eq!(left_out, 2, "{told}");
 }
 
 #[test]

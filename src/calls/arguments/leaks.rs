@@ -233,13 +233,19 @@ fn before_copy<'a>(text: &'a str, fields: &Map<String, Value>, name: &str) -> Op
 }
 
 /// The argument's own text, and the key and the text of the one that it swallowed: one that the call does not have, in
-/// the form of a family and after the end of the argument.
+/// the form of a family and after the end of the argument. One line that is no command needs no end before the next
+/// line.
 fn swallowed<'a>(
     text: &'a str,
     name: &str,
     is_missing: &dyn Fn(&str) -> bool,
 ) -> Option<(&'a str, &'a str, &'a str)> {
-    let own = |at: usize| own(text.split_at(at).0.trim_end(), name);
+    let own = |at: usize| {
+        let (before, line) = (text.split_at(at).0, text.trim().lines().next());
+        let is_line = before.ends_with('\n') && Some(before.trim()) == line;
+        let own = own(before.trim_end(), name);
+        own.or(line.filter(|_| is_line && !means(name, "command")))
+    };
     text.match_indices('<').find_map(|(at, _)| {
         let rest = text.split_at(at).1;
         let (key, value) = keyed(rest)

@@ -112,7 +112,8 @@ async fn text(context: &ToolContext, uri: &str) -> Option<(Arc<str>, LineIndex)>
         .workspace
         .resolve_path(&native::file_of(uri)?)
         .ok()
-        .filter(|path| !path.is_secret())?;
+        .filter(|path| !path.is_secret())
+        .filter(|path| !context.withheld.has(&context.workspace, &path.real()))?;
     let text = context.workspace.peek(&path).await.ok()?.text;
     let index = LineIndex::new(&text);
     Some((text, index))

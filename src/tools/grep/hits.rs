@@ -141,7 +141,7 @@ pub(super) struct Hits {
     files: BTreeMap<PathBuf, FileHits>,
     total: usize,
     total_files: usize,
-    secrets: Vec<PathBuf>,
+    skipped: Vec<PathBuf>,
     /// Files that were searched.
     pub(super) searched: usize,
     /// Files that could not be searched.
@@ -176,8 +176,12 @@ impl Hits {
         }
     }
 
-    pub(super) fn skip_secret(&mut self, path: PathBuf) {
-        self.secrets.push(path);
+    pub(super) fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    pub(super) fn skip(&mut self, path: PathBuf) {
+        self.skipped.push(path);
     }
 
     /// The matching lines that were kept: file, number from 1, text.
@@ -207,21 +211,21 @@ impl Hits {
         let blank = if report.is_empty() { "" } else { "\n" };
         report.push_str(blank);
         report.push_str(&self.summary(shown_matches));
-        self.secrets.sort();
-        if !self.secrets.is_empty() {
+        self.skipped.sort();
+        if !self.skipped.is_empty() {
             let names: Vec<_> = self
-                .secrets
+                .skipped
                 .iter()
                 .take(NAMED)
                 .map(|path| shown(workspace, path))
                 .collect();
-            let more = if self.secrets.len() > NAMED {
+            let more = if self.skipped.len() > NAMED {
                 ", …"
             } else {
                 ""
             };
             report += &format!(
-                "[not searched, may contain secrets: {}{more}]\n",
+                "[not searched, may contain secrets or a rule restricts reading: {}{more}]\n",
                 names.join(", ")
             );
         }

@@ -11,6 +11,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use tokio_util::sync::CancellationToken;
 
 use super::hits::{Collector, Hits};
+use crate::tools::Withheld;
 use crate::tools::pattern::PathPattern;
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Document, Workspace, WorkspacePath, notebook};
@@ -27,6 +28,7 @@ pub(super) struct Search {
     pub(super) context: usize,
     /// How many matching lines are kept.
     pub(super) limit: usize,
+    pub(super) withheld: Withheld,
 }
 
 /// Open documents by path.
@@ -50,6 +52,7 @@ impl Search {
             let visitor = || {
                 let mut thread = Thread {
                     search: self,
+                    workspace,
                     buffers: &buffers,
                     cancel,
                     searcher: self.searcher(),
@@ -94,7 +97,8 @@ impl Search {
             let named = workspace
                 .resolve_path(path)
                 .ok()
-                .filter(|it| !it.is_secret() && !path.exists());
+                .filter(|it| !it.is_secret() && !path.exists())
+                .filter(|_| !self.withheld.has(workspace, path));
             let (Some(named), Ok(below)) = (named, path.strip_prefix(start.real())) else {
                 continue;
             };
@@ -127,6 +131,7 @@ impl Search {
 /// One thread of a search.
 struct Thread<'a> {
     search: &'a Search,
+    workspace: &'a Workspace,
     buffers: &'a Buffers,
     cancel: &'a CancellationToken,
     searcher: Searcher,
@@ -151,8 +156,9 @@ impl Thread<'_> {
                 from.join(entry.below())
             }
         };
-        if entry.is_secret() {
-            lock(self.hits).skip_secret(path());
+        let is_withheld = |path: &Path| self.search.withheld.has(self.workspace, path);
+        if entry.is_secret() || is_withheld(entry.real()) || is_withheld(&path()) {
+            lock(self.hits).skip(path());
             return;
         }
         let mut collector = self.search.collector();

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::matcher;
 use super::search::Search;
+use crate::tools::Withheld;
 use crate::tools::files::roots;
 use crate::workspace::Workspace;
 
@@ -88,6 +89,7 @@ pub fn symbols(workspace: &Workspace, name: &str, cancel: &CancellationToken) ->
         files: None,
         context: 0,
         limit: FOUND,
+        withheld: Withheld::default(),
     };
     let Ok(hits) = search.run(workspace, cancel) else {
         return Vec::new();

@@ -145,14 +145,17 @@ pub fn swallowed() -> Vec<Value> {
     ];
     let mut cases = Vec::new();
     for (id, between, end) in forms {
-        let arguments = json!({ "path": format!("n.py{between}x = 1\ny = 2{end}") });
-        let expect = json!({ "files": { "n.py": { "has": ["x = 1\ny = 2"], "lacks": ["<", "parameter"] } } });
-        cases.push(case(
-            "swallowed",
-            id,
-            ("write_file", &arguments.to_string()),
-            &expect,
-        ));
+        let open = between.trim_start_matches(|it| it != '\n');
+        for (id, between) in [(id.to_owned(), between), (format!("{id}-not-closed"), open)] {
+            let arguments = json!({ "path": format!("n.py{between}x = 1\ny = 2{end}") });
+            let expect = json!({ "files": { "n.py": { "has": ["x = 1\ny = 2"], "lacks": ["<", "parameter"] } } });
+            cases.push(case(
+                "swallowed",
+                &id,
+                ("write_file", &arguments.to_string()),
+                &expect,
+            ));
+        }
         let between = between
             .replace("content", "timeout")
             .replace("</path>", "</command>");
