@@ -53,7 +53,7 @@ impl Guard {
             for (call, outcome) in calls.iter().zip(outcomes) {
                 call.name.hash(&mut hasher);
                 format!("{:?}", call.arguments).hash(&mut hasher);
-                outcome.result.content.hash(&mut hasher);
+                timeless(&outcome.result.content).hash(&mut hasher);
             }
             hasher.finish()
         });
@@ -63,7 +63,7 @@ impl Guard {
             .map(|outcome| &outcome.result)
             .filter(|result| !result.is_error)
         {
-            news |= self.results.insert(hash(&result.content));
+            news |= self.results.insert(hash(&timeless(&result.content)));
         }
         let words = words.trim();
         let words = (!news && !words.is_empty()).then(|| hash(words));
@@ -79,6 +79,18 @@ impl Guard {
             .find(|(_, rounds)| *rounds >= MAX_REPEATS)
             .map(|(kind, rounds)| Loop { kind, rounds })
     }
+}
+
+/// A result without how long something took, which is never twice the same.
+fn timeless(result: &str) -> String {
+    let is_time = |word: &&str| {
+        let word = word.trim_end_matches(|it: char| !it.is_alphanumeric());
+        let number = word.trim_end_matches(char::is_alphabetic);
+        let has_unit = number.len() < word.len() && word.ends_with('s');
+        number.parse::<f64>().is_ok() && (has_unit || number.contains('.'))
+    };
+    let words = result.split_inclusive(|it: char| !it.is_alphanumeric() && it != '.');
+    words.filter(|word| !is_time(word)).collect()
 }
 
 fn hash(text: &str) -> u64 {
@@ -166,6 +178,16 @@ mod tests {
             rounds(&["1", "2", "3", "4", "5"].map(|content| ("a", content, ""))),
             None
         );
+    }
+
+    #[test]
+    fn times_are_no_progress() {
+        let ran = [
+            "1 failed in 0.41s\n[exit code 1, 0.6 s]",
+            "1 failed in 0.39s\n[exit code 1, 12.0 s]",
+        ];
+        let ran = ran.map(|content| ("a", content, "")).repeat(3);
+        assert_eq!(rounds(&ran), Some((3, Kind::Round)));
     }
 
     #[test]
