@@ -45,7 +45,7 @@ pub(super) async fn run_turn(
             turn.preamble = preamble(&turn.provider, conversation, system.clone(), &turn.tools);
         }
     }
-    agent::run_turn(turn, steps).await;
+    Box::pin(agent::run_turn(turn, steps)).await;
 }
 
 async fn wait(joining: &mut Joining, server_timeout: Duration, steps: &Steps) {
