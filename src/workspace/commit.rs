@@ -251,6 +251,12 @@ impl Now {
 
     async fn look(workspace: &Workspace, path: &WorkspacePath) -> Result<Self, FileError> {
         if let Some(document) = workspace.document(path) {
+            if document.text.contains(char::REPLACEMENT_CHARACTER)
+                && let Ok((_, stored)) = disk::text(path).await
+                && stored.is_misread_as(&document.text)
+            {
+                return Err(FileError::Misread(path.display()));
+            }
             return Ok(Self {
                 text: document.text.clone(),
                 place: Place::Document(document),

@@ -56,6 +56,11 @@ pub enum FileError {
         "{0} has unsaved changes in the editor, so it was not removed; ask the user to save it first"
     )]
     Unsaved(String),
+    /// The editor reads it in an encoding that is not its own.
+    #[error(
+        "{0} is open in the editor in the wrong encoding, and saving it there would destroy characters, so it was not changed; ask the user to close it or to reopen it with its own encoding"
+    )]
+    Misread(String),
     /// The text to replace was not found, or not exactly once.
     #[error("{path}: {error}{}", if *.changed { " The file has changed since it was read." } else { "" })]
     Match {

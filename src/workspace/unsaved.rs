@@ -106,8 +106,10 @@ impl Workspace {
                 ..
             }) = self.peek(&path).await
             {
-                // A command replaced the file by something else than text, and the editor has not read it again.
-                if matches!(disk::text(&path).await, Err(FileError::Binary(..))) {
+                // A command replaced the file by something else than text, and the editor has not read it again; or its text
+                // is not the file's.
+                let is_binary = matches!(disk::text(&path).await, Err(FileError::Binary(..)));
+                if is_binary || stored.is_misread_as(&text) {
                     continue;
                 }
                 let bytes = stored

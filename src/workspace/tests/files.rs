@@ -294,6 +294,23 @@ async fn files_are_removed_unless_text_would_be_lost() {
 }
 
 #[tokio::test]
+async fn what_an_editor_misreads_is_neither_edited_there_nor_shown_to_commands() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", b"caf\xe9\nbar\n");
+    let workspace = fixture.workspace();
+    let documents = workspace.documents();
+    documents.open(&fixture.uri("a.txt"), 1, "", "caf\u{fffd}\nbar\n");
+    let error = commit(&workspace, "a.txt", &edit("bar", "bars")).await;
+    assert_eq!(error.unwrap_err(), FileError::Misread("a.txt".to_owned()));
+    assert!(workspace.unsaved_texts().await.is_empty());
+    documents.close(&fixture.uri("a.txt"));
+    commit(&workspace, "a.txt", &edit("bar", "bars"))
+        .await
+        .unwrap();
+    assert_eq!(fixture.bytes("a.txt"), b"caf\xe9\nbars\n");
+}
+
+#[tokio::test]
 async fn temporary_files_of_a_killed_process_are_removed() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("sub")).unwrap();

@@ -1,5 +1,6 @@
 // What must not break the chat: no server, a wrong one, an endpoint that fails, texts of any size.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exactly } from "./workbench.mjs";
 
@@ -107,6 +108,32 @@ export function badInputChecks({ bench, model, settings }) {
     }
   }
 
+  /** VS Code takes it for UTF-8: neither an edit nor what commands see of unsaved text may make that permanent. */
+  async function misread() {
+    const menu = (text) => Buffer.from(`caf\xe9\n${text}\n`, "latin1");
+    const call = (name, args) => [{ call: { id: `call_${name}`, name, arguments: args } }];
+    bench.save("menu.txt", menu("tea"));
+    await bench.openFile("menu.txt");
+    await bench.newSession();
+    await bench.setMode("auto");
+    await model.reset();
+    await model.script(
+      call("edit_file", { path: "menu.txt", edits: [{ old_text: "tea", new_text: "water" }] }),
+      call("run_command", { command: "sed -i s/tea/milk/ menu.txt" }),
+      [{ text: "Milk it is." }],
+    );
+    await bench.say("No tea.");
+    await answer("Milk it is.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.match(requests[1].messages.at(-1).content, /menu\.txt is open in the editor in the wrong encoding/);
+    assert.deepEqual(readFileSync(join(bench.project, "menu.txt")), menu("milk"));
+    await bench.editor.locator(".view-line", { hasText: "milk" }).waitFor();
+    await bench.page.locator(".tab.active:not(.dirty)", { hasText: "menu.txt" }).waitFor();
+    await bench.keepAll();
+    await bench.setMode("ask");
+  }
+
   async function hostile() {
     const text = [
       "![a picture](https://example.invalid/pixel.png?leak=1)",
@@ -139,6 +166,7 @@ export function badInputChecks({ bench, model, settings }) {
     ["an endpoint that refuses, fails or drops the connection is reported, and the next message works", failures],
     ["two windows on one folder each have a working conversation", twoWindows],
     ["files of every folder of a workspace can be read", severalFolders],
+    ["a file that VS Code reads in a wrong encoding keeps its characters", misread],
     ["hostile Markdown loads nothing, runs nothing and links to no command", hostile],
     ["the chat survives a line of 300 kB and a file of 5 MB", sizes],
   ];
