@@ -252,12 +252,17 @@ impl Server {
         }
     }
 
-    /// Stops every turn and every task, and waits for them.
-    async fn close(&mut self) {
-        self.end.cancel();
+    /// Stops every turn; what is queued behind it stays in the journal.
+    fn close_sessions(&mut self) {
         for (_, conversation) in self.conversations.drain() {
             self.closing.spawn(conversation.close());
         }
+    }
+
+    /// Stops every turn and every task, and waits for them.
+    async fn close(&mut self) {
+        self.end.cancel();
+        self.close_sessions();
         while let Some(ended) = self.closing.join_next().await {
             log_panic(ended);
         }

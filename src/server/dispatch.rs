@@ -213,9 +213,7 @@ impl Server {
 
     fn shutdown(&mut self, _: IgnoredAny) -> Answer<()> {
         self.phase = Phase::ShutDown;
-        for conversation in self.conversations.values() {
-            conversation.session.cancel();
-        }
+        self.close_sessions();
         Ok(())
     }
 

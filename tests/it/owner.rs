@@ -288,7 +288,13 @@ fn reads_overtake_a_permission_request_and_writes_do_not() {
 }
 
 #[test]
-fn queued_prompts_of_a_killed_server_are_returned_on_load() {
+fn queued_prompts_of_a_server_that_ended_are_returned_on_load() {
+    for is_shut_down in [false, true] {
+        return_on_load(is_shut_down);
+    }
+}
+
+fn return_on_load(is_shut_down: bool) {
     let world = World::new(json!([[{ "gate": "never" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -296,6 +302,9 @@ fn queued_prompts_of_a_killed_server_are_returned_on_load() {
         prompt_as(&mut client, &session, id);
     }
     turn(&mut client, "c", "queued");
+    if is_shut_down {
+        client.call("shutdown", Value::Null);
+    }
     client.end();
     drop(client);
     for expected in [&["b", "c"][..], &[]] {

@@ -26,12 +26,13 @@ import { Server } from "./server";
 import { registerReviewCommands } from "./reviewing";
 import { showStatus } from "./status";
 
-let server: Server | undefined;
+/** Ends what runs; set once it does. */
+let end = async () => {};
 
 export function activate({ extensionUri, globalStorageUri, secrets, subscriptions }: ExtensionContext): void {
   const log = window.createOutputChannel("tandem", { log: true });
   const edits = new NextEdit();
-  server = new Server(log, secrets, edits);
+  const server = new Server(log, secrets, edits);
   const forgets = (error: unknown) => log.error(`What is open here will not be restored, because it cannot be written: ${error}`);
   const conversations = new Conversations(server, new Memory(join(globalStorageUri.fsPath, `${workspaceId()}.json`), forgets));
   const preview = new Preview(conversations);
@@ -70,16 +71,20 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
       const concerns = (...keys: string[]) => keys.some((key) => event.affectsConfiguration(`tandem.${key}`));
       const isOther = concerns("model", "baseUrl", "api", "mode");
       if (concerns("finish")) {
-        void server?.configure();
+        void server.configure();
       }
       return (isOther || concerns("server", "completion", "permissions")) && renewal.soon(!isOther);
     }),
   );
+  end = async () => {
+    conversations.dispose(); // what the server gives back from now on is kept by the server
+    await server.dispose();
+  };
   void conversations.start(); // the chat open or not: what waits for a review is marked, and the chat has less to wait for
 }
 
 export async function deactivate(): Promise<void> {
-  await server?.dispose();
+  await end();
 }
 
 /** Two windows on the same folder, one after the other, have the same one. VS Code's folder for a workspace can be another one after a reload. */

@@ -150,10 +150,15 @@ export function tabChecks({ bench, model, picture }) {
     await bench.newSession();
     await bench.say("Once more.");
     await answer("Half again").waitFor();
+    await bench.say("Then summarize.");
+    await chat.getByText("Then summarize.").waitFor(); // it is queued
     await bench.reload(); // before the browser has written anything of it
     await said("Once more.").waitFor();
     await answer("Half again").waitFor();
     await cutShort.waitFor();
+    const box = chat.locator("textarea");
+    await until(box, ({ value }) => value === "Then summarize.");
+    await box.fill("");
     await model.script([{ text: "After the reload." }]);
     await bench.say("And now?");
     await answer("After the reload.").waitFor();
