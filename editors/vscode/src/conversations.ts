@@ -113,18 +113,21 @@ export class Conversations implements Disposable {
     return this.current;
   }
 
-  /** Opens a new conversation; the others continue. */
+  /** Opens a new conversation, with what the configuration is now; the others continue. One that nothing was asked in gives way to it. */
   async renew(): Promise<void> {
     if (this.current.transcript.isEmpty) {
       await this.restoredOnce(); // else what is restored later would take its place
     }
     await this.switching;
-    if (!this.current.transcript.isEmpty) {
-      const session = this.begin();
-      this.open.push({ session, title: "", isNews: false });
-      this.show(session);
+    const before = this.current;
+    const session = this.begin();
+    this.open.push({ session, title: "", isNews: false });
+    if (before.transcript.isEmpty) {
+      [session.draft, before.draft] = [before.draft, session.draft];
+      void before.close();
     }
-    await this.current.open();
+    this.show(session);
+    await session.open();
   }
 
   /** Has a new conversation carry out the plan in a file, as it is in its editor. */

@@ -36,6 +36,7 @@ export function toolChecks({ bench, model, picture }) {
     const box = chat.locator("textarea");
     const option = (text) => chat.getByRole("option").filter({ hasText: text });
     const server = [process.execPath, join(import.meta.dirname, "notes.mjs")];
+    await bench.newSession(); // one in which nothing is asked before the server is set up
     bench.write(CONFIG, `[mcp.notes]\ncommand = ${JSON.stringify(server)}\n`);
     await bench.newSession();
     await model.reset();

@@ -304,8 +304,12 @@ export class Workbench {
 
   /** Begins a session: what was shown before is gone, what the window remembers is restored, and the server is ready. */
   async newSession() {
+    const heading = this.chat.locator(".welcome h1");
+    if ((await heading.count()) > 0) {
+      await heading.evaluate((one) => (one.isOld = true)); // it is drawn again for each session
+    }
     await this.command("tandem: New Session");
-    await this.chat.locator("body[data-phase=ready] .welcome h1").waitFor();
+    await until(this.chat.locator("body[data-phase=ready] .welcome h1"), (one) => !one.isOld && one.checkVisibility());
     await this.chat.locator("textarea:focus").waitFor(); // the last that the command does: what is typed before is the chat's
   }
 
