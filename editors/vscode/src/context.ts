@@ -137,8 +137,13 @@ export async function show(document: TextDocument, column?: ViewColumn): Promise
   }
 }
 
+/** By its name; what is not a file yet with its text. */
 export function fileAttachment(uri: Uri): Attachment {
   const name = basename(uri.path);
+  const untitled = workspace.textDocuments.find((document) => document.isUntitled && String(document.uri) === String(uri));
+  if (untitled !== undefined) {
+    return textAttachment(name, untitled.getText(), String(uri));
+  }
   return { label: name, block: { type: "resource_link", uri: uri.toString(), name } };
 }
 

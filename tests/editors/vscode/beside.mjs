@@ -47,6 +47,21 @@ export function besideChecks({ bench, model, settings, picture }) {
     await chat.getByRole("button", { name: "Remove pixel.png" }).click();
   }
 
+  /** It has no file to be read from. */
+  async function untitled() {
+    await bench.command("File: New Untitled Text File");
+    await page.locator(".editor-instance .monaco-editor.focused").waitFor();
+    await page.keyboard.insertText("flour, eggs");
+    await bench.command("tandem: Ask About Selection");
+    await chat.locator(".composer .chip", { hasText: /^Untitled-1$/ }).waitFor();
+    await model.script([{ text: "A cake." }]);
+    await bench.say("What is it for?");
+    await answer("A cake.").waitFor();
+    await bench.idle();
+    assert.match(await lastMessage(), /flour, eggs/);
+    await bench.command("View: Revert and Close Editor");
+  }
+
   /** With the built-in editor of notebooks; nothing is run in it. */
   async function notebook() {
     const cell = (source) => ({ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source: [source] });
@@ -203,6 +218,7 @@ export function besideChecks({ bench, model, settings, picture }) {
   return [
     ["dropped files are sent: an image with its bytes, others by name", dropped],
     ["the button below the input attaches a file", picked],
+    ["a document without a file is sent with its text", untitled],
     ["a notebook cell is asked about", notebook],
     ["a turn that ends while the window is not focused is announced", unfocused],
     ["a commit message is written from the staged diff, and a failure keeps it", commitMessage],
