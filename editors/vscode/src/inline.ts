@@ -192,7 +192,9 @@ export class Inline implements Disposable {
     }
   }
 
-  private focusSoon(): void {
+  /** The clock starts when the window has the comments, which is late on a busy machine: it answers in the order in which it is told. */
+  private async focusSoon(): Promise<void> {
+    await commands.executeCommand("setContext", "tandem.inlineOpen", this.edit !== undefined);
     setTimeout(() => void this.focusInput(), DRAWN_MS);
   }
 
@@ -206,7 +208,7 @@ export class Inline implements Disposable {
     }
     void this.ask(text);
     if (!hasFocus) {
-      this.focusSoon();
+      void this.focusSoon();
     }
     await this.changeInput(edit, new Range(new Position(0, 0), edit.input.positionAt(text.length)), "");
   }
@@ -269,7 +271,7 @@ export class Inline implements Disposable {
     if (piece !== undefined) {
       this.edit?.left[isTaken ? "delete" : "add"](piece);
       this.draw();
-      this.focusSoon();
+      void this.focusSoon();
     }
   }
 
