@@ -24,13 +24,22 @@ export function summary({ diff }: ReviewedHunk, isNotebook = false): string {
   const added = changed.filter((line) => line.startsWith("+") && line.trim() !== "+");
   const lines = [...added, ...changed].map((line) => line.slice(1).trim());
   const [first = lines[0] ?? ""] = isNotebook ? lines.flatMap(ofCell) : lines;
-  return first;
+  return first.trim();
+}
+
+/** What a hunk of a notebook's file wrote into cells, or else removed from them. */
+export function cellText({ diff }: ReviewedHunk): string {
+  const [added = [], removed = []] = ["+", "-"].map((sign) => {
+    const lines = diff.split("\n").filter((line) => line.startsWith(sign));
+    return lines.flatMap((line) => ofCell(line.slice(1).trim()));
+  });
+  return (added.length > 0 ? added : removed).join("\n");
 }
 
 /** In JSON, the lines of a source are strings, or all of it is one. */
 function ofCell(line: string): string[] {
   const text = /^(?:"source": )?("(?:[^"\\]|\\.)*")(?=,?$)/.exec(line)?.[1];
-  return text === undefined ? [] : [String(JSON.parse(text)).trim()];
+  return text === undefined ? [] : [String(JSON.parse(text)).trimEnd()];
 }
 
 export type Shape = "added" | "removed" | "modified";

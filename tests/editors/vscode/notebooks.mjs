@@ -94,6 +94,15 @@ export function notebookChecks({ bench, model, picture }) {
     await turn.filter({ hasText: "x = 2" }).first().waitFor();
     await exactly(page.locator(".multiDiffEditor .view-line", { hasText: '"cell_type"' }), 0);
     await page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
+    await eventually(async () => {
+      await page.keyboard.press("Escape");
+      await page.locator(".pane .monaco-list-row", { hasText: /^x = 2$/ }).click({ button: "right", timeout: TRY_MS });
+      await page.locator(".monaco-menu .action-item", { hasText: "Comment" }).hover();
+      await page.keyboard.press("Enter");
+      await page.locator(".quick-input-widget", { hasText: "Comment on sums.ipynb" }).waitFor({ timeout: TRY_MS });
+    });
+    await bench.answerInputBox("Why two?");
+    await chat.locator(".composer .chip", { hasText: "sums.ipynb: Why two?" }).waitFor();
   }
 
   async function undone() {
@@ -132,6 +141,7 @@ export function notebookChecks({ bench, model, picture }) {
     await bench.idle();
     const { requests } = await model.state();
     const sent = JSON.stringify(requests.at(-1).messages.at(-1));
+    assert.match(sent, /Comment on sums\.ipynb:\\n\\n```\\nx = 2/);
     assert.match(sent, /From sums\.ipynb, cell 1:[\s\S]*import math[\s\S]*From sums\.ipynb, cell 2:[\s\S]*# mine/);
     await bench.setMode("ask");
   }
