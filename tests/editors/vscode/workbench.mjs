@@ -84,13 +84,12 @@ export class Workbench {
 
   /**
    * Goes on with the files and the user's settings of the start, and with these settings. A window costs as much as a dozen checks: one that has these
-   * settings, is not worn and has nothing unsaved is tidied; else a new one is loaded, in a new project. What a user has everywhere stays: keys, sessions.
+   * settings and is not worn is tidied; else a new one is loaded, in a new project. What a user has everywhere stays: keys, sessions.
    */
   async begin(settings) {
     const isFirst = this.#begun++ === 0;
     await this.page.bringToFront(); // behind another page it draws a frame a second
-    const isUnsaved = (await this.page.locator(".tab.dirty").count()) > 0; // VS Code has a text for minutes after its tab was closed
-    if (this.isWorn || isUnsaved || JSON.stringify(settings) !== JSON.stringify(this.#settings)) {
+    if (this.isWorn || JSON.stringify(settings) !== JSON.stringify(this.#settings)) {
       this.#makeProject(`${this.#begun}/shop`);
       this.configure(settings);
       await this.open();
@@ -106,6 +105,12 @@ export class Workbench {
   async #tidy() {
     await this.command("tandem: Open Chat");
     await this.keepAll();
+    const unsaved = this.page.locator(".tab.dirty"); // VS Code has a text for minutes after its tab was closed
+    for (let left = await unsaved.count(); left > 0; left = await unsaved.count()) {
+      await unsaved.first().click();
+      await this.command("View: Revert and Close Editor");
+      await unsaved.nth(left - 1).waitFor({ state: "detached" });
+    }
     await this.command("View: Close All Editors");
     await exactly(this.page.locator(".tabs-container .tab"), 0);
     await this.command("Terminal: Kill All Terminals");
