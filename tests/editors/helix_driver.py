@@ -119,9 +119,9 @@ class Helix(Terminal):
     def restart(self):
         """Leaves Helix, as it saved everything, and starts it again on the same file."""
         self.command("qa")
-        self.shows("Pane is dead")
+        self.program_ends()
         # It would get the path of the tmux that asks for it.
-        self.tmux("respawn-pane", env={**os.environ, "PATH": self.path})
+        self.tmux("respawn-pane", "-k", env={**os.environ, "PATH": self.path})
         self.shows(r"(?m)^ NOR ")
 
     def wire(self):

@@ -1,6 +1,7 @@
 """A program in a real terminal, driven as a person would: keys go in, the screen is read (tmux and the standard library)."""
 
 import os
+import pathlib
 import re
 import shlex
 import subprocess
@@ -71,6 +72,11 @@ class Terminal:
             if time.monotonic() > deadline:
                 raise Timeout(f"{what} did not happen within {PATIENCE} s; the screen was:\n{screen}")
             time.sleep(0.02)
+
+    def program_ends(self):
+        """Waits until the program has ended. tmux itself misses the end of some: their processes stay zombies."""
+        process = pathlib.Path("/proc", self.tmux("display-message", "-p", "#{pane_pid}").strip(), "stat")
+        self.until(lambda _: not process.exists() or ") Z " in process.read_text(), "the end of the program")
 
     def shows(self, pattern):
         return self.until(lambda screen: re.search(pattern, screen), f"showing /{pattern}/")
