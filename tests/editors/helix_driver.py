@@ -100,13 +100,16 @@ class Helix(Terminal):
         super().__init__([HX, "-v", file], str(self.project), environment)
 
     def __enter__(self):
-        # The log shows what goes over the wire: without this a save could come before the server knows the document.
         with contextlib.ExitStack() as stack:
             stack.push(self)
-            self.shows(re.escape(pathlib.Path(self.file).name))
-            self.until(lambda _: "textDocument/didOpen" in self.wire(), "opening the document")
+            self.opens(1)
             stack.pop_all()
         return self
+
+    def opens(self, times):
+        """Waits until Helix has opened its file so often: a save could come before the server knows the document."""
+        self.shows(re.escape(pathlib.Path(self.file).name))
+        self.until(lambda _: self.wire().count('"method":"textDocument/didOpen"') >= times, "opening the document")
 
     def __exit__(self, kind, *rest):
         if kind is not None:
@@ -118,11 +121,12 @@ class Helix(Terminal):
 
     def restart(self):
         """Leaves Helix, as it saved everything, and starts it again on the same file."""
+        opened = self.wire().count('"method":"textDocument/didOpen"')
         self.command("qa")
         self.program_ends()
         # It would get the path of the tmux that asks for it.
         self.tmux("respawn-pane", "-k", env={**os.environ, "PATH": self.path})
-        self.shows(r"(?m)^ NOR ")
+        self.opens(opened + 1)
 
     def wire(self):
         """What went between Helix and tandem so far, from Helix's log."""

@@ -66,6 +66,39 @@ function M.test(t, model, use)
     t.equal(api.nvim_get_current_buf(), first.chat.buf)
   end)
 
+  t.test('commands about changes apply to the chat whose change is under the cursor, and then to the same one', function()
+    local buf = use.project('of-changes')
+    model:script({ use.edit_call('c1', 'hello', 'bonjour') }, { { text = 'French.' } }, { use.edit_call('c2', 'wörld', 'world') }, { { text = 'Plain.' } })
+    for number, words in ipairs({ 'Greet in French', 'Write plainly' }) do
+      vim.cmd(number == 1 and 'Tandem chat' or 'Tandem new')
+      use.edit_mode()
+      send(words)
+      t.wait('the change', function()
+        return #chats.current().review.changes == 1
+      end)
+    end
+    vim.cmd.wincmd('p')
+    t.equal(api.nvim_get_current_buf(), buf)
+    local function run(command, line, ...)
+      local expected = { ... }
+      api.nvim_win_set_cursor(0, { line, 0 })
+      vim.cmd('Tandem ' .. command)
+      t.wait(('%s and %s after %s'):format(expected[1], expected[2], command), function()
+        local shown = use.text_of(buf)
+        local waits = vim.iter(chats.of_root(chats.current().root)):any(function(session)
+          return #session.review.restores > 0
+        end)
+        return not waits and shown:find(expected[1], 1, true) and shown:find(expected[2], 1, true)
+      end)
+    end
+    run('reject all', 2, 'hello', 'world')
+    run('undo', 4, 'bonjour', 'world')
+    run('undo', 6, 'bonjour', 'wörld')
+    run('redo', 4, 'bonjour', 'world')
+    run('undo', 2, 'hello', 'world')
+    vim.cmd('Tandem close')
+  end)
+
   t.test('a permission request of a hidden chat opens no window and can be answered from anywhere', function()
     local _, folder = use.project('hidden')
     local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }

@@ -50,6 +50,54 @@ function M.test(t, model, use)
     t.equal(text_of(buf) == before, true)
   end)
 
+  t.test('a buffer that gets another name is the file of that name from then on', function()
+    local buf = use.project('renamed')
+    local arguments = { path = 'other.rs', edits = { { old_text = 'wörld', new_text = 'world' } } }
+    local again = { call = { id = 'c2', name = 'edit_file', arguments = arguments } }
+    model:script({ edit('hello', 'bonjour') }, { { text = 'French.' } }, { again }, { { text = 'Plain.' } })
+    use.edit_mode()
+    vim.cmd('Tandem ask Greet in French')
+    use.wait_idle()
+    vim.cmd('silent file ' .. vim.fn.fnameescape(vim.fn.expand('%:p:h') .. '/other.rs'))
+    vim.cmd('Tandem ask Write plainly')
+    use.wait_idle()
+    t.contains(chat(), 'Plain.')
+    t.contains(text_of(buf), 'world')
+    vim.cmd('silent write')
+    vim.cmd('Tandem undo')
+    t.wait('the text before', function()
+      return text_of(buf):find('wörld', 1, true)
+    end)
+    t.contains(text_of(buf), 'bonjour', 'the edit of the file before stays with the text')
+    vim.cmd('bwipeout! ' .. buf)
+  end)
+
+  t.test('a file is edited after another language server has opened it, too', function()
+    local buf, folder = use.project('beside')
+    model:script({ edit('hello', 'bonjour') }, { { text = 'French.' } }, { edit('wörld', 'world') }, { { text = 'Plain.' } })
+    use.edit_mode()
+    vim.cmd('Tandem ask Greet in French')
+    use.wait_idle()
+    local is_open = false
+    local cmd = require('tandem.in_process').cmd({
+      request = function(_, _, answer)
+        answer(nil, { capabilities = { textDocumentSync = 1 } })
+      end,
+      notify = function(method)
+        is_open = is_open or method == 'textDocument/didOpen'
+      end,
+    })
+    local id = assert(vim.lsp.start({ name = 'beside', cmd = cmd, root_dir = folder }))
+    t.wait('the other server', function()
+      return is_open
+    end)
+    vim.cmd('Tandem ask Write plainly')
+    use.wait_idle()
+    t.contains(chat(), 'Plain.')
+    t.contains(text_of(buf), 'world')
+    vim.lsp.stop_client(id, true)
+  end)
+
   t.test('what a command writes into an open file is in its buffer once, and undone', function()
     local buf, folder = use.project('written')
     local before = text_of(buf)

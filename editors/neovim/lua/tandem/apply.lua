@@ -57,7 +57,7 @@ local function objection(edit)
   if not bufnr then
     return version and ('%s is no longer open'):format(name) or nil
   end
-  local current = util.buf_versions[bufnr] or 0 -- what the last didOpen or didChange said
+  local current = require('tandem.mirror').versions[document.uri] or 0
   if version and version ~= current then
     return ('%s changed meanwhile: the edit is for version %d, the buffer is at %d'):format(name, version, current)
   elseif not vim.bo[bufnr].modifiable then

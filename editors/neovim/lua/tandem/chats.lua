@@ -8,6 +8,7 @@ local M = {}
 ---@class tandem.Chats of one root
 ---@field all tandem.Session[] in the order in which they were begun
 ---@field current tandem.Session
+---@field used tandem.Session the last one that was shown or asked, or whose changes a command was about
 
 ---@type table<string, tandem.Chats>
 local by_root = {}
@@ -20,7 +21,7 @@ function M.create(root)
   local session = require('tandem.session').new(root)
   local chats = by_root[root] or { all = {} }
   table.insert(chats.all, session)
-  chats.current, by_root[root] = session, chats
+  chats.current, chats.used, by_root[root] = session, session, chats
   if not watching then
     watching = true
     require('tandem.typed').watch()
@@ -52,8 +53,14 @@ function M.all()
 end
 
 ---@param session tandem.Session
+function M.use(session)
+  by_root[session.root].used = session
+end
+
+---@param session tandem.Session
 function M.select(session)
   by_root[session.root].current = session
+  M.use(session)
 end
 
 --- The conversation this many places after another one, wrapping around at the end.
@@ -97,6 +104,9 @@ function M.remove(session)
   if chats.current == session then
     chats.current = chats.all[math.max(1, index - 1)]
   end
+  if chats.used == session then
+    chats.used = chats.current
+  end
   if not chats.current then
     by_root[session.root] = nil
   end
@@ -116,6 +126,20 @@ end
 function M.current()
   local bufnr = api.nvim_get_current_buf()
   return M.of_chat(bufnr) or M.get(client.root(bufnr))
+end
+
+--- The conversation that a command about changes applies to: the chat of the current buffer, else the one that has the
+--- change under the cursor, else the one that was used last.
+---@return tandem.Session
+function M.of_changes()
+  local bufnr, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
+  local chats = by_root[M.current().root]
+  local there = vim.iter({ { chats.used }, chats.all }):flatten():find(function(session)
+    return session.review:current(bufnr, row) ~= nil
+  end)
+  local session = M.of_chat(bufnr) or there or chats.used
+  M.use(session)
+  return session
 end
 
 --- The conversation that a buffer belongs to, if there is one. Cheap: status lines ask on every redraw.

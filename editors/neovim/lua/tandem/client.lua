@@ -333,7 +333,17 @@ function M.watch_buffers()
   end
   watching = true
   local group = api.nvim_create_augroup('tandem', {})
-  api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufWritePost', 'FileType' }, {
+  api.nvim_create_autocmd('BufFilePre', {
+    group = group,
+    desc = 'tandem: close a file whose buffer gets another name, which Neovim itself does when that is written',
+    callback = function(event)
+      local client = ready[M.attachable(event.buf)]
+      if client and vim.lsp.buf_is_attached(event.buf, client.id) then
+        vim.lsp.buf_detach_client(event.buf, client.id)
+      end
+    end,
+  })
+  api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufWritePost', 'BufFilePost', 'FileType' }, {
     group = group,
     desc = 'tandem: attach files of a workspace that has a server',
     callback = function(event)

@@ -236,15 +236,9 @@ function M.choices(id)
   end, option and option.options or {})
 end
 
---- The review that has the change under the cursor, of whichever chat of the workspace.
 ---@return tandem.Review
-local function review_here()
-  local current = session()
-  local bufnr, row = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1] - 1
-  local there = vim.iter(require('tandem.chats').of_root(current.root)):find(function(other)
-    return other.review:current(bufnr, row) ~= nil
-  end)
-  return (there or current).review
+local function review()
+  return require('tandem.chats').of_changes().review
 end
 
 ---@param problem? string
@@ -277,13 +271,13 @@ function M.reject(scope)
   if not scope and require('tandem.permission').pending() then
     return complain(require('tandem.permission').answer('reject_once', 'reject_always'))
   end
-  review_here():decide('reject', scope or 'hunk')
+  review():decide('reject', scope or 'hunk')
 end
 
 --- Keeps a change under review, which removes it from the list.
 ---@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor
 function M.keep(scope)
-  review_here():decide('keep', scope or 'hunk')
+  review():decide('keep', scope or 'hunk')
 end
 
 --- Rejects the hunk under the cursor, whatever is being asked.
@@ -293,27 +287,27 @@ end
 
 --- Undoes everything the last turn changed, closed files included, except lines that were edited since.
 function M.undo()
-  session().review:restore('undo')
+  review():restore('undo')
 end
 
 --- Redoes the last undo.
 function M.redo()
-  session().review:restore('redo')
+  review():restore('redo')
 end
 
 --- Shows what turns changed: a quickfix list, and the old text above the new; again: hides it.
 function M.review()
-  session().review:toggle()
+  review():toggle()
 end
 
 --- Goes to the next change to review.
 function M.next_hunk()
-  session().review:jump(1)
+  review():jump(1)
 end
 
 --- Goes to the previous change to review.
 function M.prev_hunk()
-  session().review:jump(-1)
+  review():jump(-1)
 end
 
 --- Shows a chat, as the current one of its workspace.

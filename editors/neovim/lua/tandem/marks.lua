@@ -4,7 +4,6 @@ local cells = require('tandem.cells')
 
 local api = vim.api
 local hunks = api.nvim_create_namespace('tandem.review')
-local signs = api.nvim_create_namespace('tandem.review.signs')
 
 --- The most rows that a virtual line takes.
 local MAX_ROWS = 10
@@ -65,6 +64,19 @@ local function reveal_above(bufnr, count)
   end
 end
 
+local placed = 0
+
+--- Places a mark with a number of its own: a buffer can have those of several chats, and one that is opened again starts without.
+---@param bufnr integer
+---@param row integer
+---@param options vim.api.keyset.set_extmark
+---@return integer mark
+local function place(bufnr, row, options)
+  placed = placed + 1
+  options.id = placed
+  return api.nvim_buf_set_extmark(bufnr, hunks, row, 0, options)
+end
+
 --- Marks a hunk at the position from the server.
 ---@param change tandem.Change
 ---@param bufnr integer
@@ -76,7 +88,7 @@ local function draw(change, bufnr, open)
   local removed, beyond = last == first, first == count
   local row = beyond and count - 1 or first
   local old = open and M.virtual(bufnr, lines_of(change.hunk.oldText), 'TandemReviewDelete') or nil
-  change.mark = api.nvim_buf_set_extmark(bufnr, hunks, row, 0, {
+  change.mark = place(bufnr, row, {
     end_row = math.max(last, row),
     end_col = 0,
     hl_group = open and not removed and 'TandemReviewAdd' or nil,
@@ -88,8 +100,9 @@ local function draw(change, bufnr, open)
   if old and row == 0 and not beyond then
     reveal_above(bufnr, #old)
   end
+  change.signs = {}
   for line = row, math.max(last - 1, row) do
-    api.nvim_buf_set_extmark(bufnr, signs, line, 0, {
+    change.signs[#change.signs + 1] = place(bufnr, line, {
       sign_text = removed and (beyond and '▁' or '▔') or '▎',
       sign_hl_group = removed and 'TandemDelete' or 'TandemAdd',
       priority = 9,
@@ -97,14 +110,13 @@ local function draw(change, bufnr, open)
   end
 end
 
---- Takes the marks out of the buffers of these changes.
+--- Takes the marks of these changes out of the buffers.
 ---@param changes tandem.Change[]
 function M.clear(changes)
   for _, change in ipairs(changes) do
-    local bufnr = M.loaded(change.path)
-    if bufnr then
-      api.nvim_buf_clear_namespace(bufnr, hunks, 0, -1)
-      api.nvim_buf_clear_namespace(bufnr, signs, 0, -1)
+    local bufnr = change.mark and M.loaded(change.path)
+    for _, mark in ipairs(bufnr and { change.mark, unpack(change.signs) } or {}) do
+      api.nvim_buf_del_extmark(bufnr, hunks, mark)
     end
   end
 end

@@ -6,6 +6,11 @@ local M = {}
 ---@type table<string, integer> how many line breaks the server knows, by document
 local known = {}
 
+--- The version of each document that the server was told last. Neovim's own is one for all servers, and starts again at 0
+--- when it opens the document in another one.
+---@type table<string, integer>
+M.versions = {}
+
 ---@param text string
 ---@return integer
 local function breaks(text)
@@ -24,9 +29,13 @@ end
 ---@param params table
 ---@return table
 function M.checked(method, params)
-  local uri = vim.tbl_get(params or {}, 'textDocument', 'uri')
+  local document = params and params.textDocument or {}
+  local uri = document.uri
+  if document.version then
+    M.versions[uri] = document.version
+  end
   if method == 'textDocument/didOpen' then
-    known[uri] = breaks(params.textDocument.text)
+    known[uri] = breaks(document.text)
   elseif method == 'textDocument/didChange' and known[uri] then
     for _, change in ipairs(params.contentChanges) do
       local range = change.range
@@ -37,7 +46,7 @@ function M.checked(method, params)
     if known[uri] ~= api.nvim_buf_line_count(bufnr) - (vim.bo[bufnr].eol and 0 or 1) then
       local text = text_of(bufnr)
       known[uri] = breaks(text)
-      return { textDocument = params.textDocument, contentChanges = { { text = text } } }
+      return { textDocument = document, contentChanges = { { text = text } } }
     end
   end
   return params

@@ -24,6 +24,7 @@ local api = vim.api
 ---@field created boolean
 ---@field hunk tandem.ReviewedHunk
 ---@field mark? integer extmark in the file's buffer, when that is loaded
+---@field signs? integer[] and those of its lines
 
 ---@class tandem.Review
 ---@field private session tandem.Session

@@ -247,6 +247,7 @@ function Session:send(method, message)
     self.began_at = vim.uv.now()
     self:enter('running')
   end
+  require('tandem.chats').use(self)
   self.chat:show()
   status.changed(self)
   self:open(function(problem)

@@ -19,10 +19,11 @@ return function(t, use)
   end
 
   ---@param buf integer
-  ---@return integer version as Neovim's language client counts it
+  ---@return integer version that the server was told
   local function version_of(buf)
-    vim.lsp.util.buf_versions[buf] = api.nvim_buf_get_changedtick(buf)
-    return vim.lsp.util.buf_versions[buf]
+    local document = { uri = vim.uri_from_bufnr(buf), version = api.nvim_buf_get_changedtick(buf) }
+    require('tandem.mirror').checked('textDocument/didChange', { textDocument = document })
+    return document.version
   end
 
   t.test('an edit for the current version is applied', function()
