@@ -104,6 +104,20 @@ function M.test(t, model, use)
     return found
   end
 
+  t.test('the next change is gone to from the chat, too', function()
+    local buf = use.project('from-the-chat')
+    model:script({ use.edit_call('c1', 'hello', 'bonjour') }, { { text = 'French.' } })
+    use.edit_mode()
+    vim.cmd('Tandem ask Greet in French')
+    use.wait_idle()
+    vim.cmd('Tandem chat')
+    t.wait('the change', function()
+      return #use.session().review.changes == 1
+    end)
+    require('tandem').next_hunk()
+    t.equal({ api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] }, { buf, 2 })
+  end)
+
   t.test('the changes of a turn are marked and counted', function()
     local buf = changed('marked')
     wait_changes(2)

@@ -7,12 +7,18 @@ local M = {}
 ---@field line? integer 1-based
 ---@field column? integer 1-based
 
+--- Whether a window keeps its buffer, as the chat's does.
+---@param win integer
+---@return boolean
+local function is_fixed(win)
+  return vim.fn.exists('+winfixbuf') == 1 and vim.wo[win].winfixbuf
+end
+
 --- A window of this tab page that shows a file, the one used last if it does; else a new one.
 ---@return integer win
 local function code_window()
   local function shows_code(win)
-    local fixed = vim.fn.exists('+winfixbuf') == 1 and vim.wo[win].winfixbuf
-    return api.nvim_win_get_config(win).relative == '' and vim.bo[api.nvim_win_get_buf(win)].buftype == '' and not fixed
+    return api.nvim_win_get_config(win).relative == '' and vim.bo[api.nvim_win_get_buf(win)].buftype == '' and not is_fixed(win)
   end
   local wins = api.nvim_tabpage_list_wins(0)
   table.insert(wins, 1, vim.fn.win_getid(vim.fn.winnr('#')))
@@ -26,10 +32,16 @@ local function code_window()
   return api.nvim_open_win(buf, false, { split = 'left', win = -1 })
 end
 
---- Opens a file in the current window, or beside it where a changed buffer has to stay ('nohidden').
+--- Shows a file in the current window, or beside it where its buffer has to stay: the chat, or a changed one ('nohidden').
 ---@param path string
 function M.edit(path)
+  if is_fixed(0) then
+    api.nvim_set_current_win(code_window())
+  end
   local buf = api.nvim_get_current_buf()
+  if vim.fs.normalize(api.nvim_buf_get_name(buf)) == vim.fs.normalize(path) then
+    return
+  end
   local stays = vim.bo[buf].modified and not vim.o.hidden and #vim.fn.win_findbuf(buf) == 1
   vim.cmd[stays and 'split' or 'edit'](vim.fn.fnameescape(path))
 end
@@ -39,9 +51,7 @@ end
 function M.open(place)
   api.nvim_set_current_win(code_window())
   vim.cmd("normal! m'")
-  if vim.fs.normalize(api.nvim_buf_get_name(0)) ~= vim.fs.normalize(place.path) then
-    M.edit(place.path)
-  end
+  M.edit(place.path)
   if place.line then
     local line = math.max(1, math.min(place.line, api.nvim_buf_line_count(0)))
     api.nvim_win_set_cursor(0, { line, math.max(0, (place.column or 1) - 1) })

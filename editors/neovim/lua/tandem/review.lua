@@ -336,9 +336,7 @@ function Review:jump(step)
   local ordered = step == 1 and self.changes or vim.iter(self.changes):rev():totable()
   local target = vim.iter(ordered):find(step == 1 and is_after or is_before) or ordered[1]
   vim.cmd("normal! m'")
-  if vim.fs.normalize(target.path) ~= path then
-    require('tandem.jump').edit(target.path)
-  end
+  require('tandem.jump').edit(target.path)
   local last = api.nvim_buf_line_count(0)
   api.nvim_win_set_cursor(0, { math.min(marks.rows(target) + 1, last), 0 })
   vim.cmd('normal! zv')
