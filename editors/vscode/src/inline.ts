@@ -43,6 +43,9 @@ const CONTROLLER = "tandem.inline";
 const INPUT_MS = 3000;
 /** The widget redraws itself up to 100 ms after its comments changed, and closes an input that was sent: only then can it have the focus. */
 const DRAWN_MS = 250;
+const FOCUS_TRIES = 4;
+/** From the widget to its input. */
+const NEXT = "widgetNavigation.focusNext";
 
 /** A displayed hunk of the proposal. */
 interface Shown extends Comment {
@@ -176,7 +179,7 @@ export class Inline implements Disposable {
     const editor = window.visibleTextEditors.find(({ document }) => document === edit?.document);
     const isThere = edit !== undefined && editor?.selection.end.line === edit.lines.last;
     if (isThere) {
-      const steps = ["workbench.action.focusCommentOnCurrentLine", "widgetNavigation.focusNext"];
+      const steps = ["workbench.action.focusCommentOnCurrentLine", NEXT];
       await commands.executeCommand("runCommands", { commands: steps });
     }
     return isThere;
@@ -192,10 +195,19 @@ export class Inline implements Disposable {
     }
   }
 
-  /** The clock starts when the window has the comments, which is late on a busy machine: it answers in the order in which it is told. */
+  /**
+   * Once the window has the comments, which is late on a busy machine: it answers in the order in which it is told. The widget can learn late, too, that it
+   * has the focus, and ignores the second step until then; in the input, that step does nothing.
+   */
   private async focusSoon(): Promise<void> {
-    await commands.executeCommand("setContext", "tandem.inlineOpen", this.edit !== undefined);
-    setTimeout(() => void this.focusInput(), DRAWN_MS);
+    const { edit } = this;
+    await commands.executeCommand("setContext", "tandem.inlineOpen", edit !== undefined);
+    await drawn();
+    await this.focusInput();
+    for (let tries = 0; tries < FOCUS_TRIES && edit === this.edit; tries++) {
+      await drawn();
+      await commands.executeCommand(NEXT);
+    }
   }
 
   /** Sends what is in the input; with nothing in it, keeps the proposal. */
@@ -395,6 +407,10 @@ export class Inline implements Disposable {
     const taken = pieces.filter((piece) => !left.has(piece) && piece.before.length > 0);
     return taken.map(({ line, before }) => new Range(lines.first + line, 0, lines.first + line + before.length - 1, 0));
   }
+}
+
+function drawn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, DRAWN_MS));
 }
 
 /** The editor opens a document for the widget's input. */
