@@ -31,14 +31,14 @@ local api = vim.api
 ---@field changes tandem.Change[] by file and line
 ---@field private open boolean whether the old text is shown
 ---@field private list? integer id of the quickfix list
----@field private restores fun()[] the one that runs, and those that wait for it
-local Review = {}
+---@field private restores { review: tandem.Review, run: fun(), runs?: true }[] of all chats: the one that runs, and those that wait for it
+local Review = { restores = {} }
 Review.__index = Review
 
 ---@param session tandem.Session
 ---@return tandem.Review
 function Review.new(session)
-  local review = setmetatable({ session = session, changes = {}, open = false, restores = {} }, Review)
+  local review = setmetatable({ session = session, changes = {}, open = false }, Review)
   api.nvim_create_autocmd('BufReadPost', {
     desc = 'tandem: mark pending changes in files opened or reloaded later',
     callback = function(event)
@@ -136,7 +136,12 @@ end
 
 --- Forgets everything: the conversation is over.
 function Review:forget()
-  self.restores = {}
+  for index = #self.restores, 1, -1 do
+    if self.restores[index].review == self then
+      table.remove(self.restores, index)
+    end
+  end
+  self:run_first()
   self:take({ turns = {} })
 end
 
@@ -192,23 +197,31 @@ local way_back = { undo = ':Tandem redo reapplies it', redo = ':Tandem undo undo
 ---@param turn? integer
 ---@param callback? fun()
 function Review:restore(action, turn, callback)
-  local waiting = self.restores
-  table.insert(waiting, function()
+  local waiting, restore = self.restores, { review = self }
+  function restore.run()
     self:request({ action = action, turn = turn }, function(result, problem)
-      table.remove(waiting, 1)
+      if waiting[1] == restore then
+        table.remove(waiting, 1)
+      end
       if result then
         self:restored(action, result, callback)
       elseif problem then
         self.session.chat:notice(problem) -- which files, and why: too long for a message
         self:refresh()
       end
-      if waiting[1] and waiting == self.restores then
-        waiting[1]()
-      end
+      self:run_first()
     end)
-  end)
-  if #waiting == 1 then
-    waiting[1]()
+  end
+  table.insert(waiting, restore)
+  self:run_first()
+end
+
+---@private
+function Review:run_first()
+  local first = self.restores[1]
+  if first and not first.runs then
+    first.runs = true
+    first.run()
   end
 end
 
