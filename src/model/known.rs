@@ -162,6 +162,9 @@ mod tests {
         check("claude-sonnet-5-5", 1_000_000, Some(2.0));
         check("claude-3-opus-20240229", 200_000, None);
         check("gpt-7-sol", 272_000, None);
+        check("gemini-4-argon", 1_048_576, Some(4.0));
+        // The coding plan has names of its own.
+        check("k3-256k", 262_144, None);
         check("openai/gpt-oss-120b", 131_072, None);
         assert_eq!(find("scripted"), None);
         assert_eq!(find("text-embedding-3-large"), None);
