@@ -481,7 +481,7 @@ local events = {}
 
 function events:turn(event)
   local chat, before, typed, unread = self.chats[self.chat], vim.deepcopy(self.texts), {}, {}
-  local replies, plans = {}, {}
+  local replies, plans, changes = {}, {}, false
   self.half_undone = false
   local all = { path = NAMES[1], more_paths = vim.list_slice(NAMES, 2) }
   replies[1] = { { call = { id = 'r', name = 'read_file', arguments = all } } }
@@ -494,6 +494,7 @@ function events:turn(event)
       typed[typing.name], unread[typing.name] = true, true
     end
     local call = self:call(act, 'c' .. number, unread)
+    changes = changes or call ~= nil
     if act.what ~= 'edit' and act.what ~= 'write' then
       unread[act.what == 'move' and act.to or act.name] = true
     end
@@ -538,7 +539,8 @@ function events:turn(event)
       self.t.equal(now, cursor, 'the cursor is on another line')
     end
   end
-  if not vim.deep_equal(before, self.texts) then
+  -- A turn in which only the person changed something is none to undo.
+  if changes and not vim.deep_equal(before, self.texts) then
     self:touched(chat)
     chat.undone = {}
     table.insert(chat.done, { count = self.count, before = before, after = vim.deepcopy(self.texts), touched = next(typed) ~= nil or self.half_undone })
