@@ -303,12 +303,10 @@ impl<'a> Revert<'a> {
         Ok(())
     }
 
-    /// Puts back what git keeps besides its state, and takes away what the command made of that. An object stays: it harms
-    /// nobody.
+    /// Puts back what git keeps besides its state, and takes away what the command made of that.
     fn put_back(&self, change: &EntryChange, has_moved: bool) -> Result<(), Reason> {
         let (dir, path) = self.place(&change.path)?;
-        let is_object = || path.iter().any(|part| part == "objects");
-        let is_made = change.before == Entry::Absent && !has_moved && !is_object();
+        let is_made = change.before == Entry::Absent && !has_moved;
         if !is_made && !change.before.is_in_backup() {
             return Ok(());
         }

@@ -313,9 +313,9 @@ fn names(root: &Path) -> Vec<String> {
         .lines()
         .map(str::to_owned)
         .collect();
-    let mut ahead = vec![root.join(".git")];
+    let mut ahead = vec![root.join(".git"), root.join(".git/objects/info")];
     while let Some(folder) = ahead.pop() {
-        for entry in folder.read_dir().unwrap().flatten() {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
             let path = entry.path();
             names.push(path.display().to_string());
             ahead.extend(Some(path).filter(|path| path.is_dir() && !path.ends_with("objects")));
@@ -326,7 +326,7 @@ fn names(root: &Path) -> Vec<String> {
 }
 
 /// A command, what the list of changes names of it after the root, and what undo says.
-const OF_GIT: [(&str, &str, &str); 12] = [
+const OF_GIT: [(&str, &str, &str); 13] = [
     ("echo two > a; git commit -qam two", "a", "branch main, a"),
     (
         "git commit -q --allow-empty -m two",
@@ -353,6 +353,11 @@ const OF_GIT: [(&str, &str, &str); 12] = [
         "wt/.git.held, wt/a",
     ),
     ("git rebase side", "a", "git's HEAD, a"),
+    (
+        "mkdir -p .git/objects/info; echo /nowhere > .git/objects/info/alternates",
+        ".git/objects/info/alternates",
+        ".git/objects/info/alternates",
+    ),
     ("git merge side", "a", "a"),
     (
         "git -c protocol.file.allow=always submodule add -q ./other sub",
