@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::change_set::{EntryChange, joined};
@@ -45,8 +46,19 @@ pub(crate) struct Checkpoints {
     turns: Vec<TurnChanges>,
     /// What was undone or rejected, the latest at the end.
     reversals: Vec<Reversal>,
+    next_reversal: u64,
     store: Store,
     undoable: watch::Sender<Undoable>,
+}
+
+/// What reverts a reversal.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    /// A redo, as long as no turn changes anything.
+    Undo,
+    /// An undo.
+    Rejection,
 }
 
 /// What a turn changed.
@@ -65,6 +77,7 @@ impl Checkpoints {
         Self {
             turns: Vec::new(),
             reversals: Vec::new(),
+            next_reversal: 0,
             store: Store::new(folder),
             undoable,
         }
@@ -127,7 +140,8 @@ impl Checkpoints {
     /// A turn changed something: what was undone before can't be redone any more.
     async fn change(&mut self, turn: u64, changes: ChangeSet) {
         if !changes.is_empty() {
-            self.reversals.retain(|reversal| !reversal.by_undo);
+            self.reversals
+                .retain(|reversal| reversal.kind == Kind::Rejection);
         }
         self.add(turn, changes).await;
     }
@@ -164,12 +178,12 @@ impl Checkpoints {
     }
 
     fn publish(&self) {
-        let last = |by_undo: bool| {
+        let last = |kind: Kind| {
             let mut all = self.reversals.iter().rev();
-            Some(all.find(|reversal| reversal.by_undo == by_undo)?.since)
+            Some(all.find(|reversal| reversal.kind == kind)?.since)
         };
         let undo = self.turns.iter().map(|entry| entry.since).max();
-        let (undo, redo) = (undo.max(last(false)), last(true));
+        let (undo, redo) = (undo.max(last(Kind::Rejection)), last(Kind::Undo));
         self.undoable.send_replace(Undoable { undo, redo });
     }
 }

@@ -919,6 +919,37 @@ fn undo_restores_what_a_restore_reverted_after_it_undid_the_next_turn() {
 }
 
 #[test]
+fn the_undo_of_a_restore_leaves_a_later_rejection_alone() {
+    let names = ["a", "b", "c", "d"];
+    let world = world(&names.map(|name| write(name, "new\n")));
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    for _ in names {
+        turn(&mut client, &session);
+    }
+    // The restore rejects `b` as the third reversal, and so does the last rejection `d` once *keep all* settled that.
+    for (action, more) in [
+        ("undo", json!({})),
+        ("undo", json!({})),
+        ("restore", json!({ "turn": 2 })),
+        ("keep", json!({})),
+        ("redo", json!({ "turn": 4 })),
+        ("reject", json!({})),
+    ] {
+        let answer = review(&mut client, &session, action, more);
+        assert!(answer["error"].is_null(), "{action}: {answer}");
+    }
+    let back = undo(&mut client, &session);
+    assert_eq!(
+        back["result"]["message"], "restored turn 2 and later",
+        "{back}"
+    );
+    assert!(!world.path().join("d").exists(), "{back}");
+    undo(&mut client, &session);
+    assert_eq!(world.read("d"), "new\n");
+}
+
+#[test]
 fn restore_reverts_files_and_conversation_and_can_be_undone() {
     let world = world(&[
         edit("a.rs", &[("one", "two")]),

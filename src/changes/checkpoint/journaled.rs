@@ -109,6 +109,8 @@ impl Checkpoints {
             Journaled::Changed(turn, changes) => self.change(turn, changes).await,
             Journaled::Reviewed(Settled::Reversed(Reversals { gone, new })) => {
                 self.reversals.retain(|one| !gone.contains(&one.id));
+                let next = new.iter().map(|one| one.id + 1);
+                self.next_reversal = next.fold(self.next_reversal, u64::max);
                 self.reversals.extend(new);
             }
             Journaled::Reviewed(Settled::Turn(TurnReview { turn, left })) => {

@@ -5,20 +5,18 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::Checkpoints;
 use super::reviewed::{ReviewError, Reviewed, named, refused, stayed};
 use super::undo::Undone;
+use super::{Checkpoints, Kind};
 use crate::changes::revert::Left;
 use crate::workspace::Workspace;
 
 /// What a person undid or rejected in one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reversal {
-    /// Its number in the session.
+    /// Its number in the session, which no other gets.
     pub id: u64,
-    /// Whether redo reverts it, as long as no turn changes anything; else undo does.
-    #[serde(default)]
-    pub by_undo: bool,
+    pub kind: Kind,
     /// When.
     #[serde(skip, default = "Instant::now")]
     pub since: Instant,
@@ -39,12 +37,12 @@ pub(crate) struct Reversals {
 
 impl Checkpoints {
     /// Notes what was undone in one step, so that it can be reverted; returns its number.
-    pub(super) fn push(&mut self, by_undo: bool, last_turn: u64, undone: Vec<Undone>) -> u64 {
-        let ids = self.reversals.iter().map(|reversal| reversal.id);
-        let id = ids.max().map_or(0, |last| last + 1);
+    pub(super) fn push(&mut self, kind: Kind, last_turn: u64, undone: Vec<Undone>) -> u64 {
+        let id = self.next_reversal;
+        self.next_reversal += 1;
         self.reversals.push(Reversal {
             id,
-            by_undo,
+            kind,
             since: Instant::now(),
             last_turn,
             undone,
@@ -55,20 +53,23 @@ impl Checkpoints {
     /// Notes what can be redone: with the rest of the turn if the system refused that before.
     pub(super) fn push_undone(&mut self, undone: Undone) {
         let is_of_turn = |last: &&mut Reversal| {
-            last.by_undo && last.undone.iter().all(|one| one.turn == undone.turn)
+            last.kind == Kind::Undo && last.undone.iter().all(|one| one.turn == undone.turn)
         };
         match self.reversals.last_mut().filter(is_of_turn) {
             Some(last) => {
                 last.since = Instant::now();
                 last.undone.push(undone);
             }
-            None => _ = self.push(true, undone.turn, vec![undone]),
+            None => _ = self.push(Kind::Undo, undone.turn, vec![undone]),
         }
     }
 
     /// Where the last rejection is, if no turn changed something since.
     pub fn to_unreject(&self) -> Option<usize> {
-        let index = self.reversals.iter().rposition(|one| !one.by_undo)?;
+        let index = self
+            .reversals
+            .iter()
+            .rposition(|one| one.kind == Kind::Rejection)?;
         let last_turn = self.reversals.get(index)?.last_turn;
         let is_last = !self.turns.iter().any(|entry| entry.turn > last_turn);
         is_last.then_some(index)
@@ -76,8 +77,7 @@ impl Checkpoints {
 
     /// Where the rejection of this number is, if it is still there.
     pub fn rejection(&self, id: u64) -> Option<usize> {
-        let is_it = |one: &Reversal| !one.by_undo && one.id == id;
-        self.reversals.iter().position(is_it)
+        self.reversals.iter().position(|one| one.id == id)
     }
 
     /// The undone turn to redo, or the one undone last.
@@ -85,7 +85,7 @@ impl Checkpoints {
         let is_of = |undone: &Undone| turn.is_none_or(|turn| turn == undone.turn);
         self.reversals
             .iter()
-            .rposition(|reversal| reversal.by_undo && reversal.undone.iter().all(is_of))
+            .rposition(|reversal| reversal.kind == Kind::Undo && reversal.undone.iter().all(is_of))
     }
 
     /// Redoes an undone turn, or the one undone last.

@@ -8,7 +8,7 @@ use super::reviewed::{
     ReviewError, Reviewed, ReviewedFile, ReviewedTurn, named, nothing, refused, stayed,
 };
 use super::undo::{Undone, first_of_git};
-use super::{Checkpoints, TurnChanges};
+use super::{Checkpoints, Kind, TurnChanges};
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::edits::{self, Text};
 use crate::changes::in_workspace::TextFile;
@@ -129,7 +129,8 @@ impl Checkpoints {
         }
         let message = if *selection == Selection::default() {
             self.turns.clear();
-            self.reversals.retain(|reversal| reversal.by_undo);
+            self.reversals
+                .retain(|reversal| reversal.kind == Kind::Undo);
             "Changes kept".to_owned()
         } else {
             let entry = self.find(selection)?;
@@ -208,7 +209,7 @@ impl Checkpoints {
                     .await?
             }
         };
-        self.push(false, last_turn, undone);
+        self.push(Kind::Rejection, last_turn, undone);
         self.forget_settled();
         Ok(reviewed)
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Checkpoints;
 use super::reviewed::{ReviewError, Reviewed, named, refused, stayed, word_of_git};
+use super::{Checkpoints, Kind};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::EntryChange;
 use crate::changes::in_workspace::{Purpose, revert_in};
@@ -130,7 +130,7 @@ impl Checkpoints {
         }
         let rejection = last_turn
             .filter(|_| !all.is_empty())
-            .map(|last_turn| self.push(false, last_turn, all));
+            .map(|last_turn| self.push(Kind::Rejection, last_turn, all));
         let files = if paths.is_empty() {
             String::new()
         } else {
