@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Person, Redactor, Tool};
 use crate::workspace::Editor;
 use call::McpTool;
-use connection::{Broken, Connection};
+use connection::{Broken, Connection, List};
 use era::Eras;
 use keep::{State, Status, keep};
 use listing::{Listing, Names};
@@ -440,10 +440,14 @@ pub async fn try_out(server: &Server) -> Result<Tried, String> {
     let name = connection.name.clone();
     let mirrors = connection.line.mirrors();
     connection.close().await;
-    let Listing { tools, notices } = Listing::new(listed.map_err(why)?.tools, mirrors);
+    let List {
+        tools, mut notices, ..
+    } = listed.map_err(why)?;
+    let listing = Listing::new(tools, mirrors);
+    notices.extend(listing.notices);
     Ok(Tried {
         name,
-        tools: tools.len(),
+        tools: listing.tools.len(),
         notices,
     })
 }

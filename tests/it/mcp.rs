@@ -344,7 +344,7 @@ fn listed_tools_become_valid_for_all_providers() {
 }
 
 #[test]
-fn long_tool_descriptions_are_bounded() {
+fn endless_lists_and_long_descriptions_are_bounded() {
     let world = World::new(calls(&[]));
     configure(&world, "chatty");
     let mut client = world.client();

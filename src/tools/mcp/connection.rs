@@ -301,19 +301,27 @@ pub(super) struct List {
     pub tools: Vec<Option<Listed>>,
     /// How long the list is valid, if the server says so.
     pub fresh: Option<Duration>,
+    /// What was omitted, to complete `MCP server x …`.
+    pub notices: Vec<String>,
 }
 
 /// The tools a server lists.
 pub(super) async fn list(line: &Line) -> Result<List, Broken> {
-    let (tools, fresh) = pages(line, "tools").await?;
+    let mut notices = Vec::new();
+    let (tools, fresh) = pages(line, "tools", &mut notices).await?;
     let tools = tools.into_iter().map(Listed::read).collect();
-    Ok(List { tools, fresh })
+    Ok(List {
+        tools,
+        fresh,
+        notices,
+    })
 }
 
-/// All pages of a list, and how long they are valid, if the server says so.
+/// The pages of a list, and how long they are valid, if the server says so.
 pub(super) async fn pages(
     line: &Line,
     kind: &str,
+    notices: &mut Vec<String>,
 ) -> Result<(Vec<Value>, Option<Duration>), Broken> {
     let mut all = Vec::new();
     let mut fresh: Option<Duration> = None;
@@ -335,8 +343,11 @@ pub(super) async fn pages(
         }
         match answer["nextCursor"].take() {
             Value::String(cursor) => params = json!({ "cursor": cursor }),
-            _ => break,
+            _ => return Ok((all, fresh)),
         }
     }
+    notices.push(format!(
+        "lists more than {PAGES} pages of {kind}; the others are left out"
+    ));
     Ok((all, fresh))
 }

@@ -161,13 +161,17 @@ async fn serve(
 ) -> Broken {
     loop {
         let line = connection.line.clone();
-        let List { tools, fresh } = match connection.tools().await {
+        let List {
+            tools,
+            fresh,
+            notices: omitted,
+        } = match connection.tools().await {
             Ok(listed) => listed,
             Err(_closed) if line.is_over() => return Broken::again(connection.ended().await),
             Err(broken) => return broken,
         };
         let listing = Listing::new(tools, line.mirrors());
-        for notice in &listing.notices {
+        for notice in omitted.iter().chain(&listing.notices) {
             notices.say(format!("MCP server `{}` {notice}", server.name));
         }
         status.send_modify(|status| {

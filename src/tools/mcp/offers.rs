@@ -68,7 +68,7 @@ async fn listed(connection: &Connection, kind: &str, notices: &mut Vec<String>) 
     if !connection.has(kind) {
         return Vec::new();
     }
-    match pages(&connection.line, kind).await {
+    match pages(&connection.line, kind, notices).await {
         Ok((mut all, _valid)) => {
             if all.len() > MOST {
                 notices.push(format!(

@@ -80,6 +80,12 @@ impl Server {
                     "serverInfo": { "name": "Tricks", "version": "1.2" },
                 })),
                 "tools/list" if self.role == "listless" => Some(json!("nonsense")),
+                "tools/list" if !message["params"]["cursor"].is_null() => {
+                    Some(json!({ "tools": [], "nextCursor": "on" }))
+                }
+                "tools/list" if self.role == "chatty" => {
+                    Some(json!({ "tools": self.tools(), "nextCursor": "on" }))
+                }
                 "tools/list" => Some(json!({ "tools": self.tools() })),
                 "tools/call" => self.call(&message),
                 "prompts/list" | "resources/list" if self.role == "sulking" => Some(json!(7)),
