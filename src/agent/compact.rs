@@ -42,6 +42,9 @@ pub(super) const ASK: &str = "Summarize the conversation so far for yourself: yo
     ## Next steps\nWhat to do next, in order.\n\
     Leave out anything that can be read again. Don't call tools.";
 
+/// What is added to it after a summary that was cut off.
+pub(super) const BRIEFLY: &str = "\nYour last summary was cut off: use at most 300 words.";
+
 /// Introduces a person's message that is quoted verbatim.
 const SAID: &str = "I said";
 

@@ -132,6 +132,31 @@ fn then_the_model_summarizes() {
 }
 
 #[test]
+fn a_summary_that_is_cut_off_is_requested_again_and_says_so_if_it_is_cut_once_more() {
+    let cut = json!([{ "text": "We chose" }, { "finish": "length" }]);
+    for whole in [true, false] {
+        let mut script = vec![json!([{ "text": "long ".repeat(11_000) }]), cut.clone()];
+        if whole {
+            script.push(json!([{ "text": "We chose blue." }]));
+        } else {
+            script.extend([cut.clone(), cut.clone()]);
+        }
+        script.push(json!([{ "text": "Blue." }]));
+        let world = World::new(script.into());
+        let mut client = client(&world, 16_000);
+        let session = client.session(&world);
+        ask(&mut client, &session, "talk");
+        ask(&mut client, &session, "which color?");
+        let again = messages(&world, 2).pop().unwrap().to_string();
+        assert!(again.contains("at most 300 words"), "{again}");
+        let last = world.rehearsal().requests().pop().unwrap().to_string();
+        let is_said = last.contains("summary was cut off here");
+        assert_eq!(is_said, !whole, "{last}");
+        assert!(last.contains("We chose blue.") == whole, "{last}");
+    }
+}
+
+#[test]
 fn context_overflow_is_recovered_twice_in_a_row() {
     let world = World::new(json!([
         [{ "text": "Hello." }],

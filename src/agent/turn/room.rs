@@ -17,7 +17,9 @@ use crate::agent::compact;
 use crate::agent::event::AgentEvent;
 use crate::agent::{Entry, Step};
 use crate::model::collect::{Collector, Outcome};
-use crate::model::{ErrorCode, Failure, Message, ModelEvent, ModelRequest, Provider, Usage};
+use crate::model::{
+    ErrorCode, Failure, Finish, Message, ModelEvent, ModelRequest, Provider, Usage,
+};
 
 /// How long an answer waits for the endpoint's information about its model.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -301,10 +303,11 @@ impl State {
             })
             .await;
         let mut old = compact::digest(old, &self.turn.provider);
-        let mut summary = Err(None);
+        let (mut ask, mut summary) = (compact::ASK.to_owned(), Err(None));
         for _ in 0..TRIES {
-            summary = self.say(&old).await;
+            summary = self.say(&old, &ask).await;
             match &summary {
+                Ok(text) if text.ends_with(CUT) => ask += compact::BRIEFLY,
                 Err(Some(error)) if error.code == ErrorCode::ContextOverflow => {
                     old = self.later_half(&old);
                 }
@@ -344,8 +347,8 @@ impl State {
     }
 
     /// Requests the summary. `Err(None)`: there is none, and no error to report.
-    async fn say(&mut self, old: &[Arc<Entry>]) -> Result<String, Option<Failure>> {
-        let ask = Message::text(compact::ASK);
+    async fn say(&mut self, old: &[Arc<Entry>], ask: &str) -> Result<String, Option<Failure>> {
+        let ask = Message::text(ask);
         let messages = old
             .iter()
             .map(|entry| entry.encoded().clone())
@@ -378,14 +381,26 @@ impl State {
         if let Some(usage) = collected.usage {
             self.account(usage).await;
         }
+        let mut text = collected.message.text;
         match collected.outcome {
             Outcome::Error(error) => Err(Some(error)),
-            Outcome::Ok if !collected.message.text.trim().is_empty() => Ok(collected.message.text),
-            Outcome::Ok | Outcome::Truncated => Err(None),
+            Outcome::Truncated => Err(Some(Failure::passing(
+                ErrorCode::Truncated,
+                "the model's stream ended early",
+            ))),
+            Outcome::Ok if text.trim().is_empty() => Err(None),
+            Outcome::Ok => {
+                if collected.finish == Some(Finish::Length) {
+                    text += CUT;
+                }
+                Ok(text)
+            }
         }
     }
 }
 
+/// What a summary ends with that is longer than an answer may be.
+const CUT: &str = "\n\n(This summary was cut off here.)";
 /// What half an answer is followed by.
 const CUT_OFF: &str = "(Your last answer filled the context window and was cut off. Continue.)";
 
