@@ -61,6 +61,9 @@ const PROTECTED_NAMES: &[&str] = &[
     ".husky",
     ".pre-commit-config.yaml",
     "lefthook.yml",
+    // mise trusts a file by its path, whatever is in it
+    "mise.toml",
+    ".mise.toml",
     ".devcontainer",
     ".devcontainer.json",
     // shells
@@ -80,6 +83,9 @@ const PROTECTED_NAMES: &[&str] = &[
     ".tcshrc",
     "config.fish",
 ];
+
+/// Protects what has the second name in a folder with the first.
+const PROTECTED_PAIRS: &[[&str; 2]] = &[[".github", "workflows"], [".hg", "hgrc"]];
 
 const SECRET_NAMES: &[&str] = &[
     "id_rsa",
@@ -110,7 +116,7 @@ pub fn is_protected(path: &Path) -> bool {
         .any(|name| PROTECTED_NAMES.contains(&name.as_str()))
         || names
             .windows(2)
-            .any(|pair| pair == [".github", "workflows"])
+            .any(|pair| PROTECTED_PAIRS.iter().any(|names| names == pair))
         || names
             .last()
             .is_some_and(|name| name.ends_with(".code-workspace"))
@@ -118,12 +124,7 @@ pub fn is_protected(path: &Path) -> bool {
 
 /// Whether `name` in `folder` is protected, if the folder is not.
 pub(crate) fn is_protected_in(folder: &Path, name: &OsStr) -> bool {
-    match folder.file_name() {
-        Some(last) if fold(&last.to_string_lossy()) == ".github" => {
-            is_protected(&Path::new(last).join(name))
-        }
-        _ => is_protected(Path::new(name)),
-    }
+    is_protected(&Path::new(folder.file_name().unwrap_or_default()).join(name))
 }
 
 /// Whether `path` probably holds a secret.
@@ -194,6 +195,8 @@ mod tests {
             "home/.bashrc",
             ".gvimrc",
             "src/.dir-locals-2.el",
+            "sub/.hg/hgrc",
+            "mise.toml",
         ] {
             assert!(is_protected(Path::new(path)), "{path}");
         }
@@ -206,6 +209,7 @@ mod tests {
             ".gitignore",
             ".github/CODEOWNERS",
             "git/config",
+            ".hg/store/hgrc",
             "workflows/a.yml",
             "README.md",
             ".env",
@@ -219,6 +223,7 @@ mod tests {
         for path in [
             ".github/workflows",
             "a/.GitHub/workflows",
+            ".hg/hgrc",
             "a/.envrc",
             ".git",
             "src/main.rs",
