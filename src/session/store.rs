@@ -21,8 +21,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
+pub(super) use self::list::{folder, plans};
 pub(super) use self::load::Kept;
 pub use self::origins::{LineOrigin, Wrote};
 use self::record::{Call, Head, VERSION};

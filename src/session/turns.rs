@@ -220,7 +220,7 @@ impl Actor {
     fn plan_file(&self, turn: u64) -> Option<PlanFile> {
         let state = self.models.settings.state_dir.as_deref()?;
         Some(PlanFile {
-            path: state.join("plans").join(format!("{}-{turn}.md", self.id)),
+            path: store::plans(state).join(format!("{}-{turn}.md", self.id)),
             origin: format!("(planned in turn {turn} of session {})", self.id),
         })
     }

@@ -95,6 +95,8 @@ fn a_plan_is_a_file_and_starts_as_it_was_edited() {
         told.contains("Run all tests") && told.contains("approved"),
         "{told}"
     );
+    client.call("session/delete", json!({ "sessionId": session }));
+    assert!(!file(&asked).exists(), "it is removed with its session");
 }
 
 #[test]

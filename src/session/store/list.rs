@@ -202,20 +202,28 @@ impl Sessions {
         folder.pick(after.map(file_name), count, listed).await
     }
 
-    /// Removes a session.
+    /// Removes a session, with its plans and its text.
     ///
     /// # Errors
     /// It does not exist, or a process has it open.
     pub async fn remove(&self, id: &str) -> Result<(), StoreError> {
         let _held = hold(&self.journals, id).await?;
         // First, so that a session whose text could not be removed is still listed.
-        let removed = async {
-            let folder = StateFolder::existing(self.transcripts()).await?;
-            folder.remove(&transcript(id)).await
-        };
-        match removed.await {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
+        for folder in [self.transcripts(), plans(&self.state)] {
+            let removed = async {
+                let folder = StateFolder::existing(folder).await?;
+                for name in folder.names().await? {
+                    let rest = name.strip_prefix(id);
+                    if rest.is_some_and(|rest| rest.starts_with(['.', '-'])) {
+                        folder.remove(&name).await?;
+                    }
+                }
+                io::Result::Ok(())
+            };
+            match removed.await {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
         }
         Ok(StateFolder::existing(self.journals.clone())
             .await?
@@ -295,6 +303,11 @@ fn transcript(id: &str) -> String {
 /// The folder of the journals.
 pub(in crate::session) fn folder(state: &Path) -> PathBuf {
     state.join("sessions")
+}
+
+/// The folder of the plans, each named by its session and turn.
+pub(in crate::session) fn plans(state: &Path) -> PathBuf {
+    state.join("plans")
 }
 
 pub(super) fn file_name(id: &str) -> String {
