@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::permission::Policy;
 use super::store::{Held, Journal};
 use super::{SessionId, Setup, Start, connect, environment, offers};
 use crate::agent::{Entry, Explorers, prompt};
@@ -145,13 +146,13 @@ impl Models {
     }
 
     /// The model with the beginning of its requests.
-    pub fn for_request(&mut self) -> Option<(Provider, Preamble)> {
+    pub fn for_request(&mut self, policy: &Policy) -> Option<(Provider, Preamble)> {
         let provider = self.provider.clone().ok()?;
         let preamble = self.preamble.get_or_insert_with(|| {
             let (workspace, tools) = (&self.workspace, &self.tools);
             let mut system = prompt::system(&provider, workspace, tools, &self.environment);
             prompt::append(&mut system, &self.instructions);
-            preamble(&provider, &self.id, system, tools)
+            preamble(&provider, &self.id, system, tools, policy)
         });
         Some((provider, preamble.clone()))
     }
@@ -272,9 +273,9 @@ impl Models {
     /// While the person types, a local server evaluates what the next request begins with. It costs nothing there, and
     /// the first word comes sooner: a laptop needs seconds, or minutes, to read the instructions, the tools and the
     /// session. Once for each prompt, which ends it.
-    pub async fn evaluate(&mut self, history: &[Arc<Entry>]) {
+    pub async fn evaluate(&mut self, history: &[Arc<Entry>], policy: &Policy) {
         self.look_around().await;
-        let Some((provider, preamble)) = self.for_request() else {
+        let Some((provider, preamble)) = self.for_request(policy) else {
             return;
         };
         let mut messages: Vec<_> = history
@@ -297,7 +298,7 @@ impl Models {
     }
 
     /// The explorers of a turn: their model, and the session's own tools that read.
-    pub fn explorers(&self, provider: &Provider) -> Arc<Explorers> {
+    pub fn explorers(&self, provider: &Provider, policy: &Policy) -> Arc<Explorers> {
         let explore = &self.settings.explore;
         let provider = match &explore.model {
             Some(name) => connect::provider_named(&self.settings, name, None)
@@ -310,21 +311,24 @@ impl Models {
         let model = provider.map(|provider| {
             let system = prompt::explorer(&self.workspace, explore.bounds);
             let id = format!("{}-explore", self.id).into();
-            let preamble = preamble(&provider, &id, system, &tools);
+            let preamble = preamble(&provider, &id, system, &tools, policy);
             (provider, preamble)
         });
         Explorers::new(model, tools, explore.bounds)
     }
 }
 
-/// The bytes at the beginning of every request in the session `id` with these tools.
+/// The bytes at the beginning of every request in the session `id` with those of these tools that the `policy` does not
+/// forbid.
 pub(super) fn preamble(
     provider: &Provider,
     id: &SessionId,
     system: String,
     tools: &[Arc<dyn Tool>],
+    policy: &Policy,
 ) -> Preamble {
-    let tools = tools.iter().map(|tool| spec(&**tool)).collect();
+    let tools = tools.iter().filter(|tool| !policy.forbids(&***tool));
+    let tools = tools.map(|tool| spec(&**tool)).collect();
     provider.preamble(&Instructions {
         system,
         tools,

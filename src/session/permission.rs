@@ -25,7 +25,7 @@ use crate::agent::event::{About, Offer, PermissionRequest};
 use crate::config::Mode;
 
 use crate::text::shell::{self, Dialect, Word, Words};
-use crate::tools::{CommandLine, ToolKind, Undo, Withheld};
+use crate::tools::{CommandLine, Tool, ToolKind, Undo, Withheld};
 use crate::workspace::{Workspace, native};
 
 /// The most commands of a line that one answer adds rules for.
@@ -383,6 +383,13 @@ impl Policy {
             let file = Target::new(path, workspace);
             rules.iter().any(|rule| file.touched(rule) != Touch::Not)
         })
+    }
+
+    /// Whether every call of the tool is forbidden, so that no request lists it.
+    #[must_use]
+    pub fn forbids(&self, tool: &dyn Tool) -> bool {
+        let names = |rule: &Rule| rule.names(tool.name()) || rule.names(tool.rule_name());
+        self.deny.iter().any(|rule| rule.is_bare() && names(rule))
     }
 
     /// Decides about one call.

@@ -22,7 +22,7 @@ pub(super) struct Questions {
     pub mode: Mode,
     /// The widest mode the administrator allows.
     pub widest: Mode,
-    policy: Policy,
+    pub policy: Policy,
     remembered: Option<Remembered>,
     turn: Asking,
 }

@@ -267,7 +267,9 @@ impl Actor {
         self.models.look_for_a_server().await;
         self.models.ask_for_the_window().await;
         if self.provider().is_ok_and(|provider| provider.is_free()) {
-            self.models.evaluate(&self.conversation.history).await;
+            self.models
+                .evaluate(&self.conversation.history, &self.questions.policy)
+                .await;
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::models::preamble;
+use super::permission::Policy;
 use crate::agent::{self, Steps, Turn};
 use crate::model::Instructions;
 use crate::tools::mcp::Joining;
@@ -20,6 +21,7 @@ pub(super) async fn run_turn(
     mut turn: Turn,
     mut joining: Joining,
     server_timeout: Duration,
+    policy: Policy,
     steps: Steps,
 ) {
     if !joining.is_empty() {
@@ -42,7 +44,13 @@ pub(super) async fn run_turn(
                 system,
                 ..
             } = &*turn.preamble.instructions;
-            turn.preamble = preamble(&turn.provider, conversation, system.clone(), &turn.tools);
+            turn.preamble = preamble(
+                &turn.provider,
+                conversation,
+                system.clone(),
+                &turn.tools,
+                &policy,
+            );
         }
     }
     Box::pin(agent::run_turn(turn, steps)).await;

@@ -157,7 +157,7 @@ impl Actor {
         ground: Ground,
     ) {
         self.models.stop_evaluating();
-        let Some((provider, preamble)) = self.models.for_request() else {
+        let Some((provider, preamble)) = self.models.for_request(&self.questions.policy) else {
             return;
         };
         let Cause {
@@ -169,7 +169,7 @@ impl Actor {
         let turn = Turn {
             id: name.clone(),
             goal,
-            explorers: Some(self.models.explorers(&provider)),
+            explorers: Some(self.models.explorers(&provider, &self.questions.policy)),
             provider,
             preamble,
             history: self.conversation.history.clone(),
@@ -200,6 +200,7 @@ impl Actor {
                 turn,
                 self.extensions.servers.join(),
                 self.extensions.start_timeout,
+                self.questions.policy.clone(),
                 Steps(sender),
             )),
             Ground::Copy => tokio::spawn(shadow::run_turn(turn, Steps(sender))),

@@ -267,6 +267,8 @@ fn rules_and_modes_apply_to_mcp_tools() {
         "{results:?}"
     );
     assert!(results[2].contains("mode `plan`"), "{results:?}");
+    let request = &world.rehearsal().requests()[0];
+    assert!(!offered(request).contains(&"tricks__environment"));
 }
 
 #[test]
@@ -358,7 +360,9 @@ fn endless_lists_and_long_descriptions_are_bounded() {
     );
     let notices = notices(&client).join("\n");
     assert!(
-        notices.contains("MCP server `tricks` offers more than 24 kB") && notices.contains("t59"),
+        notices.contains("MCP server `tricks` offers more than 24 kB")
+            && notices.contains("t59")
+            && notices.contains("`tricks` lists more than 20 pages of tools"),
         "{notices}"
     );
 }

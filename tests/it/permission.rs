@@ -438,7 +438,7 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
     world.write("b.txt", "open words");
     let mut client = client_with(
         &world,
-        json!({ "permissions": { "deny": ["read_file(private/**)"] } }),
+        json!({ "permissions": { "deny": ["read_file(private/**)", "run_command"] } }),
     );
     let session = client.session(&world);
     let id = client.prompt(&session, "go");
@@ -456,6 +456,12 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
     // A search is no way around them.
     let left_out = told.matches("a rule restricts reading: ").count();
     assert_eq!(left_out, 2, "{told}");
+    let request = world.rehearsal().requests().remove(0);
+    let listed = request["tools"].to_string();
+    assert!(
+        listed.contains(r#""name":"read_file""#) && !listed.contains(r#""name":"run_command""#),
+        "a tool that is always forbidden is not listed: {listed}"
+    );
 }
 
 #[test]
