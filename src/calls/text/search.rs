@@ -196,7 +196,7 @@ impl<C: Catalog> Answer<'_, C> {
                         marks::after(rest, mark).is_some() || marks::may_become(rest, mark)
                     });
         }
-        let begins = |word: &str| !text.is_empty() && word.starts_with(text);
+        let begins = |word: &str| word.starts_with(text);
         begins(PRINT)
             || self.tools.names().into_iter().any(begins)
             || MODULES.iter().any(|module| begins(module))

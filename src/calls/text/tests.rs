@@ -90,6 +90,7 @@ fn a_text_call_at_the_end_is_a_call() {
     );
     is_call("read_file(\"a.py\")", "");
     is_call("print(read_file(\"a.py\"))", "");
+    is_call("print(functions.read_file(\"a.py\"))", "");
     is_call("[read_file('a.py', 2, limit=3)]", "");
     is_call(
         "<read_file><args><file><path>a.py</path><line_range>1-9</line_range></file></args></read_file>",
