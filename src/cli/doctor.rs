@@ -18,6 +18,7 @@ use crate::process::Sandbox;
 use crate::session::check;
 use crate::session::{self};
 use crate::text::display;
+use crate::text::display::counted;
 use crate::tools::{Redactor, mcp};
 use crate::workspace::{Editor, NoEditor};
 
@@ -193,7 +194,7 @@ async fn mcp_server(server: &mcp::Server) -> Finding {
             notices,
         }) => {
             let title = title.map(|title| format!(" ({title})")).unwrap_or_default();
-            let found = format!("`{name}`{title} offers {tools} tools");
+            let found = format!("`{name}`{title} offers {}", counted(tools, "tool"));
             if notices.is_empty() {
                 return Finding::good("mcp", found);
             }

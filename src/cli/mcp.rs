@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Failure, Outcome};
 use crate::config::{Environment, Settings};
 use crate::session;
+use crate::text::display::counted;
 use crate::text::{Redactor, display};
 use crate::tools::mcp::{Challenge, Login, Server, Tried, Way, try_out};
 use crate::tools::{Ask, Person, Preview, Reply};
@@ -147,7 +148,7 @@ async fn check(server: &Server, secrets: &Redactor) -> Outcome {
         .await
         .map_err(|why| anyhow!("MCP server `{name}` {}", secrets.redact(&why)))?;
     let title = title.map_or_else(String::new, |title| format!(" ({title})"));
-    let found = format!("{name}{title} offers {tools} tools");
+    let found = format!("{name}{title} offers {}", counted(tools, "tool"));
     writeln!(io::stdout(), "{}", display::escape_line(&found))?;
     for notice in &notices {
         writeln!(io::stdout(), "  it {}", display::escape_line(notice))?;

@@ -21,6 +21,7 @@ use super::{Attachment, Focus, Prompt};
 use crate::agent::text::cut;
 use crate::agent::{Guidance, INSTRUCTIONS_FILE as FILE, Rules};
 use crate::domain::Image;
+use crate::text::display::counted;
 use crate::tools;
 use crate::workspace::{FileError, News, PathError, Skill, StateFolder, Workspace, WorkspacePath};
 pub use complete::Completer;
@@ -285,8 +286,8 @@ fn excerpt(text: &str, lines: (u32, u32)) -> Result<(String, (u32, u32)), String
     if let Ok(count @ 1..) = u32::try_from(lines.len()) {
         return Ok((lines.concat(), (first, first + count - 1)));
     }
-    let count = text.lines().count();
-    Err(format!("has only {count} lines, not {first}"))
+    let lines = counted(text.lines().count(), "line");
+    Err(format!("has only {lines}, not {first}"))
 }
 
 #[cfg(test)]

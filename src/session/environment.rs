@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::process::Shell;
+use crate::text::display::counted;
 use crate::workspace::{Root, Workspace};
 
 /// The branch and the number of files that differ from its last commit. A repository's own configuration can name programs
@@ -93,11 +94,10 @@ fn state(printed: &str) -> Option<String> {
     let branch: String = branch.trim().chars().take(BRANCH).collect();
     Some(match files.trim() {
         "0" => format!("git branch {branch}, no changed files"),
-        "1" => format!("git branch {branch}, 1 changed file"),
-        number => format!(
-            "git branch {branch}, {} changed files",
-            number.parse::<u64>().ok()?
-        ),
+        number => {
+            let files = counted(number.parse::<u64>().ok()?, "changed file");
+            format!("git branch {branch}, {files}")
+        }
     })
 }
 

@@ -5,6 +5,7 @@ use super::store::{self, Kept, QueuedPrompt};
 use super::{Actor, Sessions, Start, StoreError, shadow};
 use crate::agent::event::AgentEvent;
 use crate::model::{ErrorCode, Failure};
+use crate::text::display::counted;
 use crate::workspace::blocking;
 
 impl Actor {
@@ -64,12 +65,12 @@ impl Actor {
         self.outbox.notices(another_model);
         // What the journal or the model has no more, in lines and in messages.
         let damaged = format!(
-            "{} lines of this session's journal were damaged and skipped",
-            kept.unreadable
+            "this session's journal is damaged: {} skipped",
+            counted(kept.unreadable, "line")
         );
         let unseen = format!(
-            "the model no longer sees the oldest {} messages: they don't fit in a request",
-            kept.forgotten
+            "the oldest messages don't fit in a request: the model no longer sees {}",
+            counted(kept.forgotten, "message")
         );
         self.outbox
             .notices((kept.unreadable > 0).then_some(damaged));

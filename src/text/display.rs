@@ -7,7 +7,17 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+
+/// How many there are of what the noun says: `1 file`, `2 files`, `0 directories`.
+#[must_use]
+pub fn counted<N: PartialEq + From<u8> + Display>(count: N, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if count == N::from(1) => format!("{count} {noun}"),
+        Some(stem) => format!("{count} {stem}ies"),
+        None => format!("{count} {noun}s"),
+    }
+}
 
 /// `text` with every deceptive character written as `\u{…}`; newline and tab stay.
 #[must_use]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::diagnostics::with_new_ones;
 use super::files::{cancelled, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
+use crate::text::display::counted;
 use crate::workspace::{Change, FileChange, FileError, WorkspacePath, native};
 
 /// How much of a diff the model sees, in bytes.
@@ -172,8 +173,8 @@ pub(super) fn report(name: &str, change: &FileChange) -> String {
         format!("Changed {name}{}{how}.\n", lines(&change.lines))
     } else {
         format!(
-            "Created {name} ({} lines).\n",
-            change.new_text.lines().count()
+            "Created {name} ({}).\n",
+            counted(change.new_text.lines().count(), "line")
         )
     };
     for note in &change.notes {

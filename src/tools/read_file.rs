@@ -11,7 +11,7 @@ use super::list_files::ListFiles;
 use super::{Image, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::{Unknown, read};
 use crate::text::LineIndex;
-use crate::text::display::escape_line;
+use crate::text::display::{counted, escape_line};
 use crate::workspace::{FileError, FileText, Source, WorkspacePath};
 
 const MAX_LINES: usize = 2000;
@@ -169,7 +169,8 @@ async fn file(
     .await?;
     let page = page.map_err(|lines| {
         ToolError(format!(
-            "{name} has only {lines} lines; {offset} is past the end"
+            "{name} has only {}; {offset} is past the end",
+            counted(lines, "line")
         ))
     })?;
     Ok(ToolOutput {

@@ -19,6 +19,7 @@ use crate::agent::text::cut;
 use crate::agent::{Entry, Guidance};
 use crate::domain::{Bounds, Finish, Limits, Preview, ToolKind, Usage, lock};
 use crate::model::{Message, Preamble, Provider};
+use crate::text::display::counted;
 use crate::tools::{Explorer, Pending, Tool, ToolContext, ToolError, ToolOutput};
 
 /// How many run at a time.
@@ -270,10 +271,9 @@ impl Seen {
     fn title(&self) -> String {
         let tokens = self.usage.input + self.usage.output;
         let cost = self.usage.cost.map(|cost| format!(", ${cost:.4}"));
-        let (question, calls) = (&self.question, self.calls);
-        let plural = if calls == 1 { "" } else { "s" };
+        let (question, calls) = (&self.question, counted(self.calls, "call"));
         format!(
-            "Explore ({calls} call{plural}, {tokens} tokens{}): {question}",
+            "Explore ({calls}, {tokens} tokens{}): {question}",
             cost.unwrap_or_default()
         )
     }

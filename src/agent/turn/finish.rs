@@ -18,6 +18,7 @@ use crate::agent::event::AgentEvent;
 use crate::agent::schedule::{Call, Outcome, Work};
 use crate::domain::{Counts, Finish};
 use crate::model::Message;
+use crate::text::display::counted;
 use crate::text::{Upkeep, display};
 use crate::tools::{self, QuickFixes, Tool, ToolOutput};
 use crate::workspace::diagnostics::{Diagnostic, Report, Scope, Severity, new_ones};
@@ -351,11 +352,6 @@ impl State {
         };
         self.steps.event(event).await;
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// The end of a command's output: what failed is said there.

@@ -10,6 +10,7 @@ use crate::agent::event::AgentEvent;
 use crate::agent::schedule::Outcome;
 use crate::domain::{Allowance, Bounds, Limits, Usage};
 use crate::model::Message;
+use crate::text::display::counted;
 
 /// Usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -67,7 +68,7 @@ impl UsedUp {
 impl fmt::Display for UsedUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Iterations(count) => write!(f, "{count} requests to the model"),
+            Self::Iterations(count) => write!(f, "{} to the model", counted(*count, "request")),
             Self::Tokens(count) => write!(f, "{count} tokens"),
             Self::Cost(cost) => write!(f, "{cost:.2} US dollars"),
         }

@@ -8,6 +8,7 @@ use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
+use crate::text::display::counted;
 use crate::tools::files::shown;
 use crate::workspace::Workspace;
 
@@ -233,28 +234,19 @@ impl Hits {
     }
 
     fn summary(&self, shown: usize) -> String {
-        let count = |count: usize, one: &str, many: &str| {
-            format!("{count} {}", if count == 1 { one } else { many })
-        };
-        let files = count(self.total_files, "file", "files");
+        let files = counted(self.total_files, "file");
         let mut summary = match self.total {
-            0 => format!(
-                "[no match; {} searched]\n",
-                count(self.searched, "file", "files")
-            ),
+            0 => format!("[no match; {} searched]\n", counted(self.searched, "file")),
             total if shown < total => {
                 format!(
                     "[the first {shown} of {total} matching lines in {files}; narrow the pattern, path or glob]\n"
                 )
             }
-            total => format!(
-                "[{} in {files}]\n",
-                count(total, "matching line", "matching lines")
-            ),
+            total => format!("[{} in {files}]\n", counted(total, "matching line")),
         };
         if self.unsearched + self.unreadable > 0 {
-            let files = count(self.unsearched, "file", "files");
-            let folders = count(self.unreadable, "directory", "directories");
+            let files = counted(self.unsearched, "file");
+            let folders = counted(self.unreadable, "directory");
             summary += &format!("[could not read {files} and {folders}]\n");
         }
         summary

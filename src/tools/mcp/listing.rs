@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::headers::Mirrored;
 use crate::text::display;
+use crate::text::display::counted;
 
 /// The longest description, in characters.
 const DESCRIPTION: usize = 500;
@@ -81,7 +82,7 @@ impl Listing {
         if nameless > 0 {
             notices.push(format!(
                 "offers {} without a usable name; left out",
-                count(nameless)
+                counted(nameless, "tool")
             ));
         }
         if tools.len() < named {
@@ -101,7 +102,7 @@ impl Listing {
                 .map(|tool| display::escape_line(&tool.name))
                 .collect();
             let names = names.join(", ");
-            let tools = count(left_out.len());
+            let tools = counted(left_out.len(), "tool");
             let limit = LARGEST >> 10;
             notices.push(format!(
                 "offers more than {limit} kB of tools, which every request would include; {tools} left out: {names}"
@@ -140,14 +141,6 @@ impl Listed {
     /// Its size in every request, in bytes.
     fn size(&self) -> usize {
         self.name.len() + self.description.len() + length(&self.schema)
-    }
-}
-
-fn count(tools: usize) -> String {
-    if tools == 1 {
-        "a tool".to_owned()
-    } else {
-        format!("{tools} tools")
     }
 }
 
