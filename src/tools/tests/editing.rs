@@ -97,7 +97,7 @@ async fn write_file_creates_and_replaces() {
         .check(
             "write_file",
             json!({"path": "new/a.txt", "content": "one\n"}),
-            "Created new/a.txt (1 lines).\n",
+            "Created new/a.txt (1 line).\n",
         )
         .await;
     assert_eq!(place.on_disk("new/a.txt"), "one\n");
@@ -171,7 +171,7 @@ async fn apply_patch_changes_several_files() {
         output.content
     );
     let rest =
-        "Created new/d.rs (1 lines).\nDeleted b.rs.\nCreated e.rs (1 lines).\nDeleted c.rs.\n";
+        "Created new/d.rs (1 line).\nDeleted b.rs.\nCreated e.rs (1 line).\nDeleted c.rs.\n";
     assert!(output.content.ends_with(rest), "{}", output.content);
     assert_eq!(output.diffs.len(), 5);
     assert_eq!(place.on_disk("a.rs"), "one\nTWO\nthree\n");

@@ -192,7 +192,7 @@ async fn read_file_explains_what_it_cannot_read() {
         .await;
     assert_eq!(
         beyond,
-        "error: src/tools.rs has only 1 lines; 7 is past the end"
+        "error: src/tools.rs has only 1 line; 7 is past the end"
     );
 }
 
