@@ -111,17 +111,14 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         .config_file()
         .and_then(|file| file.parent().map(Path::to_owned));
     let skills = skills::find(own_files.as_deref(), &workspace).into();
-    let editing = settings
-        .model
-        .as_ref()
-        .map_or(Editing::Replacements, |model| editing(&model.model));
+    let model = settings.model.as_ref().map_or("", |model| &*model.model);
     let surroundings = surroundings(settings);
     let secrets = Redactor::new(settings.secrets());
     let servers = mcp_servers(settings, &roots, &secrets, workspace.editor());
     Setup {
         id,
         provider: provider(settings),
-        tools: tools::offered(editing, surroundings.shell().dialect, &workspace, &skills),
+        tools: offered(model, surroundings.shell().dialect, &workspace, &skills),
         skills,
         instructions: String::new(),
         workspace,
@@ -225,15 +222,6 @@ pub fn mcp_servers(
     settings.mcp.iter().map(server).collect()
 }
 
-/// How a model with this name edits files, whoever serves it (`openai/gpt-5`).
-fn editing(model: &str) -> Editing {
-    if Known::by_name(model).patches() {
-        Editing::Patches
-    } else {
-        Editing::Replacements
-    }
-}
-
 /// The stored permissions for the first folder of `workspace`.
 pub fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remembered> {
     Some(Remembered::of(
@@ -299,14 +287,19 @@ pub fn provider_named(
     }))
 }
 
-/// The tools the model of this name is offered.
+/// The tools the model of this name is offered, whoever serves it (`openai/gpt-5`).
 pub(super) fn offered(
     model: &str,
     dialect: Dialect,
     workspace: &Workspace,
     skills: &Arc<[Skill]>,
 ) -> Arc<[Arc<dyn Tool>]> {
-    tools::offered(editing(model), dialect, workspace, skills)
+    let editing = if Known::by_name(model).patches() {
+        Editing::Patches
+    } else {
+        Editing::Replacements
+    };
+    tools::offered(editing, dialect, workspace, skills)
 }
 
 /// The model with the editor, if it is one of the editor's own.

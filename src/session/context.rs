@@ -122,19 +122,16 @@ impl Context {
     /// The workspace's and the person's instructions, unless the model has them.
     async fn instructions(&self) -> Vec<Rules> {
         let mut found = Vec::new();
-        if let Some(path) = self.own_files.as_ref().map(|folder| folder.join(FILE))
-            && let Some(text) = self.own_instructions().await
+        if let Some(own) = &self.own_files
+            && let Ok(folder) = StateFolder::existing(own.clone()).await
+            && let Ok(text) = folder.beginning(FILE, LARGEST).await
+            && let path = own.join(FILE)
             && self.guidance.is_new(&path)
         {
             found.push(Rules::new(&path, &text));
         }
         found.extend(self.guidance.everywhere(&self.workspace).await);
         found
-    }
-
-    async fn own_instructions(&self) -> Option<String> {
-        let folder = StateFolder::existing(self.own_files.clone()?).await.ok()?;
-        folder.beginning(FILE, LARGEST).await.ok()
     }
 
     /// The attachment for a mention, or a note why there is none; `None` for unknown mentions.

@@ -327,21 +327,16 @@ pub(super) fn preamble(
     tools: &[Arc<dyn Tool>],
     policy: &Policy,
 ) -> Preamble {
-    let tools = tools.iter().filter(|tool| !policy.forbids(&***tool));
-    let tools = tools.map(|tool| spec(&**tool)).collect();
-    provider.preamble(&Instructions {
-        system,
-        tools,
-        conversation: Arc::clone(id),
-    })
-}
-
-/// A tool's description for the model.
-fn spec(tool: &dyn Tool) -> ToolSpec {
-    ToolSpec {
+    let listed = tools.iter().filter(|tool| !policy.forbids(&***tool));
+    let spec = |tool: &Arc<dyn Tool>| ToolSpec {
         name: tool.name().to_owned(),
         description: tool.description().to_owned(),
         parameters: tool.parameters(),
         streams: tool.kind() == ToolKind::Edit,
-    }
+    };
+    provider.preamble(&Instructions {
+        system,
+        tools: listed.map(spec).collect(),
+        conversation: Arc::clone(id),
+    })
 }

@@ -477,7 +477,7 @@ impl Policy {
         facts
             .exactly()
             .filter(|_| !asks_anyway)
-            .map(|rules| joined(&rules))
+            .map(|rules| rules.join(AND))
     }
 
     /// The broader permissions offered with this call, in a session whose widest mode this is.
@@ -489,7 +489,7 @@ impl Policy {
             prefix: rule
                 .as_ref()
                 .and_then(|_| facts.prefixes())
-                .map(|rules| joined(&rules)),
+                .map(|rules| rules.join(AND)),
             turn: is_call && self.decide(widest, facts) == Verdict::Allow,
             rule,
         }
@@ -507,7 +507,7 @@ impl Policy {
         let offered = if chosen == exact {
             facts.exactly()
         } else {
-            facts.prefixes().filter(|rules| joined(rules) == chosen)
+            facts.prefixes().filter(|rules| rules.join(AND) == chosen)
         };
         let rules = offered.unwrap_or_else(|| vec![chosen.to_owned()]);
         let rules: Vec<Rule> = rules
@@ -540,10 +540,8 @@ impl Policy {
     }
 }
 
-/// Several rules, as a person reads them.
-fn joined(rules: &[String]) -> String {
-    rules.join(", ")
-}
+/// What stands between rules that a person reads.
+const AND: &str = ", ";
 
 /// Whether any of the restricting rules matches the call.
 fn touch(rules: &[Rule], facts: &Facts) -> Touch {

@@ -14,7 +14,6 @@ use super::permission::{Facts, Policy, Rule, Verdict};
 use crate::agent::event::{About, AgentEvent, Permission, PermissionRequest, Scope};
 use crate::config::Mode;
 use crate::domain::ToolKind;
-use crate::tools::Withheld;
 use crate::workspace::Workspace;
 
 /// The mode, the rules, and what the running turn asks.
@@ -62,11 +61,6 @@ impl Questions {
             remembered,
             turn: Asking::default(),
         }
-    }
-
-    /// What the rules keep out of searches.
-    pub fn withheld(&self) -> Withheld {
-        self.policy.withheld()
     }
 
     /// Takes other rules and another widest mode.
@@ -252,17 +246,16 @@ impl Questions {
 
     /// Stores rules for the project; the error is for the person.
     async fn store(&self, rules: &[Rule]) -> Result<(), String> {
-        let mut stored = Err("there is no state directory".to_owned());
-        if let Some(remembered) = &self.remembered {
-            stored = Ok(());
+        let store = async {
+            let remembered = self.remembered.as_ref();
+            let remembered = remembered.ok_or("there is no state directory")?;
             for rule in rules {
-                if let Err(error) = remembered.add(rule).await {
-                    stored = Err(format!("it cannot be stored ({error})"));
-                    break;
-                }
+                let added = remembered.add(rule).await;
+                added.map_err(|error| format!("it cannot be stored ({error})"))?;
             }
-        }
-        stored.map_err(|why| {
+            Ok(())
+        };
+        store.await.map_err(|why: String| {
             let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
             let rules = rules.join(", ");
             format!("`{rules}` applies to this session only: {why}")

@@ -79,7 +79,7 @@ pub(super) struct Commands {
 }
 
 /// Parses a prompt: a command if it starts with a known one.
-pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
+pub(super) fn understand(mut prompt: Prompt, commands: &Commands) -> Work {
     let Some(Attachment::Text(text)) = prompt.parts.first() else {
         return Work::Prompt(prompt);
     };
@@ -90,6 +90,10 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
     let arguments = arguments.trim();
     // Added when the prompt is sent: its text is not part of the person's own words.
     let mut added = None;
+    let using = |what: &str| {
+        let words = format!("Use the {what} {name}.\n\n{arguments}");
+        words.trim_end().to_owned()
+    };
     let words = match (name, arguments) {
         ("compact", "") => return Work::Compact,
         ("undo", "") => return Work::Local(Local::Review(Review::Undo(None))),
@@ -106,9 +110,7 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
                 command.prompt(arguments)
             } else if let Some(found) = commands.skills.iter().find(|skill| skill.name == name) {
                 added = Some(Attachment::Skill(found.name.clone()));
-                format!("Use the skill {name}.\n\n{arguments}")
-                    .trim_end()
-                    .to_owned()
+                using("skill")
             } else if commands
                 .servers
                 .iter()
@@ -118,25 +120,21 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
                     name: name.to_owned(),
                     words: arguments.to_owned(),
                 });
-                format!("Use the prompt {name}.\n\n{arguments}")
-                    .trim_end()
-                    .to_owned()
+                using("prompt")
             } else {
                 return Work::Prompt(prompt);
             }
         }
     };
-    let Prompt { mut parts, focus } = prompt;
-    parts[0] = Attachment::Text(words);
-    parts.extend(added);
-    Work::Prompt(Prompt { parts, focus })
+    prompt.parts[0] = Attachment::Text(words);
+    prompt.parts.extend(added);
+    Work::Prompt(prompt)
 }
 
 /// The work of a prompt on a copy of the workspace, which may itself be a command for the model.
-fn tried(words: String, prompt: Prompt, commands: &Commands) -> Work {
-    let Prompt { mut parts, focus } = prompt;
-    parts[0] = Attachment::Text(words);
-    match understand(Prompt { parts, focus }, commands) {
+fn tried(words: String, mut prompt: Prompt, commands: &Commands) -> Work {
+    prompt.parts[0] = Attachment::Text(words);
+    match understand(prompt, commands) {
         Work::Prompt(prompt) | Work::Try(prompt) => Work::Try(prompt),
         Work::Compact | Work::Local(_) => Work::Local(Local::Say(shadow::USAGE.to_owned())),
     }

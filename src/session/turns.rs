@@ -177,7 +177,7 @@ impl Actor {
             context: ToolContext {
                 secrets: self.secrets.clone(),
                 shell: self.shell.clone(),
-                withheld: self.questions.withheld(),
+                withheld: self.questions.policy.withheld(),
                 ..ToolContext::new(self.workspace.clone(), cancel.clone())
             },
             guidance: self.conversation.guidance.clone(),

@@ -11,7 +11,7 @@ use std::fmt::{Display, Write};
 
 /// How many there are of what the noun says: `1 file`, `2 files`, `0 directories`.
 #[must_use]
-pub fn counted<N: PartialEq + From<u8> + Display>(count: N, noun: &str) -> String {
+pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if count == N::from(1) => format!("{count} {noun}"),
         Some(stem) => format!("{count} {stem}ies"),

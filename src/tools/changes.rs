@@ -191,14 +191,13 @@ fn lines(ranges: &[RangeInclusive<usize>]) -> String {
         (start, end) if start >= end => start.to_string(),
         (start, end) => format!("{start}–{end}"),
     };
-    match ranges {
-        [] => String::new(),
-        [one] if one.start() >= one.end() => format!(", line {}", one.start()),
-        ranges => format!(
-            ", lines {}",
-            ranges.iter().map(range).collect::<Vec<_>>().join(", ")
-        ),
-    }
+    let several = match ranges {
+        [] => return String::new(),
+        [one] if one.start() >= one.end() => "",
+        _ => "s",
+    };
+    let ranges: Vec<_> = ranges.iter().map(range).collect();
+    format!(", line{several} {}", ranges.join(", "))
 }
 
 /// A diff cut after a whole line when it is long.

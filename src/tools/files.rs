@@ -144,6 +144,13 @@ pub(super) fn cancelled() -> ToolError {
     ToolError("cancelled".to_owned())
 }
 
+/// The error for a path at which nothing is.
+pub(super) async fn missing(context: &ToolContext, path: &WorkspacePath) -> ToolError {
+    let name = shown(&context.workspace, &path.absolute());
+    let hint = did_you_mean(context, path).await;
+    ToolError(format!("{name} does not exist{hint}"))
+}
+
 /// ` Did you mean …?` for a file that does not exist; empty if nothing is similar.
 pub(super) async fn did_you_mean(context: &ToolContext, path: &WorkspacePath) -> String {
     let path = path.clone();

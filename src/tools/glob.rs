@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::files::{blocking, did_you_mean, search_preview, shown, starts};
+use super::files::{blocking, missing, search_preview, shown, starts};
 use super::pattern::Search;
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::domain::lock;
@@ -50,12 +50,8 @@ impl TypedTool for Glob {
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let mut starts = starts(context, arguments.path.as_deref())?;
         let search = Search::new(below(&starts, &arguments.pattern))?;
-        if let Some(missing) = starts.iter().find(|start| !start.exists()) {
-            let name = shown(&context.workspace, &missing.absolute());
-            return Err(ToolError(format!(
-                "{name} does not exist{}",
-                did_you_mean(context, missing).await
-            )));
+        if let Some(start) = starts.iter().find(|start| !start.exists()) {
+            return Err(missing(context, start).await);
         }
         if !search.folder.is_empty() {
             let inside = |start: &WorkspacePath| {

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::search::Search;
-use super::files::{blocking, did_you_mean, search_preview, shown, starts};
+use super::files::{blocking, missing, search_preview, shown, starts};
 use super::pattern::PathPattern;
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
@@ -100,12 +100,11 @@ impl TypedTool for Grep {
                 Ok(content.into())
             }
             Err((index, error)) => {
+                if error.kind() == io::ErrorKind::NotFound {
+                    return Err(missing(context, &starts[index]).await);
+                }
                 let name = shown(&context.workspace, &starts[index].absolute());
-                let hint = did_you_mean(context, &starts[index]).await;
-                Err(ToolError(match error.kind() {
-                    io::ErrorKind::NotFound => format!("{name} does not exist{hint}"),
-                    _ => format!("cannot search {name}: {error}"),
-                }))
+                Err(ToolError(format!("cannot search {name}: {error}")))
             }
         }
     }

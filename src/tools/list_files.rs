@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::files::{blocking, did_you_mean, location, names, preview, shown, starts};
+use super::files::{blocking, location, missing, names, preview, shown, starts};
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::domain::lock;
 use crate::text::display::escape_line;
@@ -60,10 +60,7 @@ impl TypedTool for ListFiles {
             match blocking(context, list).await? {
                 Ok(tree) => output.content += &format!("{name}/\n{tree}\n"),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Err(ToolError(format!(
-                        "{name} does not exist{}",
-                        did_you_mean(context, &start).await
-                    )));
+                    return Err(missing(context, &start).await);
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                     return Err(ToolError(format!("{name} is a file; read_file shows it")));

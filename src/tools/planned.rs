@@ -187,18 +187,9 @@ impl Planned {
     async fn propose(&self, context: &ToolContext) -> Result<Changed, ToolError> {
         match unless_cancelled(context, self.proposed(context)).await? {
             Ok(changes) => Ok(changes),
-            Err(FileError::Match {
-                path,
-                error,
-                changed,
-            }) => Err(ToolError(format!(
-                "{}; no file was changed",
-                FileError::Match {
-                    path,
-                    error,
-                    changed
-                }
-            ))),
+            Err(error @ FileError::Match { .. }) => {
+                Err(ToolError(format!("{error}; no file was changed")))
+            }
             Err(error) => Err(explained(context, &self.path, error).await),
         }
     }

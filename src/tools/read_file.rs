@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
+use super::changes::explained;
+use super::files::{blocking, location, named, preview, shown, unless_cancelled};
 use super::list_files::ListFiles;
 use super::{Image, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::{Unknown, read};
@@ -77,25 +78,16 @@ impl TypedTool for ReadFile {
                 ..Preview::default()
             });
         }
-        let paths = arguments
-            .files()
-            .map(|name| context.resolve(name))
-            .collect::<Result<Vec<_>, _>>()?;
-        let names: Vec<_> = paths
-            .iter()
-            .map(|path| named(&context.workspace, path))
-            .collect();
-        let title = format!("Read {}{lines}", names.join(", "));
-        let mut shown = Preview {
-            title,
-            ..Preview::default()
-        };
-        for path in &paths {
-            let one = preview(String::new(), path, arguments.offset);
+        let (mut names, mut shown) = (Vec::new(), Preview::default());
+        for name in arguments.files() {
+            let path = context.resolve(name)?;
+            names.push(named(&context.workspace, &path));
+            let one = preview(String::new(), &path, arguments.offset);
             shown.locations.extend(one.locations);
             shown.targets.extend(one.targets);
             shown.caution = shown.caution.or(one.caution);
         }
+        shown.title = format!("Read {}{lines}", names.join(", "));
         Ok(shown)
     }
 
@@ -139,12 +131,6 @@ async fn file(
     let name = shown(&context.workspace, &path.absolute());
     let file = match unless_cancelled(context, context.workspace.read(&path)).await? {
         Ok(file) => file,
-        Err(error @ FileError::NotFound(_)) => {
-            return Err(ToolError(format!(
-                "{error}{}",
-                did_you_mean(context, &path).await
-            )));
-        }
         Err(FileError::TooLarge { size, .. }) => {
             let lines = path.lines((offset, limit), bytes as u64);
             let (text, more) = unless_cancelled(context, lines).await??;
@@ -160,7 +146,7 @@ async fn file(
             });
         }
         Err(error @ FileError::Binary(..)) => return show(context, &path, error).await,
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(explained(context, &path, error).await),
     };
     let head = head(&file);
     let page = blocking(context, move |_, _| {

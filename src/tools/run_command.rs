@@ -245,10 +245,14 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
     let limit = arguments
         .timeout_s
         .map(Duration::from_secs)
-        .or(context.shell.timeout());
+        .or(context.shell.timeout())
+        .unwrap_or(Duration::MAX);
     let end = tokio::select! {
         ended = job.ended() => Ok(ended),
-        () = after(limit) => Err(too_slow(limit.unwrap_or_default())),
+        () = tokio::time::sleep(limit) => Err(format!(
+            "killed after {} s; pass a larger `timeout_s`, or `background` for a command that does not end on its own",
+            limit.as_secs()
+        )),
         () = context.cancel.cancelled() => Err("cancelled".to_owned()),
         () = job.background.cancelled() => {
             let head = format!("{report}[the user moved it to the background as job {}]\n", job.id);
@@ -301,13 +305,6 @@ fn shifted(styles: Vec<Styled>, by: usize) -> Vec<Styled> {
             ..it
         })
         .collect()
-}
-
-fn too_slow(limit: Duration) -> String {
-    format!(
-        "killed after {} s; pass a larger `timeout_s`, or `background` for a command that does not end on its own",
-        limit.as_secs()
-    )
 }
 
 /// Error messages of name resolution without network access.
@@ -373,16 +370,12 @@ fn leaves_running(line: &CommandLine) -> bool {
         return false;
     };
     let commands = line.all();
-    let waits = |command: &&&Command| {
-        command
-            .words
-            .first()
-            .is_some_and(|word| word.written() == "wait")
+    let begins = |command: &&Command| command.end == End::Background;
+    let waits = |command: &&Command| {
+        let first = command.words.first();
+        first.is_some_and(|word| word.written() == "wait")
     };
-    commands
-        .iter()
-        .any(|command| command.end == End::Background)
-        && !commands.iter().any(|command| waits(&command))
+    commands.iter().any(begins) && !commands.iter().any(waits)
 }
 
 /// Reads a job's new output, or stops it.
@@ -487,13 +480,6 @@ fn on_disk(context: &ToolContext, diffs: &[FileDiff]) -> Vec<OnDisk> {
         .filter_map(file)
         .filter(|file| file.path.exists())
         .collect()
-}
-
-async fn after(limit: Option<Duration>) {
-    match limit {
-        Some(limit) => tokio::time::sleep(limit).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// How a command ended.

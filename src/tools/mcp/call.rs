@@ -149,7 +149,9 @@ impl McpTool {
                     rounds += 1;
                     let wanted = refusal.data["elicitations"].as_array();
                     for params in wanted.into_iter().flatten() {
-                        let answer = self.request("elicitation/create", params, context).await;
+                        let request = json!({ "method": "elicitation/create", "params": params });
+                        let stands = CancellationToken::new();
+                        let answer = self.answer(&request, context, &stands).await;
                         if !answer.is_ok_and(|answer| answer["action"] == "accept") {
                             return Err(self.failed(Fault::Refused(refusal)));
                         }
@@ -164,8 +166,8 @@ impl McpTool {
     async fn fill_in(&self, answer: &Value, params: &mut Value, context: &ToolContext) {
         let mut responses = Map::new();
         for (key, request) in answer["inputRequests"].as_object().into_iter().flatten() {
-            let method = request["method"].as_str().unwrap_or_default();
-            if let Ok(result) = self.request(method, &request["params"], context).await {
+            let stands = CancellationToken::new();
+            if let Ok(result) = self.answer(request, context, &stands).await {
                 responses.insert(key.clone(), result);
             }
         }
@@ -182,21 +184,19 @@ impl McpTool {
         }
     }
 
-    /// The person's answer to a request of the server.
-    async fn request(
+    /// The person's answer to a request of the server, unless that is withdrawn.
+    async fn answer(
         &self,
-        method: &str,
-        params: &Value,
+        request: &Value,
         context: &ToolContext,
+        withdrawn: &CancellationToken,
     ) -> Result<Value, Value> {
         let request = Request {
             server: &self.kept.server.name,
-            method,
-            params,
+            method: request["method"].as_str().unwrap_or_default(),
+            params: &request["params"],
         };
-        request
-            .answer(&context.person, &CancellationToken::new())
-            .await
+        request.answer(&context.person, withdrawn).await
     }
 
     async fn log_in(&self, challenge: &Challenge, context: &ToolContext) -> Result<(), ToolError> {
@@ -250,12 +250,7 @@ impl McpTool {
             };
             // The call goes on while the person thinks, and may end before they answer.
             let withdrawn = CancellationToken::new();
-            let asked = Request {
-                server: &self.kept.server.name,
-                method: request["method"].as_str().unwrap_or_default(),
-                params: &request["params"],
-            };
-            let asked = asked.answer(&context.person, &withdrawn);
+            let asked = self.answer(&request, context, &withdrawn);
             tokio::pin!(asked);
             let result = tokio::select! {
                 biased;

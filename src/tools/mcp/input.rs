@@ -48,7 +48,12 @@ impl Request<'_> {
                         "the url must begin with http:// or https://".to_owned(),
                     )
                 })?;
-                let reply = person.ask(self.link(link), withdrawn.clone()).await;
+                let request = Preview {
+                    title: self.message(),
+                    link: Some(link.to_owned()),
+                    ..Preview::default()
+                };
+                let reply = person.ask(request, withdrawn.clone()).await;
                 return Ok(
                     json!({ "action": if reply == Reply::Yes { "accept" } else { "decline" } }),
                 );
@@ -69,14 +74,6 @@ impl Request<'_> {
     fn message(&self) -> String {
         let words = self.params["message"].as_str().unwrap_or_default();
         format!("{} asks: {}", self.server, display::escape_line(words))
-    }
-
-    fn link(&self, link: &str) -> Preview {
-        Preview {
-            title: self.message(),
-            link: Some(link.to_owned()),
-            ..Preview::default()
-        }
     }
 
     /// The filled-in form; `None` if the person declined.

@@ -170,8 +170,7 @@ async fn apply_patch_changes_several_files() {
         "{}",
         output.content
     );
-    let rest =
-        "Created new/d.rs (1 line).\nDeleted b.rs.\nCreated e.rs (1 line).\nDeleted c.rs.\n";
+    let rest = "Created new/d.rs (1 line).\nDeleted b.rs.\nCreated e.rs (1 line).\nDeleted c.rs.\n";
     assert!(output.content.ends_with(rest), "{}", output.content);
     assert_eq!(output.diffs.len(), 5);
     assert_eq!(place.on_disk("a.rs"), "one\nTWO\nthree\n");
