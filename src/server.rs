@@ -252,17 +252,12 @@ impl Server {
         }
     }
 
-    /// Stops every turn; what is queued behind it stays in the journal.
-    fn close_sessions(&mut self) {
+    /// Stops every turn and every task, and waits for them. What is queued behind a turn stays in the journal.
+    async fn close(&mut self) {
+        self.end.cancel();
         for (_, conversation) in self.conversations.drain() {
             self.closing.spawn(conversation.close());
         }
-    }
-
-    /// Stops every turn and every task, and waits for them.
-    async fn close(&mut self) {
-        self.end.cancel();
-        self.close_sessions();
         while let Some(ended) = self.closing.join_next().await {
             log_panic(ended);
         }

@@ -211,9 +211,9 @@ impl Server {
         }
     }
 
+    /// The sessions go on until `exit`, or the end of input: what is queued in them comes back, as after a crash.
     fn shutdown(&mut self, _: IgnoredAny) -> Answer<()> {
         self.phase = Phase::ShutDown;
-        self.close_sessions();
         Ok(())
     }
 
