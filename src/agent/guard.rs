@@ -48,22 +48,22 @@ impl fmt::Display for Loop {
 impl Guard {
     /// Records an answer with its results; returns the loop once it has occurred too often.
     pub fn note(&mut self, words: &str, calls: &[ToolCall], outcomes: &[Outcome]) -> Option<Loop> {
+        let results = outcomes
+            .iter()
+            .map(|outcome| hash(&timeless(&outcome.result.content)));
+        let results: Vec<u64> = results.collect();
         let round = (!outcomes.is_empty()).then(|| {
             let mut hasher = DefaultHasher::new();
-            for (call, outcome) in calls.iter().zip(outcomes) {
+            for (call, result) in calls.iter().zip(&results) {
                 call.name.hash(&mut hasher);
                 format!("{:?}", call.arguments).hash(&mut hasher);
-                timeless(&outcome.result.content).hash(&mut hasher);
+                result.hash(&mut hasher);
             }
             hasher.finish()
         });
         let mut news = false;
-        for result in outcomes
-            .iter()
-            .map(|outcome| &outcome.result)
-            .filter(|result| !result.is_error)
-        {
-            news |= self.results.insert(hash(&timeless(&result.content)));
+        for (outcome, result) in outcomes.iter().zip(results) {
+            news |= !outcome.result.is_error && self.results.insert(result);
         }
         let words = words.trim();
         let words = (!news && !words.is_empty()).then(|| hash(words));

@@ -307,7 +307,7 @@ impl State {
         for _ in 0..TRIES {
             summary = self.say(&old, &ask).await;
             match &summary {
-                Ok(text) if text.ends_with(CUT) => ask += compact::BRIEFLY,
+                Ok(summary) if summary.is_cut => ask = [compact::ASK, compact::BRIEFLY].concat(),
                 Err(Some(error)) if error.code == ErrorCode::ContextOverflow => {
                     old = self.later_half(&old);
                 }
@@ -321,7 +321,7 @@ impl State {
             })
             .await;
         match summary {
-            Ok(summary) => Some(summary),
+            Ok(Summary { text, is_cut }) => Some(text + if is_cut { CUT } else { "" }),
             Err(why) => {
                 let why = why.map_or_else(
                     || "the model returned an empty summary".to_owned(),
@@ -347,7 +347,7 @@ impl State {
     }
 
     /// Requests the summary. `Err(None)`: there is none, and no error to report.
-    async fn say(&mut self, old: &[Arc<Entry>], ask: &str) -> Result<String, Option<Failure>> {
+    async fn say(&mut self, old: &[Arc<Entry>], ask: &str) -> Result<Summary, Option<Failure>> {
         let ask = Message::text(ask);
         let messages = old
             .iter()
@@ -381,7 +381,7 @@ impl State {
         if let Some(usage) = collected.usage {
             self.account(usage).await;
         }
-        let mut text = collected.message.text;
+        let text = collected.message.text;
         match collected.outcome {
             Outcome::Error(error) => Err(Some(error)),
             Outcome::Truncated => Err(Some(Failure::passing(
@@ -389,17 +389,22 @@ impl State {
                 "the model's stream ended early",
             ))),
             Outcome::Ok if text.trim().is_empty() => Err(None),
-            Outcome::Ok => {
-                if collected.finish == Some(Finish::Length) {
-                    text += CUT;
-                }
-                Ok(text)
-            }
+            Outcome::Ok => Ok(Summary {
+                text,
+                is_cut: collected.finish == Some(Finish::Length),
+            }),
         }
     }
 }
 
-/// What a summary ends with that is longer than an answer may be.
+/// The model's summary of a conversation.
+struct Summary {
+    text: String,
+    /// Whether it is longer than an answer may be.
+    is_cut: bool,
+}
+
+/// What such a summary ends with.
 const CUT: &str = "\n\n(This summary was cut off here.)";
 /// What half an answer is followed by.
 const CUT_OFF: &str = "(Your last answer filled the context window and was cut off. Continue.)";

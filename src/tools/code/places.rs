@@ -113,7 +113,12 @@ async fn text(context: &ToolContext, uri: &str) -> Option<(Arc<str>, LineIndex)>
         .resolve_path(&native::file_of(uri)?)
         .ok()
         .filter(|path| !path.is_secret())
-        .filter(|path| !context.withheld.has(&context.workspace, &path.real()))?;
+        .filter(|path| {
+            let names = [path.real(), path.absolute()];
+            !names
+                .iter()
+                .any(|name| context.withheld.has(&context.workspace, name))
+        })?;
     let text = context.workspace.peek(&path).await.ok()?.text;
     let index = LineIndex::new(&text);
     Some((text, index))

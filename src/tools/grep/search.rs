@@ -98,7 +98,11 @@ impl Search {
                 .resolve_path(path)
                 .ok()
                 .filter(|it| !it.is_secret() && !path.exists())
-                .filter(|_| !self.withheld.has(workspace, path));
+                .filter(|it| {
+                    ![path, &it.absolute()]
+                        .iter()
+                        .any(|it| self.withheld.has(workspace, it))
+                });
             let (Some(named), Ok(below)) = (named, path.strip_prefix(start.real())) else {
                 continue;
             };

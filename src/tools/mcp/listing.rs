@@ -8,8 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use super::headers::Mirrored;
-use crate::text::display;
-use crate::text::display::counted;
+use crate::text::display::{self, counted};
 
 /// The longest description, in characters.
 const DESCRIPTION: usize = 500;
