@@ -63,9 +63,9 @@
     (error "Warnings: %s" (with-current-buffer warnings (buffer-string)))))
 
 (defun tandem-act (title)
-  "Take the code action that begins with TITLE."
-  (let* ((actions (lsp-code-actions-at-point))
-         (action (seq-find (lambda (action) (string-prefix-p title (gethash "title" action))) actions))
+  "Take the code action that begins with TITLE, once it is offered: a server that has just started reads sessions."
+  (let* ((is-it (lambda (action) (string-prefix-p title (gethash "title" action))))
+         (action (tandem-wait title (lambda () (seq-find is-it (lsp-code-actions-at-point)))))
          (command (gethash "command" action))
          answered)
     ;; Not `lsp-request': it drops what follows its answer in the same chunk.
