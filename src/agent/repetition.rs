@@ -20,7 +20,7 @@ pub(super) struct Repetition {
 
 impl Repetition {
     /// Adds text; whether it has been nothing but the same for long.
-    pub(super) fn add(&mut self, text: &str) -> bool {
+    pub fn add(&mut self, text: &str) -> bool {
         self.tail.push_str(text);
         self.fresh += text.len();
         if self.fresh < STEP || self.tail.len() < LONG {

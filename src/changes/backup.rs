@@ -55,7 +55,7 @@ impl Backup {
     ///
     /// # Errors
     /// The system refuses.
-    pub(crate) fn open(backups: &Path, objects: &Path) -> io::Result<Self> {
+    pub fn open(backups: &Path, objects: &Path) -> io::Result<Self> {
         let id = address(objects.as_os_str().as_encoded_bytes());
         let folder = backups.join(&id);
         create_private(&folder.join(LOST))?;
@@ -99,7 +99,7 @@ impl Backup {
     }
 
     /// The image of what is stored under this name, and its size.
-    pub(crate) fn find(&self, name: &str) -> Option<(String, u64)> {
+    pub fn find(&self, name: &str) -> Option<(String, u64)> {
         for (file, pack) in &self.loose {
             if let Some(Place { start, length }) = pack.place(name) {
                 return Some((self.image(&format!("{file}{AT}{start}")), length));
@@ -109,7 +109,7 @@ impl Backup {
     }
 
     /// Stores the object `file` in `from`, if it is not there yet under this name.
-    pub(crate) fn add(&self, from: &Dir, file: &OsStr, name: &str) -> io::Result<()> {
+    pub fn add(&self, from: &Dir, file: &OsStr, name: &str) -> io::Result<()> {
         if self.loose.iter().any(|(_, pack)| pack.has(name)) {
             return Ok(());
         }
@@ -140,7 +140,7 @@ impl Backup {
     }
 
     /// Stores bytes; returns the name of their image.
-    pub(crate) fn add_bytes(&self, bytes: &[u8]) -> io::Result<String> {
+    pub fn add_bytes(&self, bytes: &[u8]) -> io::Result<String> {
         let name = format!("file-{}", address(bytes));
         if self.size(&name) != Some(bytes.len() as u64) {
             disk::write_private(&self.dir, name.as_ref(), bytes)?;
@@ -149,14 +149,14 @@ impl Backup {
     }
 
     /// The size of the file of this name.
-    pub(crate) fn size(&self, name: &str) -> Option<u64> {
+    pub fn size(&self, name: &str) -> Option<u64> {
         [&self.dir, &self.lost]
             .into_iter()
             .find_map(|dir| Some(dir.symlink_metadata(name).ok()?.len()))
     }
 
     /// Keeps a file elsewhere that the repository no longer has.
-    pub(crate) fn lose(&self, name: &str) {
+    pub fn lose(&self, name: &str) {
         let moved = self.dir.rename(name, &self.lost, name);
         let marked = moved.and_then(|()| {
             let file = self.lost.open(name)?.into_std();
@@ -168,13 +168,13 @@ impl Backup {
     }
 
     /// Whether the file that was `found` is what is stored under this name: to link it gave it another stamp.
-    pub(crate) fn is_link(&self, name: &str, found: &Metadata) -> bool {
+    pub fn is_link(&self, name: &str, found: &Metadata) -> bool {
         let own = self.dir.symlink_metadata(name);
         cfg!(unix) && own.is_ok_and(|own| identity(&own) == identity(found))
     }
 
     /// Whether the file `other` has the bytes that are stored under this name.
-    pub(crate) fn has_same(&self, name: &str, other: &mut impl Read) -> bool {
+    pub fn has_same(&self, name: &str, other: &mut impl Read) -> bool {
         let own = self.find(name).and_then(|(image, size)| {
             let name = image.strip_prefix(&self.image(""))?;
             open_in(&self.dir, name, size).ok()
@@ -183,7 +183,7 @@ impl Backup {
     }
 
     /// What is stored: everything the repository had at the last look, and the files it lost `since`.
-    pub(crate) fn names(&self, since: SystemTime) -> io::Result<Vec<String>> {
+    pub fn names(&self, since: SystemTime) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for (_, pack) in &self.loose {
             names.extend(pack.names());

@@ -20,7 +20,7 @@ struct Suggested {
 }
 
 impl Cache {
-    pub(super) fn put(&mut self, uri: &str, excerpt: Excerpt, text: String) {
+    pub fn put(&mut self, uri: &str, excerpt: Excerpt, text: String) {
         self.0.truncate(SIZE - 1);
         self.0.push_front(Suggested {
             uri: uri.to_owned(),
@@ -30,7 +30,7 @@ impl Cache {
     }
 
     /// What is left of a suggestion for this place; empty if the model had nothing to say.
-    pub(super) fn get(&self, uri: &str, now: &Excerpt) -> Option<String> {
+    pub fn get(&self, uri: &str, now: &Excerpt) -> Option<String> {
         self.0
             .iter()
             .filter(|suggested| suggested.uri == uri)

@@ -43,14 +43,14 @@ pub(super) struct Window {
     first: usize,
     end: usize,
     /// What the model gets.
-    pub(super) rewrite: Rewrite,
+    pub rewrite: Rewrite,
     /// What stood in their place before each of the last edits, the newest first.
     earlier: Vec<String>,
 }
 
 impl History {
     /// Notes that a document is about to change.
-    pub(super) fn note(&mut self, documents: &Documents, uri: &str, changes: &[ContentChange]) {
+    pub fn note(&mut self, documents: &Documents, uri: &str, changes: &[ContentChange]) {
         let range = changes.first().and_then(|change| change.range);
         let (line, changed) = (range.map_or(0, |range| range.start.line), Instant::now());
         if let Some(last) = self.0.back_mut()
@@ -74,7 +74,7 @@ impl History {
 
     /// The edits that still make a difference, oldest first: those of the place's document, and those of other open
     /// files that may be sent.
-    pub(super) fn edits(&self, documents: &Documents, place: &Place) -> Vec<PastEdit> {
+    pub fn edits(&self, documents: &Documents, place: &Place) -> Vec<PastEdit> {
         let edits = self.0.iter().enumerate();
         let edits = edits.filter_map(|(index, Edit { before, .. })| {
             let mut later = self.0.iter().skip(index + 1).map(|edit| &edit.before);
@@ -94,7 +94,7 @@ impl History {
 
 impl Window {
     /// The lines around a place; `None` in a document that is too large.
-    pub(super) fn new(history: &History, documents: &Documents, place: &Place) -> Option<Self> {
+    pub fn new(history: &History, documents: &Documents, place: &Place) -> Option<Self> {
         let document = documents
             .get(&place.uri)
             .filter(|document| document.text.len() <= LARGEST)?;
@@ -139,7 +139,7 @@ impl Window {
     }
 
     /// Whether it is of the place's document, which still has the text that the model was shown.
-    pub(super) fn is_current(&self, documents: &Documents, place: &Place) -> bool {
+    pub fn is_current(&self, documents: &Documents, place: &Place) -> bool {
         let now = documents
             .get(&place.uri)
             .filter(|now| now.uri == self.document.uri);
@@ -147,7 +147,7 @@ impl Window {
     }
 
     /// The change of an answer that is nearest to the cursor, as whole lines unless it is an insertion there.
-    pub(super) fn suggestion(
+    pub fn suggestion(
         &self,
         answer: &str,
         place: &Place,

@@ -20,7 +20,7 @@ pub(super) type KeyPath = Vec<String>;
 #[derive(Debug)]
 pub(super) struct Layer {
     /// A JSON object.
-    pub(super) tree: Value,
+    pub tree: Value,
     /// Where keys were written, if that differs from [`Self::whole`].
     places: BTreeMap<KeyPath, Place>,
     /// Where the source as a whole is.
@@ -29,7 +29,7 @@ pub(super) struct Layer {
 
 impl Layer {
     /// A layer written in one place.
-    pub(super) fn new(tree: Value, whole: Place) -> Self {
+    pub fn new(tree: Value, whole: Place) -> Self {
         Self {
             tree: without_nulls(tree),
             places: BTreeMap::new(),
@@ -38,7 +38,7 @@ impl Layer {
     }
 
     /// Sets a key that was written elsewhere.
-    pub(super) fn set(&mut self, key: &str, value: impl Into<Value>, place: Place) {
+    pub fn set(&mut self, key: &str, value: impl Into<Value>, place: Place) {
         if let Value::Object(tree) = &mut self.tree {
             tree.insert(key.to_owned(), value.into());
             self.places.insert(vec![key.to_owned()], place);
@@ -46,7 +46,7 @@ impl Layer {
     }
 
     /// Parses TOML. What cannot be parsed is reported; the rest applies.
-    pub(super) fn from_toml(file: &Path, text: &str, problems: &mut Vec<Problem>) -> Self {
+    pub fn from_toml(file: &Path, text: &str, problems: &mut Vec<Problem>) -> Self {
         let position = Position { file, text };
         let (table, errors) = DeTable::parse_recoverable(text);
         problems.extend(errors.iter().map(|error| Problem {
@@ -66,7 +66,7 @@ impl Layer {
     }
 
     /// Where a value was written: its own location, or that of the nearest key above it.
-    pub(super) fn place(&self, path: &[String]) -> &Place {
+    pub fn place(&self, path: &[String]) -> &Place {
         (0..=path.len())
             .rev()
             .find_map(|length| self.places.get(&path[..length]))
@@ -74,7 +74,7 @@ impl Layer {
     }
 
     /// Reports a mistake at `path` and removes the value.
-    pub(super) fn reject(&mut self, path: &[String], message: String, problems: &mut Vec<Problem>) {
+    pub fn reject(&mut self, path: &[String], message: String, problems: &mut Vec<Problem>) {
         problems.push(Problem {
             place: self.place(path).clone(),
             key: dotted(path),
@@ -84,7 +84,7 @@ impl Layer {
     }
 
     /// The layer without invalid options; each mistake is reported.
-    pub(super) fn checked(mut self, problems: &mut Vec<Problem>) -> Self {
+    pub fn checked(mut self, problems: &mut Vec<Problem>) -> Self {
         while let Err(error) = serde_path_to_error::deserialize::<_, Options>(&self.tree) {
             let path = key_path(error.path());
             self.reject(&path, reworded(&error.into_inner().to_string()), problems);

@@ -15,11 +15,11 @@ use super::sources::read_file;
 
 /// What is left of the file to be laid over everything else.
 pub(super) struct Managed {
-    pub(super) layer: Layer,
+    pub layer: Layer,
     /// The widest mode of any session.
-    pub(super) widest: Mode,
+    pub widest: Mode,
     /// Nothing is allowed by rules: a restriction may be missing.
-    pub(super) is_broken: bool,
+    pub is_broken: bool,
 }
 
 /// Reads the file, as far as it restricts what the sources `below` say.

@@ -35,8 +35,8 @@ pub struct ProviderEntry {
 
 /// Everything a model is chosen from.
 pub(super) struct Choice<'a> {
-    pub(super) options: &'a Options,
-    pub(super) environment: &'a Environment,
+    pub options: &'a Options,
+    pub environment: &'a Environment,
 }
 
 /// A model, and the options that apply to it alone (`base-url` and so on at the top level).
@@ -51,7 +51,7 @@ struct Wanted<'a> {
 
 impl Choice<'_> {
     /// The configured model, or else the default one of a well-known key.
-    pub(super) fn default_model(&self) -> Result<Endpoint, Failure> {
+    pub fn default_model(&self) -> Result<Endpoint, Failure> {
         let (provider, model) = match (self.options.model.as_deref(), &self.options.base_url) {
             (Some(name), None) => self.split(name)?,
             (Some(name), Some(url)) => self.split(name).unwrap_or_else(|_| {
@@ -73,7 +73,7 @@ impl Choice<'_> {
     }
 
     /// Another model, by `provider/model`.
-    pub(super) fn model_named(&self, name: &str) -> Result<Endpoint, Failure> {
+    pub fn model_named(&self, name: &str) -> Result<Endpoint, Failure> {
         match self.default_model() {
             Ok(model) if model.name() == name => Ok(model),
             _ => self.model_at(name, None),
@@ -81,7 +81,7 @@ impl Choice<'_> {
     }
 
     /// A model by `provider/model`, at this base URL instead of the configured one.
-    pub(super) fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<Endpoint, Failure> {
+    pub fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<Endpoint, Failure> {
         let url = base_url
             .map(|url| BaseUrl::try_from(url.to_owned()))
             .transpose();
@@ -125,7 +125,7 @@ impl Choice<'_> {
     }
 
     /// All known providers.
-    pub(super) fn providers(&self) -> Vec<ProviderEntry> {
+    pub fn providers(&self) -> Vec<ProviderEntry> {
         let unset = ProviderOptions::default();
         let configured = self
             .options
@@ -169,7 +169,7 @@ impl Choice<'_> {
     }
 
     /// The models known without asking a server, as `provider/model`.
-    pub(super) fn known_models(&self) -> Vec<String> {
+    pub fn known_models(&self) -> Vec<String> {
         let mut names: Vec<_> = self
             .default_model()
             .into_iter()

@@ -10,10 +10,10 @@ use super::Failure;
 
 /// The head of an answer, and its body as it arrives, which stays at its end. Dropping it closes the connection.
 pub(super) struct Answer {
-    pub(super) status: u16,
+    pub status: u16,
     /// The key the request was sent with.
-    pub(super) key: Option<SecretString>,
+    pub key: Option<SecretString>,
     /// How long the server asks to wait before the next try.
-    pub(super) retry_after: Option<Duration>,
-    pub(super) body: BoxStream<'static, Result<Bytes, Failure>>,
+    pub retry_after: Option<Duration>,
+    pub body: BoxStream<'static, Result<Bytes, Failure>>,
 }

@@ -10,14 +10,14 @@ use crate::domain::Prices;
 /// A model behind an endpoint, as its providers share it.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
-    pub(super) endpoint: Endpoint,
-    pub(super) http: Arc<Http>,
-    pub(super) learned: Arc<Learned>,
+    pub endpoint: Endpoint,
+    pub http: Arc<Http>,
+    pub learned: Arc<Learned>,
 }
 
 impl Connection {
     /// The model's prices: configured, reported by the endpoint, or built-in.
-    pub(super) fn prices(&self) -> Option<Prices> {
+    pub fn prices(&self) -> Option<Prices> {
         if self.endpoint.prices.is_some() {
             return self.endpoint.prices;
         }
@@ -31,7 +31,7 @@ impl Connection {
     }
 
     /// Built-in values for the model. A local server uses another window, and is free.
-    pub(super) fn known(&self) -> Option<ModelInfo> {
+    pub fn known(&self) -> Option<ModelInfo> {
         if self.endpoint.is_own_server() {
             None
         } else {

@@ -22,7 +22,7 @@ pub(super) struct Fragments {
 
 impl Fragments {
     /// Takes a fragment; gives what it adds.
-    pub(super) fn add(&mut self, fragment: &str) -> String {
+    pub fn add(&mut self, fragment: &str) -> String {
         let mut added = String::new();
         if let Some(held) = self.held.take() {
             if fragment.starts_with(&held) {
@@ -47,7 +47,7 @@ impl Fragments {
     }
 
     /// What a fragment that was held back adds at the end of the answer.
-    pub(super) fn end(&mut self) -> String {
+    pub fn end(&mut self) -> String {
         let mut added = String::new();
         if let Some(held) = self.held.take() {
             let nested = format!("{}{held}", self.text);
@@ -60,21 +60,21 @@ impl Fragments {
     }
 
     /// Whether the outermost object has ended.
-    pub(super) fn ended(&self) -> bool {
+    pub fn ended(&self) -> bool {
         self.ended
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.held.is_none()
     }
 
     /// Whether the object began and is not closed. `{}` is closed, though a server may still send what belongs in it.
-    pub(super) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.whole.depth > 0
     }
 
     /// Whether a fragment is the object again, which has ended; perhaps in another notation.
-    pub(super) fn repeats(&self, fragment: &str) -> bool {
+    pub fn repeats(&self, fragment: &str) -> bool {
         let value = |text: &str| serde_json::from_str::<Value>(text).ok();
         self.ended
             && fragment.trim_start().starts_with('{')

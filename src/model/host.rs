@@ -32,7 +32,7 @@ pub(super) enum Host {
 
 impl Host {
     /// The host for a provider's name.
-    pub(super) fn named(provider: &str) -> Self {
+    pub fn named(provider: &str) -> Self {
         match provider {
             "openai" => Self::OpenAi,
             "azure" => Self::Azure,

@@ -37,7 +37,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const IDLE: Duration = Duration::from_mins(5);
 
 impl Http {
-    pub(super) async fn send(
+    pub async fn send(
         &self,
         endpoint: &Endpoint,
         conversation: &str,
@@ -70,12 +70,12 @@ impl Http {
     }
 
     /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
-    pub(super) async fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Value, Failure> {
+    pub async fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Value, Failure> {
         self.document(endpoint, path, None).await
     }
 
     /// Sends a JSON document and returns the response document.
-    pub(super) async fn post(
+    pub async fn post(
         &self,
         endpoint: &Endpoint,
         path: &str,
@@ -127,7 +127,7 @@ impl Http {
     }
 
     /// A request without a key to the host's root: harmless, and it leaves an open connection.
-    pub(super) async fn warm(&self, endpoint: &Endpoint) {
+    pub async fn warm(&self, endpoint: &Endpoint) {
         let Ok(mut url) = url(endpoint, []) else {
             return;
         };

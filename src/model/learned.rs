@@ -40,12 +40,12 @@ struct Lessons {
 
 impl Learned {
     /// The API the server asked for.
-    pub(super) fn api(&self) -> Option<Api> {
+    pub fn api(&self) -> Option<Api> {
         self.lock().taught.api
     }
 
     /// Records the API the server wants; `false` if it has already changed.
-    pub(super) fn switch(&self, api: Api) -> bool {
+    pub fn switch(&self, api: Api) -> bool {
         let mut lessons = self.lock();
         let first = lessons.taught.api.is_none();
         lessons.taught.api.get_or_insert(api);
@@ -53,12 +53,12 @@ impl Learned {
     }
 
     /// The fields the server refuses, as paths from the top level.
-    pub(super) fn refused(&self) -> Vec<String> {
+    pub fn refused(&self) -> Vec<String> {
         self.lock().taught.refused.clone()
     }
 
     /// Records that the server refuses the field at `path`; `false` if that was known.
-    pub(super) fn refuse(&self, path: &str) -> bool {
+    pub fn refuse(&self, path: &str) -> bool {
         let mut lessons = self.lock();
         let new = !lessons.taught.refused.iter().any(|known| known == path);
         if new {
@@ -68,7 +68,7 @@ impl Learned {
     }
 
     /// Omits the thoughts in all messages of this body from now on; `false` if that is the case already.
-    pub(super) fn forget(&self, conversation: &Arc<str>, body: &[u8]) -> bool {
+    pub fn forget(&self, conversation: &Arc<str>, body: &[u8]) -> bool {
         let messages = body::length(body);
         let forgotten = &mut self.lock().forgotten;
         let before = forgotten.insert(Arc::clone(conversation), messages);
@@ -77,7 +77,7 @@ impl Learned {
 
     /// How many messages of a conversation go back without their thoughts. Where fewer are left, they were rewritten, and
     /// what is added to them keeps its thoughts.
-    pub(super) fn forgotten(&self, conversation: &str, body: &[u8]) -> Option<usize> {
+    pub fn forgotten(&self, conversation: &str, body: &[u8]) -> Option<usize> {
         let forgotten = &mut self.lock().forgotten;
         let first = forgotten.get_mut(conversation)?;
         *first = body::length(body).min(*first);
@@ -85,42 +85,42 @@ impl Learned {
     }
 
     /// What the server refused.
-    pub(super) fn taught(&self) -> Taught {
+    pub fn taught(&self) -> Taught {
         self.lock().taught.clone()
     }
 
     /// What the server refused in an earlier process.
-    pub(super) fn teach(&self, taught: Taught) {
+    pub fn teach(&self, taught: Taught) {
         self.lock().taught = taught;
     }
 
     /// What the endpoint says of its model, as far as it was asked.
-    pub(super) fn info(&self) -> Option<ModelInfo> {
+    pub fn info(&self) -> Option<ModelInfo> {
         self.lock().info.clone()
     }
 
     /// The endpoint said this of its model.
-    pub(super) fn set_info(&self, info: ModelInfo) {
+    pub fn set_info(&self, info: ModelInfo) {
         self.lock().info = Some(info);
     }
 
     /// The window that a silent cut gave away.
-    pub(super) fn cut(&self) -> Option<u64> {
+    pub fn cut(&self) -> Option<u64> {
         self.lock().cut
     }
 
     /// The server read only this many tokens of a request.
-    pub(super) fn cut_at(&self, tokens: u64) {
+    pub fn cut_at(&self, tokens: u64) {
         self.lock().cut = Some(tokens);
     }
 
     /// Whether a warning about the window is the first.
-    pub(super) fn warn(&self) -> bool {
+    pub fn warn(&self) -> bool {
         !std::mem::replace(&mut self.lock().warned, true)
     }
 
     /// Takes over what was learned about the same model before.
-    pub(super) fn take_over(&self, before: &Self) {
+    pub fn take_over(&self, before: &Self) {
         let lessons = before.lock().clone();
         *self.lock() = lessons;
     }

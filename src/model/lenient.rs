@@ -22,7 +22,7 @@ pub(super) enum Text<'a> {
 
 impl Text<'_> {
     /// The string; empty where there is none.
-    pub(super) fn plain(&self) -> &str {
+    pub fn plain(&self) -> &str {
         match self {
             Self::Plain(text) => text,
             Self::Empty | Self::Parts(_) => "",

@@ -82,7 +82,7 @@ enum State {
 }
 
 impl Thoughts {
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         let released = Released {
             last: '\n',
             last_letter: '\n',
@@ -105,12 +105,12 @@ impl Thoughts {
     }
 
     /// Whether events have to come through here at all.
-    pub(super) fn is_watching(&self) -> bool {
+    pub fn is_watching(&self) -> bool {
         self.state != State::Over
     }
 
     /// Passes events on, thoughts in the text as such.
-    pub(super) fn pass(&mut self, events: &mut Batch, out: &mut Batch) {
+    pub fn pass(&mut self, events: &mut Batch, out: &mut Batch) {
         while let Some(event) = events.pop() {
             match event {
                 ModelEvent::Text(text) if self.is_plain(&text) => {
@@ -146,7 +146,7 @@ impl Thoughts {
     }
 
     /// No more text comes.
-    pub(super) fn flush(&mut self, out: &mut Batch) {
+    pub fn flush(&mut self, out: &mut Batch) {
         let held = std::mem::take(&mut self.held);
         match &self.state {
             State::Thinking(_) => out.reasoning(&held),

@@ -33,18 +33,18 @@ const LIBRARIES: &str = "LD_LIBRARY_PATH";
 /// A command ready to start.
 pub(super) struct Prepared {
     /// The command line.
-    pub(super) shown: String,
-    pub(super) invocation: Invocation,
-    pub(super) variables: BTreeMap<String, OsString>,
-    pub(super) cwd: PathBuf,
-    pub(super) guard: Option<Guarded>,
-    pub(super) workspace: Workspace,
+    pub shown: String,
+    pub invocation: Invocation,
+    pub variables: BTreeMap<String, OsString>,
+    pub cwd: PathBuf,
+    pub guard: Option<Guarded>,
+    pub workspace: Workspace,
     /// The unsaved texts it reads.
-    pub(super) stand_ins: Vec<StandIn>,
+    pub stand_ins: Vec<StandIn>,
     /// The folder for its output.
-    pub(super) scratch: Option<PathBuf>,
+    pub scratch: Option<PathBuf>,
     /// Keeps the folder as long as the command runs.
-    pub(super) _scratch: Option<Arc<Scratch>>,
+    pub _scratch: Option<Arc<Scratch>>,
 }
 
 impl Shared {

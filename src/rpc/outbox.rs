@@ -70,7 +70,7 @@ pub(crate) enum Item {
 
 impl Item {
     /// What the item adds to the queue's size.
-    pub(crate) fn cost(&self) -> usize {
+    pub fn cost(&self) -> usize {
         OVERHEAD
             + match self {
                 Self::Body(body) => body.len(),
@@ -104,12 +104,12 @@ struct Queue {
 
 impl Outbox {
     /// Queues a body.
-    pub(crate) fn push(&self, body: Vec<u8>) {
+    pub fn push(&self, body: Vec<u8>) {
         self.add(|queue| queue.append(Item::Body(body)));
     }
 
     /// Queues a piece of text, merged with the last item if that has the same source.
-    pub(crate) fn push_text(&self, source: &Arc<TextSource>, piece: &str) {
+    pub fn push_text(&self, source: &Arc<TextSource>, piece: &str) {
         self.add(|queue| match queue.items.back_mut() {
             Some(Item::Text { source: last, text })
                 if text.len() + piece.len() <= MAX_MERGED
@@ -138,7 +138,7 @@ impl Outbox {
 
     /// Moves everything queued into `items` (which is empty); blocks until there is something. Returns false when the
     /// queue is closed and empty.
-    pub(crate) fn take(&self, items: &mut VecDeque<Item>) -> bool {
+    pub fn take(&self, items: &mut VecDeque<Item>) -> bool {
         let mut queue = self.lock();
         while queue.items.is_empty() {
             if queue.ended {
@@ -155,7 +155,7 @@ impl Outbox {
     }
 
     /// Reports that the writer has written items of this [`Item::cost`].
-    pub(crate) fn written(&self, cost: usize) {
+    pub fn written(&self, cost: usize) {
         let mut queue = self.lock();
         queue.bytes -= cost;
         if queue.bytes <= DRAINED {
@@ -165,13 +165,13 @@ impl Outbox {
     }
 
     /// Closes the queue: the writer ends when it has written what is queued.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.lock().ended = true;
         self.filled.notify_one();
     }
 
     /// Drops everything queued and wakes all waiters: nothing can be written any more.
-    pub(crate) fn fail(&self) {
+    pub fn fail(&self) {
         let mut queue = self.lock();
         *queue = Queue {
             ended: true,
@@ -183,20 +183,20 @@ impl Outbox {
     }
 
     /// Cancelled when the other side is gone.
-    pub(crate) fn broken(&self) -> &CancellationToken {
+    pub fn broken(&self) -> &CancellationToken {
         &self.broken
     }
 
-    pub(crate) fn accepts_updates(&self) -> bool {
+    pub fn accepts_updates(&self) -> bool {
         self.lock().bytes < UPDATES
     }
 
-    pub(crate) fn accepts_answers(&self) -> bool {
+    pub fn accepts_answers(&self) -> bool {
         self.lock().bytes < ANSWERS
     }
 
     /// Resolves when little is queued.
-    pub(crate) async fn drained(&self) {
+    pub async fn drained(&self) {
         loop {
             let mut notified = std::pin::pin!(self.drained.notified());
             notified.as_mut().enable();

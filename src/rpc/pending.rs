@@ -25,7 +25,7 @@ struct Table {
 
 impl Pending {
     /// Registers a request under a new id; the receiver fails when no response can arrive any more.
-    pub(super) fn ask(&self) -> (i32, oneshot::Receiver<Answer>) {
+    pub fn ask(&self) -> (i32, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
         let mut table = self.lock();
         table.last_id = table.last_id.wrapping_add(1);
@@ -36,17 +36,17 @@ impl Pending {
         (id, receiver)
     }
 
-    pub(super) fn forget(&self, id: i32) {
+    pub fn forget(&self, id: i32) {
         self.lock().outgoing.remove(&id);
     }
 
     /// Removes and returns the waiter for this id, if there is one.
-    pub(super) fn claim(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
+    pub fn claim(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
         self.lock().outgoing.remove(&outgoing_id(id)?)
     }
 
     /// Drops all waiters: no response can arrive any more.
-    pub(super) fn close(&self) {
+    pub fn close(&self) {
         let mut table = self.lock();
         table.closed = true;
         table.outgoing.clear();

@@ -28,7 +28,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    pub(super) fn new(operations: &[Operation]) -> Self {
+    pub fn new(operations: &[Operation]) -> Self {
         Self {
             operations: operations.to_vec(),
         }

@@ -17,7 +17,7 @@ pub(super) struct PathPattern {
 }
 
 impl PathPattern {
-    pub(super) fn new(pattern: &str) -> Result<Self, ToolError> {
+    pub fn new(pattern: &str) -> Result<Self, ToolError> {
         let pattern = tidy(pattern)?;
         let (negated, pattern) = pattern
             .strip_prefix('!')
@@ -29,7 +29,7 @@ impl PathPattern {
         })
     }
 
-    pub(super) fn matches(&self, below: &Path) -> bool {
+    pub fn matches(&self, below: &Path) -> bool {
         self.globs.is_match(below) != self.negated
     }
 }
@@ -45,7 +45,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn new(pattern: &str) -> Result<Self, ToolError> {
+    pub fn new(pattern: &str) -> Result<Self, ToolError> {
         let pattern = tidy(pattern)?;
         let parts: Vec<_> = pattern.split('/').collect();
         let literal = parts

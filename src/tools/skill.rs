@@ -38,7 +38,7 @@ struct Arguments {
 }
 
 impl LoadSkill {
-    pub(super) fn new(skills: Arc<[Skill]>) -> Self {
+    pub fn new(skills: Arc<[Skill]>) -> Self {
         let description = format!(
             "Load a skill before a task it covers: it describes how such tasks are done here. It grants no permission. \
              Skills:{}",

@@ -100,9 +100,9 @@ pub(crate) async fn text(path: &WorkspacePath) -> Result<(String, Stored), FileE
 /// A text and how it is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
-    pub(crate) text: Arc<str>,
+    pub text: Arc<str>,
     /// Without permission bits it has those of the file it replaces, or the usual ones.
-    pub(crate) stored: Stored,
+    pub stored: Stored,
 }
 
 /// Replaces a file's content if it still has the `old` one (`None`: does not exist). Returns `false` if it has not;

@@ -429,7 +429,7 @@ pub(super) struct Expectation<'a> {
 
 impl Expectation<'_> {
     /// Whether the document had the text, even if it has changed again since.
-    pub(super) fn is_met(&self) -> bool {
+    pub fn is_met(&self) -> bool {
         self.documents
             .state()
             .expected

@@ -54,7 +54,7 @@ pub(super) enum Known {
 
 impl Seen {
     /// Another session's, which knows the same to begin with.
-    pub(super) fn fork(&self) -> Self {
+    pub fn fork(&self) -> Self {
         Self {
             hasher: self.hasher.clone(),
             files: Mutex::new(self.files().clone()),
@@ -62,7 +62,7 @@ impl Seen {
     }
 
     /// The model has read `text`.
-    pub(super) fn read(&self, path: &WorkspacePath, text: &str) {
+    pub fn read(&self, path: &WorkspacePath, text: &str) {
         let reading = Reading {
             hash: self.hash(Some(text)),
             at: SystemTime::now(),
@@ -72,25 +72,25 @@ impl Seen {
     }
 
     /// A change of `text` was shown.
-    pub(super) fn shown(&self, path: &WorkspacePath, text: &str) {
+    pub fn shown(&self, path: &WorkspacePath, text: &str) {
         let hash = self.hash(Some(text));
         self.files().entry(path.real()).or_default().shown = Some(hash);
     }
 
     /// An approved change has given the file `text`.
-    pub(super) fn approved(&self, path: &WorkspacePath, text: &str) {
+    pub fn approved(&self, path: &WorkspacePath, text: &str) {
         let hash = self.hash(Some(text));
         self.files().entry(path.real()).or_default().approved = Some(hash);
     }
 
     /// Whether an approved change has given the file `text`.
-    pub(super) fn is_approved(&self, path: &Path, text: &str) -> bool {
+    pub fn is_approved(&self, path: &Path, text: &str) -> bool {
         let approved = self.files().get(path).and_then(|file| file.approved);
         approved.is_some_and(|hash| hash == self.hash(Some(text)))
     }
 
     /// Whether the session knows `text`.
-    pub(super) fn known(&self, path: &WorkspacePath, text: &str) -> Known {
+    pub fn known(&self, path: &WorkspacePath, text: &str) -> Known {
         let file = self.files().get(&path.real()).copied().unwrap_or_default();
         let is_now = |hash: u64| hash == self.hash(Some(text));
         match (
@@ -105,14 +105,14 @@ impl Seen {
     }
 
     /// Whether a change of the file was shown at all.
-    pub(super) fn was_shown(&self, path: &WorkspacePath) -> bool {
+    pub fn was_shown(&self, path: &WorkspacePath) -> bool {
         self.files()
             .get(&path.real())
             .is_some_and(|file| file.shown.is_some())
     }
 
     /// The files that were read last, and when.
-    pub(super) fn readings(&self) -> Vec<(PathBuf, SystemTime)> {
+    pub fn readings(&self) -> Vec<(PathBuf, SystemTime)> {
         let files = self.files();
         let mut read: Vec<_> = files
             .iter()
@@ -126,7 +126,7 @@ impl Seen {
 
     /// Whether a text (`None`: the file is gone) differs from what was read and was not reported yet. Marks it as
     /// reported.
-    pub(super) fn is_news(&self, path: &WorkspacePath, text: Option<&str>) -> bool {
+    pub fn is_news(&self, path: &WorkspacePath, text: Option<&str>) -> bool {
         let now = self.hash(text);
         let mut files = self.files();
         let Some(read) = files

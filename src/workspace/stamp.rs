@@ -16,7 +16,7 @@ const COARSE_RACE: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,
-    pub(crate) inode: u64,
+    pub inode: u64,
     size: u64,
     modified: Option<SystemTime>,
     /// When the inode changed, which no program can set back: seconds and nanoseconds.
@@ -25,7 +25,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    pub(crate) fn of(found: &Metadata) -> Self {
+    pub fn of(found: &Metadata) -> Self {
         let modified = found
             .modified()
             .ok()
@@ -42,7 +42,7 @@ impl Stamp {
     }
 
     /// Whether it is so much older than `now` that a change since then has another stamp.
-    pub(crate) fn is_older_than(&self, now: SystemTime) -> bool {
+    pub fn is_older_than(&self, now: SystemTime) -> bool {
         let Some(modified) = self.modified else {
             return false;
         };
@@ -55,7 +55,7 @@ impl Stamp {
     }
 
     /// Whether it is on the file system with this number.
-    pub(crate) fn is_on(&self, device: Option<u64>) -> bool {
+    pub fn is_on(&self, device: Option<u64>) -> bool {
         device == Some(self.device)
     }
 }

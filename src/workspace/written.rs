@@ -29,14 +29,14 @@ impl Written {
 pub(super) struct Listeners(Mutex<Vec<Weak<Mutex<Texts>>>>);
 
 impl Listeners {
-    pub(super) fn listen(&self) -> Written {
+    pub fn listen(&self) -> Written {
         let written = Written::default();
         lock(&self.0).push(Arc::downgrade(&written.0));
         written
     }
 
     /// The file at `real` now has this text; `None`: it was removed.
-    pub(super) fn note(&self, real: &Path, text: Option<&Arc<str>>) {
+    pub fn note(&self, real: &Path, text: Option<&Arc<str>>) {
         lock(&self.0).retain(|listener| {
             let Some(texts) = listener.upgrade() else {
                 return false;

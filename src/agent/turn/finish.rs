@@ -69,7 +69,7 @@ struct Found {
 
 impl Ending {
     /// Asks the editor what it shows before the turn changes anything.
-    pub(super) fn new(finish: Finish, workspace: &Workspace) -> Self {
+    pub fn new(finish: Finish, workspace: &Workspace) -> Self {
         let mut before = JoinSet::new();
         if finish.diagnostics && workspace.editor().knows_diagnostics() {
             let workspace = workspace.clone();
@@ -101,7 +101,7 @@ impl Ending {
     }
 
     /// Takes note of what the calls of an answer changed.
-    pub(super) fn note(&mut self, outcomes: &[Outcome], workspace: &Workspace) {
+    pub fn note(&mut self, outcomes: &[Outcome], workspace: &Workspace) {
         for ToolOutput { diffs, changes, .. } in outcomes.iter().map(|it| &it.result) {
             self.is_due |= changes.as_ref().is_some_and(|changes| !changes.is_empty());
             for diff in diffs {

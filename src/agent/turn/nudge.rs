@@ -40,7 +40,7 @@ pub(super) struct Nudges {
 
 impl Nudges {
     /// Successful calls count as progress.
-    pub(super) fn note(&mut self, outcomes: &[Outcome]) {
+    pub fn note(&mut self, outcomes: &[Outcome]) {
         if outcomes.iter().any(|outcome| !outcome.result.is_error) {
             self.in_a_row = 0;
         }
@@ -54,12 +54,12 @@ impl Nudges {
     }
 
     /// Whether the model is not asked again.
-    pub(super) fn are_used_up(&self) -> bool {
+    pub fn are_used_up(&self) -> bool {
         self.in_a_row >= TIMES
     }
 
     /// Whether the model made a plan of several steps.
-    pub(super) fn has_plan(&self) -> bool {
+    pub fn has_plan(&self) -> bool {
         self.plan.len() > 1
     }
 

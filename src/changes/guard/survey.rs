@@ -75,7 +75,7 @@ enum Part {
 
 impl Survey {
     /// What the folders of a root hold; `is_complete` if those are all that have to be searched.
-    pub(crate) fn of(dir: &Dir, holds: &BTreeMap<&Path, &Holds>, is_complete: bool) -> Self {
+    pub fn of(dir: &Dir, holds: &BTreeMap<&Path, &Holds>, is_complete: bool) -> Self {
         let searched = || holds.keys().map(|path| (*path).to_owned()).collect();
         let mut survey = Self {
             searched: (!is_complete).then(searched),
@@ -283,13 +283,13 @@ pub(crate) fn search(
 }
 
 impl Holds {
-    pub(crate) fn search(dir: &Dir, folder: &Path) -> Self {
+    pub fn search(dir: &Dir, folder: &Path) -> Self {
         let entries = entries(dir, folder);
         Self::of(folder, entries.iter().map(|(name, kind)| (&**name, *kind)))
     }
 
     /// What these `entries` of a folder hold, which is named relative to its root.
-    pub(crate) fn of<'a>(
+    pub fn of<'a>(
         folder: &Path,
         entries: impl Iterator<Item = (&'a OsStr, FileType)> + Clone,
     ) -> Self {
@@ -323,17 +323,17 @@ impl Holds {
     }
 
     /// Whether there is more in it than folders that have to be searched.
-    pub(crate) fn matters(&self) -> bool {
+    pub fn matters(&self) -> bool {
         self.is_repository || self.parts.values().any(|part| *part != Part::Folder)
     }
 
     /// Whether the folder is a worktree with a repository of its own.
-    pub(crate) fn has_repository(&self) -> bool {
+    pub fn has_repository(&self) -> bool {
         self.parts.get(OsStr::new(".git")) == Some(&Part::Repository)
     }
 
     /// The folder that has to be searched for what is under this name, from the folder.
-    pub(crate) fn inner(&self, name: &OsStr) -> Option<PathBuf> {
+    pub fn inner(&self, name: &OsStr) -> Option<PathBuf> {
         match self.parts.get(name)? {
             Part::Folder => Some(name.into()),
             // The repositories of submodules are searched for like any other: commits have to work in them too.
@@ -343,7 +343,7 @@ impl Holds {
     }
 
     /// The folders that have to be searched, from the folder.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
         self.parts.keys().filter_map(|name| self.inner(name))
     }
 }

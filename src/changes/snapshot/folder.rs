@@ -25,11 +25,11 @@ type Entries = Arc<Vec<(OsString, Known)>>;
 /// A folder as of a look.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listing {
-    pub(super) entries: Entries,
+    pub entries: Entries,
     /// `None` if nothing tells whether it still has the same names.
     names: Option<Arc<Names>>,
     /// What a guard has to know of it; `None` where nothing is protected.
-    pub(super) holds: Option<Arc<Holds>>,
+    pub holds: Option<Arc<Holds>>,
 }
 
 /// All names in a folder that has this stamp.
@@ -45,7 +45,7 @@ struct Names {
 pub(super) struct Known {
     /// An entry with the same stamp has not changed; `None` if that cannot be told.
     stamp: Option<Stamp>,
-    pub(super) entry: Entry,
+    pub entry: Entry,
 }
 
 /// How an entry is covered.
@@ -61,29 +61,29 @@ pub(super) enum Part {
 
 /// A folder to look at.
 pub(super) struct Folder {
-    pub(super) path: PathBuf,
+    pub path: PathBuf,
     /// Relative to its root.
-    pub(super) relative: PathBuf,
+    pub relative: PathBuf,
     /// The ignore rules of the folders above it.
-    pub(super) rules: Arc<Rules>,
+    pub rules: Arc<Rules>,
     /// What git tracks in the repository it is in.
-    pub(super) tracked: Tracked,
+    pub tracked: Tracked,
     /// Whether it is git-ignored: then only what git tracks all the same is listed.
-    pub(super) is_ignored: bool,
+    pub is_ignored: bool,
     /// Whether it is in the folder of a new repository: then all of it is listed.
-    pub(super) is_repository: bool,
+    pub is_repository: bool,
     /// Whether protected files in it matter.
-    pub(super) is_searched: bool,
+    pub is_searched: bool,
     /// Its stamp before it is looked at.
-    pub(super) stamp: Option<Stamp>,
+    pub stamp: Option<Stamp>,
     /// The file system on which that tells whether a name in it has changed.
-    pub(super) dependable: Option<u64>,
+    pub dependable: Option<u64>,
 }
 
 impl Folder {
     /// Lists the folder without reading what is `known` and unchanged; if all of it is, that is the listing. Also returns
     /// the folders in it.
-    pub(super) fn list(
+    pub fn list(
         &self,
         root: &Root,
         known: Option<&Listing>,
@@ -267,7 +267,7 @@ impl Folder {
     }
 
     /// The folders of a listing of this one.
-    pub(super) fn known_folders(&self, known: &Listing) -> Vec<Self> {
+    pub fn known_folders(&self, known: &Listing) -> Vec<Self> {
         let folders = known
             .entries
             .iter()
@@ -403,7 +403,7 @@ impl Names {
 
 impl Listing {
     /// Searches a folder for what is protected; undo does not cover what is in it.
-    pub(super) fn search(
+    pub fn search(
         dir: &Dir,
         folder: &Path,
         known: Option<&Self>,
@@ -422,7 +422,7 @@ impl Listing {
     }
 
     /// The entry of this name.
-    pub(super) fn get(&self, name: &OsStr) -> Option<&Known> {
+    pub fn get(&self, name: &OsStr) -> Option<&Known> {
         find(&self.entries, name)
     }
 }
@@ -430,25 +430,25 @@ impl Listing {
 #[cfg(test)]
 impl Listing {
     /// Whether the next look reads nothing of it again that has not changed.
-    pub(super) fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         self.names.is_some() && self.entries.iter().all(|(_, known)| known.stamp.is_some())
     }
 }
 
 impl Known {
     /// An entry of which nothing tells whether it has changed.
-    pub(super) fn unstamped(entry: Entry) -> Self {
+    pub fn unstamped(entry: Entry) -> Self {
         Self { stamp: None, entry }
     }
 
     /// An entry as it was `found` by a look that began then.
-    pub(super) fn as_found(begun: SystemTime, found: &Metadata, entry: Entry) -> Self {
+    pub fn as_found(begun: SystemTime, found: &Metadata, entry: Entry) -> Self {
         let stamp = Some(Stamp::of(found)).filter(|stamp| stamp.is_older_than(begun));
         Self { stamp, entry }
     }
 
     /// What is `known` if it has not changed, else what is there.
-    pub(super) fn look(
+    pub fn look(
         root: &Root,
         relative: &Path,
         found: &Metadata,
@@ -460,7 +460,7 @@ impl Known {
     }
 
     /// Whether what was `found` is as it was.
-    pub(super) fn is_same(&self, found: &Metadata) -> bool {
+    pub fn is_same(&self, found: &Metadata) -> bool {
         self.has(&Stamp::of(found))
     }
 

@@ -18,7 +18,7 @@ const REPOSITORY: (usize, u64) = (5_000, 64 << 20);
 /// A repository that a command made.
 #[derive(Debug, Clone)]
 pub(super) struct Made {
-    pub(super) path: PathBuf,
+    pub path: PathBuf,
     mode: u32,
     /// Whether it is small enough to be copied, so that undo and redo cover all of it; they leave any other alone.
     is_copied: bool,

@@ -25,13 +25,13 @@ const EXTENDED: u16 = 0x4000;
 #[derive(Debug, Clone)]
 pub(super) struct Tracked {
     /// The folder of the repository, relative to its root.
-    pub(super) folder: Arc<Path>,
-    pub(super) indexes: [Arc<Index>; 2],
+    pub folder: Arc<Path>,
+    pub indexes: [Arc<Index>; 2],
 }
 
 impl Tracked {
     /// Whether git tracks the file at `path`, relative to the root, or one in the folder there.
-    pub(super) fn has(&self, path: &Path, is_folder: bool) -> bool {
+    pub fn has(&self, path: &Path, is_folder: bool) -> bool {
         let Ok(path) = path.strip_prefix(&self.folder) else {
             return false;
         };
@@ -51,7 +51,7 @@ pub(super) struct Index(Vec<Box<[u8]>>);
 
 impl Index {
     /// Reads the index of the repository in a `folder` of the root. One that is not understood lists nothing.
-    pub(super) fn read(root: &Root, folder: &Path) -> io::Result<Self> {
+    pub fn read(root: &Root, folder: &Path) -> io::Result<Self> {
         if folder.as_os_str().is_empty() {
             return match worktree(root) {
                 Some(own) => Self::read_in(&Root::open(&own)?, Path::new("")),
@@ -158,13 +158,13 @@ impl Index {
     }
 
     /// Whether it lists the file at `path`, relative to the repository's root.
-    pub(super) fn lists(&self, path: &Path) -> bool {
+    pub fn lists(&self, path: &Path) -> bool {
         let path = as_in_git(path);
         self.first(&path).is_some_and(|first| *first == *path)
     }
 
     /// Whether it lists a file in the folder at `path`.
-    pub(super) fn lists_below(&self, path: &Path) -> bool {
+    pub fn lists_below(&self, path: &Path) -> bool {
         let mut path = as_in_git(path);
         path.push(b'/');
         self.first(&path)

@@ -41,7 +41,7 @@ impl<'a> Editor<'a> {
         clippy::disallowed_methods,
         reason = "an editor starts its language server"
     )]
-    pub(super) async fn start(
+    pub async fn start(
         stage: &'a Stage,
         project: &Path,
         script: VecDeque<Vec<Value>>,
@@ -97,7 +97,7 @@ impl<'a> Editor<'a> {
     }
 
     /// Opens a file with `text` in its buffer.
-    pub(super) fn open(&mut self, name: &str, text: &str) {
+    pub fn open(&mut self, name: &str, text: &str) {
         self.uri = uri(&self.project.join(name)).unwrap_or_default();
         text.clone_into(&mut self.buffer);
         let document = json!({ "uri": self.uri, "languageId": "shellscript", "version": self.version, "text": text });
@@ -106,7 +106,7 @@ impl<'a> Editor<'a> {
     }
 
     /// Sends a prompt, shows the events, allows every request, and waits for the end.
-    pub(super) async fn ask(&mut self, question: &str) -> anyhow::Result<()> {
+    pub async fn ask(&mut self, question: &str) -> anyhow::Result<()> {
         let session = self
             .call(
                 "session/new",
@@ -123,7 +123,7 @@ impl<'a> Editor<'a> {
     }
 
     /// Shuts the server down and returns the buffer.
-    pub(super) async fn close(mut self) -> anyhow::Result<String> {
+    pub async fn close(mut self) -> anyhow::Result<String> {
         self.call("shutdown", &Value::Null).await?;
         self.peer.notify("exit", &Value::Null);
         self.writer.finish().await?;

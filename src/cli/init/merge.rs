@@ -6,9 +6,9 @@ use toml::{Table, Value};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Merged<'t> {
     /// The file with everything that could be appended.
-    pub(super) text: String,
+    pub text: String,
     /// Paragraphs that conflict with the file.
-    pub(super) by_hand: Vec<&'t str>,
+    pub by_hand: Vec<&'t str>,
 }
 
 /// Appends the paragraphs of `template` that `existing` lacks. Each paragraph is valid TOML on its own.

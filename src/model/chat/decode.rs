@@ -26,7 +26,7 @@ pub(in crate::model) struct Decoder {
     /// Whether a finish reason arrived.
     finished: bool,
     /// Whether the terminal marker arrived: what follows is not part of the answer.
-    pub(in crate::model) done: bool,
+    pub done: bool,
     /// How many chunks were invalid.
     unreadable: usize,
 }
@@ -133,11 +133,7 @@ impl Delta<'_> {
 }
 
 impl Decoder {
-    pub(in crate::model) fn event(
-        &mut self,
-        event: &Event,
-        out: &mut Batch,
-    ) -> Result<(), Failure> {
+    pub fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), Failure> {
         let text = event.text();
         let data = text.trim();
         if data.is_empty() {
@@ -169,7 +165,7 @@ impl Decoder {
     }
 
     /// Ends the stream.
-    pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
+    pub fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         if let Some(item) = std::mem::take(&mut self.details).into_item() {
             out.push(ModelEvent::ReasoningItem(ReasoningItem::new(item)));
         }

@@ -20,7 +20,7 @@ const GROWING: [&str; 3] = ["text", "summary", "data"];
 
 impl Details {
     /// Adds a fragment of plain reasoning.
-    pub(super) fn plain(&mut self, field: &'static str, more: &str) {
+    pub fn plain(&mut self, field: &'static str, more: &str) {
         self.plain
             .get_or_insert_with(|| (field, String::new()))
             .1
@@ -28,7 +28,7 @@ impl Details {
     }
 
     /// Adds a fragment of `reasoning_details` and returns the text to show.
-    pub(super) fn fragment(&mut self, fragment: Map<String, Value>) -> String {
+    pub fn fragment(&mut self, fragment: Map<String, Value>) -> String {
         let shown = ["text", "summary"]
             .iter()
             .find_map(|field| fragment.get(*field)?.as_str())
@@ -46,12 +46,12 @@ impl Details {
     }
 
     /// Stores data that arrived with a call and has to be sent back with it.
-    pub(super) fn extra(&mut self, slot: usize, extra: &Value) {
+    pub fn extra(&mut self, slot: usize, extra: &Value) {
         self.extras.entry(slot).or_insert_with(|| extra.clone());
     }
 
     /// The fields for the assistant message.
-    pub(super) fn into_item(self) -> Option<Value> {
+    pub fn into_item(self) -> Option<Value> {
         let mut fields = Map::new();
         if !self.items.is_empty() {
             fields.insert("reasoning_details".into(), json!(self.items));

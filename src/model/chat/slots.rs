@@ -45,7 +45,7 @@ impl Call {
 impl Slots {
     /// The slot of a fragment. Announces a new call, and announces it again when its id or name becomes known: the
     /// first non-empty value of each stays.
-    pub(super) fn slot(
+    pub fn slot(
         &mut self,
         index: Option<i64>,
         id: &str,
@@ -143,7 +143,7 @@ impl Slots {
 
     /// Passes on a fragment of a call's arguments, and announces its end after the last one. A call without id or name
     /// may still get them.
-    pub(super) fn arguments(&mut self, slot: usize, fragment: &str, out: &mut Batch) {
+    pub fn arguments(&mut self, slot: usize, fragment: &str, out: &mut Batch) {
         let call = &mut self.calls[slot];
         let had_ended = call.arguments.ended();
         out.arguments(slot, &call.arguments.add(fragment));
@@ -154,7 +154,7 @@ impl Slots {
     }
 
     /// Announces the end of every open call.
-    pub(super) fn end(&mut self, out: &mut Batch) {
+    pub fn end(&mut self, out: &mut Batch) {
         for slot in self.open..self.calls.len() {
             out.arguments(slot, &self.calls[slot].arguments.end());
             out.push(ModelEvent::CallEnd { slot });
@@ -163,14 +163,14 @@ impl Slots {
     }
 
     /// Whether the last call began and did not end.
-    pub(super) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.calls
             .last()
             .is_some_and(|call| call.arguments.is_cut())
     }
 
     /// The call that would get the next fragment.
-    pub(super) fn last(&self) -> Option<usize> {
+    pub fn last(&self) -> Option<usize> {
         self.calls.len().checked_sub(1)
     }
 }

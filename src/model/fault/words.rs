@@ -5,13 +5,13 @@ use serde_json::Value;
 /// The contents of an error body.
 #[derive(Debug, Default)]
 pub(super) struct Words {
-    pub(super) message: String,
+    pub message: String,
     /// The provider's type and code, joined.
-    pub(super) kind: String,
+    pub kind: String,
     /// A status inside the body.
-    pub(super) status: Option<u16>,
+    pub status: Option<u16>,
     /// The request field that is wrong.
-    pub(super) param: Option<String>,
+    pub param: Option<String>,
 }
 
 /// Longer texts are truncated: some gateways send whole pages.

@@ -23,7 +23,7 @@ pub(in crate::model) struct Decoder {
     tokens: Tokens,
     finished: bool,
     /// Whether the terminal marker arrived: what follows is not part of the answer.
-    pub(in crate::model) done: bool,
+    pub done: bool,
 }
 
 /// A block that is still arriving.
@@ -92,11 +92,7 @@ struct Delta<'a> {
 }
 
 impl Decoder {
-    pub(in crate::model) fn event(
-        &mut self,
-        event: &Event,
-        out: &mut Batch,
-    ) -> Result<(), Failure> {
+    pub fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), Failure> {
         let text = event.text();
         let data = text.trim();
         if data == "[DONE]" {
@@ -161,7 +157,7 @@ impl Decoder {
     }
 
     /// Ends the stream.
-    pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
+    pub fn end(&mut self, out: &mut Batch) -> Result<(), Failure> {
         while let Some((&index, _)) = self.blocks.first_key_value() {
             self.stop(index, out);
         }

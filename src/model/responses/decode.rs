@@ -21,7 +21,7 @@ pub(in crate::model) struct Decoder {
     current: i64,
     calls: usize,
     /// Whether the terminal event arrived: what follows is not part of the answer.
-    pub(in crate::model) done: bool,
+    pub done: bool,
 }
 
 /// An item that is still arriving.
@@ -84,11 +84,7 @@ impl Item {
 }
 
 impl Decoder {
-    pub(in crate::model) fn event(
-        &mut self,
-        event: &Event,
-        out: &mut Batch,
-    ) -> Result<(), Failure> {
+    pub fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), Failure> {
         let text = event.text();
         let data = text.trim();
         let Ok(parsed) = serde_json::from_str::<Data<'_>>(data) else {
@@ -132,7 +128,7 @@ impl Decoder {
     }
 
     /// Ends the stream.
-    pub(in crate::model) fn end(&mut self) -> Result<(), Failure> {
+    pub fn end(&mut self) -> Result<(), Failure> {
         if self.done {
             Ok(())
         } else {

@@ -6,42 +6,42 @@ use crate::text::{Fences, marks};
 /// What was let through as the answer.
 #[derive(Debug)]
 pub(super) struct Released {
-    pub(super) last: char,
+    pub last: char,
     /// The last one that is no blank.
-    pub(super) last_letter: char,
+    pub last_letter: char,
     /// How the unfinished line begins.
-    pub(super) line: String,
+    pub line: String,
     /// Of the lines before that.
-    pub(super) fences: Fences,
+    pub fences: Fences,
     /// Whether the beginning of thoughts or of a message was mentioned: then all such marks are text.
-    pub(super) is_about_marks: bool,
+    pub is_about_marks: bool,
     /// Whether it ends with a recipient: what follows belongs to a call.
-    pub(super) is_addressed: bool,
+    pub is_addressed: bool,
 }
 
 impl Released {
     /// The last character of the answer with this text behind it.
-    pub(super) fn last_of(&self, text: &str) -> char {
+    pub fn last_of(&self, text: &str) -> char {
         text.chars().next_back().unwrap_or(self.last)
     }
 
     /// Whether nothing but blanks follows the last line break.
-    pub(super) fn ends_line(&self, text: &str) -> bool {
+    pub fn ends_line(&self, text: &str) -> bool {
         self.last_of(text.trim_end_matches([' ', '\t'])) == '\n'
     }
 
     /// The last character that is no blank.
-    pub(super) fn last_letter_of(&self, text: &str) -> char {
+    pub fn last_letter_of(&self, text: &str) -> char {
         let last = text.trim_end().chars().next_back();
         last.unwrap_or(self.last_letter)
     }
 
-    pub(super) fn ends_sentence(&self, text: &str) -> bool {
+    pub fn ends_sentence(&self, text: &str) -> bool {
         marks::ends_sentence(self.last_letter_of(text))
     }
 
     /// Whether what follows begins a line or stands behind a sentence, and is no example: that is announced or indented.
-    pub(super) fn is_between_sentences(&self, text: &str) -> bool {
+    pub fn is_between_sentences(&self, text: &str) -> bool {
         let line = match text.rsplit_once('\n') {
             Some((_, line)) => line.to_owned(),
             None => self.line_with(text),
@@ -55,18 +55,18 @@ impl Released {
     }
 
     /// Whether what follows stands behind a word or a sentence without a blank.
-    pub(super) fn is_glued(&self, text: &str) -> bool {
+    pub fn is_glued(&self, text: &str) -> bool {
         let last = self.last_of(text);
         last.is_alphanumeric() || marks::ends_sentence(last)
     }
 
     /// The beginning of the unfinished line with this text behind it: a fence may come in pieces.
-    pub(super) fn line_with(&self, text: &str) -> String {
+    pub fn line_with(&self, text: &str) -> String {
         self.line.clone() + text
     }
 
     /// Whether what follows is in a fence.
-    pub(super) fn is_fenced(&self, text: &str) -> bool {
+    pub fn is_fenced(&self, text: &str) -> bool {
         let (text, mut fences) = (self.line_with(text), self.fences.clone());
         for line in text.lines() {
             fences.take(line);
@@ -75,7 +75,7 @@ impl Released {
     }
 
     /// Whether the text ends with a recipient: `to=NAME`.
-    pub(super) fn addresses(&self, text: &str) -> bool {
+    pub fn addresses(&self, text: &str) -> bool {
         let text = text.trim_end_matches(' ');
         match text.rsplit_once([' ', '\n', '<']) {
             Some((_, word)) => word.contains("to="),
@@ -83,7 +83,7 @@ impl Released {
         }
     }
 
-    pub(super) fn note(&mut self, text: &str) {
+    pub fn note(&mut self, text: &str) {
         self.last = self.last_of(text);
         self.last_letter = self.last_letter_of(text);
         self.is_about_marks |= mentions_beginning(text);

@@ -12,7 +12,7 @@ pub(super) struct GitRuns {
 }
 
 impl GitRuns {
-    pub(super) fn of(scratch: &Scratch) -> Self {
+    pub fn of(scratch: &Scratch) -> Self {
         let mut runs = Self {
             file: scratch.git_runs(),
             size: None,
@@ -22,7 +22,7 @@ impl GitRuns {
     }
 
     /// Whether commands have run git since this was last asked.
-    pub(super) fn has_more(&mut self) -> bool {
+    pub fn has_more(&mut self) -> bool {
         let found = self.file.symlink_metadata().ok();
         let size = found.map(|found| found.len());
         std::mem::replace(&mut self.size, size) != size

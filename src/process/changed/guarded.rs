@@ -12,7 +12,7 @@ use crate::workspace::{Root, Workspace};
 
 /// How the protected files are restored after a command.
 pub(in crate::process) struct Guarded {
-    pub(in crate::process) guard: Guard,
+    pub guard: Guard,
     /// The looks that the guard was made from, if it was.
     looks: Option<Arc<Snapshot>>,
     /// Whether its changes are all made when it ends: of unsaved text they are taken over then.
@@ -90,7 +90,7 @@ impl Watched {
 
 impl Guarded {
     /// Restores the protected files after the command; returns notes. Blocks.
-    pub(in crate::process) fn restore(self, workspace: &Workspace) -> Vec<String> {
+    pub fn restore(self, workspace: &Workspace) -> Vec<String> {
         let written = self.written.take();
         let is_approved = |path: &Path| workspace.is_approved(path, &written);
         let restore = |survey: &mut dyn FnMut() -> Guard| {

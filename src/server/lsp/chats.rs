@@ -35,10 +35,10 @@ pub(in crate::server) struct Chats {
     turns: Arc<AtomicU32>,
     hints: Arc<Hints>,
     /// Why the last one that could not be loaded is not here.
-    pub(in crate::server) elsewhere: Option<String>,
-    pub(in crate::server) saves: Saves,
+    pub elsewhere: Option<String>,
+    pub saves: Saves,
     /// The sessions of earlier servers that are looked for.
-    pub(in crate::server) earlier: JoinSet<Option<Found>>,
+    pub earlier: JoinSet<Option<Found>>,
 }
 
 /// A session of an earlier server that a chat file shows.

@@ -25,7 +25,7 @@ struct Found {
 }
 
 impl Numbers {
-    pub(super) fn of(line: &Line) -> Self {
+    pub fn of(line: &Line) -> Self {
         let mut found = Found::default();
         found.calculation("RANDOM=SECONDS=0");
         for command in line.all() {
@@ -55,7 +55,7 @@ impl Numbers {
     }
 
     /// Whether the word is a number, or several.
-    pub(super) fn has(&self, word: &Word) -> bool {
+    pub fn has(&self, word: &Word) -> bool {
         !word.pieces.is_empty()
             && word.pieces.iter().all(|piece| match piece {
                 Piece::Text(text) => text.split("..").all(|text| text.parse::<i64>().is_ok()),
@@ -65,7 +65,7 @@ impl Numbers {
     }
 
     /// The word with some number in the place of each expansion that is one.
-    pub(super) fn filled(&self, word: &Word) -> Word {
+    pub fn filled(&self, word: &Word) -> Word {
         let mut word = word.clone();
         for piece in &mut word.pieces {
             if matches!(piece, Piece::Expansion(expansion) if self.has_expansion(expansion)) {
@@ -89,7 +89,7 @@ impl Numbers {
     }
 
     /// Whether an expansion that evaluates is plain, and calculates with nothing but numbers.
-    pub(super) fn suffice(&self, expansion: &Expansion) -> bool {
+    pub fn suffice(&self, expansion: &Expansion) -> bool {
         let source = expansion.source.trim_start_matches('$');
         // What is counted, or taken a part of, may be any text.
         let is_part_of = usize::from(source.starts_with('{'));
@@ -98,7 +98,7 @@ impl Numbers {
     }
 
     /// Whether a calculation is plain, and with nothing but numbers.
-    pub(super) fn suffice_for(&self, text: &str) -> bool {
+    pub fn suffice_for(&self, text: &str) -> bool {
         let text = text.replace("[@]", "");
         let is_plain = |c: char| is_part(c) || " +-*/%=<>!&|^~,?:;()[]{}$#".contains(c);
         let is_value = |c: char| c.is_ascii_alphabetic() || "#?".contains(c);

@@ -14,14 +14,14 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         Self {
             rest: text.chars().peekable(),
             text,
         }
     }
 
-    pub(super) fn after(&self) -> &'a str {
+    pub fn after(&self) -> &'a str {
         let left: usize = self.rest.clone().map(char::len_utf8).sum();
         self.text.split_at(self.text.len() - left).1
     }
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         self.rest.next_if(is_wanted).map(|_| ())
     }
 
-    pub(super) fn value(&mut self, depth: usize) -> Option<Value> {
+    pub fn value(&mut self, depth: usize) -> Option<Value> {
         self.blanks();
         if depth > DEPTH {
             return None;

@@ -82,7 +82,7 @@ pub fn read(line: &str, dialect: Dialect) -> Read<Line> {
 }
 
 pub(super) struct Reader<'a> {
-    pub(super) rest: &'a str,
+    pub rest: &'a str,
     unclear: Option<Unclear>,
     /// Here-documents whose text begins on the next line.
     documents: Vec<Document>,
@@ -106,29 +106,29 @@ pub(super) fn ends_word(character: char) -> bool {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn note(&mut self, why: &'static str) {
+    pub fn note(&mut self, why: &'static str) {
         self.unclear.get_or_insert(Unclear(why));
     }
 
-    pub(super) fn peek(&self) -> Option<char> {
+    pub fn peek(&self) -> Option<char> {
         self.rest.chars().next()
     }
 
-    pub(super) fn next(&mut self) -> Option<char> {
+    pub fn next(&mut self) -> Option<char> {
         let mut characters = self.rest.chars();
         let next = characters.next();
         self.rest = characters.as_str();
         next
     }
 
-    pub(super) fn eat(&mut self, what: &str) -> bool {
+    pub fn eat(&mut self, what: &str) -> bool {
         let rest = self.rest.strip_prefix(what);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
     /// One level deeper.
-    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    pub fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         if self.depth == DEPTH {
             return Err(Unclear("nests too deep"));
         }
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text between an earlier place and here.
-    pub(super) fn since(&self, before: &'a str) -> &'a str {
+    pub fn since(&self, before: &'a str) -> &'a str {
         before
             .get(..before.len() - self.rest.len())
             .unwrap_or_default()
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         Some(word)
     }
 
-    pub(super) fn blanks(&mut self) {
+    pub fn blanks(&mut self) {
         loop {
             self.rest = self.rest.trim_start_matches(is_blank);
             if self.rest.starts_with("\\\n") {
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Blanks and line breaks, with the here-documents behind them.
-    pub(super) fn lines(&mut self) -> Read<()> {
+    pub fn lines(&mut self) -> Read<()> {
         self.blanks();
         while self.eat("\n") {
             for document in std::mem::take(&mut self.documents) {
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads another text, such as what stands between backticks.
-    pub(super) fn within<T>(
+    pub fn within<T>(
         &mut self,
         text: &str,
         read: impl FnOnce(&mut Reader<'_>) -> Read<T>,
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Commands up to one of these words, which is given too; to the end of the text if there are none.
-    pub(super) fn list(&mut self, ends: &[&'static str]) -> Read<(Vec<Command>, &'static str)> {
+    pub fn list(&mut self, ends: &[&'static str]) -> Read<(Vec<Command>, &'static str)> {
         self.deeper(|reader| reader.commands(ends))
     }
 
@@ -530,7 +530,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn is_process(&self) -> bool {
+    pub fn is_process(&self) -> bool {
         self.rest.starts_with("<(") || self.rest.starts_with(">(")
     }
 

@@ -37,7 +37,7 @@ pub(super) struct FileHits {
 }
 
 impl FileHits {
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
@@ -56,7 +56,7 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(matcher: &'a RegexMatcher, limit: usize) -> Self {
+    pub fn new(matcher: &'a RegexMatcher, limit: usize) -> Self {
         Self {
             matcher,
             limit,
@@ -67,7 +67,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The matches; empty if the file turned out not to be text.
-    pub(super) fn finish(self) -> FileHits {
+    pub fn finish(self) -> FileHits {
         if self.is_binary {
             FileHits::default()
         } else {
@@ -144,22 +144,22 @@ pub(super) struct Hits {
     total_files: usize,
     skipped: Vec<PathBuf>,
     /// Files that were searched.
-    pub(super) searched: usize,
+    pub searched: usize,
     /// Files that could not be searched.
-    pub(super) unsearched: usize,
+    pub unsearched: usize,
     /// Folders that could not be read.
-    pub(super) unreadable: usize,
+    pub unreadable: usize,
 }
 
 impl Hits {
-    pub(super) fn new(limit: usize) -> Self {
+    pub fn new(limit: usize) -> Self {
         Self {
             limit,
             ..Self::default()
         }
     }
 
-    pub(super) fn add(&mut self, path: PathBuf, found: FileHits) {
+    pub fn add(&mut self, path: PathBuf, found: FileHits) {
         if found.is_empty() {
             return;
         }
@@ -177,16 +177,16 @@ impl Hits {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    pub(super) fn skip(&mut self, path: PathBuf) {
+    pub fn skip(&mut self, path: PathBuf) {
         self.skipped.push(path);
     }
 
     /// The matching lines that were kept: file, number from 1, text.
-    pub(super) fn into_lines(self) -> impl Iterator<Item = (PathBuf, u64, String)> {
+    pub fn into_lines(self) -> impl Iterator<Item = (PathBuf, u64, String)> {
         let lines = |(path, found): (PathBuf, FileHits)| {
             found
                 .lines
@@ -197,7 +197,7 @@ impl Hits {
     }
 
     /// What the model reads, of about this size in bytes at most.
-    pub(super) fn report(mut self, workspace: &Workspace, bytes: usize) -> String {
+    pub fn report(mut self, workspace: &Workspace, bytes: usize) -> String {
         let mut report = String::new();
         let mut left = self.limit;
         for (path, found) in &self.files {

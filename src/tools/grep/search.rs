@@ -21,14 +21,14 @@ const MAX_LINE: usize = 16 << 20;
 
 /// A search.
 pub(super) struct Search {
-    pub(super) starts: Vec<WorkspacePath>,
-    pub(super) matcher: RegexMatcher,
-    pub(super) files: Option<PathPattern>,
+    pub starts: Vec<WorkspacePath>,
+    pub matcher: RegexMatcher,
+    pub files: Option<PathPattern>,
     /// Lines around each match.
-    pub(super) context: usize,
+    pub context: usize,
     /// How many matching lines are kept.
-    pub(super) limit: usize,
-    pub(super) withheld: Withheld,
+    pub limit: usize,
+    pub withheld: Withheld,
 }
 
 /// Open documents by path.
@@ -36,7 +36,7 @@ type Buffers = HashMap<PathBuf, Arc<Document>>;
 
 impl Search {
     /// Searches everything. When cancelled, returns what was found so far; an error comes with the index of its start.
-    pub(super) fn run(
+    pub fn run(
         &self,
         workspace: &Workspace,
         cancel: &CancellationToken,

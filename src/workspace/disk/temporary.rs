@@ -29,7 +29,7 @@ pub(super) struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    pub(super) fn create(dir: &'a Dir) -> io::Result<Self> {
+    pub fn create(dir: &'a Dir) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (begin, end) = AFFIXES;
         let options = OpenOptions::new()
@@ -60,11 +60,11 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    pub(super) fn file(&self) -> &File {
+    pub fn file(&self) -> &File {
         &self.file
     }
 
-    pub(super) fn rename(mut self, name: &OsStr) -> io::Result<()> {
+    pub fn rename(mut self, name: &OsStr) -> io::Result<()> {
         retried(|| self.dir.rename(&self.name, self.dir, name))?;
         self.renamed = true;
         Ok(())

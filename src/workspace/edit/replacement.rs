@@ -18,15 +18,15 @@ const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The search for an edit.
 pub(super) struct Search<'a> {
-    pub(super) text: &'a str,
-    pub(super) edit: &'a Replacement,
-    pub(super) strategy: Strategy,
-    pub(super) view: View<'a>,
-    pub(super) sought: View<'a>,
+    pub text: &'a str,
+    pub edit: &'a Replacement,
+    pub strategy: Strategy,
+    pub view: View<'a>,
+    pub sought: View<'a>,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(text: &'a str, edit: &'a Replacement, strategy: Strategy) -> Self {
+    pub fn new(text: &'a str, edit: &'a Replacement, strategy: Strategy) -> Self {
         Self {
             text,
             edit,
@@ -37,7 +37,7 @@ impl<'a> Search<'a> {
     }
 
     /// The replacements for `places`; `None` where the file's indentation does not say how a new line is indented.
-    pub(super) fn hunks(&self, places: &[Range<usize>]) -> Option<Vec<Hunk>> {
+    pub fn hunks(&self, places: &[Range<usize>]) -> Option<Vec<Hunk>> {
         let has_lines = self.edit.new_text.contains(['\n', '\r']);
         let line_ending = if has_lines {
             LineEnding::of(self.text)

@@ -32,7 +32,7 @@ struct Piece {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(source: &'a str, strategy: Strategy) -> Self {
+    pub fn new(source: &'a str, strategy: Strategy) -> Self {
         let shows_all =
             strategy == Strategy::Exact || (strategy.is_literal() && !source.contains('\r'));
         Self {
@@ -41,7 +41,7 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(super) fn shown(&self) -> &str {
+    pub fn shown(&self) -> &str {
         self.normal
             .as_ref()
             .map_or(self.source, |normal| &normal.shown)
@@ -49,7 +49,7 @@ impl<'a> View<'a> {
 
     /// The bytes that `seen` stands for; `None` if it begins or ends inside a normalized piece. At the start of a line
     /// they include its indentation.
-    pub(super) fn bytes(&self, seen: &Range<usize>) -> Option<Range<usize>> {
+    pub fn bytes(&self, seen: &Range<usize>) -> Option<Range<usize>> {
         let Some(normal) = &self.normal else {
             return Some(seen.clone());
         };

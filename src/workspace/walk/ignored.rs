@@ -66,13 +66,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) const ALL: Self = Self {
+    pub const ALL: Self = Self {
         ignore: true,
         gitignore: true,
         repository: true,
     };
 
-    pub(crate) fn add(mut self, name: &OsStr) -> Self {
+    pub fn add(mut self, name: &OsStr) -> Self {
         self.ignore |= name == ".ignore";
         self.gitignore |= name == ".gitignore";
         self.repository |= name == ".git";
@@ -84,7 +84,7 @@ impl Rules {
     /// The rules that apply to the folder `start` of `root` from outside: the person's own excludes and the files of
     /// the folders above, up to the repository's root; outside a repository, up to the workspace root. Files above that
     /// ignore all of the workspace do not apply: it was opened on purpose.
-    pub(crate) fn above(root: &Root, start: &Path) -> Arc<Self> {
+    pub fn above(root: &Root, start: &Path) -> Arc<Self> {
         let (personal, _) = GitignoreBuilder::new(root.real()).build_global();
         let matchers = [
             Gitignore::empty(),
@@ -120,7 +120,7 @@ impl Rules {
     }
 
     /// The rules in `folder`, an absolute path.
-    pub(crate) fn of(
+    pub fn of(
         folder: &Path,
         found: Found,
         open: &dyn Fn(&Path) -> io::Result<File>,
@@ -147,12 +147,12 @@ impl Rules {
     }
 
     /// Whether `path` (absolute, in this folder) is ignored.
-    pub(crate) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
+    pub fn ignores(&self, path: &Path, is_folder: bool) -> bool {
         self.decide(path, is_folder, |_| true)
     }
 
     /// Whether git ignores `path`, whatever `.ignore` says.
-    pub(crate) fn ignores_for_git(&self, path: &Path, is_folder: bool) -> bool {
+    pub fn ignores_for_git(&self, path: &Path, is_folder: bool) -> bool {
         self.decide(path, is_folder, |file| file.of_git)
     }
 

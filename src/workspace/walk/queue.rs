@@ -21,7 +21,7 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn new(waiting: Vec<T>) -> Self {
+    pub fn new(waiting: Vec<T>) -> Self {
         Self {
             state: Mutex::new(State { waiting, busy: 0 }),
             changed: Condvar::new(),
@@ -40,7 +40,7 @@ impl<T> Queue<T> {
     }
 
     /// [`Self::work`] on as many threads as the machine has use for.
-    pub(crate) fn share(&self, work: impl Fn(T) -> Vec<T> + Sync)
+    pub fn share(&self, work: impl Fn(T) -> Vec<T> + Sync)
     where
         T: Send,
     {
@@ -48,7 +48,7 @@ impl<T> Queue<T> {
     }
 
     /// [`Self::share`] among workers, one per thread.
-    pub(crate) fn share_among<W: FnMut(T) -> Vec<T>>(&self, worker: impl Fn() -> W + Sync)
+    pub fn share_among<W: FnMut(T) -> Vec<T>>(&self, worker: impl Fn() -> W + Sync)
     where
         T: Send,
     {
@@ -67,7 +67,7 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     /// The first failure.
-    pub(crate) fn try_share(&self, work: impl Fn(T) -> io::Result<Vec<T>> + Sync) -> io::Result<()>
+    pub fn try_share(&self, work: impl Fn(T) -> io::Result<Vec<T>> + Sync) -> io::Result<()>
     where
         T: Send,
     {
