@@ -83,7 +83,6 @@ pub enum Message {
 
 impl Message {
     /// A message of the person with this text alone.
-    #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
         Self::User {
@@ -92,7 +91,6 @@ impl Message {
     }
 
     /// A message from tandem itself to the model.
-    #[must_use]
     pub fn note(text: impl Into<String>) -> Self {
         let text = text.into();
         Self::User {
@@ -101,7 +99,6 @@ impl Message {
     }
 
     /// An answer with this text alone.
-    #[must_use]
     pub fn answer(text: impl Into<String>) -> Self {
         Self::Assistant(AssistantMessage {
             text: text.into(),
@@ -110,7 +107,6 @@ impl Message {
     }
 
     /// The text of an answer.
-    #[must_use]
     pub fn answer_text(&self) -> &str {
         match self {
             Self::Assistant(answer) => &answer.text,
@@ -189,7 +185,6 @@ impl ReasoningItem {
 
 impl ToolCall {
     /// Whether it may run: it names a tool, and its arguments are complete.
-    #[must_use]
     pub fn runnable(&self) -> bool {
         !self.name.is_empty() && matches!(self.arguments, Arguments::Object(_))
     }
@@ -335,7 +330,6 @@ pub enum Finish {
 
 impl Finish {
     /// Whether the answer that it ends is complete.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         !matches!(
             self,

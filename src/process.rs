@@ -112,7 +112,6 @@ struct Running {
 
 impl Shell {
     /// Commands in this environment; nothing runs yet.
-    #[must_use]
     pub fn new(surroundings: Surroundings) -> Self {
         Self(Arc::new(Shared {
             surroundings,
@@ -121,13 +120,11 @@ impl Shell {
     }
 
     /// What command lines are written in.
-    #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.0.surroundings.shell().dialect
     }
 
     /// The shell that reads command lines, by name.
-    #[must_use]
     pub fn program(&self) -> String {
         let program = self.0.surroundings.shell().program;
         program
@@ -295,7 +292,6 @@ impl Surroundings {
     }
 
     /// The shell that reads command lines.
-    #[must_use]
     pub fn shell(&self) -> ShellProgram {
         ShellProgram::find(&self.variables)
     }

@@ -121,7 +121,6 @@ pub struct FileChange {
 
 impl FileChange {
     /// From one text to another.
-    #[must_use]
     pub fn new(old_text: Option<Arc<str>>, new_text: Arc<str>) -> Self {
         Self {
             old_text,
@@ -135,7 +134,6 @@ impl FileChange {
     }
 
     /// The change of the file at `path`.
-    #[must_use]
     pub fn diff_of(self, path: PathBuf) -> FileDiff {
         FileDiff {
             path,
@@ -156,7 +154,6 @@ impl FileChange {
 
 impl Workspace {
     /// A session's view of `roots` (relative names start at the first), of the open `documents` and the `editor`.
-    #[must_use]
     pub fn new(roots: Vec<Arc<Root>>, documents: Documents, editor: Arc<dyn Editor>) -> Self {
         Self(Arc::new(Shared {
             roots,
@@ -178,19 +175,16 @@ impl Workspace {
     }
 
     /// The workspace folders.
-    #[must_use]
     pub fn roots(&self) -> &[Arc<Root>] {
         &self.0.roots
     }
 
     /// The editor.
-    #[must_use]
     pub fn editor(&self) -> &Arc<dyn Editor> {
         &self.0.editor
     }
 
     /// The open documents.
-    #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.0.documents
     }
@@ -204,7 +198,6 @@ impl Workspace {
     }
 
     /// The symbolic link called `name`, which is not followed; `None` if something else is there.
-    #[must_use]
     pub fn resolve_link(&self, name: &str) -> Option<WorkspacePath> {
         path::resolve_link(&self.0.roots, name)
     }
@@ -218,7 +211,6 @@ impl Workspace {
     }
 
     /// The open document of a file.
-    #[must_use]
     pub fn document(&self, path: &WorkspacePath) -> Option<Arc<Document>> {
         self.0.documents.find(&path.real())
     }
@@ -302,7 +294,6 @@ impl Workspace {
 
     /// Whether the file at `real`, a path without symlinks, has the content that an approved change gave it, or what was
     /// `written` by a person or a tool. Blocks.
-    #[must_use]
     pub fn is_approved(&self, real: &Path, written: &Texts) -> bool {
         let Ok(bytes) = self.resolve_path(real).map(|path| disk::read_now(&path)) else {
             return false;
@@ -336,7 +327,6 @@ impl Workspace {
 
 impl FileText {
     /// The text with invisible characters written out, for text that is read as instructions.
-    #[must_use]
     pub fn marked(&self) -> Cow<'_, str> {
         crate::text::display::marked(&self.text)
     }

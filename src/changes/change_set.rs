@@ -55,7 +55,6 @@ impl EntryChange {
     }
 
     /// A change that is not an edit.
-    #[must_use]
     pub fn new(path: PathBuf, before: Entry, after: Entry) -> Self {
         Self {
             path,
@@ -67,13 +66,11 @@ impl EntryChange {
     }
 
     /// Whether it is a folder, or was one.
-    #[must_use]
     pub fn is_folder(&self) -> bool {
         self.before.is_folder() || self.after.is_folder()
     }
 
     /// Combines this change with the one after it; `None` if they cancel out.
-    #[must_use]
     pub fn then(self, next: Self) -> Option<Self> {
         (self.before != next.after).then_some(Self {
             after: next.after,
@@ -158,19 +155,16 @@ pub enum Entry {
 
 impl Entry {
     /// Whether it is a regular file.
-    #[must_use]
     pub fn is_file(&self) -> bool {
         matches!(self, Self::File { .. })
     }
 
     /// Whether it is a folder.
-    #[must_use]
     pub fn is_folder(&self) -> bool {
         matches!(self, Self::Folder { .. })
     }
 
     /// The size of a file in bytes; 0 for anything else.
-    #[must_use]
     pub fn size(&self) -> u64 {
         match self {
             Self::File { size, .. } => *size,
@@ -243,7 +237,6 @@ impl ChangeSet {
     }
 
     /// Whether nothing changed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.git.is_empty()
     }

@@ -50,7 +50,6 @@ pub(super) fn recorded(
 }
 
 /// The `count` innermost folders that the file at `path` is in, as they were made for it. Blocks.
-#[must_use]
 pub fn new_folders(workspace: &Workspace, path: &Path, count: usize) -> Vec<EntryChange> {
     let folders = path.ancestors().skip(1).take(count).map(|folder| {
         let mode = mode_of(workspace, folder).unwrap_or(FOLDER);

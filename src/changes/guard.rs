@@ -48,7 +48,6 @@ pub struct Pins {
 }
 
 /// The roots, and the repositories they are worktrees of. Copies have none: they may only read those.
-#[must_use]
 pub fn with_repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
     let own: Vec<_> = roots
         .iter()
@@ -75,7 +74,6 @@ fn repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
 }
 
 /// What commands in copies may read of the originals, and the sockets in there, which they may not use. Blocks.
-#[must_use]
 pub fn lent(roots: &[Arc<Root>]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let originals: Vec<_> = roots
         .iter()
@@ -98,7 +96,6 @@ pub fn lent(roots: &[Arc<Root>]) -> (Vec<PathBuf>, Vec<PathBuf>) {
 
 impl Guard {
     /// Surveys the roots without a look at them. Blocks.
-    #[must_use]
     pub fn new(roots: &[Arc<Root>]) -> Self {
         let survey = |root: &Arc<Root>| (Arc::clone(root), Survey::alone(root.dir()));
         Self(roots.iter().map(survey).collect())
@@ -117,7 +114,6 @@ impl Guard {
     }
 
     /// What to protect from the command.
-    #[must_use]
     pub fn pins(&self) -> Pins {
         let mut pins = Pins::default();
         for (root, survey) in &self.0 {

@@ -26,7 +26,6 @@ pub(crate) const RETENTION: Retention = Retention {
 };
 
 /// The folder of previous versions.
-#[must_use]
 pub fn folder(state: &Path) -> PathBuf {
     state.join("checkpoints")
 }
@@ -153,7 +152,6 @@ impl Images {
     }
 
     /// The content of a file, if it is a text of at most `limit` bytes.
-    #[must_use]
     pub fn text(&self, entry: &Entry, limit: u64) -> Option<Arc<str>> {
         let Entry::File { image, size, .. } = entry else {
             return None;
@@ -220,7 +218,6 @@ impl Images {
     }
 
     /// A change as texts, if it is one of texts of at most `limit` bytes.
-    #[must_use]
     pub fn diff(&self, change: &EntryChange, limit: u64) -> Option<FileDiff> {
         let text = |entry: &Entry| match entry {
             Entry::Absent => Some(None),

@@ -45,7 +45,6 @@ pub enum Known {
 }
 
 /// What is known of each line of `now` from the `changes`, the oldest first. A change is `None` if its texts are not known.
-#[must_use]
 pub fn origins(changes: &[Option<Written>], now: &str) -> Vec<Known> {
     let mut history = History::default();
     for (index, change) in changes.iter().enumerate() {

@@ -31,7 +31,6 @@ pub struct PendingHunk {
 
 impl PendingHunk {
     /// Whether the hunk of a later turn wrote the same lines again, or removed them again.
-    #[must_use]
     pub fn is_repeated_by(&self, later: &Self) -> bool {
         let (lines, again) = (&self.new_lines, &later.new_lines);
         if lines.is_empty() {
@@ -42,7 +41,6 @@ impl PendingHunk {
 }
 
 /// What is left in the current text `now` of the change from `before` to `after`.
-#[must_use]
 pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
     let pieces = standing(before, after, now).pieces;
     pieces
@@ -53,7 +51,6 @@ pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
 
 /// `now` with the rest of the change from `before` to `after` undone, and the lines of the result, counted from 0, that
 /// somebody else wrote into the change.
-#[must_use]
 pub fn without(before: &str, after: &str, now: &str) -> (Arc<str>, Vec<Range<usize>>) {
     let (text, touched) = standing(before, after, now).undone(before, now);
     (text.into(), touched)

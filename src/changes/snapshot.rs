@@ -163,13 +163,11 @@ impl Snapshots {
     }
 
     /// The images that the looks made.
-    #[must_use]
     pub fn images(&self) -> &Images {
         &self.images
     }
 
     /// The coverage of the last look; `None` before the first.
-    #[must_use]
     pub fn coverage(&self) -> Option<&Coverage> {
         self.seen.as_ref().map(|seen| &seen.coverage)
     }
@@ -270,7 +268,6 @@ impl Snapshots {
     }
 
     /// The packs that a sandbox must protect from being overwritten, absolute.
-    #[must_use]
     pub fn links(&self) -> Vec<PathBuf> {
         self.seen
             .as_ref()
@@ -278,7 +275,6 @@ impl Snapshots {
     }
 
     /// The ignored folders, their repositories, and large ignored files that are gone since `earlier`.
-    #[must_use]
     pub fn lost(&self, earlier: &Coverage) -> Vec<PathBuf> {
         let is_gone = |path: &Path| path.symlink_metadata().is_err();
         let paths = earlier.left_out.iter().filter(|path| is_gone(path));

@@ -59,7 +59,6 @@ pub struct Problem {
 
 impl Problem {
     /// Whether rules that restrict may be missing because of it. Until it is corrected, every call requires approval.
-    #[must_use]
     pub fn hides_restrictions(&self) -> bool {
         match self.key.as_str() {
             "" => matches!(self.place, Place::File { .. }),

@@ -3,7 +3,6 @@
 use std::io;
 
 /// Whether nothing is at the path: it is not there, or a folder of it is none.
-#[must_use]
 pub fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -52,7 +52,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint without a key, with the default timeouts.
-    #[must_use]
     pub fn new(provider: &str, api: Api, base_url: &str, model: &str) -> Self {
         Self {
             provider: provider.to_owned(),
@@ -83,7 +82,6 @@ impl Endpoint {
     }
 
     /// `provider/model`, as the configuration names it.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
     }

@@ -32,7 +32,6 @@ pub struct ModelInfo {
 
 impl ModelInfo {
     /// A model of which only the name is known.
-    #[must_use]
     pub fn named(id: &str) -> Self {
         Self {
             id: id.to_owned(),

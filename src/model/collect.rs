@@ -77,7 +77,6 @@ pub enum Outcome {
 
 impl<'a> Collector<'a> {
     /// A collector for a conversation whose calls have the ids in `taken`.
-    #[must_use]
     pub fn new(taken: &'a HashSet<String>) -> Self {
         Self {
             taken,
@@ -117,13 +116,11 @@ impl<'a> Collector<'a> {
     }
 
     /// Whether the answer is complete so far.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.finish.as_ref().is_none_or(Finish::is_whole)
     }
 
     /// How the arguments of this call were repaired.
-    #[must_use]
     pub fn repair(&self, slot: usize) -> Repair {
         self.calls
             .get(slot)
@@ -131,7 +128,6 @@ impl<'a> Collector<'a> {
     }
 
     /// Finishes with the stream's outcome.
-    #[must_use]
     pub fn finish(mut self, end: Result<(), Failure>) -> Collected {
         for slot in 0..self.calls.len() {
             if self.complete(slot).is_none() && self.calls[slot].done.is_none() {

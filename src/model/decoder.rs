@@ -31,7 +31,6 @@ enum Dialect {
 
 impl StreamDecoder {
     /// A decoder for an answer in this API.
-    #[must_use]
     pub fn new(api: Api) -> Self {
         let dialect = match api {
             Api::Chat => Dialect::Chat(Box::default()),
@@ -108,7 +107,6 @@ impl StreamDecoder {
     }
 
     /// Whether the API's terminal marker or an error arrived: nothing that follows is part of the answer.
-    #[must_use]
     pub fn done(&self) -> bool {
         self.failed
             || match &self.dialect {

@@ -5,7 +5,6 @@ use crate::domain::Effort;
 
 impl Effort {
     /// The efforts to offer for a model of this name.
-    #[must_use]
     pub fn offered(model: &str) -> &'static [Self] {
         let known = Known::by_name(model);
         match known.family {

@@ -55,7 +55,6 @@ const MARKS: [(&str, Family); 20] = [
 
 impl Known {
     /// Parses a name such as `gpt-5.1`, `anthropic/claude-opus-4.8` or `us.anthropic.claude-sonnet-4-6-v1:0`.
-    #[must_use]
     pub fn by_name(name: &str) -> Self {
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
         if let Some(rest) = name
@@ -80,7 +79,6 @@ impl Known {
 
     /// Whether the version is at least this one. A name without a number counts as the newest. Behind a dot stand
     /// decimals: 4.20 is older than 4.3.
-    #[must_use]
     pub fn at_least(self, major: u32, minor: u32) -> bool {
         let decimals = |minor: u32| if minor < 10 { minor * 10 } else { minor };
         let wanted = (major, decimals(minor));
@@ -102,7 +100,6 @@ impl Known {
     }
 
     /// Whether OpenAI trained it to edit with patches in the V4A format.
-    #[must_use]
     pub fn patches(self) -> bool {
         match self.family {
             Family::Gpt => self.at_least(4, 1),

@@ -77,13 +77,11 @@ impl ReasoningItem {
 
 impl Endpoint {
     /// Whether it is a self-hosted server: a model there has the window it was started with.
-    #[must_use]
     pub fn is_own_server(&self) -> bool {
         self.is_local_row() || self.provider == "custom" && self.is_local()
     }
 
     /// Whether its provider is one of the usual local servers, which end no answer by themselves.
-    #[must_use]
     pub fn is_local_row(&self) -> bool {
         matches!(
             self.provider.as_str(),

@@ -9,7 +9,6 @@ use crate::domain::{LongRequests, Prices, without_date};
 const TABLE: &str = include_str!("known/table.tsv");
 
 /// The table's entry for a model, by its name at the endpoint.
-#[must_use]
 pub fn find(name: &str) -> Option<ModelInfo> {
     let plain = plain(name);
     let row = |fits: &dyn Fn(&str) -> bool| {

@@ -33,7 +33,6 @@ impl Provider {
     }
 
     /// A model reached over HTTP. Nothing is opened before the first request or [`Provider::warm`].
-    #[must_use]
     pub fn http(endpoint: Endpoint) -> Self {
         Self(Arc::new(Connection {
             endpoint,
@@ -43,7 +42,6 @@ impl Provider {
     }
 
     /// The same model in the API its server asked for; `None` if that is the current one.
-    #[must_use]
     pub fn switched(&self) -> Option<Self> {
         let mut switched = (*self.0).clone();
         let asked = switched.learned.api()?;
@@ -70,7 +68,6 @@ impl Provider {
     }
 
     /// What the server refused so far.
-    #[must_use]
     pub fn taught(&self) -> Taught {
         self.0.learned.taught()
     }
@@ -87,31 +84,26 @@ impl Provider {
     }
 
     /// `provider/model`, as the configuration names it.
-    #[must_use]
     pub fn name(&self) -> String {
         self.0.endpoint.name()
     }
 
     /// The model and its server: what one of two servers with the same name refuses says nothing about the other.
-    #[must_use]
     pub fn place(&self) -> String {
         format!("{} at {}", self.name(), self.0.endpoint.base_url)
     }
 
     /// The API.
-    #[must_use]
     pub fn api(&self) -> Api {
         self.0.endpoint.api
     }
 
     /// The endpoint.
-    #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.0.endpoint
     }
 
     /// The bytes at the beginning of every request of a session.
-    #[must_use]
     pub fn preamble(&self, instructions: &Instructions) -> Preamble {
         let preamble = match self.api() {
             Api::Chat => chat::preamble,
@@ -134,7 +126,6 @@ impl Provider {
     }
 
     /// The bytes of one message; made once and never changed, so that requests share them.
-    #[must_use]
     pub fn encode(&self, message: &Message) -> Bytes {
         let encode = match self.api() {
             Api::Chat => chat::message,
@@ -148,7 +139,6 @@ impl Provider {
     }
 
     /// Sends a request when the stream is first polled. Dropping the stream cancels it.
-    #[must_use]
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
         let ModelRequest {
             preamble,
@@ -162,7 +152,6 @@ impl Provider {
     }
 
     /// Sends a single request outside any session.
-    #[must_use]
     pub fn ask(&self, instructions: &Instructions, question: String) -> ModelStream {
         self.stream(ModelRequest {
             preamble: self.preamble(instructions),
@@ -181,7 +170,6 @@ impl Provider {
 
     /// The context window in tokens: what the server was seen to read, else the configured, the endpoint's or the
     /// built-in value.
-    #[must_use]
     pub fn window(&self) -> Option<u64> {
         let Connection {
             endpoint, learned, ..
@@ -198,33 +186,28 @@ impl Provider {
     }
 
     /// The endpoint's own value for the window, once it was asked.
-    #[must_use]
     pub fn reported_window(&self) -> Option<u64> {
         self.0.learned.info()?.context_window
     }
 
     /// Whether the model takes images, where that is known.
-    #[must_use]
     pub fn sees(&self) -> Option<bool> {
         let told = self.0.learned.info().and_then(|info| info.images);
         told.or_else(|| self.0.known()?.images)
     }
 
     /// Additional instructions for models of this family.
-    #[must_use]
     pub fn habit(&self) -> Option<&'static str> {
         self.0.endpoint.known().habit()
     }
 
     /// Its prices, if known.
-    #[must_use]
     pub fn prices(&self) -> Option<Prices> {
         self.0.prices()
     }
 
     /// Whether to ask the endpoint about its model before the first answer is shown: it is local, or the model is
     /// unknown.
-    #[must_use]
     pub fn is_to_learn(&self) -> bool {
         let Connection {
             endpoint, learned, ..
@@ -235,7 +218,6 @@ impl Provider {
     }
 
     /// Whether a local server has to load the model first.
-    #[must_use]
     pub fn is_local(&self) -> bool {
         self.0.endpoint.is_local()
     }
@@ -271,7 +253,6 @@ impl Provider {
     }
 
     /// Whether its requests cost nothing: one of the usual local servers runs the model itself.
-    #[must_use]
     pub fn is_free(&self) -> bool {
         let endpoint = &self.0.endpoint;
         // Ollama passes these on.

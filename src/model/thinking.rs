@@ -30,7 +30,6 @@ pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
 
 impl Endpoint {
     /// The effort in the words of a request to this model, if it says any.
-    #[must_use]
     pub fn effort_sent(&self) -> Option<String> {
         let fields = Value::Object(fields(self));
         let places = [

@@ -16,7 +16,6 @@ pub const NO_TOOLS: &str = "its server reports that its chat template has no too
 
 impl Provider {
     /// Whether its server reports that the model cannot call tools.
-    #[must_use]
     pub fn lacks_tools(&self) -> bool {
         let info = self.connection().learned.info();
         info.is_some_and(|info| info.calls == Some(false))
@@ -24,7 +23,6 @@ impl Provider {
 
     /// Compares what was sent with what the server says it has read, in tokens. A warning when the window is so small that
     /// the beginning of the conversation was, or soon will be, left out; once a session.
-    #[must_use]
     pub fn check_window(&self, sent: u64, read: u64) -> Option<String> {
         check(self, sent, read)
     }
@@ -37,7 +35,6 @@ impl Provider {
     }
 
     /// How this server is given a larger window.
-    #[must_use]
     pub fn larger_window(&self) -> &'static str {
         remedy(self)
     }

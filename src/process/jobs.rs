@@ -69,7 +69,6 @@ impl Shell {
     }
 
     /// Changes whenever a job begins or ends.
-    #[must_use]
     pub fn jobs_changed(&self) -> watch::Receiver<()> {
         self.0.jobs_changed.subscribe()
     }
@@ -207,7 +206,6 @@ impl Shell {
     }
 
     /// What the model was not told yet of jobs that have ended, a line each.
-    #[must_use]
     pub fn ended_jobs(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for job in self.0.running().background.values() {

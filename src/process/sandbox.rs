@@ -295,7 +295,6 @@ impl Sandbox {
     }
 
     /// Its name; `None` without a sandbox.
-    #[must_use]
     pub fn name(&self) -> Option<&'static str> {
         match self.level {
             #[cfg(target_os = "linux")]
@@ -309,7 +308,6 @@ impl Sandbox {
     }
 
     /// Why no better sandbox is used.
-    #[must_use]
     pub fn lacking(&self) -> &[String] {
         &self.lacking
     }
@@ -328,7 +326,6 @@ impl Sandbox {
     }
 
     /// Whether commands can read the unsaved text of a document in place of its file.
-    #[must_use]
     pub fn shows_unsaved(&self) -> bool {
         #[cfg(target_os = "linux")]
         return matches!(self.level, Level::Bubblewrap(_));

@@ -71,25 +71,21 @@ struct Line {
 
 impl Facts {
     /// Whether this is the request to continue a turn, rather than a call.
-    #[must_use]
     pub fn is_pause(&self) -> bool {
         self.about == About::Pause
     }
 
     /// Whether this is the request to start a plan.
-    #[must_use]
     pub fn is_plan(&self) -> bool {
         self.about == About::Plan
     }
 
     /// Whether the call asks the person something, so that only they can answer it.
-    #[must_use]
     pub fn is_question(&self) -> bool {
         self.is_question
     }
 
     /// The facts in a request.
-    #[must_use]
     pub fn new(request: &PermissionRequest, workspace: &Workspace) -> Self {
         let (about, preview) = (&request.about, &request.preview);
         // Both as named and as resolved: a restricting rule must apply to either.
@@ -343,7 +339,6 @@ pub struct Policy {
 
 impl Policy {
     /// Parses the rules. Invalid ones are skipped ([`super::rule_problems`] reports them).
-    #[must_use]
     pub fn new(allow: &[String], ask: &[String], deny: &[String]) -> Self {
         let read = |rules: &[String]| -> Vec<Rule> {
             rules
@@ -369,7 +364,6 @@ impl Policy {
 
     /// The files that a restricting rule for `read_file` or `grep` is about: a search that starts above them leaves
     /// them out, as it leaves out secrets.
-    #[must_use]
     pub fn withheld(&self) -> Withheld {
         let is_about_reading = |rule: &&Rule| {
             rule.is_about_paths() && ["read_file", "grep"].iter().any(|tool| rule.names(tool))
@@ -386,14 +380,12 @@ impl Policy {
     }
 
     /// Whether every call of the tool is forbidden, so that no request lists it.
-    #[must_use]
     pub fn forbids(&self, tool: &dyn Tool) -> bool {
         let names = |rule: &Rule| rule.names(tool.name()) || rule.names(tool.rule_name());
         self.deny.iter().any(|rule| rule.is_bare() && names(rule))
     }
 
     /// Decides about one call.
-    #[must_use]
     pub fn decide(&self, mode: Mode, facts: &Facts) -> Verdict {
         if mode == Mode::Plan && !facts.kind.is_read_only() {
             return Verdict::Forbid(
@@ -470,7 +462,6 @@ impl Policy {
     }
 
     /// The rule that "always" would add for this call; `None` if it would change nothing.
-    #[must_use]
     pub fn offer(&self, facts: &Facts) -> Option<String> {
         let asks_anyway =
             touch(&self.deny, facts) != Touch::Not || touch(&self.ask, facts) != Touch::Not;
@@ -481,7 +472,6 @@ impl Policy {
     }
 
     /// The broader permissions offered with this call, in a session whose widest mode this is.
-    #[must_use]
     pub fn offers(&self, widest: Mode, facts: &Facts) -> Offer {
         let rule = self.offer(facts);
         let is_call = matches!(facts.about, About::Call { .. });

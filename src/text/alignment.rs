@@ -31,7 +31,6 @@ pub struct Numbers {
 
 impl Numbers {
     /// How many texts of lines were found.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.texts.len()
     }
@@ -42,7 +41,6 @@ impl Numbers {
     }
 
     /// The text of a line.
-    #[must_use]
     pub fn text(&self, line: Line) -> &str {
         &self.texts[line.text]
     }
@@ -80,7 +78,6 @@ pub enum Source {
 }
 
 /// Where each line of `new` is from.
-#[must_use]
 pub fn align(old: &[Line], new: &[Line]) -> Vec<Source> {
     let mut sources = vec![Source::New; new.len()];
     let mut removed: HashSet<usize> = HashSet::new();

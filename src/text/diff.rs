@@ -25,7 +25,6 @@ pub struct Hunk {
 
 /// Small hunks, in order and not adjacent, that turn `old` into `new`. Unchanged text is not touched, so that cursors,
 /// folds and marks survive.
-#[must_use]
 pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     let middle = Middle::of(old, new);
     let diff = middle.diff();
@@ -58,7 +57,6 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
 }
 
 /// The bytes of `old` that are also in `new`, in order, character by character.
-#[must_use]
 pub fn common(old: &str, new: &str) -> Vec<Range<usize>> {
     let (mut common, mut at) = (Vec::new(), 0);
     for Hunk { range, new_text } in hunks(old, new) {
@@ -93,7 +91,6 @@ pub struct LineHunk {
 }
 
 /// The hunks of whole lines that turn `old` into `new`, in order, with at least one line between two of them.
-#[must_use]
 pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
     let middle = Middle::of(old, new);
     let diff = middle.diff();
@@ -128,7 +125,6 @@ pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
 }
 
 /// `text` with `hunks` applied; they must be in order and must not overlap.
-#[must_use]
 pub fn patched(text: &str, hunks: &[Hunk]) -> String {
     let grown: usize = hunks.iter().map(|hunk| hunk.new_text.len()).sum();
     let mut patched = String::with_capacity(text.len() + grown);
@@ -143,7 +139,6 @@ pub fn patched(text: &str, hunks: &[Hunk]) -> String {
 }
 
 /// A unified diff with `context` lines around each change, without file headers; empty when nothing differs.
-#[must_use]
 pub fn unified(old: &str, new: &str, context: usize) -> String {
     if old == new {
         return String::new();
@@ -189,7 +184,6 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
 
 /// Everything from the first differing line to the last, with `context` lines on both sides; and how many lines precede
 /// it.
-#[must_use]
 pub fn around<'a>(old: &'a str, new: &'a str, context: usize) -> (&'a str, &'a str, usize) {
     let Middle {
         start,
@@ -205,7 +199,6 @@ pub fn around<'a>(old: &'a str, new: &'a str, context: usize) -> (&'a str, &'a s
 }
 
 /// How many line breaks are in these bytes of a text.
-#[must_use]
 pub fn line_breaks(text: &str, bytes: Range<usize>) -> usize {
     memchr::memchr_iter(b'\n', text.as_bytes().get(bytes).unwrap_or_default()).count()
 }

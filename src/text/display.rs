@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
 /// How many there are of what the noun says: `1 file`, `2 files`, `0 directories`.
-#[must_use]
 pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if count == N::from(1) => format!("{count} {noun}"),
@@ -20,13 +19,11 @@ pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, noun: &str) -
 }
 
 /// `text` with every deceptive character written as `\u{…}`; newline and tab stay.
-#[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
     escaped(text, false)
 }
 
 /// [`escape`] for a piece of a streamed text: a joiner at its edge may join characters in the neighboring piece.
-#[must_use]
 pub fn escape_piece(text: &str) -> Cow<'_, str> {
     escaped(text, true)
 }
@@ -86,7 +83,6 @@ fn is_emoji(character: char) -> bool {
 }
 
 /// [`escape`] for one line (titles, file names, commands): newline, carriage return and tab are escaped too.
-#[must_use]
 pub fn escape_line(text: &str) -> Cow<'_, str> {
     match escape(text) {
         shown if !shown.contains(['\n', '\t']) => shown,
@@ -96,7 +92,6 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
 
 /// The deceptive characters of `text`, each once, as `U+200B, U+E0041`; `None` if there are none. For a person about to
 /// trust a text, and for the model that is given one, such as an `AGENTS.md`.
-#[must_use]
 pub fn hidden(text: &str) -> Option<String> {
     let found: BTreeSet<char> = deceptive(text, false)
         .map(|(_, character)| character)
@@ -110,7 +105,6 @@ pub fn hidden(text: &str) -> Option<String> {
 
 /// Makes a text that steers an agent (an `AGENTS.md`) safe to pass on: invisible characters are written out, and a
 /// first line says so.
-#[must_use]
 pub fn marked(text: &str) -> Cow<'_, str> {
     match hidden(text) {
         None => Cow::Borrowed(text),
@@ -123,7 +117,6 @@ pub fn marked(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a reader cannot see `character`, or it changes how its neighbors are displayed, in any text.
-#[must_use]
 pub fn is_deceptive(character: char) -> bool {
     // In the order of the lines: soft hyphen, combining joiner, Arabic letter mark, Hangul and Khmer fillers, Mongolian
     // separators; zero width, marks of direction, line and paragraph separators, embeddings, overrides, isolates,

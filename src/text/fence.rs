@@ -6,7 +6,6 @@
 const SHORTEST: usize = 3;
 
 /// A fence longer than any in `text`, so that the text cannot close it.
-#[must_use]
 pub fn fence(text: &str) -> String {
     let longest = text
         .split(|c| c != '`')
@@ -47,13 +46,11 @@ impl Fences {
     }
 
     /// Whether a fence is open.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
     /// The line that closes the open fence, if one is open.
-    #[must_use]
     pub fn closing(&self) -> Option<String> {
         self.open
             .map(|(mark, length)| mark.to_string().repeat(length))
@@ -61,7 +58,6 @@ impl Fences {
 }
 
 /// The text without an enclosing Markdown fence, which many models add; the closing fence may still be missing.
-#[must_use]
 pub fn unfenced(answer: &str) -> &str {
     let text = answer.trim_start_matches(['\r', '\n']);
     let Some(first) = text.trim_start().strip_prefix("```") else {

@@ -1,7 +1,6 @@
 //! Cutting the middle out of a text that is too long.
 
 /// About the first `head` and the last `tail` bytes of a longer text, and how many bytes are between them.
-#[must_use]
 pub fn without_middle(text: &str, head: usize, tail: usize) -> Option<(&str, usize, &str)> {
     if text.len() <= head + tail {
         return None;

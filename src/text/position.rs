@@ -21,7 +21,6 @@ pub enum Encoding {
 
 impl Encoding {
     /// How many units `text` has.
-    #[must_use]
     pub fn len(self, text: &str) -> usize {
         match self {
             Self::Utf8 => text.len(),
@@ -92,7 +91,6 @@ pub struct LineIndex {
 
 impl LineIndex {
     /// The lines of `text`.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut starts = vec![0];
         starts.extend(line_ends(text));
@@ -100,26 +98,22 @@ impl LineIndex {
     }
 
     /// How many lines there are; a text that ends with a line break has an empty last one.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
     /// The 0-based line that byte `offset` is in.
-    #[must_use]
     pub fn line(&self, offset: usize) -> usize {
         self.starts.partition_point(|&start| start <= offset) - 1
     }
 
     /// The bytes of 0-based `line` with its line break; empty past the last line.
-    #[must_use]
     pub fn bytes(&self, text: &str, line: usize) -> std::ops::Range<usize> {
         let end = self.starts.get(line + 1).copied().unwrap_or(text.len());
         self.starts.get(line).copied().unwrap_or(text.len())..end
     }
 
     /// The byte offset of `position`.
-    #[must_use]
     pub fn offset(&self, text: &str, position: Position, encoding: Encoding) -> usize {
         let bytes = self.bytes(text, position.line as usize);
         let start = bytes.start;
@@ -139,7 +133,6 @@ impl LineIndex {
     }
 
     /// The position of byte `offset`.
-    #[must_use]
     pub fn position(&self, text: &str, offset: usize, encoding: Encoding) -> Position {
         let offset = text.floor_char_boundary(offset);
         let line = self.line(offset);
@@ -153,14 +146,12 @@ impl LineIndex {
     }
 
     /// The bytes of `range`; empty at its start if the range is reversed.
-    #[must_use]
     pub fn span(&self, text: &str, range: Range, encoding: Encoding) -> std::ops::Range<usize> {
         let start = self.offset(text, range.start, encoding);
         start..self.offset(text, range.end, encoding).max(start)
     }
 
     /// The range of `bytes`.
-    #[must_use]
     pub fn range(&self, text: &str, bytes: &std::ops::Range<usize>, encoding: Encoding) -> Range {
         Range {
             start: self.position(text, bytes.start, encoding),
@@ -204,7 +195,6 @@ fn line_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// `text` with `range` replaced by `new`; without a range, `new`.
-#[must_use]
 pub fn apply_change(text: &str, range: Option<Range>, new: &str, encoding: Encoding) -> String {
     let Some(range) = range else {
         return new.to_owned();

@@ -26,7 +26,6 @@ struct Known {
 
 impl Redactor {
     /// A redactor for these values, except those that are too short.
-    #[must_use]
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let redactor = Self::default();
         redactor.add(secrets);
@@ -66,7 +65,6 @@ impl Redactor {
     }
 
     /// `text` without the secrets.
-    #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let known = self.known();
         let finder = known.finder.as_ref().filter(|finder| finder.is_match(text));
@@ -82,7 +80,6 @@ impl Redactor {
     }
 
     /// Takes what can be shown of a text that comes in pieces: what may become a secret with the next one stays in `text`.
-    #[must_use]
     pub fn take_clean(&self, text: &mut String) -> String {
         let begun = |secret: &String| {
             let mut lengths = (1..secret.len())

@@ -34,7 +34,6 @@ pub enum Repair {
 }
 
 /// The object in `text`, and how it was repaired. `is_whole`: the model ended it, rather than a limit.
-#[must_use]
 pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, Repair)> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
         return Some((fields, Repair::None));
@@ -130,7 +129,6 @@ pub(crate) fn unescape(text: &str) -> String {
 }
 
 /// The object that `text` is without its last brackets; `None` if anything else is missing.
-#[must_use]
 pub fn unclosed(text: &str) -> Option<Value> {
     value(&closed(text)?).filter(Value::is_object)
 }
@@ -180,7 +178,6 @@ fn layers(text: &str, left: usize) -> Option<Map<String, Value>> {
 }
 
 /// The value that all of `text` is, read as leniently as it can be without guessing.
-#[must_use]
 pub fn value(text: &str) -> Option<Value> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(value);
@@ -201,7 +198,6 @@ pub fn value(text: &str) -> Option<Value> {
 }
 
 /// The value that `text` begins with, and what follows it.
-#[must_use]
 pub fn first_value(text: &str) -> Option<(Value, &str)> {
     let mut reader = Reader::new(text);
     let value = reader.value(0)?;

@@ -42,7 +42,6 @@ impl Script {
 }
 
 /// The first word of `text` that mixes writing systems, with their names: ``` `pаypal` mixes Latin and Cyrillic letters ```.
-#[must_use]
 pub fn mixed(text: &str) -> Option<String> {
     if text.is_ascii() {
         return None;

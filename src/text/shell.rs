@@ -155,7 +155,6 @@ impl Line {
     }
 
     /// All commands, compound ones and those within others too.
-    #[must_use]
     pub fn all(&self) -> Vec<&Command> {
         let mut all = Vec::new();
         let mut rest: Vec<&Command> = self.commands.iter().rev().collect();
@@ -169,7 +168,6 @@ impl Line {
 
 impl Command {
     /// The commands directly within it: of its body, and of the substitutions in its words.
-    #[must_use]
     pub fn inner(&self) -> Vec<&Command> {
         let redirected = self
             .redirections
@@ -187,13 +185,11 @@ impl Command {
     }
 
     /// Whether it has nothing but words.
-    #[must_use]
     pub fn does_nothing_else(&self) -> bool {
         self.assignments.is_empty() && self.redirections.is_empty() && self.body.is_empty()
     }
 
     /// The words of a simple command, if they are all known.
-    #[must_use]
     pub fn texts(&self) -> Option<Words> {
         self.keyword
             .is_none()
@@ -204,7 +200,6 @@ impl Command {
 
 impl Redirection {
     /// The text of a here-document.
-    #[must_use]
     pub fn document(&self) -> Option<&Word> {
         self.body.as_ref().and_then(|body| body.get())
     }
@@ -212,7 +207,6 @@ impl Redirection {
 
 impl Word {
     /// The text, if it depends on nothing else.
-    #[must_use]
     pub fn text(&self) -> Option<String> {
         self.pieces
             .iter()
@@ -224,7 +218,6 @@ impl Word {
     }
 
     /// The text with its open pieces as written.
-    #[must_use]
     pub fn written(&self) -> String {
         self.pieces
             .iter()
@@ -254,7 +247,6 @@ impl Word {
 }
 
 /// The name a program goes by: `/usr/bin/Bash` and `bash.exe` are `bash`.
-#[must_use]
 pub fn program_name(program: &str) -> String {
     let base = program
         .rsplit(['/', '\\'])
@@ -265,7 +257,6 @@ pub fn program_name(program: &str) -> String {
 }
 
 /// Whether a program is a shell that reads lines like these.
-#[must_use]
 pub fn is_shell(program: &str) -> bool {
     matches!(
         program_name(program).as_str(),
@@ -274,7 +265,6 @@ pub fn is_shell(program: &str) -> bool {
 }
 
 /// Quotes the words so that the line reads as the same words.
-#[must_use]
 pub fn quoted<S: AsRef<str>>(words: &[S]) -> String {
     words
         .iter()

@@ -28,7 +28,6 @@ pub struct Event {
 
 impl Event {
     /// The data as text; invalid UTF-8 becomes U+FFFD.
-    #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         // The lossy conversion alone would be twice as slow.
         std::str::from_utf8(&self.data)

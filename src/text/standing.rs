@@ -31,7 +31,6 @@ pub struct Standing {
 }
 
 /// The parts of the change from `before` to `after` that are still in `now`.
-#[must_use]
 pub fn standing(before: &str, after: &str, now: &str) -> Standing {
     let since = line_hunks(after, now);
     let mut undone: Option<Vec<LineHunk>> = None;
@@ -68,7 +67,6 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
 impl Standing {
     /// `now` with every piece undone, and the lines of the result that somebody else wrote into the change, counted
     /// from 0.
-    #[must_use]
     pub fn undone(&self, before: &str, now: &str) -> (String, Vec<Range<usize>>) {
         let text = undone(before, now, &self.pieces);
         let line = |at: usize| {
@@ -92,7 +90,6 @@ impl Standing {
 }
 
 /// `now` with these pieces of a change of `before` undone. Line breaks between neighboring lines are preserved.
-#[must_use]
 pub fn undone(before: &str, now: &str, pieces: &[Piece]) -> String {
     let line_break = if now.contains("\r\n") { "\r\n" } else { "\n" };
     let hunk = |piece: &Piece| {

@@ -13,7 +13,6 @@ pub enum Upkeep {
 
 impl Upkeep {
     /// What turns `before` into `after`; `None` if it is more than that.
-    #[must_use]
     pub fn of(before: &str, after: &str) -> Option<Self> {
         let (before, after) = (Program::read(before), Program::read(after));
         if before.code != after.code {

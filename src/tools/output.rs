@@ -52,7 +52,6 @@ pub const REJECTED: &str = "rejected";
 impl ToolOutput {
     /// How the call ended: a sign, and what to say beside its title. A command that failed did not succeed, whatever the
     /// call did.
-    #[must_use]
     pub fn outcome(&self) -> (&'static str, Option<String>) {
         let code = self.exit.and_then(|exit| exit.code).unwrap_or_default();
         if self.rejected {

@@ -26,14 +26,12 @@ pub struct Resolved {
 
 impl Resolved {
     /// The arguments as the tool takes them: repaired, where they are not what its schema says.
-    #[must_use]
     pub fn as_taken(&self) -> Value {
         arguments::coerced(&self.arguments, &self.tool.parameters())
     }
 }
 
 /// The tool with this name, ours or another agent's.
-#[must_use]
 pub fn tool(tools: &[Arc<dyn Tool>], name: &str) -> Option<Arc<dyn Tool>> {
     if let Some(tool) = super::find(tools, name) {
         return Some(Arc::clone(tool));

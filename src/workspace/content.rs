@@ -22,7 +22,6 @@ pub enum LineEnding {
 
 impl LineEnding {
     /// The line breaks of `text`.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let (mut lf, mut crlf, mut cr) = (false, false, false);
@@ -49,7 +48,6 @@ impl LineEnding {
 
 impl LineEnding {
     /// The line break itself; `\n` for a mixed text.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lf | Self::Mixed => "\n",
@@ -60,7 +58,6 @@ impl LineEnding {
 }
 
 /// The text of `bytes` without the byte order mark, and how it is stored; `None` if they are not text.
-#[must_use]
 pub fn decode(bytes: Vec<u8>) -> Option<(String, Stored)> {
     let (charset, text) = match encoding_rs::Encoding::for_bom(&bytes) {
         Some((encoding, mark)) => {
@@ -109,13 +106,11 @@ pub fn decode(bytes: Vec<u8>) -> Option<(String, Stored)> {
 
 impl Stored {
     /// Whether the encoding is another one.
-    #[must_use]
     pub fn is_recoded(self, other: Self) -> bool {
         (self.charset, self.bom) != (other.charset, other.bom)
     }
 
     /// Whether a file with `text` in this encoding is read in the same one: ASCII does not tell that it is Latin-1.
-    #[must_use]
     pub fn is_told_by(self, text: &str) -> bool {
         self.charset != Charset::Latin1
             || self
@@ -125,7 +120,6 @@ impl Stored {
 
     /// Whether an editor that shows `text` took the file for UTF-8: its replacement characters stand for bytes that
     /// would be lost when it saves them.
-    #[must_use]
     pub fn is_misread_as(self, text: &str) -> bool {
         self.charset == Charset::Latin1 && text.contains(char::REPLACEMENT_CHARACTER)
     }
@@ -154,7 +148,6 @@ impl Stored {
     }
 
     /// How `text` is stored, for people, such as `UTF-8 with BOM, CRLF`.
-    #[must_use]
     pub fn shown(self, text: &str) -> String {
         let charset = match self.charset {
             Charset::Utf8 if self.bom => "UTF-8 with BOM",

@@ -89,7 +89,6 @@ impl Workspace {
     }
 
     /// Whether this is a copy, whose commands have to run in it and nowhere else.
-    #[must_use]
     pub fn is_copy(&self) -> bool {
         self.roots().iter().any(|root| root.original().is_some())
     }

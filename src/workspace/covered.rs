@@ -75,7 +75,6 @@ impl Covered {
     }
 
     /// What became of it. Blocks.
-    #[must_use]
     pub fn fate(&self) -> Fate {
         let found = self
             .path

@@ -57,7 +57,6 @@ pub enum Severity {
 
 impl Severity {
     /// As one word.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -84,20 +83,17 @@ impl Diagnostic {
     }
 
     /// The line it begins in, counted from 1.
-    #[must_use]
     pub fn line(&self) -> u32 {
         self.start.line.saturating_add(1)
     }
 
     /// The worst first, then by location.
-    #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
         (self.severity, &self.path, self.start).cmp(&(other.severity, &other.path, other.start))
     }
 }
 
 /// The diagnostics in `after` that are not in `before`. Line numbers are ignored, because lines may have moved.
-#[must_use]
 pub fn new_ones(before: &[Diagnostic], mut after: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut known: Vec<_> = before.iter().map(Diagnostic::identity).collect();
     after.retain(

@@ -100,7 +100,6 @@ struct Buffer {
 
 impl Documents {
     /// No documents; positions are counted in `encoding`.
-    #[must_use]
     pub fn new(encoding: Encoding) -> Self {
         Self(Arc::new(Shared {
             encoding,
@@ -112,7 +111,6 @@ impl Documents {
     }
 
     /// The encoding negotiated with the editor.
-    #[must_use]
     pub fn encoding(&self) -> Encoding {
         self.0.encoding
     }
@@ -183,7 +181,6 @@ impl Documents {
     }
 
     /// Notes from here on what is saved in the editor and what tools write.
-    #[must_use]
     pub fn watch_writes(&self) -> Written {
         self.0.listeners.listen()
     }
@@ -200,13 +197,11 @@ impl Documents {
     }
 
     /// Whether no other document was opened or changed since `uri` was.
-    #[must_use]
     pub fn is_newest(&self, uri: &str) -> bool {
         self.state().newest == uri
     }
 
     /// The document with this URI.
-    #[must_use]
     pub fn get(&self, uri: &str) -> Option<Arc<Document>> {
         self.state().open.get_mut(uri).map(Buffer::snapshot)
     }
@@ -216,7 +211,6 @@ impl Documents {
     ///
     /// The beginning moves in steps of a quarter of `before`, and to the beginning of a line: while somebody types, texts
     /// begin alike, which is what servers cache by.
-    #[must_use]
     pub fn excerpt(&self, uri: &str, at: Position, before: usize, after: usize) -> Option<Excerpt> {
         let state = self.state();
         let Buffer {
@@ -253,7 +247,6 @@ impl Documents {
     }
 
     /// The open documents besides `uri`, in the order of their URIs.
-    #[must_use]
     pub fn others(&self, uri: &str) -> Vec<Arc<Document>> {
         let mut state = self.state();
         let others = state.open.values_mut().filter(|buffer| buffer.uri != uri);
@@ -263,7 +256,6 @@ impl Documents {
     }
 
     /// The document of the file at `real`, a path without symlinks; not what is left of a file that was removed.
-    #[must_use]
     pub fn find(&self, real: &Path) -> Option<Arc<Document>> {
         let found = self.standing(|buffer| buffer.path.as_deref() == Some(real));
         found.into_iter().next()
@@ -286,7 +278,6 @@ impl Documents {
     }
 
     /// All open documents, unordered, except those left of files that were removed.
-    #[must_use]
     pub fn all(&self) -> Vec<Arc<Document>> {
         self.standing(|_| true)
     }

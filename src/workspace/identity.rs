@@ -15,7 +15,6 @@ const LENGTH: usize = 160;
 impl Workspace {
     /// The identity of the file at the absolute `path`, however the folders above its root are spelled. What is at the
     /// path now does not matter: a link may have taken the place of a file.
-    #[must_use]
     pub fn identity(&self, path: &Path) -> PathBuf {
         let inside = |path: &Path| {
             place(self.roots(), path).map(|(root, relative)| root.real().join(relative))
@@ -27,7 +26,6 @@ impl Workspace {
     }
 
     /// The identity of the file that a person or their editor calls `name`.
-    #[must_use]
     pub fn identity_of_named(&self, name: &Path) -> PathBuf {
         let document = self
             .documents()
@@ -38,7 +36,6 @@ impl Workspace {
 
     /// What a person calls the file of this identity: as the editor names its document, else below its root as that was
     /// named.
-    #[must_use]
     pub fn name_of(&self, identity: &Path) -> PathBuf {
         let document = self
             .documents()
@@ -52,14 +49,12 @@ impl Workspace {
     }
 
     /// What a message calls the file at `path`.
-    #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         self.resolve_path(path)
             .map_or_else(|_| native::shown(path), |path| path.display())
     }
 
     /// Names the first of these files, and counts the others.
-    #[must_use]
     pub fn named<P: AsRef<Path>>(&self, paths: impl ExactSizeIterator<Item = P>) -> String {
         first_names(paths, |path| self.shown(path.as_ref()))
     }

@@ -391,7 +391,6 @@ fn joined(files: Vec<FilePatch>) -> Vec<FilePatch> {
 
 impl Chunk {
     /// Whether any line is added or removed.
-    #[must_use]
     pub fn changes(&self) -> bool {
         self.lines
             .iter()

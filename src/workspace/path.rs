@@ -56,7 +56,6 @@ impl Root {
 
     /// The folder that the name refers to now, to inspect a command's changes: a different one if this was moved away, an
     /// empty one if the name no longer exists. A copy stays the same.
-    #[must_use]
     pub fn as_named(self: &Arc<Self>) -> Arc<Self> {
         if self.copied.is_some() {
             return Arc::clone(self);
@@ -85,19 +84,16 @@ impl Root {
     }
 
     /// The folder as it was named, absolute.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The folder with symlinks resolved.
-    #[must_use]
     pub fn real(&self) -> &Path {
         &self.real
     }
 
     /// The capability: opening below it cannot leave it.
-    #[must_use]
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
@@ -150,56 +146,47 @@ pub struct WorkspacePath {
 
 impl WorkspacePath {
     /// The absolute path as a person knows it (below the root as it was named).
-    #[must_use]
     pub fn absolute(&self) -> PathBuf {
         self.root.path.join(&self.relative)
     }
 
     /// The absolute path with symlinks resolved: the file's name in the system, and the key of its open document.
-    #[must_use]
     pub fn real(&self) -> PathBuf {
         self.target_root.real.join(&self.target)
     }
 
     /// The absolute path with symlinks below its root resolved: changes of the file are shown under this name. They are
     /// recorded under its [`identity`](super::Workspace::identity).
-    #[must_use]
     pub fn recorded(&self) -> PathBuf {
         self.target_root.path.join(&self.target)
     }
 
     /// The path relative to its root, for people and models; `.` for the root itself.
-    #[must_use]
     pub fn display(&self) -> String {
         shown(&self.relative)
     }
 
     /// The path with symlinks resolved, relative to the target's root; shown in a permission request.
-    #[must_use]
     pub fn target(&self) -> &Path {
         &self.target
     }
 
     /// The root it was named in.
-    #[must_use]
     pub fn root(&self) -> &Arc<Root> {
         &self.root
     }
 
     /// Whether writing here could make something run later or change an agent's rules. Requires approval in every mode.
-    #[must_use]
     pub fn is_protected(&self) -> bool {
         super::protect::is_protected(&self.target) || super::protect::is_protected(&self.relative)
     }
 
     /// Whether it probably holds a secret: reading requires approval, searching skips it.
-    #[must_use]
     pub fn is_secret(&self) -> bool {
         super::protect::is_secret(&self.target) || super::protect::is_secret(&self.relative)
     }
 
     /// How many other names (hard links) the file has, if the system reports that.
-    #[must_use]
     pub fn other_names(&self) -> u64 {
         let file = self.found().ok().filter(Metadata::is_file);
         file.map_or(0, |file| {
@@ -213,7 +200,6 @@ impl WorkspacePath {
     }
 
     /// Whether anything exists there.
-    #[must_use]
     pub fn exists(&self) -> bool {
         self.found().is_ok()
     }
@@ -231,7 +217,6 @@ impl WorkspacePath {
     }
 
     /// Its permission bits, if it exists.
-    #[must_use]
     pub fn mode(&self) -> Option<u32> {
         self.found().ok().map(|found| mode::of(&found))
     }

@@ -108,7 +108,6 @@ const SECRET_EXTENSIONS: &[&str] = &["pem", "key", "p12", "pfx", "jks", "keystor
 const TEMPLATE_ENDINGS: &[&str] = &[".example", ".sample", ".template", ".dist"];
 
 /// Whether writing `path` (relative to its root) could make something run later or change an agent's rules.
-#[must_use]
 pub fn is_protected(path: &Path) -> bool {
     let names = folded(path);
     names
@@ -128,7 +127,6 @@ pub(crate) fn is_protected_in(folder: &Path, name: &OsStr) -> bool {
 }
 
 /// Whether `path` probably holds a secret.
-#[must_use]
 pub fn is_secret(path: &Path) -> bool {
     let names = folded(path);
     let Some((name, folders)) = names.split_last() else {
@@ -152,7 +150,6 @@ fn folded(path: &Path) -> Vec<String> {
 }
 
 /// One spelling for all names that some file system considers equal. A pattern of names stays a pattern.
-#[must_use]
 pub fn fold(name: &str) -> String {
     // Nearly all names, for which there is nothing to normalize.
     let is_plain = name

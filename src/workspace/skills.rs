@@ -46,7 +46,6 @@ pub struct Skill {
 
 /// The skills of a person (whose configuration is in `own`) and of a workspace; if several have the same name, the
 /// first. Blocks.
-#[must_use]
 pub fn find(own: Option<&Path>, workspace: &Workspace) -> Vec<Skill> {
     let own = own.map(|folder| (folder.join("skills"), true));
     let shared = workspace

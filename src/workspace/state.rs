@@ -47,7 +47,6 @@ pub struct Found {
 }
 
 /// The name under which bytes are stored: their SHA-256 in hexadecimal.
-#[must_use]
 pub fn address(bytes: &[u8]) -> String {
     let mut address = String::with_capacity(64);
     for byte in ring::digest::digest(&ring::digest::SHA256, bytes).as_ref() {

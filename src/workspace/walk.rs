@@ -59,25 +59,21 @@ pub struct Walked {
 
 impl Entry<'_> {
     /// Its path below the start folder; empty if the walk started at a file.
-    #[must_use]
     pub fn below(&self) -> &Path {
         self.below
     }
 
     /// Absolute path with symlinks resolved.
-    #[must_use]
     pub fn real(&self) -> &Path {
         self.path
     }
 
     /// What it is.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
     /// Whether it probably holds a secret: searching skips it.
-    #[must_use]
     pub fn is_secret(&self) -> bool {
         self.is_folder_secret
             || self

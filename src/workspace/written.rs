@@ -18,7 +18,6 @@ pub struct Written(Arc<Mutex<Texts>>);
 
 impl Written {
     /// What was written since the last call.
-    #[must_use]
     pub fn take(&self) -> Texts {
         std::mem::take(&mut *lock(&self.0))
     }

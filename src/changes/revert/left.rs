@@ -52,7 +52,6 @@ pub enum Reason {
 
 impl Reason {
     /// Whether somebody changed it since; otherwise the system refused, or the editor.
-    #[must_use]
     pub fn is_change(&self) -> bool {
         matches!(
             self,
@@ -61,7 +60,6 @@ impl Reason {
     }
 
     /// Whether another attempt may succeed.
-    #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,

@@ -22,7 +22,6 @@ pub struct Earlier {
 
 impl Snapshots {
     /// The protected files of the roots as of the last look. Blocks.
-    #[must_use]
     pub fn guard(&self) -> Guard {
         let surveys = self.roots.iter().map(|root| {
             let survey = self.seen.as_ref().map(|seen| seen.survey(root));
@@ -40,7 +39,6 @@ impl Snapshots {
     }
 
     /// Whether the last look was one at these roots, and listed all folders that undo covers.
-    #[must_use]
     pub fn lists_all(&self, roots: &[Arc<Root>]) -> bool {
         let real = |root: &Arc<Root>| root.real().to_owned();
         let is_whole = |seen: &Seen| !seen.has_more[0] && seen.is_own;

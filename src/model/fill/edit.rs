@@ -88,7 +88,6 @@ pub fn edit_format(model: &str) -> Result<EditFormat, Failure> {
 
 /// The lines that an answer puts in the place of `window`; `None` if it has none, or if the marks of the formats are in
 /// the document itself.
-#[must_use]
 pub fn rewritten(answer: &str, window: &str) -> Option<String> {
     let mut marks = CURSORS.iter().chain(&BEGINNINGS).chain(&ENDS);
     if marks.any(|mark| window.contains(mark)) {
@@ -114,7 +113,6 @@ pub fn rewritten(answer: &str, window: &str) -> Option<String> {
 
 impl Rewrite {
     /// The prompt in a format; `max_tokens` are those of what changes.
-    #[must_use]
     pub fn prompt(&self, format: EditFormat, max_tokens: u64) -> Gap {
         let (before, stop) = match format {
             EditFormat::Sweep => (self.sweep(), ENDS[0]),

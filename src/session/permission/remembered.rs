@@ -32,7 +32,6 @@ struct Stored {
 
 impl Remembered {
     /// The permissions of the workspace folder `root` (symlinks resolved).
-    #[must_use]
     pub fn of(state: &Path, root: &Path) -> Self {
         Self {
             state: state.to_owned(),

@@ -31,7 +31,6 @@ impl<'a> Tokens<'a> {
     ///
     /// It compares numbers that stand for the tokens: `similar` is generic, and one kind of sequence is a twentieth of
     /// the code that its `TextDiff` is.
-    #[must_use]
     pub fn compare(old: Vec<&'a str>, new: Vec<&'a str>, timeout: Duration) -> Self {
         let mut numbers = HashMap::new();
         let mut numbered = |tokens: &[&'a str]| -> Vec<usize> {
@@ -76,7 +75,6 @@ impl<'a> Tokens<'a> {
 }
 
 /// How alike two short texts are, from 0 to 1.
-#[must_use]
 pub fn likeness(a: &str, b: &str) -> f32 {
     let tokens = Tokens::characters(a, b, Duration::from_millis(10));
     similar::diff_ratio(&tokens.ops, tokens.old.len(), tokens.new.len())

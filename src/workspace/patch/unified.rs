@@ -90,7 +90,6 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
 const UNKNOWN: [&str; 4] = ["new file mode ", "copy from ", "GIT binary", "Binary files"];
 
 /// Whether git's diff changes permissions too, which stay as they are: only its text is applied.
-#[must_use]
 pub fn changes_permissions(text: &str) -> bool {
     let is_mode =
         |line: &str| line.starts_with("new mode ") || line.starts_with("new file mode 100755");

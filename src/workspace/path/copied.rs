@@ -47,7 +47,6 @@ impl Root {
     }
 
     /// Where its files are on the disk.
-    #[must_use]
     pub fn place(&self) -> &Path {
         self.copied
             .as_ref()
@@ -55,13 +54,11 @@ impl Root {
     }
 
     /// The root it is a copy of.
-    #[must_use]
     pub fn original(&self) -> Option<&Arc<Self>> {
         self.copied.as_ref().map(|copied| &copied.original)
     }
 
     /// Paths of the original, absolute, that commands in the copy may read.
-    #[must_use]
     pub fn lent(&self) -> &[PathBuf] {
         self.copied.as_ref().map_or(&[], |copied| &copied.lent)
     }
@@ -69,19 +66,16 @@ impl Root {
 
 impl WorkspacePath {
     /// Where the file is on the disk.
-    #[must_use]
     pub fn place(&self) -> PathBuf {
         self.target_root.place().join(&self.target)
     }
 
     /// Whether it is a regular file.
-    #[must_use]
     pub fn is_file(&self) -> bool {
         self.found().is_ok_and(|found| found.is_file())
     }
 
     /// Whether it is a folder.
-    #[must_use]
     pub fn is_folder(&self) -> bool {
         self.found().is_ok_and(|found| found.is_dir())
     }
