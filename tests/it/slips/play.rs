@@ -25,7 +25,7 @@ pub struct Seen {
     pub requests: Vec<Value>,
     pub text: String,
     pub thoughts: String,
-    /// Notices and compactions, in words.
+    /// Notices, compactions and the errors that turns end with, in words.
     pub notices: Vec<String>,
     pub kinds: Vec<String>,
     pub plan: String,
@@ -185,11 +185,12 @@ impl Seen {
                         && (message.get("method").is_some() || message["id"] == id)
                 });
                 if message.get("method").is_none() {
-                    let reason = &message["result"]["stopReason"];
-                    self.done = if reason.is_null() {
-                        message["error"]["data"]["code"].clone()
-                    } else {
-                        reason.clone()
+                    self.done = match message.get("error") {
+                        Some(error) => {
+                            self.notices.push(error["message"].to_string());
+                            error["data"]["code"].clone()
+                        }
+                        None => message["result"]["stopReason"].clone(),
                     };
                     client.close(&message);
                     break;
