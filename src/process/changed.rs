@@ -229,7 +229,7 @@ impl Shared {
     }
 
     /// What snapshots of the workspace cover, as far as known since the last look. Blocks.
-    pub(super) fn coverage(&self, workspace: &Workspace) -> io::Result<Coverage> {
+    pub fn coverage(&self, workspace: &Workspace) -> io::Result<Coverage> {
         self.with_snapshots(workspace, |watched| {
             let snapshots = &mut watched.snapshots;
             if snapshots.coverage().is_none() {
@@ -240,7 +240,7 @@ impl Shared {
     }
 
     /// Snapshots of a copy of the workspace, before the first look at it. Blocks.
-    pub(super) fn of_copy(
+    pub fn of_copy(
         &self,
         workspace: &Workspace,
         copy: &Workspace,
@@ -252,7 +252,7 @@ impl Shared {
     }
 
     /// Looks at the workspace right before a command that was shown with this `undo`. Blocks.
-    pub(super) fn look_before(&self, workspace: &Workspace, undo: Undo) -> io::Result<()> {
+    pub fn look_before(&self, workspace: &Workspace, undo: Undo) -> io::Result<()> {
         let looked = self.with_snapshots(workspace, |watched| {
             watched.look_between(self.has_jobs());
             self.mark_running(&mut watched.snapshots);
@@ -391,7 +391,7 @@ impl Shared {
     }
 
     /// Stores the images of `changes`, and says what there is to say of them.
-    pub(super) fn report(
+    pub fn report(
         &self,
         workspace: &Workspace,
         snapshots: &Snapshots,
@@ -455,7 +455,7 @@ impl Shared {
     }
 
     /// The packs that the sandbox has to protect, as of the last look. Blocks.
-    pub(super) fn links(&self) -> Vec<PathBuf> {
+    pub fn links(&self) -> Vec<PathBuf> {
         let watched = lock(&self.snapshots);
         watched
             .as_ref()
@@ -466,7 +466,7 @@ impl Shared {
     ///
     /// # Errors
     /// There is no scratch folder.
-    pub(super) fn watch(&self, workspace: &Workspace, snapshots: Snapshots) -> io::Result<()> {
+    pub fn watch(&self, workspace: &Workspace, snapshots: Snapshots) -> io::Result<()> {
         let git_runs = GitRuns::of(self.scratch()?.as_ref());
         *lock(&self.snapshots) = Some(Watched::new(workspace, snapshots, git_runs));
         Ok(())

@@ -50,7 +50,7 @@ pub(super) struct Prepared {
 impl Shared {
     /// All disk access before a command starts, which can only write to files whose text `is_fixed`; `written` is what people and tools have written since before the workspace
     /// was looked at, if it was. Blocks.
-    pub(super) fn prepare(
+    pub fn prepare(
         &self,
         workspace: &Workspace,
         line: &CommandLine,

@@ -5,7 +5,7 @@ use super::dispatch::{Later, later};
 use crate::protocol::ext;
 
 impl Server {
-    pub(super) fn complete(
+    pub fn complete(
         &mut self,
         ext::Complete { session_id, query }: ext::Complete,
     ) -> Later<ext::Completions> {

@@ -87,7 +87,7 @@ impl Conversation {
 }
 
 impl Server {
-    pub(super) fn new_session(&mut self, opened: Opened, responder: Responder) {
+    pub fn new_session(&mut self, opened: Opened, responder: Responder) {
         let toggles = self.client.offers.toggles;
         let started = self.require_acp().and_then(|()| {
             let sources = opened.sources()?;
@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// Starts a conversation.
-    pub(super) fn start_session(
+    pub fn start_session(
         &mut self,
         (id, start): (SessionId, Start),
         mut sources: Sources,
@@ -143,7 +143,7 @@ impl Server {
     }
 
     /// Whether an open conversation was started with these sources.
-    pub(super) fn is_open_with(&self, id: &str, sources: &Sources) -> Answer<bool> {
+    pub fn is_open_with(&self, id: &str, sources: &Sources) -> Answer<bool> {
         let folders = paths(&self.roots(sources)?);
         let wanted = Sources {
             folders,
@@ -170,7 +170,7 @@ impl Server {
     }
 
     /// The settings for these folders, as they are now.
-    pub(super) fn load_settings(&self, folders: &[PathBuf]) -> Settings {
+    pub fn load_settings(&self, folders: &[PathBuf]) -> Settings {
         let mut settings = (self.load)(&self.options, folders);
         if self.client.has_models {
             settings.editor_models = Some(Arc::new(self.peer.clone()));
@@ -188,7 +188,7 @@ impl Server {
 
     /// A conversation without a model, or whose key was refused, reads the configuration again: the person may have
     /// written one since.
-    pub(super) fn reconfigure(&mut self, id: &str) {
+    pub fn reconfigure(&mut self, id: &str) {
         let Some(conversation) = self.conversations.get(id) else {
             return;
         };
@@ -199,7 +199,7 @@ impl Server {
     }
 
     /// Has a conversation take what it may of the settings as they are now.
-    pub(super) fn pass_settings(&mut self, id: &str) {
+    pub fn pass_settings(&mut self, id: &str) {
         let Some(conversation) = self.conversations.get(id) else {
             return;
         };
@@ -225,11 +225,11 @@ impl Server {
         })
     }
 
-    pub(super) fn conversation(&mut self, id: &str) -> Answer<&mut Conversation> {
+    pub fn conversation(&mut self, id: &str) -> Answer<&mut Conversation> {
         self.conversations.get_mut(id).ok_or_else(|| unknown(id))
     }
 
-    pub(super) fn require_acp(&self) -> Answer<()> {
+    pub fn require_acp(&self) -> Answer<()> {
         if self.client.speaks_acp || self.transport == Transport::Acp {
             return Ok(());
         }
@@ -240,7 +240,7 @@ impl Server {
 
 impl Server {
     /// A session panicked: waiting requests are answered.
-    pub(super) fn session_panicked(&mut self, id: &SessionId, failure: &Failure) {
+    pub fn session_panicked(&mut self, id: &SessionId, failure: &Failure) {
         self.requests.forget(id);
         let Some(conversation) = self.conversations.get_mut(id) else {
             return;

@@ -89,7 +89,7 @@ impl Call<'_> {
 
 impl Server {
     /// Answers a request, at once or when its turn has ended.
-    pub(super) fn request(&mut self, request: Request, responder: Responder) {
+    pub fn request(&mut self, request: Request, responder: Responder) {
         let Request { method, params, .. } = request;
         if let Err(error) = self.may_call(&method) {
             return responder.refuse(&error);
@@ -151,7 +151,7 @@ impl Server {
     }
 
     /// Handles a notification. Unknown ones are ignored.
-    pub(super) fn notification(&mut self, notification: Notification) {
+    pub fn notification(&mut self, notification: Notification) {
         let Notification { method, params } = notification;
         if self.phase != Phase::Serving && method != "exit" {
             tracing::debug!(method, "notification before initialize or after shutdown");

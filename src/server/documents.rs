@@ -9,7 +9,7 @@ use crate::workspace::ContentChange;
 use crate::workspace::native::file_of;
 
 impl Server {
-    pub(super) fn did_open(&mut self, params: lsp::DidOpenTextDocumentParams) {
+    pub fn did_open(&mut self, params: lsp::DidOpenTextDocumentParams) {
         let lsp::TextDocumentItem {
             uri,
             language_id,
@@ -25,7 +25,7 @@ impl Server {
         self.chat_opened(&uri.0);
     }
 
-    pub(super) fn did_change(&mut self, params: lsp::DidChangeTextDocumentParams) {
+    pub fn did_change(&mut self, params: lsp::DidChangeTextDocumentParams) {
         let lsp::VersionedTextDocumentIdentifier {
             version,
             text_document_identifier,
@@ -45,17 +45,17 @@ impl Server {
         }
     }
 
-    pub(super) fn did_save(&mut self, params: lsp::DidSaveTextDocumentParams) {
+    pub fn did_save(&mut self, params: lsp::DidSaveTextDocumentParams) {
         self.documents.save(&params.text_document.uri.0);
         self.saved(&params.text_document.uri.0);
         self.show_hunks();
     }
 
-    pub(super) fn did_close(&mut self, params: lsp::DidCloseTextDocumentParams) {
+    pub fn did_close(&mut self, params: lsp::DidCloseTextDocumentParams) {
         self.documents.close(&params.text_document.uri.0);
     }
 
-    pub(super) fn did_change_folders(&mut self, params: lsp::DidChangeWorkspaceFoldersParams) {
+    pub fn did_change_folders(&mut self, params: lsp::DidChangeWorkspaceFoldersParams) {
         self.client.folders.retain(|folder| {
             params
                 .event
@@ -68,7 +68,7 @@ impl Server {
             .extend(params.event.added.into_iter().map(|added| added.uri.0));
     }
 
-    pub(super) fn did_change_configuration(&mut self, params: Value) {
+    pub fn did_change_configuration(&mut self, params: Value) {
         let settings = &params["settings"];
         let ours = settings.get("tandem").unwrap_or(settings);
         if ours.is_object() {
@@ -85,7 +85,7 @@ impl Server {
     }
 
     /// A document that is no file clears the focus.
-    pub(super) fn did_focus(&mut self, params: ext::DidFocus) {
+    pub fn did_focus(&mut self, params: ext::DidFocus) {
         let selection = &params.selection;
         let lines = (
             selection.start.line.saturating_add(1),

@@ -8,7 +8,7 @@ use crate::session::SessionId;
 use crate::session::event::SessionEvent;
 
 impl Server {
-    pub(super) fn event(&mut self, id: &SessionId, event: SessionEvent) {
+    pub fn event(&mut self, id: &SessionId, event: SessionEvent) {
         match event {
             SessionEvent::Agent(event) => self.agent_event(id, event),
             SessionEvent::Prompt(prompt, state) => self.prompt_changed(id, &prompt, &state),

@@ -78,7 +78,7 @@ fn runs(_id: u32) -> bool {
 }
 
 impl Server {
-    pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Answer<Value> {
+    pub fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Answer<Value> {
         let encoding = negotiate(&handshake);
         let sync = if shuffles_changes(&handshake) {
             WHOLE_TEXTS
@@ -160,7 +160,7 @@ impl Server {
         }))
     }
 
-    pub(super) fn initialize_acp(&mut self, params: Value) -> Answer<acp::InitializeResponse> {
+    pub fn initialize_acp(&mut self, params: Value) -> Answer<acp::InitializeResponse> {
         // Read leniently: a client of a later version learns which one tandem speaks, whatever else it sends.
         if !params.is_object() {
             return Err(invalid("params: expected an object with `protocolVersion`"));
@@ -179,7 +179,7 @@ impl Server {
 
     /// Reports whether a model and its key are configured, else how to configure them. A client that asks after a login
     /// in a terminal learns whether it worked.
-    pub(super) fn authenticate(
+    pub fn authenticate(
         &mut self,
         acp::AuthenticateRequest { method_id, .. }: acp::AuthenticateRequest,
     ) -> Later<acp::AuthenticateResponse> {
@@ -200,7 +200,7 @@ impl Server {
     }
 
     /// `logout`: removes the keys that logins have stored.
-    pub(super) fn log_out(&mut self, _: IgnoredAny) -> Later<acp::LogoutResponse> {
+    pub fn log_out(&mut self, _: IgnoredAny) -> Later<acp::LogoutResponse> {
         let settings = self.load_settings(&[]);
         later(async move {
             let removed = session::log_out(&settings, None).await;

@@ -25,11 +25,7 @@ pub(super) struct Inline {
 }
 
 impl Server {
-    pub(super) fn inline(
-        &mut self,
-        params: ext::InlineParams,
-        id: RequestId,
-    ) -> Later<ext::InlineResult> {
+    pub fn inline(&mut self, params: ext::InlineParams, id: RequestId) -> Later<ext::InlineResult> {
         let rewrite = self.rewrite(params)?;
         let folders: Vec<_> = self
             .client
@@ -51,7 +47,7 @@ impl Server {
     }
 
     /// `_tandem/inline/keep`.
-    pub(super) fn keep_inline(&mut self, params: ext::KeepInline) -> Later<ext::KeptInline> {
+    pub fn keep_inline(&mut self, params: ext::KeepInline) -> Later<ext::KeptInline> {
         let ext::KeepInline {
             session_id,
             text_document,
@@ -75,7 +71,7 @@ impl Server {
     }
 
     /// What `$/cancelRequest` cancels for this request; its task cancels it when it ends.
-    pub(super) fn cancellable(&mut self, id: &RequestId) -> CancellationToken {
+    pub fn cancellable(&mut self, id: &RequestId) -> CancellationToken {
         let cancel = self.end.child_token();
         self.inlines.retain(|inline| !inline.cancel.is_cancelled());
         self.inlines.push(Inline {
@@ -86,7 +82,7 @@ impl Server {
     }
 
     /// Stops the inline request with this id, if there is one.
-    pub(super) fn cancel_inline(&mut self, id: &RequestId) {
+    pub fn cancel_inline(&mut self, id: &RequestId) {
         if let Some(index) = self.inlines.iter().position(|inline| inline.id == *id) {
             self.inlines.swap_remove(index).cancel.cancel();
         }

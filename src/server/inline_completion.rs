@@ -11,7 +11,7 @@ use crate::rpc::{ErrorCode, Peer, RequestId};
 
 impl Server {
     /// Reads how to complete from the settings.
-    pub(super) fn load_completer(&mut self) {
+    pub fn load_completer(&mut self) {
         self.completer = match Completer::new(&self.load_settings(&[])) {
             Ok(completer) => completer,
             Err(why) => {
@@ -21,7 +21,7 @@ impl Server {
         };
     }
 
-    pub(super) fn inline_completion(
+    pub fn inline_completion(
         &mut self,
         params: lsp::InlineCompletionParams,
         _id: RequestId,

@@ -11,10 +11,7 @@ use crate::rpc::{ErrorCode, Peer, ResponseError};
 use crate::text::display::{self, escape_line};
 
 impl Server {
-    pub(super) fn jobs(
-        &mut self,
-        ext::JobsParams { session_id }: ext::JobsParams,
-    ) -> Later<ext::Jobs> {
+    pub fn jobs(&mut self, ext::JobsParams { session_id }: ext::JobsParams) -> Later<ext::Jobs> {
         let shell = self.shell_of(&session_id)?;
         later(async move {
             let jobs = shell.jobs().await;
@@ -22,7 +19,7 @@ impl Server {
         })
     }
 
-    pub(super) fn job_output(
+    pub fn job_output(
         &mut self,
         ext::JobOutputParams {
             session_id,
@@ -35,15 +32,12 @@ impl Server {
         later(async move { shell.job_output(id, offset, colors).map_err(failed) })
     }
 
-    pub(super) fn stop_job(
-        &mut self,
-        ext::StopJob { session_id, id }: ext::StopJob,
-    ) -> Later<JobStatus> {
+    pub fn stop_job(&mut self, ext::StopJob { session_id, id }: ext::StopJob) -> Later<JobStatus> {
         let shell = self.shell_of(&session_id)?;
         later(async move { shell.stop_job(id).await.map_err(failed) })
     }
 
-    pub(super) fn open_port(&mut self, asked: ext::OpenPort) -> Later<ext::OpenedPort> {
+    pub fn open_port(&mut self, asked: ext::OpenPort) -> Later<ext::OpenedPort> {
         let shell = self.shell_of(&asked.session_id)?;
         let asking = Asking {
             peer: self.peer.clone(),
@@ -69,7 +63,7 @@ impl Server {
         later(async move { opened.await.map_err(failed) })
     }
 
-    pub(super) fn run_in_background(
+    pub fn run_in_background(
         &mut self,
         ext::RunInBackground {
             session_id,

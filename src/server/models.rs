@@ -16,7 +16,7 @@ use crate::session::check;
 use crate::session::{self, Candidate};
 
 impl Server {
-    pub(super) fn providers(&mut self, _: IgnoredAny) -> Later<ext::Providers> {
+    pub fn providers(&mut self, _: IgnoredAny) -> Later<ext::Providers> {
         let settings = self.load_settings(&[]);
         later(async move {
             let mut providers: Vec<_> = session::providers(&settings)
@@ -29,7 +29,7 @@ impl Server {
         })
     }
 
-    pub(super) fn models(&mut self, request: ext::ModelsParams) -> Later<ext::Models> {
+    pub fn models(&mut self, request: ext::ModelsParams) -> Later<ext::Models> {
         let settings = self.load_settings(&[]);
         later(async move {
             let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
@@ -48,7 +48,7 @@ impl Server {
         })
     }
 
-    pub(super) fn check(&mut self, request: ext::CheckParams) -> Later<ext::Checked> {
+    pub fn check(&mut self, request: ext::CheckParams) -> Later<ext::Checked> {
         let settings = self.load_settings(&[]);
         later(async move {
             let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);

@@ -13,7 +13,7 @@ use crate::session::{Change, ChangeError};
 type Taken = oneshot::Receiver<Result<State, ChangeError>>;
 
 impl Server {
-    pub(super) fn set_mode(
+    pub fn set_mode(
         &mut self,
         acp::SetSessionModeRequest {
             session_id,
@@ -30,7 +30,7 @@ impl Server {
         })
     }
 
-    pub(super) fn set_config_option(
+    pub fn set_config_option(
         &mut self,
         acp::SetSessionConfigOptionRequest {
             session_id,

@@ -24,7 +24,7 @@ struct OfTurn {
 
 impl Server {
     /// Answers `_tandem/origins`.
-    pub(super) fn origins(
+    pub fn origins(
         &mut self,
         OriginsParams {
             text_document,
@@ -36,7 +36,7 @@ impl Server {
     }
 
     /// The origins of lines of an open document.
-    pub(super) fn origins_of(
+    pub fn origins_of(
         &self,
         uri: &str,
         range: Option<Range>,
@@ -59,7 +59,7 @@ impl Server {
     }
 
     /// `tandem.openTurn`: shows a session as a file, at a turn.
-    pub(super) fn open_turn(&mut self, argument: Value) -> Answer<()> {
+    pub fn open_turn(&mut self, argument: Value) -> Answer<()> {
         let usage = |_| invalid("expected {sessionId, turn}");
         let OfTurn { session_id, turn } = serde_json::from_value(argument).map_err(usage)?;
         let state = self.load_settings(&[]).state_dir;

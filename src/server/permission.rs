@@ -259,7 +259,7 @@ impl Requests {
 
 impl Server {
     /// Asks the person to decide about a call.
-    pub(super) fn ask_permission(&mut self, id: &SessionId, asked: Box<PermissionRequest>) {
+    pub fn ask_permission(&mut self, id: &SessionId, asked: Box<PermissionRequest>) {
         let Some(conversation) = self.conversations.get_mut(id) else {
             return;
         };
@@ -281,12 +281,7 @@ impl Server {
     }
 
     /// A request is decided, wherever the answer came from.
-    pub(super) fn permission_resolved(
-        &mut self,
-        id: &SessionId,
-        call_id: &str,
-        decision: &Permission,
-    ) {
+    pub fn permission_resolved(&mut self, id: &SessionId, call_id: &str, decision: &Permission) {
         let is_it = |request: &Request| request.session == *id && request.call_id == call_id;
         let link = self
             .requests

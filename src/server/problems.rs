@@ -10,7 +10,7 @@ use crate::workspace::native::file_of;
 
 impl Server {
     /// Shows what is wrong with the configuration, each problem once.
-    pub(super) fn show_problems(&mut self, settings: &Settings) {
+    pub fn show_problems(&mut self, settings: &Settings) {
         for problem in settings
             .problems
             .iter()
@@ -27,7 +27,7 @@ impl Server {
 
     /// The settings changed: shows what is wrong with them. Sessions read them when they start, and
     /// while they have no model.
-    pub(super) fn announce(&mut self) {
+    pub fn announce(&mut self) {
         let settings = self.load_settings(&[]);
         self.show_problems(&settings);
         self.sweep();

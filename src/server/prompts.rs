@@ -181,7 +181,7 @@ impl Prompts {
 }
 
 impl Server {
-    pub(super) fn prompt(&mut self, request: acp::PromptRequest, responder: Responder) {
+    pub fn prompt(&mut self, request: acp::PromptRequest, responder: Responder) {
         let acp::PromptRequest {
             session_id,
             prompt,
@@ -197,7 +197,7 @@ impl Server {
     }
 
     /// `_tandem/session/steer`.
-    pub(super) fn steer(&mut self, request: ext::Steer, responder: Responder) {
+    pub fn steer(&mut self, request: ext::Steer, responder: Responder) {
         let ext::Steer {
             session_id,
             prompt,
@@ -239,7 +239,7 @@ impl Server {
     }
 
     /// `_tandem/turn/withdraw`.
-    pub(super) fn withdraw(&mut self, request: ext::Withdraw) -> Later<Value> {
+    pub fn withdraw(&mut self, request: ext::Withdraw) -> Later<Value> {
         let session = &self.conversation(&request.session_id)?.session;
         let withdrawn = session.withdraw(request.prompt_id.into())?;
         later(async move {
@@ -252,20 +252,20 @@ impl Server {
         })
     }
 
-    pub(super) fn cancel(&mut self, params: acp::CancelNotification) {
+    pub fn cancel(&mut self, params: acp::CancelNotification) {
         if let Some(conversation) = self.conversations.get(&params.session_id.0) {
             conversation.session.cancel();
         }
     }
 
-    pub(super) fn did_start_typing(&mut self, params: ext::DidStartTyping) {
+    pub fn did_start_typing(&mut self, params: ext::DidStartTyping) {
         if let Some(conversation) = self.conversations.get(params.session_id.as_str()) {
             conversation.session.typing_began();
         }
     }
 
     /// `$/cancelRequest` on a prompt: stops its turn, or returns only the prompt if it is queued.
-    pub(super) fn cancel_request(&mut self, params: Value) {
+    pub fn cancel_request(&mut self, params: Value) {
         let id = params
             .get("id")
             .or_else(|| params.get("requestId"))
@@ -284,12 +284,7 @@ impl Server {
     }
 
     /// The session reports a prompt's state. Every update of its turn has been queued by then.
-    pub(super) fn prompt_changed(
-        &mut self,
-        id: &SessionId,
-        prompt: &PromptId,
-        state: &PromptState,
-    ) {
+    pub fn prompt_changed(&mut self, id: &SessionId, prompt: &PromptId, state: &PromptState) {
         let Some(conversation) = self.conversations.get_mut(id) else {
             return;
         };

@@ -32,7 +32,7 @@ struct Which {
 }
 
 impl Server {
-    pub(super) fn review(&mut self, request: ext::Review) -> Later<ext::Reviewed> {
+    pub fn review(&mut self, request: ext::Review) -> Later<ext::Reviewed> {
         let ext::Review {
             session_id,
             action,
@@ -47,11 +47,7 @@ impl Server {
 
     /// Reviews what a session changed (the one that changed something last, unless one is named); shows the
     /// outcome as a message.
-    pub(super) fn review_by_command(
-        &mut self,
-        argument: Value,
-        action: ReviewAction,
-    ) -> Answer<()> {
+    pub fn review_by_command(&mut self, argument: Value, action: ReviewAction) -> Answer<()> {
         let usage = || invalid("expected no argument, or {sessionId?, turn?, path?, hunk?}");
         let which: Option<Which> = serde_json::from_value(argument).map_err(|_| usage())?;
         let Which {
@@ -97,7 +93,7 @@ impl Server {
     }
 
     /// The last session with something to undo, redo or keep.
-    pub(super) fn last_changed(&self, action: ReviewAction) -> Option<&SessionId> {
+    pub fn last_changed(&self, action: ReviewAction) -> Option<&SessionId> {
         let since = |conversation: &Conversation| {
             let undoable = conversation.session.undoable();
             if action == ReviewAction::Redo {

@@ -27,7 +27,7 @@ pub(super) struct Saved {
 
 impl Server {
     /// `session/load`, `session/resume`, and `session/fork`, which opens a copy of a session that may be open itself.
-    pub(super) fn open_session(start: Start) -> impl FnOnce(&mut Self, Saved, Responder) {
+    pub fn open_session(start: Start) -> impl FnOnce(&mut Self, Saved, Responder) {
         move |server, saved, responder| match server.open_saved(saved, start) {
             Ok(conversation) => {
                 let responder = Some(responder);
@@ -109,7 +109,7 @@ impl Server {
     }
 
     /// The session is loaded: answers its request and sends its title; that of a chat file has only hunks to show.
-    pub(super) fn opened(&mut self, id: &SessionId, title: String) {
+    pub fn opened(&mut self, id: &SessionId, title: String) {
         let toggles = self.client.offers.toggles;
         let Some(conversation) = self.conversations.get_mut(id) else {
             return;
@@ -138,7 +138,7 @@ impl Server {
     }
 
     /// The session cannot be loaded: answers its request with the error.
-    pub(super) fn not_opened(&mut self, id: &SessionId, why: &str) {
+    pub fn not_opened(&mut self, id: &SessionId, why: &str) {
         let Some(mut conversation) = self.conversations.remove(id) else {
             return;
         };
@@ -152,7 +152,7 @@ impl Server {
         self.closing.spawn(conversation.close());
     }
 
-    pub(super) fn list_sessions(
+    pub fn list_sessions(
         &mut self,
         request: acp::ListSessionsRequest,
     ) -> Later<acp::ListSessionsResponse> {
@@ -173,11 +173,7 @@ impl Server {
     }
 
     /// `session/close`: answered once the session is closed, so that it can be opened again or deleted.
-    pub(super) fn close_session(
-        &mut self,
-        request: acp::CloseSessionRequest,
-        responder: Responder,
-    ) {
+    pub fn close_session(&mut self, request: acp::CloseSessionRequest, responder: Responder) {
         let id = &request.session_id.0;
         self.requests.forget(id);
         let Some(conversation) = self.conversations.remove(id) else {
@@ -190,11 +186,7 @@ impl Server {
         });
     }
 
-    pub(super) fn delete_session(
-        &mut self,
-        request: acp::DeleteSessionRequest,
-        responder: Responder,
-    ) {
+    pub fn delete_session(&mut self, request: acp::DeleteSessionRequest, responder: Responder) {
         let id = request.session_id.0;
         self.requests.forget(&id);
         let open = self.conversations.remove(&id);
@@ -218,7 +210,7 @@ impl Server {
     }
 
     /// Where sessions are saved, if they are.
-    pub(super) fn sessions(&self) -> Option<Sessions> {
+    pub fn sessions(&self) -> Option<Sessions> {
         let state = self.load_settings(&[]).state_dir?;
         Some(Sessions::new(&state))
     }

@@ -44,7 +44,7 @@ pub(super) struct Waiting {
 
 impl Actor {
     /// An edit was kept: it is recorded once no turn runs, because turns follow each other.
-    pub(super) fn edited(&mut self, edit: EditInPlace, reply: Recorded) {
+    pub fn edited(&mut self, edit: EditInPlace, reply: Recorded) {
         if self.queue.edits.len() < WAITING {
             self.queue.edits.push_back(Waiting { edit, reply });
         } else {
@@ -56,7 +56,7 @@ impl Actor {
     }
 
     /// Records the edits that waited.
-    pub(super) async fn record_edits(&mut self) {
+    pub async fn record_edits(&mut self) {
         while let Some(Waiting { edit, reply }) = self.queue.edits.pop_front() {
             let recorded = self.record_edit(edit).await;
             self.write().await;

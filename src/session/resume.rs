@@ -10,7 +10,7 @@ use crate::workspace::blocking;
 
 impl Actor {
     /// Loads the session as far as its journal goes.
-    pub(super) async fn resume(&mut self) {
+    pub async fn resume(&mut self) {
         let kept = match self.open_journal().await {
             Ok(kept) => kept,
             Err(problem) => {

@@ -24,7 +24,7 @@ use crate::text::redact::Redactor;
 
 impl Actor {
     /// Runs until the handle is dropped.
-    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+    pub async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         self.questions.load_rules().await;
         if self.start != Start::New {
             self.resume().await;
@@ -192,7 +192,7 @@ impl Actor {
 
     /// Publishes the state if it changed, and answers changes that are in force: a call allowed in the previous mode
     /// has ended by then, or is shown to be running.
-    pub(super) fn publish(&mut self) {
+    pub fn publish(&mut self) {
         let state = self.state();
         self.outbox.publish(&state);
         if !self.questions.is_changing() {
@@ -273,7 +273,7 @@ impl Actor {
         }
     }
 
-    pub(super) async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
+    pub async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
         if self.running.is_some() && review != Review::List {
             return Err(ReviewError(
                 "a turn is running; wait until it ends, or cancel it".to_owned(),
@@ -285,7 +285,7 @@ impl Actor {
     }
 
     /// Writes the recorded changes before they are reported.
-    pub(super) async fn write(&mut self) {
+    pub async fn write(&mut self) {
         self.conversation.write(&mut self.outbox).await;
     }
 
@@ -307,7 +307,7 @@ impl Actor {
         }
     }
 
-    pub(super) async fn step(&mut self, step: Step) {
+    pub async fn step(&mut self, step: Step) {
         let conversation = &mut self.conversation;
         match step {
             Step::Entry(entry) => conversation.keep(entry, self.models.provider.as_ref().ok()),

@@ -42,7 +42,7 @@ struct Cause {
 
 impl Actor {
     /// Begins the work that a prompt asks for.
-    pub(super) async fn start(&mut self, sent: Sent, waited: bool) {
+    pub async fn start(&mut self, sent: Sent, waited: bool) {
         let Sent {
             id,
             prompt,
@@ -127,7 +127,7 @@ impl Actor {
     }
 
     /// The person's message becomes part of the conversation and begins its next turn.
-    pub(super) fn begin_turn(
+    pub fn begin_turn(
         &mut self,
         words: &str,
         attached: Vec<Value>,
@@ -142,7 +142,7 @@ impl Actor {
     }
 
     /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
-    pub(super) fn provider(&mut self) -> Result<Provider, Failure> {
+    pub fn provider(&mut self) -> Result<Provider, Failure> {
         let (provider, is_stale) = self.models.ready()?;
         self.conversation.encode_for(&provider, is_stale);
         Ok(provider)
@@ -244,7 +244,7 @@ impl Actor {
     }
 
     /// Passes a message to the running turn.
-    pub(super) async fn steer(&mut self, sent: Sent) {
+    pub async fn steer(&mut self, sent: Sent) {
         let Sent {
             id,
             mut prompt,
@@ -322,7 +322,7 @@ impl Actor {
     }
 
     /// The turn's channel has closed: the turn is over or panicked.
-    pub(super) async fn turn_ended(&mut self) {
+    pub async fn turn_ended(&mut self) {
         let Some(mut running) = self.running.take() else {
             return;
         };

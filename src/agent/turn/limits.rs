@@ -123,7 +123,7 @@ impl Spent {
 
 impl State {
     /// The limit that the next request must not pass, if it is reached.
-    pub(super) fn limit(&self) -> Option<String> {
+    pub fn limit(&self) -> Option<String> {
         let Goal::Explore { bounds, until } = self.turn.goal else {
             return self.turn.limits.reached(self.spent, self.turn.spent);
         };
@@ -142,7 +142,7 @@ impl State {
     }
 
     /// An explorer at a limit is asked for its answer, once; `Some` if that was its answer.
-    pub(super) async fn conclude(&mut self, why: &str) -> Option<Termination> {
+    pub async fn conclude(&mut self, why: &str) -> Option<Termination> {
         if std::mem::replace(&mut self.is_last, true) {
             return Some(Termination::MaxTurnRequests);
         }
@@ -154,7 +154,7 @@ impl State {
     }
 
     /// Counts an answer's calls, and what explorers used for them: the session knows of that already.
-    pub(super) fn count(&mut self, outcomes: &[Outcome]) {
+    pub fn count(&mut self, outcomes: &[Outcome]) {
         self.calls += outcomes.len() as u64;
         if let Some(explorers) = &self.turn.explorers {
             let used = explorers.take_usage();

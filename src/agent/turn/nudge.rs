@@ -188,13 +188,13 @@ impl Reason {
 
 impl State {
     /// Whether the model ended with a question: then it waits for the answer.
-    pub(super) fn asks_the_person(&self) -> bool {
+    pub fn asks_the_person(&self) -> bool {
         let answer = said(self.answer.as_deref()).trim_end();
         answer.ends_with(['?', '？'])
     }
 
     /// Asks the model to continue if its answer is not final; returns whether it did.
-    pub(super) async fn nudge(&mut self, reason: Option<Reason>) -> bool {
+    pub async fn nudge(&mut self, reason: Option<Reason>) -> bool {
         let reason = reason.or_else(|| {
             // In plan mode the plan is the answer, so its steps stay open.
             let stays = self.asks_the_person() || self.only_plans();

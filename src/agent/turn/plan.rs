@@ -21,12 +21,12 @@ pub struct PlanFile {
 
 impl State {
     /// Whether the prompt only asks for a plan.
-    pub(super) fn only_plans(&self) -> bool {
+    pub fn only_plans(&self) -> bool {
         plans_only(&self.messages)
     }
 
     /// Asks the person whether to carry out the plan that the turn ends with. Returns whether the turn does so.
-    pub(super) async fn start_plan(&mut self) -> bool {
+    pub async fn start_plan(&mut self) -> bool {
         let Some(PlanFile { path, origin }) = self.turn.plan.clone() else {
             return false;
         };

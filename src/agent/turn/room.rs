@@ -67,7 +67,7 @@ impl Turn {
 
 impl State {
     /// Uses the window from the first answer on. A local server knows it once the model is loaded.
-    pub(super) async fn learn_window(&mut self, end: &End) {
+    pub async fn learn_window(&mut self, end: &End) {
         let provider = self.turn.provider.clone();
         if !provider.is_to_learn() || matches!(end, End::Failed(_)) {
             return;
@@ -85,7 +85,7 @@ impl State {
     }
 
     /// Whether the server read everything it was sent. If not, the person is notified and the conversation compacted.
-    pub(super) async fn check_window(&mut self, sent: u64, usage: Usage) -> bool {
+    pub async fn check_window(&mut self, sent: u64, usage: Usage) -> bool {
         let before = self.turn.provider.window();
         if let Some(message) = self.turn.provider.check_window(sent, usage.input) {
             self.steps.notice(message).await;
@@ -95,13 +95,13 @@ impl State {
     }
 
     /// Takes the window from the provider's words about an overflow.
-    pub(super) async fn note_overflow(&mut self, error: &Failure) {
+    pub async fn note_overflow(&mut self, error: &Failure) {
         self.turn.provider.note_overflow(&error.message);
         self.note_window().await;
     }
 
     /// Why no shorter conversation would fit: nearly all of the request is instructions and tools.
-    pub(super) fn too_small(&self) -> Option<String> {
+    pub fn too_small(&self) -> Option<String> {
         let (fixed, rest) = (
             self.turn.preamble.bytes.len() as u64 / 4,
             sum(&self.messages),
@@ -126,7 +126,7 @@ impl State {
     }
 
     /// Compacts if the next request would come close to the window.
-    pub(super) async fn make_room(&mut self) {
+    pub async fn make_room(&mut self) {
         let Some(window) = self.turn.provider.window() else {
             return;
         };
@@ -139,7 +139,7 @@ impl State {
     }
 
     /// Compacts the conversation; returns whether it got shorter.
-    pub(super) async fn compact(&mut self, cause: Cause) -> bool {
+    pub async fn compact(&mut self, cause: Cause) -> bool {
         let before = self.size();
         let window = self
             .turn
@@ -217,7 +217,7 @@ impl State {
 
     /// Has the model continue half an answer in a conversation that cannot be shortened: providers end some answers with
     /// the word for a full window while there is room. Returns whether there is one.
-    pub(super) async fn continue_half(&mut self) -> bool {
+    pub async fn continue_half(&mut self) -> bool {
         let is_half = ends_with_half_an_answer(&self.messages);
         if is_half {
             self.push(Message::text(CUT_OFF)).await;
@@ -226,7 +226,7 @@ impl State {
     }
 
     /// Switches to the API the server asked for; returns whether it did so just now.
-    pub(super) fn switch_dialect(&mut self) -> bool {
+    pub fn switch_dialect(&mut self) -> bool {
         let Some(provider) = self.turn.provider.switched() else {
             return false;
         };
@@ -240,7 +240,7 @@ impl State {
     }
 
     /// Removes images a model did not accept, so that the conversation can continue; returns whether there were any.
-    pub(super) async fn leave_out_images(&mut self, error: &Failure) -> bool {
+    pub async fn leave_out_images(&mut self, error: &Failure) -> bool {
         let is_refused = error.code == ErrorCode::ImagesRefused;
         let left = is_refused
             .then(|| compact::without_images(&self.messages, &self.turn.provider))
@@ -271,12 +271,12 @@ impl State {
     }
 
     /// The approximate size of the next request in tokens: the provider's last count, plus what was added since.
-    pub(super) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.size_by(compact::tokens)
     }
 
     /// How many tokens the next request has at least, however few the model counts for an image.
-    pub(super) fn least_size(&self) -> u64 {
+    pub fn least_size(&self) -> u64 {
         self.size_by(compact::text_tokens)
     }
 

@@ -95,7 +95,7 @@ fn is_folder(name: &str) -> bool {
 
 impl Look<'_> {
     /// Looks at the repository in this `folder` of the root, and at the one that was there before.
-    pub(super) fn objects(&self, root: &Root, folder: &Path) {
+    pub fn objects(&self, root: &Root, folder: &Path) {
         let (relative, path) = (
             folder.join("objects"),
             root.real().join(folder).join("objects"),

@@ -65,12 +65,12 @@ impl Seen {
 }
 
 impl Look<'_> {
-    pub(super) fn search_later(&self, folders: impl IntoIterator<Item = PathBuf>) {
+    pub fn search_later(&self, folders: impl IntoIterator<Item = PathBuf>) {
         lock(&self.beside).extend(folders);
     }
 
     /// Searches the folders that undo does not cover for what is protected, the upper ones first.
-    pub(super) fn search(&self, root: &Root) {
+    pub fn search(&self, root: &Root) {
         let first = std::mem::take(&mut *lock(&self.beside));
         let (mut listed, device) = (HashMap::new(), dependable(root.dir()));
         let (_, is_complete) = guard::search(first, |relative| {

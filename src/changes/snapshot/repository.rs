@@ -26,7 +26,7 @@ pub(super) struct Made {
 
 impl Look<'_> {
     /// The folder of a repository: git's have looks of their own, but one that is new is looked at like any other folder.
-    pub(super) fn version_control(&self, root: &Root, path: PathBuf, found: &Metadata) -> Part {
+    pub fn version_control(&self, root: &Root, path: PathBuf, found: &Metadata) -> Part {
         let is_git = path.file_name().is_some_and(|name| name == ".git");
         if !is_git {
             self.left_out(path);
@@ -51,7 +51,7 @@ impl Look<'_> {
     }
 
     /// Looks at all of a submodule's repository, in a `folder` of the workspace's, that was not there before.
-    pub(super) fn module(&self, root: &Root, folder: &Path) {
+    pub fn module(&self, root: &Root, folder: &Path) {
         let path = root.real().join(folder);
         let is_known = self.before.git.contains_key(&path.join("HEAD"));
         let is_module = folder.iter().any(|part| part == "modules");
@@ -77,7 +77,7 @@ impl Look<'_> {
     }
 
     /// The state of these repositories.
-    pub(super) fn git(&self, root: &Root, repositories: &[PathBuf]) {
+    pub fn git(&self, root: &Root, repositories: &[PathBuf]) {
         let mut git: HashMap<_, _> = git_state(root.dir(), repositories)
             .iter()
             .map(|path| self.git_entry(root, path))

@@ -25,7 +25,7 @@ pub(in crate::process) struct Guarded {
 
 impl Shared {
     /// Guards the protected files as they were just looked at, or as they are.
-    pub(in crate::process) fn guarded(
+    pub fn guarded(
         &self,
         workspace: &Workspace,
         roots: &[Arc<Root>],

@@ -58,10 +58,7 @@ struct Ask {
 
 impl Server {
     /// Answers `textDocument/codeAction`; automatic requests get an empty list.
-    pub(in crate::server) fn code_actions(
-        &mut self,
-        params: lsp::CodeActionParams,
-    ) -> Later<Vec<Value>> {
+    pub fn code_actions(&mut self, params: lsp::CodeActionParams) -> Later<Vec<Value>> {
         if params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic)
             || self.client.speaks_acp
         {
@@ -190,10 +187,7 @@ impl Server {
         offers.into_iter().filter_map(offer).collect()
     }
 
-    pub(in crate::server) fn execute(
-        &mut self,
-        params: lsp::ExecuteCommandParams,
-    ) -> Answer<Value> {
+    pub fn execute(&mut self, params: lsp::ExecuteCommandParams) -> Answer<Value> {
         let mut arguments = params
             .arguments
             .unwrap_or_default()

@@ -89,7 +89,7 @@ impl Chats {
 
 impl Server {
     /// A document was opened: a chat file with an answer in it continues its session.
-    pub(in crate::server) fn chat_opened(&mut self, uri: &str) {
+    pub fn chat_opened(&mut self, uri: &str) {
         let document = self.documents.get(uri);
         let was_answered = document.is_some_and(|document| chat::was_answered(&document.text));
         if chat::is_chat(uri) && was_answered && file_of(uri).is_some() {
@@ -99,7 +99,7 @@ impl Server {
 
     /// Looks for the session that an earlier server began in this chat file; without one, for the last one in any chat
     /// file of the workspace, so that its changes can be reviewed and undone.
-    pub(in crate::server) fn find_earlier(&mut self, opened: Option<&str>) {
+    pub fn find_earlier(&mut self, opened: Option<&str>) {
         let folder = self
             .folders_of(opened.unwrap_or_default())
             .into_iter()
@@ -127,7 +127,7 @@ impl Server {
     }
 
     /// Resumes a session of an earlier server. If another process has it open, the chat file begins a new one.
-    pub(in crate::server) fn resume_earlier(&mut self, found: Option<Found>) {
+    pub fn resume_earlier(&mut self, found: Option<Found>) {
         let Some(Found { id, uri, is_open }) = found else {
             return;
         };
@@ -162,7 +162,7 @@ impl Server {
     }
 
     /// A document was saved: a new prompt in a chat file is sent if no other document is saved with it.
-    pub(in crate::server) fn saved(&mut self, uri: &str) {
+    pub fn saved(&mut self, uri: &str) {
         if self.client.speaks_acp {
             return;
         }
@@ -207,7 +207,7 @@ impl Server {
 
     /// A chat file was saved: a new prompt in it is sent. If there is no place for one, because the answer above was cut
     /// off by the end of its server, a notice says so.
-    pub(in crate::server) fn chat_saved(&mut self, uri: &str) {
+    pub fn chat_saved(&mut self, uri: &str) {
         let Some(document) = self.documents.get(uri) else {
             return;
         };
@@ -360,7 +360,7 @@ impl Server {
     }
 
     /// `window/workDoneProgress/cancel`.
-    pub(in crate::server) fn progress_cancelled(&mut self, params: Value) {
+    pub fn progress_cancelled(&mut self, params: Value) {
         let mut conversations = self.conversations.values();
         if let Some(conversation) =
             conversations.find(|conversation| conversation.front.owns_progress(&params["token"]))

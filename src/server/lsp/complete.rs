@@ -27,10 +27,7 @@ enum Typed {
 
 impl Server {
     /// Answers `textDocument/completion`.
-    pub(in crate::server) fn chat_completion(
-        &mut self,
-        params: lsp::CompletionParams,
-    ) -> Later<Value> {
+    pub fn chat_completion(&mut self, params: lsp::CompletionParams) -> Later<Value> {
         let place = params.text_document_position_params;
         let uri = place.text_document.uri.0;
         let Some((typed, query, range)) = self.typed(&uri, place.position.into()) else {

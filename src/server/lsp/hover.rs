@@ -14,7 +14,7 @@ use crate::text::{Range, display, fence};
 
 impl Server {
     /// Answers `textDocument/hover`; with nothing where tandem knows nothing.
-    pub(in crate::server) fn hover(&mut self, params: lsp::HoverParams) -> Later<Option<Value>> {
+    pub fn hover(&mut self, params: lsp::HoverParams) -> Later<Option<Value>> {
         let place = params.text_document_position_params;
         let uri = place.text_document.uri.0;
         let as_markdown = self.client.can.reads_markdown;

@@ -34,7 +34,7 @@ impl Server {
     }
 
     /// Answers `textDocument/codeLens`: *Keep* and *Reject* above each hunk under review.
-    pub(in crate::server) fn code_lenses(
+    pub fn code_lenses(
         &mut self,
         lsp::CodeLensParams { text_document, .. }: lsp::CodeLensParams,
     ) -> Later<Vec<Value>> {
@@ -76,7 +76,7 @@ impl Server {
     }
 
     /// Shows what is under review as hints, in the documents it is in. While a turn runs its end is waited for.
-    pub(in crate::server) fn show_hunks(&mut self) {
+    pub fn show_hunks(&mut self) {
         if self.client.speaks_acp || self.is_busy() {
             return;
         }

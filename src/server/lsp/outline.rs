@@ -27,10 +27,7 @@ enum Part<'a> {
 
 impl Server {
     /// Answers `textDocument/documentSymbol`: each turn, and in it its tool calls.
-    pub(in crate::server) fn chat_symbols(
-        &mut self,
-        params: lsp::DocumentSymbolParams,
-    ) -> Answer<Vec<Value>> {
+    pub fn chat_symbols(&mut self, params: lsp::DocumentSymbolParams) -> Answer<Vec<Value>> {
         let uri = &params.text_document.uri.0;
         let symbols = symbols(&self.chat_text(uri));
         Ok(if self.client.can.nested_symbols {
@@ -41,10 +38,7 @@ impl Server {
     }
 
     /// Answers `textDocument/foldingRange`: turns and code blocks.
-    pub(in crate::server) fn chat_folds(
-        &mut self,
-        params: lsp::FoldingRangeParams,
-    ) -> Answer<Vec<Value>> {
+    pub fn chat_folds(&mut self, params: lsp::FoldingRangeParams) -> Answer<Vec<Value>> {
         Ok(folds(&self.chat_text(&params.text_document.uri.0)))
     }
 

@@ -25,10 +25,7 @@ struct Mention<'a> {
 
 impl Server {
     /// Answers `textDocument/definition`.
-    pub(in crate::server) fn chat_definition(
-        &mut self,
-        params: lsp::DefinitionParams,
-    ) -> Later<Value> {
+    pub fn chat_definition(&mut self, params: lsp::DefinitionParams) -> Later<Value> {
         let place = params.text_document_position_params;
         let folders = self.folders_of(&place.text_document.uri.0);
         let encoding = self.documents.encoding();
@@ -43,10 +40,7 @@ impl Server {
     }
 
     /// Answers `textDocument/documentLink`.
-    pub(in crate::server) fn chat_links(
-        &mut self,
-        params: lsp::DocumentLinkParams,
-    ) -> Later<Value> {
+    pub fn chat_links(&mut self, params: lsp::DocumentLinkParams) -> Later<Value> {
         let uri = params.text_document.uri.0;
         let (folders, encoding) = (self.folders_of(&uri), self.documents.encoding());
         self.with_chat(&uri, move |text| json!(links(text, &folders, encoding)))
