@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Api, Arguments, Endpoint, Instructions, Preamble};
+use super::{Api, Arguments, Endpoint, Instructions, Preamble, ToolSpec};
 
 /// Closes the body of every API: the list of messages is its last field.
 pub(super) const TAIL: &[u8] = b"]}";
@@ -60,6 +60,17 @@ pub(super) fn cache(ours: &mut Value, endpoint: &Endpoint, instructions: &Instru
     }
     if let Some(retention) = endpoint.cache_retention() {
         ours["prompt_cache_retention"] = retention.into();
+    }
+}
+
+/// The tools a model may call; a request without any has no such field.
+pub(super) fn offer(
+    fields: &mut Map<String, Value>,
+    tools: &[ToolSpec],
+    tool: impl Fn(&ToolSpec) -> Value,
+) {
+    if !tools.is_empty() {
+        fields.insert("tools".into(), tools.iter().map(tool).collect());
     }
 }
 

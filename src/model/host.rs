@@ -2,8 +2,10 @@
 //!
 //! Identified by the provider's name, never by address: a proxy in front of `mistral` behaves like Mistral.
 
+use serde_json::Value;
+
 use super::family::{Family, Known};
-use super::{Api, Endpoint, ReasoningItem};
+use super::{Api, AssistantMessage, Endpoint, ReasoningItem};
 
 /// A provider whose server differs from its API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,16 @@ pub(super) enum Echo {
     Everything,
     /// All reasoning, with an empty `reasoning_content` for calls without any.
     Always,
+}
+
+impl AssistantMessage {
+    /// What goes back of its reasoning: only the model that thought it understands it.
+    pub(super) fn items_for(&self, endpoint: &Endpoint) -> Vec<&Value> {
+        let ours = self.reasoning.iter();
+        ours.filter(|item| item.belongs_to(endpoint))
+            .map(|item| &item.item)
+            .collect()
+    }
 }
 
 impl ReasoningItem {

@@ -24,7 +24,38 @@ impl Provider {
     /// Compares what was sent with what the server says it has read, in tokens. A warning when the window is so small that
     /// the beginning of the conversation was, or soon will be, left out; once a session.
     pub fn check_window(&self, sent: u64, read: u64) -> Option<String> {
-        check(self, sent, read)
+        let inner = self.connection();
+        // Providers say so when a prompt is too long; servers that people run may not.
+        let trusted = !inner.endpoint.is_local() && inner.endpoint.host() != Host::Other;
+        if !trusted && read >= LEAST && sent >= SHORT && read * 2 < sent {
+            inner.learned.cut_at(read);
+            let warning = format!(
+                "{} read only {read} of about {sent} tokens: the beginning of the session was cut off, including the instructions. \
+                 tandem continues with a window of {read} tokens",
+                self.name()
+            );
+            return inner
+                .learned
+                .warn()
+                .then(|| format!("{warning}; {}", self.larger_window()));
+        }
+        let own = inner.endpoint.context_window.is_none();
+        let small = self.window().filter(|window| own && *window < SMALL);
+        let small = small.map(|window| {
+            format!(
+                "{} has a context window of only {window} tokens, too small for agent work; {}",
+                self.name(),
+                self.larger_window()
+            )
+        });
+        let toolless = self.lacks_tools().then(|| {
+            format!(
+                "{} cannot call tools: {NO_TOOLS}, so the model never learns that it can read and change files; choose a model that can",
+                self.name()
+            )
+        });
+        let warnings: Vec<_> = toolless.into_iter().chain(small).collect();
+        (!warnings.is_empty() && inner.learned.warn()).then(|| warnings.join(". "))
     }
 
     /// Takes the window from a provider's words about a request that does not fit.
@@ -36,43 +67,18 @@ impl Provider {
 
     /// How this server is given a larger window.
     pub fn larger_window(&self) -> &'static str {
-        remedy(self)
+        match self.endpoint().provider.as_str() {
+            "ollama" => {
+                "start Ollama with a larger one: `OLLAMA_CONTEXT_LENGTH=64000 ollama serve`"
+            }
+            "lmstudio" => "load the model in LM Studio with a context length of 64000",
+            "llamacpp" => "start llama-server with `-c 65536`",
+            "vllm" => "start vLLM with `--max-model-len 65536`",
+            _ => {
+                "start the server with a larger context (Ollama: `OLLAMA_CONTEXT_LENGTH=64000 ollama serve`)"
+            }
+        }
     }
-}
-
-fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
-    let inner = provider.connection();
-    // Providers say so when a prompt is too long; servers that people run may not.
-    let trusted = !inner.endpoint.is_local() && inner.endpoint.host() != Host::Other;
-    if !trusted && read >= LEAST && sent >= SHORT && read * 2 < sent {
-        inner.learned.cut_at(read);
-        let warning = format!(
-            "{} read only {read} of about {sent} tokens: the beginning of the session was cut off, including the instructions. \
-             tandem continues with a window of {read} tokens",
-            provider.name()
-        );
-        return inner
-            .learned
-            .warn()
-            .then(|| format!("{warning}; {}", remedy(provider)));
-    }
-    let own = inner.endpoint.context_window.is_none();
-    let small = provider.window().filter(|window| own && *window < SMALL);
-    let small = small.map(|window| {
-        format!(
-            "{} has a context window of only {window} tokens, too small for agent work; {}",
-            provider.name(),
-            remedy(provider)
-        )
-    });
-    let toolless = provider.lacks_tools().then(|| {
-        format!(
-            "{} cannot call tools: {NO_TOOLS}, so the model never learns that it can read and change files; choose a model that can",
-            provider.name()
-        )
-    });
-    let warnings: Vec<_> = toolless.into_iter().chain(small).collect();
-    (!warnings.is_empty() && inner.learned.warn()).then(|| warnings.join(". "))
 }
 
 /// The window in a provider's words. The largest number is what the request would take; two or three of the others may
@@ -107,16 +113,3 @@ const LEAST_TOLD: u64 = 1_024;
 
 /// The smallest window that servers run with: one that reports less counts something else, such as what was not cached.
 const LEAST: u64 = 512;
-
-/// How each server is given a larger window.
-fn remedy(provider: &Provider) -> &'static str {
-    match provider.endpoint().provider.as_str() {
-        "ollama" => "start Ollama with a larger one: `OLLAMA_CONTEXT_LENGTH=64000 ollama serve`",
-        "lmstudio" => "load the model in LM Studio with a context length of 64000",
-        "llamacpp" => "start llama-server with `-c 65536`",
-        "vllm" => "start vLLM with `--max-model-len 65536`",
-        _ => {
-            "start the server with a larger context (Ollama: `OLLAMA_CONTEXT_LENGTH=64000 ollama serve`)"
-        }
-    }
-}

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::model::body::{self, join};
 use crate::model::host::Echo;
 use crate::model::{
-    AssistantMessage, Endpoint, Image, Instructions, Message, Part, ReasoningItem, ToolCall,
-    ToolResult, ToolSpec, thinking,
+    AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec,
+    thinking,
 };
 
 /// Everything before the first message of the conversation.
@@ -29,12 +29,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
         ours["providerOptions"] = json!({ "gateway": { "caching": "auto" } });
     }
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
-    if !instructions.tools.is_empty() {
-        fields.insert(
-            "tools".into(),
-            instructions.tools.iter().map(tool).collect(),
-        );
-    }
+    body::offer(&mut fields, &instructions.tools, tool);
     let system = match instructions.system.as_str() {
         "" => Vec::new(),
         system => vec![json!({ "role": "system", "content": system })],
@@ -158,11 +153,7 @@ fn assistant<'a>(endpoint: &Endpoint, message: &'a AssistantMessage) -> Said<'a>
         said.fields.insert("tool_calls".into(), calls.collect());
     }
     let echo = endpoint.echo();
-    for item in message
-        .reasoning
-        .iter()
-        .filter(|item| item.belongs_to(endpoint))
-    {
+    for item in message.items_for(endpoint) {
         replay(&mut said, item, text, echo);
     }
     let fields = &mut said.fields;
@@ -179,10 +170,10 @@ fn assistant<'a>(endpoint: &Endpoint, message: &'a AssistantMessage) -> Said<'a>
 }
 
 /// Reasoning is sent back in the field it arrived in.
-fn replay(said: &mut Said<'_>, item: &ReasoningItem, text: &str, echo: Echo) {
+fn replay(said: &mut Said<'_>, item: &Value, text: &str, echo: Echo) {
     let fields = &mut said.fields;
     let beside_calls = fields.contains_key("tool_calls");
-    for (field, value) in item.item.as_object().into_iter().flatten() {
+    for (field, value) in item.as_object().into_iter().flatten() {
         match field.as_str() {
             "extra_content" if beside_calls => put_beside_calls(fields, value),
             "content" if beside_calls => {

@@ -20,7 +20,9 @@ pub(in crate::model) struct Decoder {
     /// The finished blocks in order, as they are sent back.
     ended: Vec<Value>,
     calls: usize,
-    tokens: Tokens,
+    /// Token counts of the start and the deltas, merged: the last value counts. `input` is here without the cached
+    /// ones, as on the wire.
+    tokens: Usage,
     finished: bool,
     /// Whether the terminal marker arrived: what follows is not part of the answer.
     pub done: bool,
@@ -45,17 +47,6 @@ enum Block {
         block: Value,
         input: String,
     },
-}
-
-/// Token counts of the start and the deltas, merged: the last value counts.
-#[derive(Debug, Default)]
-struct Tokens {
-    fresh: u64,
-    read: u64,
-    written: u64,
-    output: u64,
-    thinking: u64,
-    cost: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -289,12 +280,12 @@ impl Decoder {
         }
         let tokens = &mut self.tokens;
         for (number, pointer) in [
-            (&mut tokens.fresh, "/input_tokens"),
-            (&mut tokens.read, "/cache_read_input_tokens"),
+            (&mut tokens.input, "/input_tokens"),
+            (&mut tokens.cached, "/cache_read_input_tokens"),
             (&mut tokens.written, "/cache_creation_input_tokens"),
             (&mut tokens.output, "/output_tokens"),
             (
-                &mut tokens.thinking,
+                &mut tokens.reasoning,
                 "/output_tokens_details/thinking_tokens",
             ),
         ] {
@@ -305,12 +296,8 @@ impl Decoder {
         }
         tokens.cost = usage["cost"].as_f64().or(tokens.cost);
         out.push(ModelEvent::Usage(Usage {
-            input: tokens.fresh + tokens.read + tokens.written,
-            output: tokens.output,
-            cached: tokens.read,
-            written: tokens.written,
-            reasoning: tokens.thinking,
-            cost: tokens.cost,
+            input: tokens.input + tokens.cached + tokens.written,
+            ..*tokens
         }));
     }
 }

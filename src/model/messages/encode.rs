@@ -23,16 +23,8 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     });
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     fit_budget(&mut fields);
-    if !instructions.tools.is_empty() {
-        fields.insert(
-            "tools".into(),
-            instructions
-                .tools
-                .iter()
-                .map(|tool| self::tool(endpoint, tool))
-                .collect(),
-        );
-    }
+    let tool = |tool: &ToolSpec| self::tool(endpoint, tool);
+    body::offer(&mut fields, &instructions.tools, tool);
     if !instructions.system.trim().is_empty() {
         // A configured lifetime holds for both: what lives longer has to come first.
         let marker = fields.get("cache_control").cloned().unwrap_or(marker);
@@ -104,11 +96,7 @@ fn block(text: &str) -> Option<Value> {
 
 /// The model's blocks are sent back unchanged and in order, because thinking is signed. Calls keep their position.
 fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
-    let ours = message
-        .reasoning
-        .iter()
-        .filter(|item| item.belongs_to(endpoint));
-    let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
+    let ours = message.items_for(endpoint);
     let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
     let mut content = Vec::new();
     for item in &ours {

@@ -20,12 +20,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     }
     body::cache(&mut ours, endpoint, instructions);
     let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
-    if !instructions.tools.is_empty() {
-        fields.insert(
-            "tools".into(),
-            instructions.tools.iter().map(tool).collect(),
-        );
-    }
+    body::offer(&mut fields, &instructions.tools, tool);
     let mut input = Vec::new();
     if endpoint.knows_cache_writes() && !instructions.system.is_empty() {
         // Only a message can be marked, and without a mark the cache is written at the newest one alone.
@@ -85,11 +80,7 @@ fn image(Image { mime_type, data }: &Image) -> Value {
 
 /// The items of an answer, unchanged and in order; without them (another model's answer), its text and calls.
 fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
-    let ours = message
-        .reasoning
-        .iter()
-        .filter(|item| item.belongs_to(endpoint));
-    let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
+    let ours = message.items_for(endpoint);
     let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
     // If the end of the text was cut off, its item never arrived.
     let is_whole = said(&ours) >= message.text.len() + message.refusal.len();
