@@ -101,7 +101,7 @@ pub enum Source {
 }
 
 /// What a change would do, or has done.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct FileChange {
     /// The text before; `None` for a file that did not exist.
     pub old_text: Option<Arc<str>>,
@@ -125,11 +125,7 @@ impl FileChange {
         Self {
             old_text,
             new_text,
-            before: None,
-            after: None,
-            strategy: None,
-            lines: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -15,7 +15,7 @@ use url::Url;
 use super::{EditorModels, Effort, Usage, is_local};
 
 /// A model and everything needed to reach it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Endpoint {
     /// The provider's name.
     pub provider: String,
@@ -57,18 +57,8 @@ impl Endpoint {
             provider: provider.to_owned(),
             api,
             base_url: base_url.to_owned(),
-            key: Key::None,
             model: model.to_owned(),
-            headers: BTreeMap::new(),
-            effort: None,
-            max_tokens: None,
-            body: Map::new(),
-            ca_file: None,
-            proxy: None,
-            context_window: None,
-            prices: None,
-            limits: TimeLimits::default(),
-            editor: None,
+            ..Self::default()
         }
     }
 
@@ -98,9 +88,10 @@ impl Endpoint {
 }
 
 /// The source of a key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum Key {
     /// The endpoint needs no key.
+    #[default]
     None,
     /// The key itself.
     Value(SecretString),

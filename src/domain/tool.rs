@@ -12,7 +12,7 @@ use serde_with::skip_serializing_none;
 use super::Stored;
 
 /// The kind of a tool (as in the Agent Client Protocol).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     /// Reads files.
@@ -26,6 +26,7 @@ pub enum ToolKind {
     /// Plans.
     Think,
     /// Anything else.
+    #[default]
     Other,
 }
 

@@ -55,7 +55,7 @@ pub(crate) enum StoppedBy {
 }
 
 /// How a command ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Ended {
     /// Its exit status; `None` if unknown.
     status: Option<ExitStatus>,
@@ -87,13 +87,7 @@ impl Job {
             .await
             .ok()
             .and_then(|end| end.clone());
-        end.unwrap_or_else(|| {
-            Arc::new(Ended {
-                status: None,
-                ran: Duration::ZERO,
-                notes: Vec::new(),
-            })
-        })
+        end.unwrap_or_default()
     }
 
     /// Kills it and everything it started, and waits until they are gone.

@@ -88,16 +88,14 @@ impl Server {
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
-            offers: Offers::default(),
             files: handshake
                 .capability("experimental.tandem")
                 .map(FileAccess::of)
                 .unwrap_or_default(),
             can: Capabilities::of(&handshake),
             shows_last_line: !is_neovim(&handshake),
-            opens_sessions: false,
-            has_models: false,
             folders: handshake.folders(),
+            ..Client::default()
         };
         let label = handshake
             .client_info

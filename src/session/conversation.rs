@@ -13,6 +13,7 @@ use crate::agent::{Entry, Guidance, prompt};
 use crate::config::Mode;
 use crate::model::{Message, Part, Provider};
 
+#[derive(Default)]
 pub(super) struct Conversation {
     id: SessionId,
     pub journal: Journal,
@@ -46,14 +47,7 @@ impl Conversation {
         Self {
             id,
             journal,
-            history: Vec::new(),
-            loaded: Vec::new(),
-            guidance: Guidance::default(),
-            notes: Vec::new(),
-            turns: 0,
-            others: 0,
-            title: None,
-            restored: Vec::new(),
+            ..Self::default()
         }
     }
 

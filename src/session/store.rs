@@ -43,7 +43,7 @@ use crate::workspace::state::log::Log;
 const TITLE: usize = 80;
 
 /// The journal of one session.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Journal {
     place: Place,
     /// The folder of the journals.
@@ -74,13 +74,14 @@ pub(super) struct Journal {
 }
 
 /// The journal's file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Place {
     /// In this folder, once there is something to write.
     Folder(PathBuf),
     /// Open.
     Open(Log),
     /// There is none.
+    #[default]
     Nowhere,
 }
 
@@ -98,16 +99,7 @@ impl Journal {
             id,
             folders,
             chat,
-            mode: None,
-            held: None,
-            taught: BTreeMap::new(),
-            pending: Vec::new(),
-            begun: false,
-            failing: false,
-            thought: String::new(),
-            filled: 0,
-            shown: HashMap::new(),
-            syncing: None,
+            ..Self::default()
         }
     }
 
@@ -287,8 +279,7 @@ impl Journal {
         result: &ToolOutput,
         changed: ChangeSet,
     ) {
-        let shown = self.shown.remove(call_id);
-        let (kind, preview) = shown.unwrap_or_else(|| (ToolKind::Other, Preview::default()));
+        let (kind, preview) = self.shown.remove(call_id).unwrap_or_default();
         let title = if preview.title.is_empty() {
             name.to_owned()
         } else {
@@ -314,13 +305,10 @@ impl Journal {
     pub fn unreported(&mut self, title: &str, changed: ChangeSet) {
         if !changed.is_empty() {
             self.note(Record::Call(Call {
-                id: String::new(),
                 title: title.to_owned(),
                 kind: ToolKind::Execute,
-                locations: Vec::new(),
                 changed,
-                exit: None,
-                rejected: false,
+                ..Call::default()
             }));
         }
     }

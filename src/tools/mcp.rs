@@ -229,7 +229,7 @@ impl Servers {
     pub fn start(&mut self) {
         if self.kept.is_empty() {
             for server in &self.configured {
-                let (sender, status) = watch::channel(Status::new());
+                let (sender, status) = watch::channel(Status::default());
                 let nudge = Arc::new(Notify::new());
                 self.tasks.spawn(keep(
                     Arc::clone(server),

@@ -47,7 +47,7 @@ pub struct Steer {
 /// `_tandem/turn`, a notification: the state of a prompt. For each accepted prompt, exactly one of `joined`, `returned`
 /// and `ended` is sent, as the last.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
     /// The session.
@@ -71,10 +71,11 @@ pub struct Turn {
 }
 
 /// The states of a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptState {
     /// It waits for earlier turns. Sent again when its position changes.
+    #[default]
     Queued,
     /// Its turn runs.
     Running,

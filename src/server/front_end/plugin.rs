@@ -59,13 +59,7 @@ impl PluginClient {
         let mut turn = ext::Turn {
             session_id: self.id.to_string(),
             prompt_id: id.to_string(),
-            state: ext::PromptState::Queued,
-            turn_id: None,
-            turn: None,
-            position: None,
-            reason: None,
-            message: None,
-            prompt: None,
+            ..ext::Turn::default()
         };
         match state {
             PromptState::Queued(position) => turn.position = Some(*position),

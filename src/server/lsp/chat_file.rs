@@ -42,7 +42,7 @@ pub(super) struct ChatFile {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     pending: Mutex<Pending>,
     wake: Notify,
@@ -152,11 +152,7 @@ impl ChatFile {
     pub fn new(uri: String) -> Self {
         Self {
             uri,
-            shared: Arc::new(Shared {
-                pending: Mutex::default(),
-                wake: Notify::new(),
-                settled: Notify::new(),
-            }),
+            shared: Arc::default(),
         }
     }
 

@@ -158,7 +158,7 @@ pub(in crate::session) struct Held {
 
 /// What is needed to show a call again.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Call {
     /// The call's id.
     pub id: String,

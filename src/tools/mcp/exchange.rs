@@ -60,6 +60,7 @@ impl Fault {
 pub(super) type Answer = Result<Value, Fault>;
 
 /// One side of a connection.
+#[derive(Default)]
 pub(super) struct Exchange {
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     /// The workspace folders, as the protocol represents them.
@@ -79,19 +80,12 @@ pub(super) struct Exchange {
 impl Exchange {
     /// A new exchange for a workspace with these folders.
     pub fn new(roots: &[PathBuf]) -> Arc<Self> {
-        let (progress, _) = watch::channel(0);
-        let (changes, over) = (Notify::new(), CancellationToken::new());
         let roots = roots
             .iter()
             .filter_map(|root| Some(json!({ "uri": native::uri_of(root)? })));
         Arc::new(Self {
-            waiting: Mutex::default(),
             roots: roots.collect(),
-            calls: Mutex::default(),
-            changes,
-            progress,
-            cut: OnceLock::new(),
-            over,
+            ..Self::default()
         })
     }
 

@@ -27,9 +27,10 @@ const STEADY: Duration = Duration::from_mins(1);
 const BETWEEN_LISTS: Duration = Duration::from_millis(500);
 
 /// The state of a server.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) enum State {
     /// Starting for the first time.
+    #[default]
     Starting,
     /// Running.
     Running(Line),
@@ -42,7 +43,7 @@ pub(super) enum State {
 }
 
 /// The state of a server and its lists.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Status {
     pub state: State,
     pub listing: Arc<Listing>,
@@ -53,15 +54,6 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub fn new() -> Self {
-        Self {
-            state: State::Starting,
-            listing: Arc::default(),
-            offers: None,
-            stale: None,
-        }
-    }
-
     /// Waits until a server runs; else why it does not, to complete `MCP server x …`.
     pub async fn running(status: &mut watch::Receiver<Self>) -> Result<Line, String> {
         let settled = status.wait_for(|status| match &status.state {
