@@ -64,11 +64,13 @@ enum Command {
     /// List the models you can use
     Models(models::Args),
     /// List, check and import MCP servers, and log in to them
-    Mcp(mcp::Args),
+    #[command(subcommand)]
+    Mcp(mcp::Action),
     /// List the permission rules of a workspace, and remove rules
     Permissions(permissions::Args),
     /// List, show, export and remove saved sessions
-    Sessions(sessions::Args),
+    #[command(subcommand)]
+    Sessions(sessions::Action),
     /// Show which turn wrote each uncommitted line of a file
     Blame(blame::Args),
     /// Show the log
@@ -76,7 +78,8 @@ enum Command {
     /// Print or write an editor's configuration, or install its plugin
     Init(init::Args),
     /// Show the configuration and where each setting comes from
-    Config(config::Args),
+    #[command(subcommand)]
+    Config(config::Action),
     /// Print completions for a shell
     Completions(completions::Args),
     /// Print a manual page
@@ -145,14 +148,14 @@ impl Cli {
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => shown(doctor::run(args, &environment).await),
             Command::Run(args) => run::run(args, &environment).await,
-            Command::Sessions(args) => done(sessions::run(args, &environment).await),
+            Command::Sessions(action) => done(sessions::run(action, &environment).await),
             Command::Blame(args) => done(blame::run(args, &environment).await),
             Command::Models(args) => shown(models::run(args, &environment).await),
-            Command::Mcp(args) => mcp::run(args, &environment).await,
+            Command::Mcp(action) => mcp::run(action, &environment).await,
             Command::Permissions(args) => done(permissions::run(args, &environment).await),
             Command::Logs(args) => done(logs::run(&args, &environment, &mut io::stdout())),
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
-            Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
+            Command::Config(action) => done(config::run(&action, &environment, &mut io::stdout())),
             Command::Completions(args) => done(completions::run(
                 &args,
                 &mut Self::command(),

@@ -10,15 +10,9 @@ use crate::config::{self, Environment, Settings};
 use crate::domain::{Endpoint, Key, without_password};
 use crate::session::rule_problems;
 
-/// Arguments of `tandem config`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
+/// What `tandem config` does.
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(super) enum Action {
     /// Print the path of your configuration file, whether it exists or not
     Path,
     /// Print every setting with its origin; keys are not shown
@@ -37,11 +31,11 @@ enum Action {
 }
 
 pub(super) fn run(
-    args: &Args,
+    action: &Action,
     environment: &Environment,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    match &args.action {
+    match action {
         Action::Path => {
             let file = environment
                 .config_file()
@@ -113,10 +107,10 @@ fn show_model(model: &Endpoint, out: &mut dyn Write) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    fn print(action: Action, variables: &[(&str, &str)]) -> String {
+    fn print(action: &Action, variables: &[(&str, &str)]) -> String {
         let environment = Environment::made_up("/home/x".as_ref(), variables);
         let mut out = Vec::new();
-        run(&Args { action }, &environment, &mut out).unwrap();
+        run(action, &environment, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -124,11 +118,11 @@ mod tests {
     #[test]
     fn path_is_one_line() {
         assert_eq!(
-            print(Action::Path, &[]).trim_end(),
+            print(&Action::Path, &[]).trim_end(),
             "/home/x/config/config.toml"
         );
         assert_eq!(
-            print(Action::Path, &[("TANDEM_CONFIG", "/c.toml")]),
+            print(&Action::Path, &[("TANDEM_CONFIG", "/c.toml")]),
             "/c.toml\n"
         );
     }
@@ -140,7 +134,7 @@ mod tests {
             directory: "/nonexistent".into(),
         };
         let text = print(
-            show(),
+            &show(),
             &[
                 ("OPENAI_API_KEY", "sk-secret"),
                 ("TANDEM_MODEL", "openai/gpt"),
@@ -165,12 +159,12 @@ mod tests {
             "{text}"
         );
         toml::from_str::<toml::Table>(&text).unwrap();
-        assert!(print(show(), &[]).contains("# no model configured"));
+        assert!(print(&show(), &[]).contains("# no model configured"));
     }
 
     #[test]
     fn schema_is_json() {
-        let schema: serde_json::Value = serde_json::from_str(&print(Action::Schema, &[])).unwrap();
+        let schema: serde_json::Value = serde_json::from_str(&print(&Action::Schema, &[])).unwrap();
         assert_eq!(schema["title"], "Options");
     }
 }

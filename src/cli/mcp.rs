@@ -22,15 +22,9 @@ use crate::workspace::{Editor, NoEditor};
 
 const NONE: &str = "no MCP servers are configured ([mcp.NAME] in config.toml)";
 
-/// Arguments of `tandem mcp`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
+/// What `tandem mcp` does.
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+pub(super) enum Action {
     /// List the configured servers
     List,
     /// Log in to a server in the browser
@@ -58,14 +52,14 @@ enum Action {
     },
 }
 
-pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
+pub(super) async fn run(action: Action, environment: &Environment) -> Outcome {
     let workspaces: Vec<PathBuf> = std::env::current_dir().into_iter().collect();
     let settings = Settings::of(environment, &workspaces);
     let secrets = Redactor::new(settings.secrets());
     let editor: Arc<dyn Editor> = Arc::new(NoEditor);
     let servers = session::mcp_servers(&settings, &workspaces, &secrets, &editor);
     let mut out = io::stdout();
-    match args.action {
+    match action {
         Action::List => {
             for server in &servers {
                 writeln!(out, "{}", line(server))?;

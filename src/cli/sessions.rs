@@ -16,15 +16,9 @@ use crate::text::display;
 /// How many are listed by default.
 const SHORT: usize = 20;
 
-/// Arguments of `tandem sessions`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
+/// What `tandem sessions` does.
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+pub(super) enum Action {
     /// List sessions, last used first
     List {
         /// Only sessions of this directory
@@ -64,15 +58,15 @@ enum Action {
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Format {
+pub(super) enum Format {
     #[default]
     Md,
     Json,
 }
 
-pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result<()> {
+pub(super) async fn run(action: Action, environment: &Environment) -> anyhow::Result<()> {
     let sessions = saved(environment)?;
-    match args.action {
+    match action {
         Action::List {
             directory,
             all,
