@@ -169,19 +169,27 @@ impl Line {
 impl Command {
     /// The commands directly within it: of its body, and of the substitutions in its words.
     pub fn inner(&self) -> Vec<&Command> {
-        let redirected = self
-            .redirections
-            .iter()
-            .flat_map(|redirection| [Some(&redirection.target), redirection.document()])
-            .flatten();
-        self.assignments
-            .iter()
-            .chain(&self.words)
-            .chain(redirected)
+        self.all_words()
             .flat_map(Word::expansions)
             .flat_map(|expansion| &expansion.commands)
             .chain(&self.body)
             .collect()
+    }
+
+    /// The words of its redirections: their targets and here-documents.
+    pub fn redirected(&self) -> impl Iterator<Item = &Word> {
+        self.redirections
+            .iter()
+            .flat_map(|it| [Some(&it.target), it.document()])
+            .flatten()
+    }
+
+    /// Its words and those of its assignments and redirections.
+    pub fn all_words(&self) -> impl Iterator<Item = &Word> {
+        self.assignments
+            .iter()
+            .chain(&self.words)
+            .chain(self.redirected())
     }
 
     /// Whether it has nothing but words.

@@ -178,15 +178,11 @@ impl Found {
             self.values
                 .push((name.trim_end_matches('+').to_owned(), value));
         }
-        let documents = command
-            .redirections
-            .iter()
-            .flat_map(|it| [Some(&it.target), it.document()]);
         let all = command
             .assignments
             .iter()
             .chain(words)
-            .chain(documents.flatten());
+            .chain(command.redirected());
         for expansion in all.flat_map(Word::expansions) {
             let source = &expansion.source;
             if source.starts_with("${") && source.contains('=') {

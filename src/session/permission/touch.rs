@@ -56,17 +56,7 @@ fn touched_within(rule: &Rule, line: &Line, scope: &Scope) -> Touch {
 }
 
 fn by_command(rule: &Rule, command: &Command, scope: &Scope) -> Touch {
-    let inputs = command
-        .redirections
-        .iter()
-        .flat_map(|input| [Some(&input.target), input.document()])
-        .flatten();
-    let mut expansions = command
-        .assignments
-        .iter()
-        .chain(&command.words)
-        .chain(inputs)
-        .flat_map(Word::expansions);
+    let mut expansions = command.all_words().flat_map(Word::expansions);
     let evaluates = expansions.any(|it| it.evaluates && !scope.numbers.suffice(it))
         || command
             .assignments
@@ -342,11 +332,7 @@ fn touches(rule: &Rule, words: &[Word]) -> Touch {
 /// Whether what the rule is about stands among the arguments or in the input: as words, or as the text of one.
 fn mentions(rule: &Rule, command: &Command) -> bool {
     let words = command.words.as_slice();
-    let input = command
-        .redirections
-        .iter()
-        .flat_map(|input| [Some(&input.target), input.document()])
-        .flatten();
+    let input = command.redirected();
     // What any word may become names no program.
     let is_touched = |words: &[Word]| {
         let is_named = words.first().is_some_and(|word| word.text().is_some());
