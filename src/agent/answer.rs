@@ -304,18 +304,19 @@ impl<'a> Listener<'a> {
             return;
         }
         let tool = self.tool(&name);
-        let kind = tool.as_ref().map_or(ToolKind::Other, |tool| tool.kind());
         let name = tool.as_ref().map_or(name, |tool| tool.name().to_owned());
-        let live = tool.filter(|_| kind == ToolKind::Edit).map(|tool| {
-            (
-                Work {
-                    tool,
-                    arguments: Value::Null,
-                    note: None,
-                },
-                Live::new(),
-            )
-        });
+        let live = tool
+            .filter(|tool| tool.kind() == ToolKind::Edit)
+            .map(|tool| {
+                (
+                    Work {
+                        tool,
+                        arguments: Value::Null,
+                        note: None,
+                    },
+                    Live::new(),
+                )
+            });
         self.open.insert(
             slot,
             Open {
@@ -324,6 +325,11 @@ impl<'a> Listener<'a> {
                 live,
             },
         );
+        self.show_start(slot, id, name).await;
+    }
+
+    async fn show_start(&self, slot: usize, id: String, name: String) {
+        let kind = self.tool(&name).map_or(ToolKind::Other, |tool| tool.kind());
         self.inputs
             .steps
             .event(AgentEvent::ToolCallStart {
@@ -446,19 +452,8 @@ impl<'a> Listener<'a> {
             }) => live.settle().await,
             Some(_) => {}
             None => {
-                let kind = self
-                    .tool(&call.name)
-                    .map_or(ToolKind::Other, |tool| tool.kind());
                 let (id, name) = (call.id.clone(), call.name.clone());
-                self.inputs
-                    .steps
-                    .event(AgentEvent::ToolCallStart {
-                        index: slot,
-                        id,
-                        name,
-                        kind,
-                    })
-                    .await;
+                self.show_start(slot, id, name).await;
             }
         }
     }
