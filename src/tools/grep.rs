@@ -5,6 +5,7 @@ mod search;
 pub(super) mod symbols;
 
 use std::io;
+use std::iter::Peekable;
 
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -67,10 +68,11 @@ impl TypedTool for Grep {
             .glob
             .as_deref()
             .filter(|glob| !glob.trim().is_empty());
-        let (pattern, ignore_case) = (arguments.pattern.clone(), arguments.ignore_case);
-        let readings = blocking(context, move |_, _| readings(&pattern, ignore_case)).await??;
+        let (pattern, ignore_case) = (arguments.pattern, arguments.ignore_case);
+        let mut readings = blocking(context, move |_, _| readings(&pattern, ignore_case)).await??;
+        let (first, _) = readings.peek().expect("a pattern has a reading");
         let mut search = Search {
-            matcher: readings[0].0.clone(),
+            matcher: first.clone(),
             starts: starts(context, arguments.path.as_deref())?,
             files: glob.map(PathPattern::new).transpose()?,
             context: arguments.context.unwrap_or(0).min(MAX_CONTEXT),
@@ -111,8 +113,11 @@ impl TypedTool for Grep {
 }
 
 /// How a pattern may be meant, the likeliest first, each with a note: as it is, with `\|` between alternatives as other
-/// programs write it, and as text. The next one counts if one finds nothing.
-fn readings(pattern: &str, ignore_case: bool) -> Result<Vec<(RegexMatcher, String)>, ToolError> {
+/// programs write it, and as text. The next one counts, and is compiled, if one finds nothing.
+fn readings(
+    pattern: &str,
+    ignore_case: bool,
+) -> Result<Peekable<impl Iterator<Item = (RegexMatcher, String)> + use<>>, ToolError> {
     // JSON decodes `\b` as a character that no source contains.
     let pattern = pattern.replace('\u{8}', r"\b");
     let written = matcher(&pattern, ignore_case);
@@ -132,19 +137,20 @@ fn readings(pattern: &str, ignore_case: bool) -> Result<Vec<(RegexMatcher, Strin
             "for the literal text",
         ),
     ];
-    let others = others.iter().filter_map(|(other, how)| {
-        let matcher = matcher(other, ignore_case).ok()?;
+    let others = others.into_iter().filter_map(move |(other, how)| {
+        let matcher = matcher(&other, ignore_case).ok()?;
         // A literal `||` would be an alternative that every line has.
-        let is_other = *other != pattern && !matcher.is_match(b"").unwrap_or(true);
+        let is_other = other != pattern && !matcher.is_match(b"").unwrap_or(true);
         is_other.then(|| (matcher, format!("[{why}; searched {how}]\n")))
     });
-    let others: Vec<_> = others.collect();
-    match written {
-        Err(error) if others.is_empty() => Err(error),
-        written => {
-            let written = written.ok().map(|matcher| (matcher, String::new()));
-            Ok(written.into_iter().chain(others).collect())
-        }
+    let (written, error) = match written {
+        Ok(matcher) => (Some((matcher, String::new())), None),
+        Err(error) => (None, Some(error)),
+    };
+    let mut readings = written.into_iter().chain(others).peekable();
+    match error {
+        Some(error) if readings.peek().is_none() => Err(error),
+        _ => Ok(readings),
     }
 }
 
@@ -193,8 +199,8 @@ mod tests {
     #[test]
     fn a_pattern_that_finds_nothing_is_read_in_other_ways() {
         let check = |pattern: &str, expected: &[&str]| {
-            let readings = readings(pattern, false).unwrap();
-            let notes: Vec<_> = readings.iter().map(|(_, note)| note.trim_end()).collect();
+            let notes = readings(pattern, false).unwrap().map(|(_, note)| note);
+            let notes: Vec<_> = notes.map(|note| note.trim_end().to_owned()).collect();
             assert_eq!(notes, expected, "{pattern}");
         };
         let none = "[no match as a regular expression; searched";
