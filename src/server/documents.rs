@@ -23,6 +23,9 @@ impl Server {
             .unwrap_or_default();
         self.documents.open(&uri.0, version, language, &text);
         self.chat_opened(&uri.0);
+        let documents = self.documents.clone();
+        self.tasks
+            .spawn(async move { documents.look_at_file(&uri.0).await });
     }
 
     pub fn did_change(&mut self, params: lsp::DidChangeTextDocumentParams) {

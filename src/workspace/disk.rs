@@ -24,7 +24,7 @@ use super::path::{WorkspacePath, open_here};
 use crate::domain::Stored;
 
 /// The largest file read as one text, in bytes: an edit holds about four copies.
-const LIMIT: u64 = 32 * 1024 * 1024;
+pub(super) const LIMIT: u64 = 32 * 1024 * 1024;
 
 /// How much of two files is compared at once, in bytes.
 const PIECE: u64 = 64 << 10;

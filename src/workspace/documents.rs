@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::watch;
 
-use super::native;
 use super::written::{Listeners, Written};
+use super::{content, disk, native};
 use crate::domain::{is_absent, lock};
 use crate::text::{Encoding, LineIndex, Position, Range};
 
@@ -92,8 +92,8 @@ struct Buffer {
     version: i32,
     text: String,
     lines: LineIndex,
-    /// Whether its file is known to have had this text.
-    is_stored: bool,
+    /// The last text that its file is known to have had.
+    stored: Option<Arc<str>>,
     /// A snapshot of the current version, if one was requested.
     snapshot: Option<Arc<Document>>,
 }
@@ -168,8 +168,10 @@ impl Documents {
 
     /// The document's file has the same text.
     pub(crate) fn note_stored(&self, document: &Arc<Document>) {
-        if let Some(buffer) = self.state().open.get_mut(&document.uri) {
-            buffer.is_stored |= buffer.is_at(document);
+        if let Some(buffer) = self.state().open.get_mut(&document.uri)
+            && buffer.is_at(document)
+        {
+            buffer.stored = Some(Arc::clone(&document.text));
         }
     }
 
@@ -177,7 +179,19 @@ impl Documents {
     pub(crate) fn is_stored(&self, document: &Arc<Document>) -> bool {
         let state = self.state();
         let buffer = state.open.get(&document.uri);
-        buffer.is_some_and(|buffer| buffer.is_stored && buffer.is_at(document))
+        buffer.is_some_and(|buffer| {
+            buffer.is_at(document) && buffer.stored.as_ref() == Some(&document.text)
+        })
+    }
+
+    /// Looks whether a document that was opened has the text of its file.
+    pub async fn look_at_file(&self, uri: &str) {
+        if let Some(document) = self.get(uri)
+            && let Some(path) = document.path.clone()
+            && disk::blocking(move || decoded(&path)).await.as_deref() == Some(&document.text)
+        {
+            self.note_stored(&document);
+        }
     }
 
     /// Notes from here on what is saved in the editor and what tools write.
@@ -289,9 +303,11 @@ impl Documents {
             .open
             .values_mut()
             .filter(|buffer| is_wanted(buffer))
-            .map(|buffer| (buffer.snapshot(), buffer.is_stored))
+            .map(|buffer| (buffer.snapshot(), buffer.stored.clone()))
             .collect();
-        found.retain(|(document, is_stored)| !is_stored || !document.is_of_removed_file());
+        found.retain(|(document, stored)| {
+            stored.as_ref() != Some(&document.text) || !document.is_of_removed_file()
+        });
         found.into_iter().map(|(document, _)| document).collect()
     }
 
@@ -363,7 +379,7 @@ impl Buffer {
             version,
             text,
             lines,
-            is_stored: false,
+            stored: None,
             snapshot: None,
         }
     }
@@ -374,7 +390,7 @@ impl Buffer {
     }
 
     fn change(&mut self, version: i32, changes: &[ContentChange], encoding: Encoding) {
-        (self.version, self.is_stored, self.snapshot) = (version, false, None);
+        (self.version, self.snapshot) = (version, None);
         for change in changes {
             let Some(range) = change.range else {
                 self.text.clone_from(&change.text);
@@ -443,4 +459,11 @@ fn path_of(uri: &str) -> Option<PathBuf> {
     }
     // A file that is not there yet: its folder may be.
     native::canonical_folder(&path)
+}
+
+/// The text of the regular file at `path`. Blocks.
+fn decoded(path: &Path) -> Option<String> {
+    let file = path.metadata().ok()?;
+    let bytes = (file.is_file() && file.len() <= disk::LIMIT).then(|| std::fs::read(path));
+    Some(content::decode(bytes?.ok()?)?.0)
 }

@@ -413,3 +413,32 @@ async fn undo_removes_created_files_and_restores_removed_ones() {
         FileError::Changed("new/a.txt".to_owned())
     );
 }
+
+#[tokio::test]
+async fn what_is_left_of_a_file_that_nobody_read_is_not_unsaved_even_after_a_revert() {
+    let fixture = Fixture::new();
+    let documents = Documents::new(Encoding::Utf16);
+    let (file, restored) = (fixture.uri("a.txt"), fixture.uri("b.txt"));
+    for name in ["a.txt", "b.txt"] {
+        std::fs::write(fixture.path(name), "saved\n").unwrap();
+    }
+    documents.open(&file, 1, "", "saved\n");
+    documents.look_at_file(&file).await;
+    documents.open(&restored, 1, "", "typed before\n");
+    documents.look_at_file(&restored).await;
+    for name in ["a.txt", "b.txt"] {
+        std::fs::remove_file(fixture.path(name)).unwrap();
+    }
+    let mut version = 1;
+    let mut open_after = |text: &str| {
+        version += 1;
+        let change = ContentChange {
+            range: None,
+            text: text.to_owned(),
+        };
+        documents.change(&file, version, &[change]);
+        documents.all().len()
+    };
+    assert_eq!(open_after("typed\n"), 2);
+    assert_eq!(open_after("saved\n"), 1, "only what was typed before");
+}
