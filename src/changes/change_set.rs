@@ -186,6 +186,29 @@ impl ChangeSet {
         self.git.retain(&mut meant);
     }
 
+    /// Has the changes of a file, or of what is in a folder, follow it to its new path; a path with changes of its own
+    /// is not taken. What `is_there` gives tells whether the file was there. Returns whether a change followed.
+    pub fn follow(&mut self, from: &Path, to: &Path, is_there: fn(&EntryChange) -> &Entry) -> bool {
+        let taken: HashSet<PathBuf> = self.files.iter().map(|one| one.path.clone()).collect();
+        let mut followed = false;
+        for change in &mut self.files {
+            let Ok(below) = change.path.strip_prefix(from) else {
+                continue;
+            };
+            let path: PathBuf = to.components().chain(below.components()).collect();
+            let is_other = change.path == from && *is_there(change) == Entry::Absent;
+            if is_other || taken.contains(&path) {
+                continue;
+            }
+            if let Some(edit) = &mut change.edit {
+                edit.path.clone_from(&path);
+            }
+            change.path = path;
+            followed = true;
+        }
+        followed
+    }
+
     /// Leaves out the paths of `other`.
     pub fn subtract(&mut self, other: &Self) {
         let changes = other.files.iter().chain(&other.git);

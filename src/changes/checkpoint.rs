@@ -30,6 +30,7 @@ use reversal::Reversal;
 pub use review::{Review, Selection};
 pub use reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
+use undo::Undone;
 
 /// What can be undone and redone in a session, with the time of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -122,6 +123,23 @@ impl Checkpoints {
         self.change(turn, changes.clone()).await;
         self.publish();
         (changes, self.store.notice(problem))
+    }
+
+    /// The editor renamed a file or folder: its changes follow. Returns whether there were any.
+    pub fn follow(&mut self, from: &Path, to: &Path) -> bool {
+        let mut followed = false;
+        for entry in &mut self.turns {
+            followed |= entry.changes.follow(from, to, |change| &change.after);
+        }
+        let undone = self.reversals.iter_mut().flat_map(|one| &mut one.undone);
+        for Undone {
+            changes, reverted, ..
+        } in undone
+        {
+            followed |= changes.follow(from, to, |change| &change.before);
+            followed |= reverted.follow(from, to, |change| &change.after);
+        }
+        followed
     }
 
     /// The turn that an undo without a number begins with; `None` if it restores what was rejected instead.

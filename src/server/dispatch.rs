@@ -172,6 +172,7 @@ impl Server {
             "workspace/didChangeConfiguration" => {
                 self.take(&params, Self::did_change_configuration)
             }
+            "workspace/didRenameFiles" => self.take(&params, Self::did_rename_files),
             "workspace/didChangeWorkspaceFolders" => self.take(&params, Self::did_change_folders),
             "window/workDoneProgress/cancel" => self.take(&params, Self::progress_cancelled),
             "mcp/message" => self.take(&params, |server, message| server.relay.notify(&message)),

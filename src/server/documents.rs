@@ -71,6 +71,20 @@ impl Server {
             .extend(params.event.added.into_iter().map(|added| added.uri.0));
     }
 
+    pub fn did_rename_files(&mut self, params: lsp::RenameFilesParams) {
+        let names: Vec<_> = params
+            .files
+            .iter()
+            .filter_map(|file| Some((file_of(&file.old_uri.0)?, file_of(&file.new_uri.0)?)))
+            .collect();
+        for (id, conversation) in &self.conversations {
+            if let Err(busy) = conversation.session.renamed(names.clone()) {
+                tracing::warn!(%id, "a renamed file is not followed: {busy}");
+            }
+        }
+        self.show_hunks();
+    }
+
     pub fn did_change_configuration(&mut self, params: Value) {
         let settings = &params["settings"];
         let ours = settings.get("tandem").unwrap_or(settings);

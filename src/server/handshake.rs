@@ -124,7 +124,7 @@ impl Server {
         let mut capabilities = json!({
             "positionEncoding": encoding_name(encoding),
             "textDocumentSync": { "openClose": true, "change": sync, "save": { "includeText": false } },
-            "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
+            "workspace": workspace_capabilities(),
         });
         if self.client.can.completes_inline {
             self.load_completer();
@@ -206,6 +206,15 @@ impl Server {
             Ok(acp::LogoutResponse::new())
         })
     }
+}
+
+/// What is to be told of folders and files.
+fn workspace_capabilities() -> Value {
+    let files = json!([{ "scheme": "file", "pattern": { "glob": "**" } }]);
+    json!({
+        "workspaceFolders": { "supported": true, "changeNotifications": true },
+        "fileOperations": { "didRename": { "filters": files } },
+    })
 }
 
 /// Whether changes may arrive out of order: Helix before 25.07 sends each from a task of its own. Ranges are useless

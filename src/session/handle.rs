@@ -1,6 +1,7 @@
 //! The handle of a session: its interface for the rest of the program.
 
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -32,6 +33,8 @@ pub(super) enum Command {
     Withdraw(PromptId, oneshot::Sender<bool>),
     /// Review changes. Only listing works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
+    /// The editor renamed files or folders: from this path to that one.
+    Renamed(Vec<(PathBuf, PathBuf)>),
     /// The person began to type a prompt.
     Typing,
     /// Record an edit in place as a turn of its own.
@@ -176,6 +179,14 @@ impl Session {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Review(review, reply))?;
         Ok(answer)
+    }
+
+    /// Has what is under review follow files or folders that the editor renamed, from one path to another.
+    ///
+    /// # Errors
+    /// The session is gone or overloaded.
+    pub fn renamed(&self, names: Vec<(PathBuf, PathBuf)>) -> Result<(), SessionBusy> {
+        self.send(Command::Renamed(names))
     }
 
     /// Records an edit in place as a turn of its own, after the running one; the answer is its number.

@@ -1,6 +1,8 @@
 //! What the turns of a session changed, and the ways back: undo, redo, keep, and restoring files and the session
 //! to the state before a turn in one step.
 
+use std::path::PathBuf;
+
 use super::conversation::Conversation;
 use super::outbox::Outbox;
 use super::store::Record;
@@ -93,6 +95,30 @@ impl Changes {
         }
         conversation.write(outbox).await;
         reviewed
+    }
+
+    /// The editor renamed files or folders: what is under review follows those that stay in the workspace.
+    pub async fn follow(
+        &mut self,
+        names: Vec<(PathBuf, PathBuf)>,
+        conversation: &mut Conversation,
+        outbox: &mut Outbox,
+    ) {
+        let before = self.checkpoints.under_review();
+        for (from, to) in names {
+            let [from, to] = [from, to].map(|path| self.workspace.identity(&path));
+            if self.workspace.resolve_path(&to).is_ok() && self.checkpoints.follow(&from, &to) {
+                let [from, to] = [from, to].map(|path| self.workspace.shown(&path));
+                let note = format!("(the user renamed {from} to {to})");
+                conversation.notes.push(note);
+            }
+        }
+        note(
+            &self.checkpoints.reviewed_since(&before),
+            conversation,
+            outbox,
+        )
+        .await;
     }
 
     /// Jobs end with the turn that began them: going back to before it leaves nothing running.

@@ -224,6 +224,11 @@ impl Actor {
             }
             Command::Typing => self.typing_began().await,
             Command::Edited(edit, reply) => self.edited(edit, reply),
+            Command::Renamed(names) => {
+                self.changes
+                    .follow(names, &mut self.conversation, &mut self.outbox)
+                    .await;
+            }
             Command::Review(review, reply) => {
                 let end = self.end.clone();
                 if let Some(reviewed) = end.run_until_cancelled(self.review(review)).await {

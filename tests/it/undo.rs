@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod histories;
+mod renamed;
 mod restart;
 
 use std::path::Path;

@@ -1,6 +1,6 @@
 /**
  * The pending changes of all open conversations, as last listed by the server. Listed again when a turn ends, a change is kept or rejected, a changed file is
- * edited, or a file is opened.
+ * edited, or a file is opened, renamed or deleted.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
@@ -41,6 +41,8 @@ export class Review implements Disposable {
       conversations.onElsewhere(() => this.forgetClosed()),
       conversations.onSwitch(() => void this.refresh()),
       workspace.onDidOpenTextDocument(({ uri }) => uri.scheme === "file" && this.refreshSoon()), // after a reload, unsaved text comes late
+      workspace.onDidRenameFiles(() => this.refreshSoon()), // the server has learned of it by then
+      workspace.onDidDeleteFiles(() => this.refreshSoon()),
       workspace.onDidChangeTextDocument(({ document }) => this.files.has(document.uri.toString()) && this.refreshSoon()),
       workspace.onDidChangeNotebookDocument(({ notebook }) => this.files.has(notebook.uri.toString()) && this.refreshSoon()),
     ];
@@ -105,12 +107,12 @@ export class Review implements Disposable {
 
   /** Restores what was rejected last, or undoes everything the last turn changed, except lines the user changed since. */
   async undo(): Promise<void> {
-    await this.decide(this.conversations.current, { action: "undo" });
+    await this.decide(await this.conversations.shown(), { action: "undo" });
   }
 
   /** Reapplies what the last undo reverted. */
   async redo(): Promise<void> {
-    await this.decide(this.conversations.current, { action: "redo" });
+    await this.decide(await this.conversations.shown(), { action: "redo" });
   }
 
   /** Takes files and conversation back to before a turn, which an undo reverts until the next message. */

@@ -112,6 +112,7 @@ impl Checkpoints {
                 let next = new.iter().map(|one| one.id + 1);
                 self.next_reversal = next.fold(self.next_reversal, u64::max);
                 self.reversals.extend(new);
+                self.reversals.sort_by_key(|one| one.id);
             }
             Journaled::Reviewed(Settled::Turn(TurnReview { turn, left })) => {
                 let index = self.at(turn);

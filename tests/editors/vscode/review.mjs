@@ -287,6 +287,43 @@ export function reviewChecks({ bench, model, picture }) {
     await view().waitFor({ state: "detached" });
   }
 
+  /** In the explorer, as a person does it: what waits goes with the file, and so do keep and undo. */
+  async function renamed() {
+    const { page } = bench;
+    const edit = { path: CART, edits: [{ old_text: "return total(this.lines);", new_text: "return total([...this.lines]);" }] };
+    const tax = { path: "src/vat/rate.ts", content: "export const rate = 7;\n" };
+    await bench.keepAll();
+    await ask({ call: { id: "call_n1", name: "edit_file", arguments: edit } }, { call: { id: "call_n2", name: "write_file", arguments: tax } });
+    await rename("cart.ts", "basket.ts");
+    await rename("vat", "duty");
+    await bench.command("tandem: Open Chat");
+    await row("basket.ts").waitFor();
+    await row("rate.ts").waitFor();
+    await exactly(row("cart.ts"), 0);
+    await bench.openFile("basket.ts");
+    await exactly(lens("Keep"), 1);
+    await bench.command("tandem: Undo Last Turn");
+    await bench.editor.locator(".view-line", { hasText: "return total(this.lines);" }).waitFor();
+    await view().waitFor({ state: "detached" });
+    assert.ok(!existsSync(join(bench.project, "src/duty")));
+    await page.locator(".tab.active", { hasText: "basket.ts" }).waitFor();
+    await rename("basket.ts", "cart.ts");
+    await bench.command("tandem: Open Chat");
+  }
+
+  async function rename(name, other) {
+    const { page } = bench;
+    await bench.command("View: Show Explorer");
+    const item = page.locator(".explorer-folders-view .monaco-list-row", { hasText: name });
+    await item.click();
+    await page.locator(".explorer-folders-view .monaco-list-row.focused", { hasText: name }).waitFor();
+    await page.keyboard.press("F2");
+    const box = page.locator(".explorer-folders-view input[type=text]");
+    await box.fill(other);
+    await box.press("Enter");
+    await page.locator(".explorer-folders-view .monaco-list-row", { hasText: other }).waitFor();
+  }
+
   /** The turn does not wait for long: TypeScript's server can be slower on a busy machine, and once more is not. */
   async function badEdit() {
     const edit = { path: CART, edits: [{ old_text: "number of items.", new_text: "number of items, badly counted." }] };
@@ -334,6 +371,7 @@ export function reviewChecks({ bench, model, picture }) {
     ["review: after a rejected hunk, a turn can be undone, redone and rejected", undoTurn],
     ["review: the editor of a turn and that of a file keep and reject what they show", inEditor],
     ["review: a change that is undone and redone in the editor waits as before", byHand],
+    ["review: what waits follows a file and a folder that are renamed in the explorer", renamed],
     ["the editor's problems are reported after the edit that caused them, and on request", problems],
   ];
 }

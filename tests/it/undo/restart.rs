@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn restarted(mut client: Client, world: &World, session: &str) -> Client {
+pub(super) fn restarted(mut client: Client, world: &World, session: &str) -> Client {
     client.end();
     let mut client = world.client();
     client.call(
