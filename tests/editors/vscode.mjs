@@ -609,7 +609,10 @@ async function restored() {
   await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
   await bench.idle();
   await bench.page.locator(".pane .monaco-list-row", { hasText: "README.md" }).waitFor();
+  await bench.openFile("README.md");
+  await bench.command("View: Show Explorer");
   await bench.open();
+  await bench.editor.locator(".codelens-decoration a", { hasText: "Keep" }).waitFor(); // nobody has opened the chat
   await bench.command("tandem: Open Chat");
   await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
   await bench.page.locator(".statusbar-item", { hasText: /tandem: Accept edits\s*\d/ }).waitFor();

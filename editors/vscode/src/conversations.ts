@@ -93,6 +93,11 @@ export class Conversations implements Disposable {
     return this.sessions.some((session) => session.isRunning);
   }
 
+  /** Whether something waited for a review when the window was closed. */
+  get arePending(): boolean {
+    return this.remembered().open.some(({ pending }) => pending);
+  }
+
   get labels(): ConversationLabel[] {
     return this.open.map(({ session, title, isNews }) => ({
       title: this.nameOf(session?.current) ?? withoutTry(session?.title || title),
@@ -218,6 +223,9 @@ export class Conversations implements Disposable {
   /** Remembers what is open, what is written there, and where there is something to review. */
   remember(): void {
     clearTimeout(this.timer);
+    if (this.restored === undefined) {
+      return; // it would take the place of what is to be restored
+    }
     const open = this.open.flatMap(({ session, id, title, pending, draft: before = "" }) => {
       const known = session === undefined ? id : session.isBegun ? session.savedId : undefined;
       const draft = session?.draft.text ?? before;

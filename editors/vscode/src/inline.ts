@@ -314,7 +314,7 @@ export class Inline implements Disposable {
   private async record({ message, uri, before, after }: KeptEdit): Promise<void> {
     try {
       await this.conversations.start();
-      await this.conversations.current.keepEdit(message, { textDocument: { uri: uri.toString() }, before, after });
+      await (await this.conversations.shown()).keepEdit(message, { textDocument: { uri: uri.toString() }, before, after });
     } catch (error) {
       window.setStatusBarMessage(l10n.t("tandem: the edit was kept, but is not in the session: {0}", failure(error).text), 10_000);
     }

@@ -1,4 +1,4 @@
-/** Entry point. Activated by the chat view or a command, which also start the server. */
+/** Entry point. Activated when the window has started; the chat view and commands start the server, and changes that wait for a review. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { commands, type ExtensionContext, l10n, window, workspace } from "vscode";
@@ -80,7 +80,9 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     conversations.dispose(); // what the server gives back from now on is kept by the server
     await server.dispose();
   };
-  void conversations.start(); // the chat open or not: what waits for a review is marked, and the chat has less to wait for
+  if (conversations.arePending) {
+    void conversations.start(); // the chat open or not: what waits for a review is marked
+  }
 }
 
 export async function deactivate(): Promise<void> {

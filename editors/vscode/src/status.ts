@@ -39,9 +39,8 @@ export function showStatus(conversations: Conversations, review: Review): Dispos
     item.tooltip = tooltip(visible(`tandem: ${details.join(", ")}`), pickers);
     item.accessibilityInformation = { label: `tandem, ${details.join(", ")}` };
     item.backgroundColor = phase === "waiting" ? new ThemeColor("statusBarItem.warningBackground") : undefined;
+    item.show(); // where tandem is used
   };
-  draw();
-  item.show();
   const subscriptions = [
     conversations.onEvent(({ type }) => type === "changed" && draw()),
     conversations.onSwitch(draw),
