@@ -66,7 +66,7 @@ export function besideChecks({ bench, model, settings, picture }) {
   async function notebook() {
     const cell = (source) => ({ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source: [source] });
     bench.save("sums.ipynb", JSON.stringify({ cells: [cell("import math"), cell("sum([1, 2])")], metadata: {}, nbformat: 4, nbformat_minor: 5 }));
-    await bench.command("workbench.action.quickOpen", "sums.ipynb");
+    await bench.openTab("sums.ipynb");
     await page.locator(".notebookOverlay .cell .view-line", { hasText: "sum([1, 2])" }).click();
     await page.locator(".notebookOverlay .monaco-editor.focused").waitFor();
     await page.keyboard.press("Control+k");

@@ -34,7 +34,7 @@ export function notebookChecks({ bench, model, picture }) {
     await model.reset();
     await bench.newSession();
     await bench.setMode("edit");
-    await bench.command("workbench.action.quickOpen", "sums.ipynb");
+    await bench.openTab("sums.ipynb");
     await line("plot(x)").click();
     await page.keyboard.press("End");
     await page.keyboard.type(" # mine");

@@ -39,8 +39,9 @@ const VSCE = fileURLToPath(new URL("../../../editors/vscode/node_modules/@vscode
 /** For a window, its extensions and their servers to start. */
 export const START_MS = 120_000;
 const STEP_MS = 60_000;
-/** One of several tries. */
+/** One of several tries. The first are shorter: what one misses, a key or an element that was drawn again, the next mostly gets at once. */
 export const TRY_MS = 4_000;
+const FIRST_TRY_MS = 1_000;
 
 export class Workbench {
   #begun = 0;
@@ -213,18 +214,25 @@ export class Workbench {
   }
 
   async openFile(name) {
-    await this.command("workbench.action.quickOpen", name);
-    await this.page.locator(".tab.active", { hasText: name }).waitFor();
+    await this.openTab(name);
     await this.editor.locator(".view-line").first().waitFor();
+  }
+
+  /** The list may be filtered while a row of it is clicked: that is another file then. */
+  async openTab(name) {
+    await eventually(async (timeout) => {
+      await this.pick("Control+p", name, name, timeout);
+      await this.page.locator(".tab.active", { hasText: name }).waitFor({ timeout: TRY_MS });
+    });
   }
 
   get editor() {
     return this.page.locator(".editor-instance .monaco-editor").first();
   }
 
-  /** Runs a command of the palette by its title, or opens a file by its name. */
-  async command(title, file) {
-    await eventually(() => this.pick(file === undefined ? "F1" : "Control+p", file ?? `>${title}`, file ?? title));
+  /** Runs a command of the palette by its title. */
+  async command(title) {
+    await eventually((timeout) => this.pick("F1", `>${title}`, title, timeout));
   }
 
   /** The same by keyboard alone. */
@@ -257,12 +265,12 @@ export class Workbench {
   }
 
   /** The list does not learn of what is registered after it opened: it is opened again then. */
-  async pick(key, typed, expected) {
+  async pick(key, typed, expected, timeout = TRY_MS) {
     const { keyboard } = this.page;
     await keyboard.press(key);
     try {
-      await this.page.locator(".quick-input-widget input[type=text]").fill(typed, { timeout: TRY_MS });
-      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: expected }).first().click({ timeout: TRY_MS });
+      await this.page.locator(".quick-input-widget input[type=text]").fill(typed, { timeout });
+      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: expected }).first().click({ timeout });
     } catch (error) {
       await keyboard.press("Escape");
       throw error;
@@ -445,11 +453,13 @@ function drawnText() {
  */
 export async function until(locator, condition, argument, timeout = STEP_MS) {
   const test = new Function("[element, argument]", `return (${condition})(element, argument)`); // a text would not be called
-  await eventually(async () => {
-    const element = await locator.elementHandle({ timeout: TRY_MS });
+  const end = performance.now() + timeout;
+  const isOver = () => performance.now() > end;
+  await eventually(async (timeout) => {
+    const element = await locator.elementHandle({ timeout });
     const frame = await element.ownerFrame();
-    await frame.waitForFunction(test, [element, argument], { timeout: TRY_MS });
-  }, Math.ceil(timeout / TRY_MS));
+    await frame.waitForFunction(test, [element, argument], { timeout });
+  }, isOver);
 }
 
 /** Waits until there are exactly so many. */
@@ -460,15 +470,16 @@ export async function exactly(locator, count) {
   await locator.nth(count).waitFor({ state: "detached" });
 }
 
-/** Tries again what waits by itself and failed, a few times. */
-export async function eventually(attempt, tries = 10) {
-  try {
-    return await attempt();
-  } catch (error) {
-    if (tries === 1) {
-      throw error;
+/** Tries again what waits by itself, for as long as it is told, and failed: a few times, or until that `isOver`. */
+export async function eventually(attempt, isOver = 10) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt(Math.min(TRY_MS, FIRST_TRY_MS * 2 ** (tries - 1)));
+    } catch (error) {
+      if (typeof isOver === "number" ? tries >= isOver : isOver()) {
+        throw error;
+      }
     }
-    return eventually(attempt, tries - 1);
   }
 }
 
