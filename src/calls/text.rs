@@ -33,8 +33,10 @@ use crate::text::{marks, repair};
 const EXAMPLE: &str = "it is surrounded by other text and may be an example";
 /// Why a call is not run whose form is that of no family.
 const UNREADABLE: &str = "it cannot be read";
-/// Why a call that changes something is not run from JSON that ends early.
-const INCOMPLETE: &str = "its JSON is not complete";
+/// Why a call is not run that the answer goes on behind.
+const FOLLOWED: &str = "other text follows it";
+/// Why a call that changes something is not run from arguments that end early.
+const INCOMPLETE: &str = "it is not complete";
 
 /// The held-back text of a finished answer.
 #[derive(Debug, PartialEq)]
@@ -232,7 +234,7 @@ impl<C: Catalog> TextCalls<C> {
         let plain = |text: String, (token, tag): &(&str, &str)| text.replace(token, tag);
         let tail = PAIRS.iter().fold(marks::plain(tail).into_owned(), plain);
         match whole_fence(&tail) {
-            Some((language, code)) => forms::fenced(language, code, is_tool),
+            Some((_language, code)) => forms::calls(code, is_tool),
             None => forms::calls(&tail, is_tool),
         }
     }
@@ -339,26 +341,33 @@ impl<C: Catalog> TextCalls<C> {
             };
             !calls.iter().any(is_quoted) && calls.iter().all(is_accepted)
         };
-        if marks::after_edges(tail).len() < tail.len() {
+        let is_ended = marks::after_edges(tail).len() < tail.len() && !search::is_marked(tail);
+        if is_ended {
             let call = self.mentioned().filter(is_meant);
             return call.map(|_| EXAMPLE.to_owned());
         }
         if self.search.is_certain && !is_plain(tail) {
             let tail = marks::plain(tail);
             let (calls, rest) = forms::first_calls(&tail, is_tool);
-            if rest.starts_with(react::OBSERVATION) {
-                return Some("it was followed by a fabricated result".to_owned());
-            }
+            let call = tail.rsplit_once(rest).map_or("", |(call, _)| call);
+            let (before, _) = self.held();
             // Text after it explains what it is about, and so does an element around it.
             let is_around = rest
                 .strip_prefix("</")
                 .and_then(|rest| rest.split_once('>'))
-                .is_some_and(|(name, _)| self.text.contains(&format!("<{name}>")));
+                .is_some_and(|(name, _)| marks::is_open(before, name));
             // What goes on up to another mark explains nothing.
             let is_whole = || marks::without_edges(rest).len() < rest.trim_end().len();
             let is_broken = calls.is_empty() || rest.starts_with('<') && !is_around || is_whole();
-            let is_broken = is_broken && !calls.iter().any(is_quoted);
-            return is_broken.then(|| UNREADABLE.to_owned());
+            if is_broken {
+                return (!calls.iter().any(is_quoted)).then(|| UNREADABLE.to_owned());
+            }
+            // An answer that begins with a call and goes on in another line may be about a result that was made up.
+            let begins = |c: char| c.is_alphabetic() && !c.is_lowercase();
+            let is_next = call.ends_with('\n') && rest.starts_with(begins);
+            let goes_on = before.trim().is_empty() && is_next;
+            let goes_on = goes_on || rest.starts_with(react::OBSERVATION);
+            return (goes_on && is_meant(&calls)).then(|| FOLLOWED.to_owned());
         }
         let calls = self.example(is_tool).or_else(|| self.mentioned());
         calls.filter(is_meant).map(|_| EXAMPLE.to_owned())
@@ -441,16 +450,11 @@ impl<C: Catalog> TextCalls<C> {
     /// The calls in a fence or as JSON after the answer's text.
     fn example(&self, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
         let text = self.text.trim_end();
-        if let Some(before) = text.strip_suffix("```") {
-            let begin = before.rfind("```")?;
-            let (language, code) = before.split_at(begin + 3).1.split_once('\n')?;
-            return forms::fenced(language.trim(), code, is_tool);
-        }
-        let begin = text
-            .rmatch_indices("\n{")
-            .map(|(at, _)| at)
-            .find(|at| text.split_at(*at).1.trim_start().starts_with('{') && text.ends_with('}'))?;
-        forms::calls(text.split_at(begin).1, is_tool)
+        let code = match text.strip_suffix("```") {
+            Some(before) => before.rsplit_once("```")?.1.split_once('\n')?.1,
+            None => text.split_at(text.rfind("\n{")?).1,
+        };
+        forms::calls(code, is_tool)
     }
 }
 

@@ -408,6 +408,14 @@ fn header(text: &str) -> Header<'_> {
             return Header::Whole { is_thought, rest };
         }
         rest = rest.trim_start_matches(' ');
+        if last == BODY && said.last() == Some(&"commentary") {
+            // An object is a call whose recipient is gone.
+            match body.trim_start().chars().next() {
+                None => return Header::Begun,
+                Some('{') => return Header::None,
+                Some(_) => {}
+            }
+        }
         if last == BODY {
             return Header::Whole { is_thought, rest };
         }
@@ -542,16 +550,18 @@ fn framed<'a>(
     })
 }
 
-/// The text before and after the end of thoughts: one that begins a line, or stands without a blank between the end of a line
-/// or a mark. One that is mentioned stands in a sentence, in quotes or behind a beginning.
+/// The text before and after the end of thoughts: one that begins a line, or stands without a blank between a word and what
+/// begins a sentence, a line or a mark. One that is mentioned stands in a sentence, in quotes or behind a beginning.
 fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
     let is_end = |(before, after): &(&str, &str)| {
         let last = released.last_of(before);
+        let begins = |c: char| c.is_alphabetic() && !c.is_lowercase();
+        let is_between = released.is_glued(before) && after.starts_with(begins);
         let is_glued =
             !last.is_whitespace() && last != '`' && after.starts_with(['\n', '\r', '<', '[']);
         !mentions_beginning(before)
             && !released.is_fenced(before)
-            && (released.ends_line(before) || is_glued)
+            && (released.ends_line(before) || is_glued || is_between)
     };
     if released.is_about_marks {
         return None;

@@ -17,21 +17,15 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         return false;
     }
     if let Some(rest) = text.strip_prefix("```") {
-        let Some((language, code)) = rest.split_once('\n') else {
-            let begun = rest.trim().to_lowercase();
-            return LANGUAGES
-                .iter()
-                .any(|language| language.starts_with(&begun) || begun.starts_with(language));
+        let Some((language, code)) = fenced(text) else {
+            let begun = rest.to_lowercase();
+            let may_be = |it: &&str| it.starts_with(&begun) || begun.starts_with(it);
+            return !rest.contains('\n') && LANGUAGES.iter().any(may_be);
         };
-        return match language.trim().to_lowercase().as_str() {
-            "tool_code" => true,
-            language
-                if language.is_empty() || LANGUAGES.iter().any(|it| language.starts_with(it)) =>
-            {
-                may_be_json(code) || may_be_mark(code.trim_start()) || may_be_patch(code)
-            }
-            _ => false,
-        };
+        return language == "tool_code"
+            || may_be_json(code)
+            || may_be_mark(code)
+            || may_be_patch(code);
     }
     let listed = text.strip_prefix(FUNCTOOLS).unwrap_or(text);
     "```".starts_with(text)
@@ -41,6 +35,15 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || may_be_addressed(text)
         || may_be_patch(text)
         || may_be_mark(text) && text.starts_with(char::is_alphabetic)
+}
+
+/// The language and the code so far of a fence that a text begins with, in a language that may contain a call.
+pub(super) fn fenced(text: &str) -> Option<(&str, &str)> {
+    let (language, code) = text.trim_start().strip_prefix("```")?.split_once('\n')?;
+    let language = language.trim();
+    let lower = language.to_lowercase();
+    let is_one = language.is_empty() || LANGUAGES.iter().any(|it| lower.starts_with(it));
+    is_one.then(|| (language, code.trim_start()))
 }
 
 /// Whether a text can be a patch: it has its first line, or only the beginning of it.

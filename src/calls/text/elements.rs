@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::json::{Found, TextCall, with_json};
+use super::json::{Found, QUOTES, TextCall, closing, is_word, split_word, with_json};
+use super::python;
 use crate::text::marks::{self, Kind};
 
 /// The calls in the element that names a tool, after its tag: one, or one for each file.
@@ -13,7 +14,7 @@ pub(super) fn call<'a>(name: &str, text: &'a str) -> Found<'a> {
         .strip_prefix("<args>")
         .and_then(|args| args.strip_suffix("</args>"))
     else {
-        let (call, left) = function(name, inside, "", &element)?;
+        let (call, left) = function(name, inside)?;
         return left.trim().is_empty().then_some((call, rest));
     };
     let call = |arguments| TextCall::new(name.to_owned(), arguments);
@@ -63,48 +64,99 @@ fn content(diff: &str) -> &str {
     unpadded(inside.map_or(diff, |(inside, _line)| inside))
 }
 
-/// Reads one argument from the beginning of a text.
-pub(super) type Argument<'f> = &'f dyn for<'a> Fn(&'a str) -> Option<(&'a str, &'a str, &'a str)>;
-
-/// Consecutive arguments, or all of them as JSON, up to `end`, which may be missing at the end of the text.
-pub(super) fn function<'a>(
-    name: &str,
-    text: &'a str,
-    end: &str,
-    argument: Argument<'_>,
-) -> Found<'a> {
-    let name = name.trim().trim_matches(['"', '\'']);
-    let close = |rest: &'a str| {
-        let rest = rest.trim_start();
-        marks::after(rest, end).unwrap_or(rest)
-    };
-    if text.trim_start().starts_with('{') {
-        let (calls, rest) = with_json(name, text)?;
-        return Some((calls, close(rest)));
+/// Consecutive arguments in any form, or all of them as JSON.
+pub(super) fn function<'a>(name: &str, text: &'a str) -> Found<'a> {
+    let mut rest = text.trim_start();
+    if rest.starts_with('{') {
+        if let Some((calls, rest)) = with_json(name, rest) {
+            return Some((calls, closed(rest)));
+        }
+        rest = rest.trim_start_matches(['{', ' ', '\n']);
+        // Broken JSON is not read by another rule.
+        (!rest.starts_with(['"', '\''])).then_some(())?;
     }
     let mut arguments = Map::new();
-    let mut rest = text.trim_start();
     while let Some((key, value, after)) = argument(rest) {
-        arguments.insert(
-            key.trim().trim_matches(['"', '\'']).to_owned(),
-            unpadded(value).into(),
-        );
-        rest = after.trim_start();
+        let key = key.trim().trim_matches(['"', '\'']).to_owned();
+        // A text whose lines look like arguments has no end.
+        let is_again = arguments.insert(key, value).is_some() && !rest.starts_with('<');
+        (!is_again).then_some(())?;
+        rest = after.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
     }
-    Some((vec![TextCall::new(name.to_owned(), arguments)], close(rest)))
+    let rest = closed(rest);
+    // Without a sign behind it the last value may go on.
+    let is_open = !text.trim_end().ends_with(['"', '\'', '>', ')', '}', ']']);
+    let call = TextCall {
+        is_completed: rest.is_empty() && is_open,
+        ..TextCall::new(name.to_owned(), arguments)
+    };
+    Some((vec![call], rest))
+}
+
+/// What follows the brackets and tags that may end arguments.
+pub(super) fn closed(text: &str) -> &str {
+    let rest = text.trim_start_matches(|c: char| c.is_whitespace() || "})\"'/>".contains(c));
+    let after = marks::ends(&[Kind::Argument]).find_map(|end| marks::after(rest, end));
+    after.map_or(rest, closed)
+}
+
+/// An argument in the form of its family, as an element, or assigned.
+fn argument(text: &str) -> Option<(&str, Value, &str)> {
+    let tagged = parameter(text)
+        .or_else(|| pair(text))
+        .or_else(|| element(text));
+    let tagged = tagged.map(|(key, value, rest)| (key, unpadded(value).into(), rest));
+    tagged.or_else(|| assigned(text))
+}
+
+/// `KEY=VALUE`, `KEY: VALUE`, `KEY => VALUE` or `--KEY VALUE`. Behind a colon the value may be a line without quotes that has
+/// no sign which may be one around it.
+fn assigned(text: &str) -> Option<(&str, Value, &str)> {
+    let inside = text.trim_start_matches(['-', '"', '\'']);
+    let (key, rest) = split_word(inside);
+    let rest = rest.trim_start_matches(['"', '\'']).trim_start_matches(' ');
+    // A variable, or several values.
+    let is_unclear = rest.starts_with('=') || text.starts_with("--");
+    let mut signs = ["=>", "=", ":"].iter();
+    let after = signs.find_map(|sign| rest.strip_prefix(sign));
+    let value = after.or_else(|| text.starts_with("--").then_some(rest))?;
+    let value = value.trim_start_matches(' ');
+    let is_end = |rest: &str| {
+        rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || ",)}]<[/>".contains(c))
+    };
+    let quoted = || {
+        let quote = QUOTES.iter().find(|quote| value.starts_with(**quote))?;
+        let inside = value.strip_prefix(quote)?;
+        let (text, rest) = inside.split_at(closing(inside, quote)?);
+        let escaped = serde_json::from_str(&format!("\"{text}\"")).ok();
+        let escaped = escaped.filter(|_| quote.len() == 1);
+        Some((
+            escaped.unwrap_or_else(|| text.into()),
+            rest.strip_prefix(quote)?,
+        ))
+    };
+    let literal = quoted().or_else(|| python::value(value));
+    let literal = literal.filter(|(_, rest)| is_end(rest));
+    let line = || {
+        let (line, rest) = value.split_at(value.find(['\n', '<', '[']).unwrap_or(value.len()));
+        let is_one = !line.trim().is_empty() && !line.contains(|c| "{}()>,;|\"'`".contains(c));
+        (is_one && !is_unclear).then(|| (line.trim_end().into(), rest))
+    };
+    let (value, rest) = literal.or_else(line)?;
+    is_word(key).then_some((key, value, rest))
 }
 
 /// The argument of `MiniCPM` 5. No row of the table: the comments of C# have such elements, and an edit may end with one.
 const PARAM: (&str, &str) = ("<param name=", "</param>");
 
 /// `<parameter=KEY>VALUE</parameter>` and the like, with attributes after the key.
-pub(super) fn parameter(text: &str) -> Option<(&str, &str, &str)> {
+fn parameter(text: &str) -> Option<(&str, &str, &str)> {
     let rows = marks::pairs(&[Kind::Argument]).filter(|(begin, _)| begin.ends_with('='));
     let mut marks = rows.chain([PARAM]);
     let (rest, end) = marks.find_map(|(begin, end)| Some((marks::after(text, begin)?, end)))?;
     let (key, rest) = rest.split_once('>')?;
     let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
-    let (value, rest) = closed(rest, end).or_else(|| {
+    let (value, rest) = up_to(rest, end).or_else(|| {
         // The last end is often forgotten; the function's own stays where it is.
         let ends = marks::ends(&[Kind::Named, Kind::Calls]);
         let end = ends.filter_map(|end| marks::find(rest, end)).min();
@@ -114,7 +166,7 @@ pub(super) fn parameter(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// A value up to the end of its parameter: the first end that another parameter or the end of the call follows.
-fn closed<'a>(text: &'a str, end: &'a str) -> Option<(&'a str, &'a str)> {
+fn up_to<'a>(text: &'a str, end: &'a str) -> Option<(&'a str, &'a str)> {
     let ends: Vec<(&str, &str)> = marks::all(text, end)
         .map(|(from, to)| (text.split_at(from).0, text.split_at(to).1))
         .collect();
@@ -132,7 +184,7 @@ fn closed<'a>(text: &'a str, end: &'a str) -> Option<(&'a str, &'a str)> {
 }
 
 /// `<KEY>VALUE</KEY>`.
-pub(super) fn element(text: &str) -> Option<(&str, &str, &str)> {
+fn element(text: &str) -> Option<(&str, &str, &str)> {
     let (key, rest) = text
         .strip_prefix('<')?
         .split_once('>')
@@ -143,7 +195,7 @@ pub(super) fn element(text: &str) -> Option<(&str, &str, &str)> {
 
 /// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`. The beginning of a key may be missing or be another one, and
 /// each of its tags may be there twice.
-pub(super) fn pair(text: &str) -> Option<(&str, &str, &str)> {
+fn pair(text: &str) -> Option<(&str, &str, &str)> {
     let mut rest = text;
     let begins = |rest| {
         ["<arg_key>", "<tool_call>"]
@@ -187,11 +239,4 @@ fn unpadded<'a>(value: &'a str) -> &'a str {
             .unwrap_or(value)
     };
     begun.map_or(value, ended)
-}
-
-pub(super) fn is_word(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }

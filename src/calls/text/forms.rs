@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value};
 
-use super::elements::{self, Argument, element, function, pair, parameter};
-use super::json::{self, Found, TextCall, complete, of_json, with_json};
+use super::elements::{self, closed, function};
+use super::json::{self, Found, QUOTES, TextCall, closing, complete, of_json, with_json};
 use super::{python, react};
 use crate::text::marks::{self, Kind};
 use crate::text::repair;
@@ -26,8 +26,10 @@ pub(super) fn first_calls<'a>(
 ) -> (Vec<TextCall>, &'a str) {
     let mut calls = Vec::new();
     let mut rest = noise(text);
+    let is_marked = rest.len() < text.trim_start().len();
     while !rest.is_empty() {
-        let Some((more, after)) = one(rest, is_tool) else {
+        let flat = || flat(rest, is_tool).filter(|_| is_marked);
+        let Some((more, after)) = one(rest, is_tool).or_else(flat) else {
             break;
         };
         for call in more {
@@ -56,20 +58,12 @@ pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Ma
         let is_its = is_same(&call.name) && !call.is_completed;
         return is_its.then(|| call.arguments.clone());
     }
-    if let Some((call, "")) = python::call(text.trim()) {
-        return is_same(&call.name).then_some(call.arguments);
-    }
-    let forms: [Argument<'_>; 3] = [&parameter, &pair, &element];
-    forms
-        .iter()
-        .find_map(|form| match function("", text, "", form)? {
-            (calls, "") => calls
-                .into_iter()
-                .next()
-                .map(|call| call.arguments)
-                .filter(|arguments| !arguments.is_empty()),
-            _ => None,
-        })
+    let (calls, rest) = text
+        .trim_start()
+        .starts_with('<')
+        .then(|| function("", text))??;
+    let arguments = calls.into_iter().next()?.arguments;
+    (rest.is_empty() && !arguments.is_empty()).then_some(arguments)
 }
 
 /// A call whose arguments stand a few words behind its name: JSON, or in the marks of a family. What follows them is left.
@@ -77,30 +71,14 @@ pub(super) fn arguments_within<'a>(name: &str, text: &'a str) -> Found<'a> {
     let near = |at: Option<usize>| Some(text.split_at(at.filter(|at| *at < NEAR)?).1);
     let marked =
         marks::begins(&[Kind::Argument]).filter_map(|mark| Some(marks::find(text, mark)?.0));
-    let forms: [Argument<'_>; 2] = [&parameter, &pair];
-    let text_of_marks = near(marked.min());
-    let mut found = forms
-        .iter()
-        .filter_map(|form| function(name, text_of_marks?, "", form));
-    let marked = found.find(|(calls, _)| calls.iter().all(|call| !call.arguments.is_empty()));
-    marked.or_else(|| with_json(name, near(text.find('{'))?))
+    let marked = near(marked.min()).and_then(|text| function(name, text));
+    marked
+        .filter(|(calls, _)| calls.iter().all(|call| !call.arguments.is_empty()))
+        .or_else(|| with_json(name, near(text.find('{'))?))
 }
 
 /// How many bytes may stand between a name and its arguments.
 const NEAR: usize = 64;
-
-/// The calls in a code fence, by its language.
-pub(super) fn fenced(
-    language: &str,
-    code: &str,
-    is_tool: &dyn Fn(&str) -> bool,
-) -> Option<Vec<TextCall>> {
-    if matches!(language, "tool_code" | "python" | "py") {
-        python::script(code)
-    } else {
-        calls(code, is_tool)
-    }
-}
 
 /// What follows the marks around calls that a text begins with.
 pub(super) fn noise(text: &str) -> &str {
@@ -158,25 +136,21 @@ fn addressed_marks(text: &str) -> Option<&str> {
 
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
-    let tags = marks::pairs(&[Kind::Named]).filter(|(begin, _)| begin.ends_with('='));
+    let tags = marks::begins(&[Kind::Named]).filter(|begin| begin.ends_with('='));
     // A blank in the place of the sign: no row of the table, since it begins no call by itself.
-    let mut tags = tags.chain([("<function ", "</function>")]);
-    if let Some((rest, end)) = tags.find_map(|(begin, end)| Some((marks::after(text, begin)?, end)))
-    {
-        let (name, rest) = rest.split_once('>')?;
-        let name = name
-            .split_once("\" ")
-            .map_or(name, |(name, _attributes)| name);
-        return function(name.trim_end_matches('/'), rest, end, &argument);
+    let mut tags = tags.chain(["<function ", "<invoke="]);
+    if let Some(rest) = tags.find_map(|begin| marks::after(text, begin)) {
+        let (name, inside) = rest.split_once('>')?;
+        let (name, attributes) = name.split_once("\" ").unwrap_or((name, ""));
+        let name = name.trim_end_matches('/').trim().trim_matches(['"', '\'']);
+        let (calls, rest) = function(name, inside)?;
+        return with_attributes(name, attributes, calls, rest);
     }
     if let Some((name, rest)) = addressed(text) {
         // The kind of content may be glued to the name.
         let glued = name.strip_suffix("json").filter(|name| is_tool(name));
         let name = glued.unwrap_or(name);
         return with_json(name, rest).or_else(|| patch(rest));
-    }
-    if let Some(found) = tagged(text) {
-        return Some(found);
     }
     if let Some(found) = patch(text) {
         return Some(found);
@@ -205,20 +179,47 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
             // A bracket too many is common.
             return Some((calls, rest.trim_start().trim_start_matches('}')));
         }
-        return python::list(text);
+        let arrows = || one(headed(text).filter(|_| complete(text).is_none())?, is_tool);
+        return python::list(text).or_else(arrows);
     }
-    if let Some((name, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>'))
-        && elements::is_word(name)
+    if let Some((tag, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>'))
+        && let (name, attributes) = tag.split_once([' ', '/']).unwrap_or((tag, ""))
+        && json::is_word(name)
         && is_tool(name)
     {
-        return elements::call(name, rest);
+        if attributes.is_empty() {
+            return elements::call(name, rest);
+        }
+        let after = rest.strip_prefix(&format!("</{name}>")).unwrap_or(rest);
+        return with_attributes(name, attributes, Vec::new(), after);
+    }
+    if let Some(rest) = headed(text) {
+        return one(rest, is_tool);
     }
     glued(text, is_tool).or_else(|| named(text, is_tool))
 }
 
-/// An argument in the form of its family, or as an element.
-fn argument(text: &str) -> Option<(&str, &str, &str)> {
-    parameter(text).or_else(|| element(text))
+/// A call with the attributes of its tag as arguments, where it has no others.
+fn with_attributes<'a>(
+    name: &str,
+    attributes: &str,
+    calls: Vec<TextCall>,
+    rest: &'a str,
+) -> Found<'a> {
+    if attributes.is_empty() || calls.iter().any(|call| !call.arguments.is_empty()) {
+        return Some((calls, rest));
+    }
+    let (calls, left) = function(name, attributes.trim_end_matches('/'))?;
+    left.is_empty().then_some((calls, rest))
+}
+
+/// What follows a word for a name and the signs around it: `<tool_name>`, `tool => "`, `function<|tool_sep|>`.
+fn headed(text: &str) -> Option<&str> {
+    let (word, rest) = json::split_word(text.trim_start_matches(['<', '{', ' ', '\n']));
+    let after = marks::after_end(rest, &[]).unwrap_or(rest);
+    let name = after.trim_start_matches(|c: char| c.is_whitespace() || "\"':=>".contains(c));
+    let is_head = json::tells(word, &[json::NAMES]) && name.len() < rest.trim_start().len();
+    (is_head && name.starts_with(|c: char| c.is_alphabetic() || c == '<')).then_some(name)
 }
 
 /// The recipient in the header of a message, and its body: `<|channel|>commentary to=NAME<|message|>{…}`. The tokens
@@ -250,10 +251,10 @@ fn glued<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         .filter(|at| name.is_char_boundary(*at));
     let is_name = |at: &usize| {
         let (name, key) = name.split_at(*at);
-        elements::is_word(name) && elements::is_word(key) && is_tool(name)
+        json::is_word(name) && json::is_word(key) && is_tool(name)
     };
     let (name, rest) = text.split_at(ends.into_iter().find(is_name)?);
-    function(name, rest, "", &pair)
+    function(name, rest)
 }
 
 /// A patch in the V4A format (GPT), up to its last end.
@@ -291,18 +292,33 @@ fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>
         .filter(|calls| !calls.is_empty())
 }
 
-/// `<tool_name>NAME</tool_name><parameters>…</parameters>`, where the arguments are elements or JSON.
-fn tagged(text: &str) -> Found<'_> {
-    let (key, name, rest) = element(text)?;
-    let (kind, inside, rest) = element(rest.trim_start())?;
-    let is_call = json::tells(key, &[json::NAMES]) && json::tells(kind, &[json::ARGUMENTS]);
-    let (calls, left) = is_call.then(|| function(name, inside, "", &element))??;
-    left.trim().is_empty().then_some((calls, rest))
+/// `{"name": "TOOL", "path": …}`: the arguments stand beside the name. Without marks it may be data.
+fn flat<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
+    let (Value::Object(mut arguments), rest, is_completed) = complete(text)? else {
+        return None;
+    };
+    let mut names = arguments
+        .iter()
+        .filter_map(|(key, name)| Some((key, name.as_str()?)));
+    let (key, name) =
+        names.find(|(key, name)| json::tells(key, &[json::NAMES]) && is_tool(name))?;
+    let (key, name) = (key.clone(), name.to_owned());
+    arguments.shift_remove(&key);
+    let is_own = |key: &String| {
+        !json::tells(key, &[json::ARGUMENTS]) && !marks::has_word(json::WRAPPERS, key)
+    };
+    (!arguments.is_empty() && arguments.keys().all(is_own)).then_some((
+        vec![TextCall {
+            name,
+            arguments,
+            is_completed,
+        }],
+        rest,
+    ))
 }
 
 /// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token, any others or none, in braces or parentheses (Gemma).
 fn escaped(text: &str) -> Found<'_> {
-    const QUOTES: [&str; 4] = ["<|\"|>", "<escape>", "\"", "'"];
     let (name, mut rest) = text.split_at(text.find(['{', '('])?);
     let (mut json, mut depth) = (String::new(), 0_usize);
     loop {
@@ -352,24 +368,30 @@ fn escaped(text: &str) -> Found<'_> {
     Some((vec![call], rest))
 }
 
-/// Where a quoted text ends; a backslash escapes quotes that are no token.
-fn closing(text: &str, quote: &str) -> Option<usize> {
-    let is_escaped = |at: &usize| {
-        let before = text.split_at(*at).0;
-        let slashes = before.len() - before.trim_end_matches('\\').len();
-        quote.len() == 1 && slashes % 2 == 1
-    };
-    let mut ends = text.match_indices(quote).map(|(at, _)| at);
-    ends.find(|at| !is_escaped(at))
-}
+/// What stands between a name and its arguments, besides tokens: Hunyuan, Mistral, Qwen 1.5.
+const BETWEEN: [&str; 3] = ["<tool_sep>", "[ARGS]", "✿ARGS✿:"];
 
-/// What stands between a name and its arguments: Kimi, Solar, Functionary, Qwen 1.5.
-const ARGUMENTS: [&str; 4] = [
-    "<|tool_call_argument_begin|>",
-    "<|tool_call:args|>",
-    "<|content|>",
-    "✿ARGS✿:",
-];
+/// What follows the marks, signs and words for arguments between a name and its arguments.
+fn between(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let inside =
+            rest.trim_start_matches(|c: char| c.is_whitespace() || "\"':=>→,]".contains(c));
+        let mark = BETWEEN.iter().find_map(|mark| marks::after(inside, mark));
+        let (word, after) = json::split_word(inside.trim_start_matches(['<', '{']));
+        let begun = after.trim_start_matches(|c: char| c.is_whitespace() || "\"':=>".contains(c));
+        let is_word = json::tells(word, &[json::ARGUMENTS])
+            && (begun.starts_with(['{', '<', '-'])
+                || after.trim_start_matches([':', ' ']).starts_with('\n'));
+        let Some(after) = mark
+            .or_else(|| is_word.then_some(begun))
+            .or_else(|| marks::after_edge(inside))
+        else {
+            return inside;
+        };
+        rest = after;
+    }
+}
 
 /// A name, and the arguments in one of many forms.
 fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
@@ -383,37 +405,10 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     if let Some(rest) = marks::after(rest, "<|tool_call:name|>") {
         return named(rest, is_tool);
     }
-    let mut arguments = ARGUMENTS.iter();
-    if let Some(rest) = arguments.find_map(|mark| marks::after(rest.trim_start(), mark)) {
-        let (calls, rest) = with_json(name, rest)?;
-        // An id may stand in the place of the name, which is in the JSON then.
-        let inner = calls
-            .first()
-            .filter(|call| !is_tool(&call.name) && !call.is_completed);
-        let inner = inner.and_then(|call| of_json(&call.arguments.clone().into()));
-        return Some((inner.unwrap_or(calls), rest));
-    }
-    if let Some(rest) = marks::after(rest, "<|tool_sep|>") {
-        if name != "function" {
-            return with_json(name, rest);
-        }
-        if marks::after(rest, "<invoke name=").is_some() {
-            return one(rest, &|_| false);
-        }
-        let (name, rest) = rest.split_once('\n')?;
-        return with_json(name.trim(), rest);
-    }
-    let rest = marks::after(rest, "<tool_sep>").unwrap_or(rest);
-    let rest = match rest.strip_prefix("[CALL_ID]") {
-        Some(rest) => rest.split_at_checked(rest.find("[ARGS]")?)?.1,
-        None => rest,
-    };
-    let rest = rest.strip_prefix("[ARGS]").unwrap_or(rest);
-    if pair(rest.trim_start()).is_some() {
-        return function(name, rest, "", &pair);
-    }
-    if rest.starts_with('(') {
-        return python::call(text).map(|(call, rest)| (vec![call], rest));
+    if rest.starts_with('(')
+        && let Some((call, rest)) = python::call(text)
+    {
+        return Some((vec![call], rest));
     }
     if let Some(after) = marks::after(rest.trim_start(), "</tool_call>")
         && is_tool(name)
@@ -421,11 +416,20 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         let call = TextCall::new(name.to_owned(), Map::new());
         return Some((vec![call], after));
     }
-    // A tag that ends where its name does, or an element around it.
-    let ended = rest
-        .strip_prefix('>')
-        .or_else(|| marks::after_end(rest, &[Kind::Calls]));
-    with_json(name, ended.unwrap_or(rest))
+    let rest = match rest.strip_prefix("[CALL_ID]") {
+        Some(rest) => rest.split_at_checked(rest.find("[ARGS]")?)?.1,
+        None => rest,
+    };
+    let name = name.trim_end_matches(':');
+    let rest = between(rest.strip_prefix('(').unwrap_or(rest));
+    if let Some(found) = with_json(name, rest) {
+        return Some((found.0, closed(found.1)));
+    }
+    let found = is_tool(name).then(|| function(name, rest))?;
+    found.filter(|(calls, rest)| {
+        calls.iter().all(|call| !call.arguments.is_empty())
+            && (rest.is_empty() || rest.starts_with('`') || rest.starts_with(marks::SIGNS))
+    })
 }
 
 #[cfg(test)]

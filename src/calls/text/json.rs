@@ -66,6 +66,13 @@ pub(super) fn fenced(text: &str) -> Option<(Value, &str, bool)> {
     let code = inside.map_or(text, |it| {
         it.trim_start_matches(char::is_alphabetic).trim_start()
     });
+    // The object may be quoted once more.
+    if code.starts_with("{\\\"") {
+        let (quoted, rest) = code.split_at(closing(code, "\"")?);
+        let object: String = serde_json::from_str(&format!("\"{quoted}\"")).ok()?;
+        let (value, _, is_completed) = complete(&object)?;
+        return Some((value, rest.trim_start_matches('"'), is_completed));
+    }
     let (value, rest, is_completed) = code.starts_with(['{', '[']).then(|| complete(code))??;
     let end = inside.and_then(|_| rest.trim_start().strip_prefix(FENCE));
     Some((value, end.unwrap_or(rest), is_completed))
@@ -154,4 +161,32 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
         }
         _ => None,
     }
+}
+
+/// Whether a text is one word.
+pub(super) fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// The word that a text begins with, and what follows it.
+pub(super) fn split_word(text: &str) -> (&str, &str) {
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split_at(text.find(|c| !is_of_word(c)).unwrap_or(text.len()))
+}
+
+/// The quotes of Gemma, and others.
+pub(super) const QUOTES: [&str; 4] = ["<|\"|>", "<escape>", "\"", "'"];
+
+/// Where a quoted text ends; a backslash escapes quotes that are no token.
+pub(super) fn closing(text: &str, quote: &str) -> Option<usize> {
+    let is_escaped = |at: &usize| {
+        let before = text.split_at(*at).0;
+        let slashes = before.len() - before.trim_end_matches('\\').len();
+        quote.len() == 1 && slashes % 2 == 1
+    };
+    let mut ends = text.match_indices(quote).map(|(at, _)| at);
+    ends.find(|at| !is_escaped(at))
 }

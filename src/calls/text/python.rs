@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::elements::is_word;
-use super::json::{Found, TextCall};
+use super::json::{Found, TextCall, is_word};
 use crate::text::repair;
 
 /// Begins the key of an argument that has a position instead of a name; its number follows.
@@ -24,29 +23,15 @@ pub(super) fn list(text: &str) -> Found<'_> {
     }
 }
 
-/// Calls below each other.
-pub(super) fn script(code: &str) -> Option<Vec<TextCall>> {
-    let mut rest = code.trim();
-    let mut calls = Vec::new();
-    while !rest.is_empty() {
-        let (call, after) = call(rest)?;
-        calls.push(call);
-        let (left, after) = after.split_once('\n').unwrap_or((after, ""));
-        if !left.trim().is_empty() {
-            return None;
-        }
-        rest = after.trim_start();
-    }
-    Some(calls)
-}
-
 /// `f(a=1, b="x")` or `f("x")`, with or without `print`.
 pub(super) fn call(text: &str) -> Option<(TextCall, &str)> {
     if let Some(inside) = text.strip_prefix("print(") {
         let (call, rest) = call(inside.trim_start())?;
         return Some((call, rest.trim_start().strip_prefix(')')?));
     }
-    let (name, rest) = text.split_once('(')?;
+    let (name, rest) = text
+        .split_once('(')
+        .filter(|(_, rest)| !rest.starts_with('{'))?;
     if name.is_empty()
         || !name
             .chars()
@@ -83,7 +68,7 @@ pub(super) fn call(text: &str) -> Option<(TextCall, &str)> {
     ))
 }
 
-fn value(text: &str) -> Option<(Value, &str)> {
+pub(super) fn value(text: &str) -> Option<(Value, &str)> {
     match ["\"\"\"", "'''"]
         .iter()
         .find_map(|quote| Some((quote, text.strip_prefix(quote)?)))

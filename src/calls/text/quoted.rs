@@ -184,19 +184,17 @@ fn words(text: &str) -> Vec<Word> {
             && characters.peek().is_some_and(|it| it.is_alphanumeric());
         end(&mut word, &mut begins_line, &mut has_sign, is_joined);
         has_sign |= !character.is_whitespace();
-        match character {
-            '&' => skip_entity(&mut characters),
-            '%' => skip_digits(&mut characters, 2),
-            _ => {}
-        }
         let escaped = if character == '\\' {
             while characters.next_if_eq(&'\\').is_some() {}
             characters.next()
         } else {
             None
         };
-        if escaped == Some('u') {
-            skip_digits(&mut characters, 4);
+        match escaped.unwrap_or(character) {
+            '&' => skip_entity(&mut characters),
+            '%' => skip_digits(&mut characters, 2),
+            'u' if escaped.is_some() => skip_digits(&mut characters, 4),
+            _ => {}
         }
         begins_line |=
             character == '\n' || escaped.is_some_and(|it| matches!(it, 'n' | 'r' | '\n'));

@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use super::beginning::{may_be_patch, may_be_whole};
-use super::elements::is_word;
+use super::beginning::{fenced, may_be_patch, may_be_whole};
 use super::forms::RECIPIENT;
+use super::json::is_word;
 use super::react;
 use crate::calls::Catalog;
 use crate::text::Fences;
@@ -65,7 +65,11 @@ impl Search {
     fn scan<C: Catalog>(&mut self, answer: &Answer<'_, C>) -> Option<usize> {
         let text = answer.text;
         if !self.is_prose {
-            if may_be_whole(text) || answer.may_be_python() {
+            let may_be = match fenced(text) {
+                Some((_language, code)) => answer.may_be_tag(code) || answer.may_be_named(code),
+                None => answer.may_be_named(text),
+            };
+            if may_be || may_be_whole(text) {
                 return Some(0);
             }
             self.is_prose = !text.trim().is_empty();
@@ -158,15 +162,15 @@ impl<C: Catalog> Answer<'_, C> {
         if is_mark || before.is_empty() && (self.is_tag(rest) || is_argument()) {
             return Some(true);
         }
-        let may_be_tag = before.is_empty() && rest.len() < LONGEST_TAG && is_tag_name(rest);
-        (is_last && (may_be_tag || marks.any(|mark| marks::may_become(rest, mark))))
+        let may_be_tag = || before.is_empty() && is_tag_name(rest);
+        (is_last && (may_be_tag() || marks.any(|mark| marks::may_become(rest, mark))))
             .then_some(false)
     }
 
     /// Whether the answer can still be nothing but `NAME(…)` with the name of an offered tool, or its name and arguments
     /// in marks.
-    fn may_be_python(&self) -> bool {
-        let text = self.text.trim();
+    fn may_be_named(&self, text: &str) -> bool {
+        let text = text.trim();
         let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
         if text == PRINT || text.is_empty() {
             return true;
@@ -233,19 +237,28 @@ impl<C: Catalog> Answer<'_, C> {
             .then_some((at, is_certain))
     }
 
-    /// Whether a text begins with a tool's name as a tag.
+    /// Whether a text begins with a tool's name as a tag. One with attributes has our name.
     fn is_tag(&self, rest: &str) -> bool {
-        let name = rest
-            .strip_prefix('<')
-            .and_then(|rest| rest.split_once('>'))
-            .map(|(name, _)| name);
-        name.is_some_and(|name| is_word(name) && self.tools.resolve(name).is_some())
+        let tag = rest.strip_prefix('<').and_then(|rest| {
+            let (name, rest) = rest.split_at(rest.find(['>', ' ', '/'])?);
+            Some((name, rest.starts_with('>')))
+        });
+        tag.is_some_and(|(name, is_bare)| {
+            self.tools.names().contains(&name)
+                || is_bare && is_word(name) && self.tools.resolve(name).is_some()
+        })
+    }
+
+    /// The same, or whether it may become one.
+    fn may_be_tag(&self, text: &str) -> bool {
+        self.is_tag(text) || is_tag_name(text)
     }
 }
 
+/// Whether a text is the beginning of a tag.
 fn is_tag_name(text: &str) -> bool {
-    text.strip_prefix('<')
-        .is_some_and(|name| name.is_empty() || is_word(name))
+    let name = text.strip_prefix('<').filter(|_| text.len() < LONGEST_TAG);
+    name.is_some_and(|name| name.is_empty() || is_word(name))
 }
 
 /// Whether a text begins with the mark of a call.

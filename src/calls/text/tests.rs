@@ -269,6 +269,14 @@ fn unusable_text_calls_are_reported() {
         false,
     );
     is_text(
+        &format!("<tool_call>{CALL}</tool_call>\n\nIt has three lines."),
+        true,
+    );
+    is_text(
+        "<textarea readonly>\n<read_file>\n<path>a.py</path>\n</read_file>\n</textarea>\n<p>It is never sent.</p>",
+        false,
+    );
+    is_text(
         "Let me see:\n```json\n{\"name\": \"demo\", \"version\": 1}\n```",
         false,
     );

@@ -111,6 +111,8 @@ fn messages_of_gpt_oss_are_recognized_without_their_tokens() {
         "",
         "I look.<|start|>assistant to=f<|message|>{}",
     );
+    let object = "<|channel|>commentary<|message|>{ \"path\": \"a.py\" }<|end|>";
+    check(object, "", object);
     check(
         "<|channel|>final<|message|>Yes.<|end|><|start|>user<|message|>Thanks",
         "Thanks",
@@ -134,6 +136,7 @@ fn an_end_without_a_beginning_ends_thoughts() {
     check("a plan.</think>\n\nYes.", "a plan.", "Yes.");
     check("eins\nzwei\n</thinking>Ja.", "eins\nzwei", "Ja.");
     check("I look.</think><|tool_calls|>", "I look.", "<|tool_calls|>");
+    check("I count each</think>Two.", "I count each", "Two.");
     check("计划\n[/THINK]\n好。", "计划", "好。");
 }
 

@@ -327,13 +327,17 @@ pub fn unknown_marks() -> Vec<Value> {
             format!("call:{tool}{{path:b.txt,content:x}}"),
             format!("{tool} path=\"b.txt\" content=\"x\""),
             format!("```tool\nTOOL_NAME: {tool}\nBEGIN_ARG: path\nb.txt\nEND_ARG\n```"),
-            format!("[TOOL_CALL]\n{{tool => \"{tool}\", args => {{\n  --path \"b.txt\"\n}}}}\n[/TOOL_CALL]"),
         ]
         .into_iter()
         .enumerate()
         {
             let script = json!([{ "say": said }, { "calls": [[tool, arguments.to_string()]] }]);
-            cases.push(case("unknown-marks", &format!("{tool}-{index}"), &script, &expect));
+            cases.push(case(
+                "unknown-marks",
+                &format!("{tool}-{index}"),
+                &script,
+                &expect,
+            ));
         }
         // What only mentions a call is an answer.
         for (index, said) in [

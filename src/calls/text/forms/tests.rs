@@ -163,13 +163,18 @@ fn all_common_text_call_formats_are_parsed() {
         r#"[TOOL_CALLS]read_file[ARGS]{"path": "a.py"</s>"#,
         "read_file",
     );
-    let code = fenced(
-        "tool_code",
+    check(
+        r#"<tool_call>read_file({"path": "a.py"})</tool_call>"#,
+        "read_file",
+    );
+    check(
+        r#"<|tool_call_begin|>read_file:0<|tool_call_argument_begin|>"{\"path\": \"a.py\"}"<|tool_call_end|>"#,
+        "read_file:0",
+    );
+    check(
         "print(default_api.read_file(path='a.py'))",
-        &|_| false,
-    )
-    .unwrap();
-    assert_eq!(code[0].name, "default_api.read_file");
+        "default_api.read_file",
+    );
     assert_eq!(
         read(&format!(
             "<tool_call>{json}</tool_call>\n<tool_call>{json}</tool_call>"

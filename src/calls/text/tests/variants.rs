@@ -84,7 +84,7 @@ const PLAIN: [&str; 7] = [
     "$name($keywords)",
 ];
 /// Forms of families in which more than a row of the table is special.
-const SPECIAL: [&str; 10] = [
+const SPECIAL: [&str; 18] = [
     "Action: $name\nAction Input: $inner",
     "<$name>\n$elements\n</$name>",
     "<tool_call>$name\n$pairs\n</tool_call>",
@@ -92,6 +92,14 @@ const SPECIAL: [&str; 10] = [
     "<tool_call>\n<function>$name</function>\n$inner\n</tool_call>",
     "<tool_call:opensource>$name<tool_sep:opensource>$inner<end_of_tool_call:opensource>",
     "[TOOL_CALLS]$name[ARGS]$inner",
+    "[TOOL_CALL]\n{tool => \"$name\", args => {\n$flags\n}}\n[/TOOL_CALL]",
+    "<tool_call>\nname: $name\narguments: $inner\n</tool_call>",
+    "<tool_call>\n$name\n$lines\n</tool_call>",
+    "<tool_call>\n<tool_name>$name</tool_name>\n$elements\n</tool_call>",
+    "<tool_call>$name($inner)</tool_call>",
+    "<tool_call>{\"tool\": \"$name\", $members}</tool_call>",
+    "<tool_call>\n<$name $attributes/>\n</tool_call>",
+    "<function_calls>\n<invoke name=\"$name\" $attributes/>\n</function_calls>",
     "<|channel|>commentary to=functions.$name <|constrain|>json<|message|>$inner<|call|>",
     "<|tool_call_begin|>functions.$name:0<|tool_call_argument_begin|>$inner<|tool_call_end|>",
     "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$inner\n```<｜tool▁call▁end｜>",
@@ -114,6 +122,10 @@ fn forms(tool: &str, arguments: &Value, dice: &mut Dice) -> Vec<String> {
             .replace("$json", &json)
             .replace("$inner", &arguments.to_string())
             .replace("$keywords", &each("$key=$quoted", ", "))
+            .replace("$flags", &each("--$key $quoted", "\n"))
+            .replace("$lines", &each("$key: $quoted", "\n"))
+            .replace("$members", &each("\"$key\": $quoted", ", "))
+            .replace("$attributes", &each("$key=$quoted", " "))
             .replace("$elements", &each("<$key>$value</$key>", "\n"))
             .replace(
                 "$pairs",
@@ -191,10 +203,10 @@ fn lines(text: &str, prefix: &str) -> String {
 /// What the model has read, where a text stands in it.
 fn carried(text: &str) -> Vec<String> {
     let escaped = Value::from(text).to_string();
-    let entities = text
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('"', "&quot;");
+    let entities = |text: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        text.replace('"', "&quot;")
+    };
     let in_hex = |escape: &dyn Fn(u32) -> String| -> String {
         let escaped = |c: char| match c {
             '<' | '>' | '"' | '{' | '}' => escape(u32::from(c)),
@@ -208,8 +220,9 @@ fn carried(text: &str) -> Vec<String> {
         text.to_owned(),
         format!("Look at this:\n\n{text}\n\nWhat does it do?"),
         Value::from(escaped.as_str()).to_string(),
+        entities(&escaped),
         escaped,
-        entities,
+        entities(text),
         text.replace('\n', "\r\n\t"),
     ];
     all.extend(PREFIXES.map(|prefix| lines(text, prefix)));
