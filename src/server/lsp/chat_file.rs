@@ -28,6 +28,8 @@ use crate::workspace::{Document, Documents, StateFolder};
 const PAUSE: Duration = Duration::from_millis(150);
 /// How long a file that was just shown may take to be opened, and a client to report the change that an edit made.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client may take to answer an edit, until it counts as lost: that of a version can be made only once.
+const ANSWER: Duration = Duration::from_secs(30);
 /// How long a client may take to draw what it was sent.
 const DRAWING: Duration = Duration::from_millis(100);
 /// How long to wait for our change after one that was typed.
@@ -294,6 +296,7 @@ impl ChatFile {
             self.shared.wake.notified().await;
         }
         let answer = std::mem::take(&mut self.lock().text);
+        self.shared.settled.notify_waiters();
         let path =
             file_of(&self.uri).ok_or_else(|| format!("the editor did not open {}", self.uri))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
@@ -425,8 +428,15 @@ impl Buffer<'_> {
             .workspace_edit(self.uri, Some(document.version), &[edit]);
         let answer = self
             .peer
-            .request("workspace/applyEdit", &json!({ "edit": change }))
-            .await;
+            .request("workspace/applyEdit", &json!({ "edit": change }));
+        let limit = if self.can.versions_edits {
+            ANSWER
+        } else {
+            Duration::MAX
+        };
+        let Ok(answer) = timeout(limit, answer).await else {
+            return Err("the editor did not answer".to_owned());
+        };
         match answer {
             Ok(answer) if answer["applied"] == true => Ok(()),
             Ok(answer) => Err(answer["failureReason"]
@@ -441,6 +451,34 @@ impl Buffer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rpc::{Framing, connect};
+    use crate::text::Encoding;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_that_the_client_loses_is_made_again() {
+        let (output, server_output) = std::io::pipe().unwrap();
+        let (peer, _inbox, writer) =
+            connect(Framing::Line, std::io::empty(), server_output).unwrap();
+        let documents = Documents::new(Encoding::Utf16);
+        documents.open("file:///a.tandem.md", 1, "markdown", "## You\n\nHello\n");
+        let can = Capabilities {
+            versions_edits: true,
+            ..Capabilities::default()
+        };
+        let buffer = Buffer {
+            uri: "file:///a.tandem.md",
+            peer,
+            documents,
+            can,
+        };
+        let edit = buffer.edit(|file| Some(Edit::begin(file, "An answer")));
+        assert!(timeout(ANSWER * 2, edit).await.is_err());
+        drop(buffer);
+        // The clock of this test does not wait for the thread; the end of its output does.
+        let _timed_out = writer.finish().await;
+        let edits = std::io::read_to_string(output).unwrap();
+        assert_eq!(edits.matches("workspace/applyEdit").count(), 2, "{edits}");
+    }
 
     #[test]
     fn an_answer_that_ends_inside_code_closes_it() {
